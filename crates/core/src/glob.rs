@@ -1,0 +1,1 @@
+//! Path globs (being written).
