@@ -1,1 +1,56 @@
-//! placeholder
+//! The rules of tenure: who may hold what, decided by pure functions.
+//!
+//! This crate touches nothing: no clock, no file, no environment, no async runtime. A rule looks
+//! at what a store has [`Seen`] and at what is asked, and answers with a [`Decision`]: what to
+//! write, which events to record, whom to wake. Every store runs these same rules, so each rule is
+//! written and tested once.
+//!
+//! Reading order:
+//!
+//! 1. [`resource`]: what can be held, and when two resources overlap ([`glob`] for paths).
+//! 2. [`holder`]: who holds, and what counts as proof that a holder is dead.
+//! 3. [`hold`]: the two records, a [`Hold`] and a [`Waiter`], and how holds exclude each other.
+//! 4. [`seen`]: what a store shows to a rule.
+//! 5. [`decision`] and [`event`]: what a rule answers.
+//! 6. [`rules`]: acquire, release, break, leave, reap.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tenure_core::{rules, Ask, GrantId, Holder, NoWitness, Outcome, Seen, Want};
+//!
+//! let nobody_holds_anything = Seen::empty();
+//! let ask = Ask {
+//!     grant: GrantId::random(),
+//!     wants: vec![Want::exclusive("deploy".parse().unwrap())],
+//!     holder: Holder::chosen("alice").unwrap(),
+//!     operation: None,
+//!     ttl: Duration::from_secs(30),
+//!     keeps: vec![],
+//!     queue: None,
+//! };
+//! let (decision, outcome) = rules::acquire(&nobody_holds_anything, &ask, &NoWitness);
+//! assert!(matches!(outcome, Outcome::Granted(_)));
+//! assert_eq!(decision.writes().len(), 1);
+//! ```
+
+pub mod decision;
+pub mod event;
+pub mod glob;
+pub mod hold;
+pub mod holder;
+pub mod id;
+pub mod resource;
+pub mod rules;
+pub mod seen;
+
+pub use decision::{Change, Decision, Write};
+pub use event::{Event, EventKind, NewEvent, WhyLeft};
+pub use hold::{Hold, Mode, Waiter, Want};
+pub use holder::{Evidence, Holder, LabelError, Liveness, NoWitness, Observer, Process, Witness};
+pub use id::{GrantId, Revision, Token, WallTime};
+pub use resource::{Kind, Resource, ResourceError};
+pub use rules::{
+    Ask, Blocker, BreakAsk, Cycle, CycleStep, Grant, Outcome, Proof, Reason, ReleaseAsk, Released,
+    Takeover, TakeoverReason, VerifyAnswer,
+};
+pub use seen::{Look, Seen, SeenHold, SeenWaiter};

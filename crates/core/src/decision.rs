@@ -1,0 +1,79 @@
+//! What a rule answers: what to write, which events to record, whom to wake.
+
+use crate::{GrantId, Hold, NewEvent, Resource, Waiter};
+use std::time::Duration;
+
+/// What a store is to do with what it showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing.
+    Nothing,
+    /// Show [`Look::Everything`](crate::Look::Everything) and ask again: the part that was seen
+    /// does not settle it.
+    LookWider,
+    /// Write all of this in one step.
+    Write(Change),
+}
+
+impl Decision {
+    /// What is to be written; empty for the other decisions.
+    pub fn writes(&self) -> &[Write] {
+        match self {
+            Decision::Write(change) => &change.writes,
+            Decision::Nothing | Decision::LookWider => &[],
+        }
+    }
+}
+
+/// A change that a store makes whole or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The records.
+    pub writes: Vec<Write>,
+    /// What to record about it. The n-th event takes the revision [`Seen::next`](crate::Seen) + n.
+    pub events: Vec<NewEvent>,
+    /// Requests that could be granted now and sleep: their turn has come.
+    pub wake: Vec<GrantId>,
+    /// Whether this must be on disk before it is reported.
+    pub durable: bool,
+}
+
+impl Change {
+    /// This change as a decision.
+    pub fn decide(self) -> Decision {
+        if self.writes.is_empty() && self.events.is_empty() {
+            Decision::Nothing
+        } else {
+            Decision::Write(self)
+        }
+    }
+}
+
+/// One record to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// A new hold.
+    Hold(Hold),
+    /// A hold whose lease starts anew with this length.
+    Extend {
+        /// Which resource.
+        resource: Resource,
+        /// Under which grant.
+        grant: GrantId,
+        /// How long from now.
+        ttl: Duration,
+    },
+    /// A hold that ended.
+    DropHold {
+        /// Which resource.
+        resource: Resource,
+        /// Under which grant.
+        grant: GrantId,
+    },
+    /// A new place in the queue.
+    Wait(Waiter),
+    /// A place in the queue whose waiter gave a sign of life.
+    KeepPlace(Waiter),
+    /// A place in the queue that ended.
+    DropWait(Waiter),
+}

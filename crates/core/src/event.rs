@@ -1,0 +1,93 @@
+//! What happened, for the audit log and for those who follow it.
+
+use crate::{Resource, Revision, Token, WallTime};
+use serde::{Deserialize, Serialize};
+
+/// Something that happened to a resource. A store adds the revision and the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    /// To what.
+    pub resource: Resource,
+    /// To whose hold or place.
+    pub label: String,
+    /// Under which token; none for those who only wait.
+    pub token: Option<Token>,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// An event as a store recorded it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its place in the store's history.
+    pub revision: Revision,
+    /// When, for showing.
+    pub at: WallTime,
+    /// What happened.
+    pub event: NewEvent,
+}
+
+/// The kinds of event. Renewals are none: they would drown the rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EventKind {
+    /// A grant was made.
+    Acquired {
+        /// What the holder said it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        operation: Option<String>,
+    },
+    /// The holder gave it back.
+    Released,
+    /// The lease ran out and the hold was removed.
+    Lapsed,
+    /// The holder's process was proved dead and the hold was removed.
+    Died,
+    /// An operator ended it.
+    Broken {
+        /// Who did.
+        by: String,
+        /// Why, in the operator's words.
+        reason: String,
+    },
+    /// A place in the queue was taken.
+    Waiting,
+    /// A place in the queue was given up without a grant.
+    Left {
+        /// Why.
+        why: WhyLeft,
+    },
+    /// A wait was refused because it would never have ended.
+    Deadlock,
+    /// The store was opened under a new boot of the machine, and its tokens jumped ahead.
+    Rebooted,
+}
+
+/// Why a place in the queue was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyLeft {
+    /// The waiter chose to, or its time limit passed.
+    GaveUp,
+    /// There was no sign of life in time.
+    Silent,
+    /// The waiter's process was proved dead.
+    Died,
+}
+
+impl EventKind {
+    /// One word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            EventKind::Acquired { .. } => "acquired",
+            EventKind::Released => "released",
+            EventKind::Lapsed => "lapsed",
+            EventKind::Died => "died",
+            EventKind::Broken { .. } => "broken",
+            EventKind::Waiting => "waiting",
+            EventKind::Left { .. } => "left",
+            EventKind::Deadlock => "deadlock",
+            EventKind::Rebooted => "rebooted",
+        }
+    }
+}

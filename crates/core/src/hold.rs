@@ -1,0 +1,165 @@
+//! The two records, a hold and a place in the queue, and how holds exclude each other.
+
+use crate::{GrantId, Holder, Resource, Token};
+use std::time::Duration;
+
+/// How a resource is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Alone.
+    Exclusive,
+    /// Beside other shared holders.
+    Shared,
+    /// One of so many slots. Where holders disagree on the number, the lowest counts.
+    Slot {
+        /// How many may hold at once.
+        of: u32,
+    },
+}
+
+/// One resource, and how it is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Want {
+    /// What.
+    pub resource: Resource,
+    /// How.
+    pub mode: Mode,
+}
+
+impl Want {
+    /// The resource, alone.
+    pub fn exclusive(resource: Resource) -> Want {
+        Want { resource, mode: Mode::Exclusive }
+    }
+
+    /// The resource, beside other readers.
+    pub fn shared(resource: Resource) -> Want {
+        Want { resource, mode: Mode::Shared }
+    }
+}
+
+/// Whether these wants can be held beside `others`, all at once.
+pub fn compatible<'a>(wants: &[Want], others: impl Iterator<Item = &'a Want> + Clone) -> bool {
+    wants.iter().all(|want| {
+        let mut overlapping =
+            others.clone().filter(|other| other.resource.overlaps(&want.resource));
+        match want.mode {
+            Mode::Exclusive => overlapping.next().is_none(),
+            Mode::Shared => overlapping.all(|other| other.mode == Mode::Shared),
+            Mode::Slot { of } => {
+                let mut taken = 0;
+                let mut lowest = of;
+                for other in overlapping {
+                    let Mode::Slot { of } = other.mode else { return false };
+                    taken += 1;
+                    lowest = lowest.min(of);
+                }
+                taken < lowest
+            }
+        }
+    })
+}
+
+/// Whether two sets of wants touch each other at all in a way that could exclude one. Slots count
+/// as excluding: whether they really do depends on how many others hold.
+pub fn may_exclude(wants: &[Want], others: &[Want]) -> bool {
+    any_pair(wants, others, |want, other| !(want == Mode::Shared && other == Mode::Shared))
+}
+
+/// Whether one set of wants must wait until the other is gone. Of several slots any may come free,
+/// so no single holder of one is waited for.
+pub fn must_exclude(wants: &[Want], others: &[Want]) -> bool {
+    any_pair(wants, others, |want, other| match (want, other) {
+        (Mode::Shared, Mode::Shared) => false,
+        (Mode::Slot { of: mine }, Mode::Slot { of: theirs }) => mine.min(theirs) == 1,
+        _ => true,
+    })
+}
+
+fn any_pair(wants: &[Want], others: &[Want], excludes: impl Fn(Mode, Mode) -> bool) -> bool {
+    wants.iter().any(|want| {
+        others
+            .iter()
+            .any(|other| excludes(want.mode, other.mode) && want.resource.overlaps(&other.resource))
+    })
+}
+
+/// One resource held under one grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// What is held, and how.
+    pub want: Want,
+    /// The act of holding that this belongs to. All resources of one request share it.
+    pub grant: GrantId,
+    /// The fencing token, shared by all resources of the grant.
+    pub token: Token,
+    /// Who.
+    pub holder: Holder,
+    /// What for, in the holder's words.
+    pub operation: Option<String>,
+    /// How long the lease lasts from each renewal.
+    pub ttl: Duration,
+}
+
+/// A place in the first-come queue of each wanted resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// The request, and the grant that it will become.
+    pub grant: GrantId,
+    /// Its turn: lower goes first.
+    pub ticket: u64,
+    /// What it waits for, all or nothing.
+    pub wants: Vec<Want>,
+    /// Who.
+    pub holder: Holder,
+    /// What for, in the waiter's words.
+    pub operation: Option<String>,
+    /// Grants that the caller keeps while it waits: what makes a cycle possible.
+    pub keeps: Vec<GrantId>,
+    /// How long the place lasts without a sign of life.
+    pub ttl: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn want(name: &str, mode: Mode) -> Want {
+        Want { resource: name.parse().unwrap(), mode }
+    }
+
+    #[test]
+    fn modes_exclude_as_their_names_say() {
+        use Mode::*;
+        let cases: &[(Mode, &[Mode], bool)] = &[
+            (Exclusive, &[], true),
+            (Exclusive, &[Shared], false),
+            (Exclusive, &[Exclusive], false),
+            (Exclusive, &[Slot { of: 9 }], false),
+            (Shared, &[Shared, Shared], true),
+            (Shared, &[Shared, Exclusive], false),
+            (Shared, &[Slot { of: 2 }], false),
+            (Slot { of: 2 }, &[Slot { of: 2 }], true),
+            (Slot { of: 2 }, &[Slot { of: 2 }, Slot { of: 2 }], false),
+            (Slot { of: 3 }, &[Slot { of: 2 }, Slot { of: 2 }], false),
+            (Slot { of: 2 }, &[Slot { of: 3 }, Slot { of: 3 }], false),
+            (Slot { of: 2 }, &[Shared], false),
+        ];
+        for (mode, others, expected) in cases {
+            let others: Vec<Want> = others.iter().map(|mode| want("a", *mode)).collect();
+            assert_eq!(
+                compatible(&[want("a", *mode)], others.iter()),
+                *expected,
+                "{mode:?} beside {others:?}"
+            );
+            assert!(compatible(&[want("b", *mode)], others.iter()));
+        }
+    }
+
+    #[test]
+    fn overlapping_paths_exclude_each_other() {
+        let held = [want("path:src/**", Mode::Exclusive)];
+        assert!(!compatible(&[want("path:src/a.rs", Mode::Exclusive)], held.iter()));
+        assert!(compatible(&[want("path:docs/a", Mode::Exclusive)], held.iter()));
+    }
+}

@@ -1,0 +1,232 @@
+//! What can be held.
+
+use crate::glob::{Glob, GlobError};
+use std::fmt;
+use std::str::FromStr;
+
+/// Longest name in bytes. Long enough for any path or id; short enough to print in one line of a
+/// log and to index.
+pub const NAME_MAX_BYTES: usize = 1024;
+
+/// The kinds of resource, each with a name space of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// A name that callers agreed on.
+    Lock,
+    /// A section of the task list.
+    Section,
+    /// A task.
+    Task,
+    /// The paths that a glob matches, relative to the repository root.
+    Path,
+}
+
+impl Kind {
+    /// All kinds, in the order in which listings show them.
+    pub const ALL: [Kind; 4] = [Kind::Task, Kind::Section, Kind::Lock, Kind::Path];
+
+    /// The word that stands before the colon.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Lock => "lock",
+            Kind::Section => "section",
+            Kind::Task => "task",
+            Kind::Path => "path",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Anything that can be held: a kind and a name.
+///
+/// Written `NAME` for a lock and `section:NAME`, `task:ID`, `path:GLOB` for the others; `lock:NAME`
+/// is the long form, for lock names that begin with one of those words.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Resource {
+    kind: Kind,
+    name: String,
+    glob: Option<Box<Glob>>,
+}
+
+/// The text does not name a resource.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResourceError {
+    /// Nothing was written, or nothing after the colon.
+    #[error("the name of a {kind} is empty")]
+    Empty {
+        /// Which kind was meant.
+        kind: Kind,
+    },
+    /// It cannot be shown in one line.
+    #[error("the name {name:?} contains the control character {character:?}")]
+    ControlCharacter {
+        /// The beginning of what was given.
+        name: String,
+        /// The first offending character.
+        character: char,
+    },
+    /// White space at an end would make two names that look the same.
+    #[error("the name {name:?} begins or ends with white space")]
+    OuterSpace {
+        /// What was given.
+        name: String,
+    },
+    /// It is longer than [`NAME_MAX_BYTES`].
+    #[error("the name {beginning:?}… has {bytes} bytes; the longest allowed is {NAME_MAX_BYTES}")]
+    TooLong {
+        /// How it begins.
+        beginning: String,
+        /// Its length.
+        bytes: usize,
+    },
+    /// The glob of a path is not acceptable.
+    #[error(transparent)]
+    Path(#[from] GlobError),
+}
+
+impl Resource {
+    /// A resource of this kind, if the name is acceptable.
+    pub fn new(kind: Kind, name: &str) -> Result<Resource, ResourceError> {
+        check_name(kind, name)?;
+        match kind {
+            Kind::Path => {
+                let glob = Glob::parse(name)?;
+                let name = glob.as_str().to_owned();
+                Ok(Resource { kind, name, glob: Some(Box::new(glob)) })
+            }
+            Kind::Lock | Kind::Section | Kind::Task => {
+                Ok(Resource { kind, name: name.to_owned(), glob: None })
+            }
+        }
+    }
+
+    /// Which kind it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its name without the kind; for a path, the normalised glob.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether holding one touches the other: the same name, or globs that share a path.
+    pub fn overlaps(&self, other: &Resource) -> bool {
+        match (&self.glob, &other.glob) {
+            (Some(mine), Some(theirs)) => mine.overlaps(theirs),
+            _ => self.kind == other.kind && self.name == other.name,
+        }
+    }
+
+    /// The long form, `kind:name`, which is unique; for stores.
+    pub fn key(&self) -> String {
+        format!("{}:{}", self.kind, self.name)
+    }
+}
+
+fn check_name(kind: Kind, name: &str) -> Result<(), ResourceError> {
+    let beginning = || name.chars().take(40).collect::<String>();
+    if name.is_empty() {
+        return Err(ResourceError::Empty { kind });
+    }
+    if name.len() > NAME_MAX_BYTES {
+        return Err(ResourceError::TooLong { beginning: beginning(), bytes: name.len() });
+    }
+    if let Some(character) = name.chars().find(|c| c.is_control()) {
+        return Err(ResourceError::ControlCharacter { name: beginning(), character });
+    }
+    if name.trim() != name {
+        return Err(ResourceError::OuterSpace { name: beginning() });
+    }
+    Ok(())
+}
+
+impl FromStr for Resource {
+    type Err = ResourceError;
+
+    fn from_str(text: &str) -> Result<Resource, ResourceError> {
+        let by_prefix = text.split_once(':').and_then(|(word, name)| {
+            Kind::ALL.into_iter().find(|kind| kind.word() == word).map(|kind| (kind, name))
+        });
+        let (kind, name) = by_prefix.unwrap_or((Kind::Lock, text));
+        Resource::new(kind, name)
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let would_read_as_other_kind = || {
+            Kind::ALL
+                .iter()
+                .any(|kind| self.name.split_once(':').is_some_and(|(w, _)| w == kind.word()))
+        };
+        match self.kind {
+            Kind::Lock if !would_read_as_other_kind() => f.write_str(&self.name),
+            kind => write!(f, "{kind}:{}", self.name),
+        }
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Resource({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Resource {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_written_form_names_the_kind() {
+        for (text, kind, name) in [
+            ("deploy", Kind::Lock, "deploy"),
+            ("lock:deploy", Kind::Lock, "deploy"),
+            ("db:migrate", Kind::Lock, "db:migrate"),
+            ("section:Backend", Kind::Section, "Backend"),
+            ("task:a1b2", Kind::Task, "a1b2"),
+            ("path:src/**", Kind::Path, "src/**"),
+            ("deploy/prod..eu 🚀", Kind::Lock, "deploy/prod..eu 🚀"),
+        ] {
+            let resource = parse(text);
+            assert_eq!((resource.kind(), resource.name()), (kind, name), "{text}");
+        }
+    }
+
+    #[test]
+    fn showing_and_reading_agree() {
+        for text in ["deploy", "lock:task:1", "section:a b", "path:a/*.rs", "x:y"] {
+            assert_eq!(parse(&parse(text).to_string()), parse(text), "{text}");
+            assert_eq!(parse(&parse(text).key()), parse(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_names_are_refused() {
+        for text in ["", "task:", "a\0b", "a\nb", "\u{7}", " a", "a ", "path:../x", "path:/etc"] {
+            assert!(text.parse::<Resource>().is_err(), "{text:?}");
+        }
+        assert!(matches!(
+            "x".repeat(10_000).parse::<Resource>(),
+            Err(ResourceError::TooLong { bytes: 10_000, .. })
+        ));
+    }
+
+    #[test]
+    fn only_paths_overlap_beyond_equality() {
+        assert!(parse("a").overlaps(&parse("lock:a")));
+        assert!(!parse("a").overlaps(&parse("task:a")));
+        assert!(parse("path:src/**").overlaps(&parse("path:src/main.rs")));
+        assert!(!parse("path:src/**").overlaps(&parse("path:docs/x")));
+        assert!(!parse("lock:src").overlaps(&parse("path:src")));
+    }
+}

@@ -1,0 +1,290 @@
+//! Taking what is free, and queueing for what is not.
+
+use crate::decision::{Decision, Write};
+use crate::event::EventKind;
+use crate::hold::{Hold, Waiter, Want, compatible, may_exclude};
+use crate::rules::cycle::{self, Cycle};
+use crate::rules::draft::Draft;
+use crate::rules::reap::TakeoverReason;
+use crate::{GrantId, Holder, Seen, SeenHold, SeenWaiter, Token, Witness};
+use std::time::Duration;
+
+/// A request for one or more resources, all or nothing.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The id of this request, which becomes the grant. Asking again with it is safe: what it
+    /// already holds is extended, the place that it already has is kept.
+    pub grant: GrantId,
+    /// What is wanted.
+    pub wants: Vec<Want>,
+    /// Who asks.
+    pub holder: Holder,
+    /// What for, in the caller's words.
+    pub operation: Option<String>,
+    /// How long the lease is to last from each renewal.
+    pub ttl: Duration,
+    /// Grants that the caller keeps while it waits.
+    pub keeps: Vec<GrantId>,
+    /// Whether to queue if it is not free, and how long the place lasts without a sign of life.
+    pub queue: Option<Duration>,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is held now.
+    Granted(Grant),
+    /// It is not free, and the caller did not want to queue.
+    Busy {
+        /// Who is in the way.
+        blockers: Vec<Blocker>,
+    },
+    /// It is not free; the caller has a place in the queue.
+    Waiting {
+        /// Who is in the way, as far as was looked.
+        blockers: Vec<Blocker>,
+        /// How many wait before the caller, where that is known.
+        ahead: Option<usize>,
+    },
+    /// Waiting would never end.
+    Deadlock(Cycle),
+}
+
+/// What was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The fencing token.
+    pub token: Token,
+    /// How it came about.
+    pub reason: Reason,
+    /// Whose holds ended for it.
+    pub takeovers: Vec<Takeover>,
+}
+
+/// How a grant came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It was free.
+    AcquiredNew,
+    /// The same grant held it already; its lease starts anew.
+    AlreadyOwned,
+    /// The former holder's lease had lapsed.
+    ClaimedExpired,
+    /// The former holder was proved dead.
+    ClaimedDead,
+}
+
+impl Reason {
+    /// The word for it in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::AcquiredNew => "acquired_new",
+            Reason::AlreadyOwned => "already_owned",
+            Reason::ClaimedExpired => "claimed_expired",
+            Reason::ClaimedDead => "claimed_dead",
+        }
+    }
+}
+
+/// A hold that ended so that another could begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Takeover {
+    /// The hold as it was.
+    pub from: SeenHold,
+    /// What allowed it.
+    pub reason: TakeoverReason,
+}
+
+/// Somebody in the way of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blocker {
+    /// Who holds.
+    Hold(SeenHold),
+    /// Who waits before the caller.
+    Waiter(SeenWaiter),
+}
+
+/// Takes all that is wanted, or queues, or says who is in the way.
+pub fn acquire(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> (Decision, Outcome) {
+    if let Some(answer) = renew_own(seen, ask) {
+        return answer;
+    }
+    let mut draft = Draft::new(seen, witness);
+    for own in seen.holds_of(ask.grant) {
+        // Part of it was lost: what is left is worth nothing alone, and starts anew with the rest.
+        let kind = if own.lapsed() { EventKind::Lapsed } else { EventKind::Released };
+        draft.drop_hold(own, kind);
+    }
+    let takeovers = clear_gone_holds(&mut draft, ask);
+    let place = seen.waiters.iter().find(|seen| seen.waiter.grant == ask.grant);
+    clear_gone_waiters(&mut draft, ask, place);
+
+    if blocked(&draft, ask, place) {
+        return wait_or_refuse(seen, draft, ask, place, witness);
+    }
+    // Of several queues each may hide somebody earlier; in a single one, all who come before a
+    // visible place are visible too.
+    let all_earlier_are_visible = !seen.truncated || (ask.wants.len() == 1 && place.is_some());
+    if !all_earlier_are_visible {
+        return (Decision::LookWider, Outcome::Busy { blockers: vec![] });
+    }
+    grant(seen, draft, ask, place, takeovers)
+}
+
+fn renew_own(seen: &Seen, ask: &Ask) -> Option<(Decision, Outcome)> {
+    let held = |want: &Want| {
+        seen.holds_of(ask.grant).find(|seen| seen.hold.want == *want && !seen.lapsed())
+    };
+    let token = held(ask.wants.first()?)?.hold.token;
+    if !ask.wants.iter().all(|want| held(want).is_some()) {
+        return None;
+    }
+    let writes = ask.wants.iter().map(|want| Write::Extend {
+        resource: want.resource.clone(),
+        grant: ask.grant,
+        ttl: ask.ttl,
+    });
+    let change = crate::Change { writes: writes.collect(), ..Default::default() };
+    let grant = Grant { token, reason: Reason::AlreadyOwned, takeovers: vec![] };
+    Some((change.decide(), Outcome::Granted(grant)))
+}
+
+/// Removes holds in the way that no longer count. Nobody is judged who is not in the way: to look
+/// at a process costs more than all the rest.
+fn clear_gone_holds(draft: &mut Draft<'_>, ask: &Ask) -> Vec<Takeover> {
+    if compatible(&ask.wants, draft.holds().map(|seen| &seen.hold.want)) {
+        return vec![];
+    }
+    let touching: Vec<&SeenHold> = draft
+        .holds()
+        .filter(|seen| may_exclude(&ask.wants, std::slice::from_ref(&seen.hold.want)))
+        .collect();
+    touching
+        .into_iter()
+        .filter_map(|seen| {
+            let reason = draft.drop_if_gone(seen)?;
+            Some(Takeover { from: seen.clone(), reason })
+        })
+        .collect()
+}
+
+fn clear_gone_waiters(draft: &mut Draft<'_>, ask: &Ask, place: Option<&SeenWaiter>) {
+    if !compatible(&ask.wants, draft.holds().map(|seen| &seen.hold.want)) {
+        return;
+    }
+    loop {
+        // The first earlier one that is in the way settles it, unless it is gone.
+        let first = earlier(draft, place).find(|seen| may_exclude(&ask.wants, &seen.waiter.wants));
+        match first {
+            Some(seen) if draft.drop_wait_if_gone(seen) => continue,
+            _ => return,
+        }
+    }
+}
+
+fn earlier<'a>(
+    draft: &Draft<'a>,
+    place: Option<&SeenWaiter>,
+) -> impl Iterator<Item = &'a SeenWaiter> + Clone {
+    let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
+    draft.waiters().filter(move |seen| seen.waiter.ticket < mine)
+}
+
+/// Whether anybody who holds, or who waits since longer, is in the way.
+fn blocked(draft: &Draft<'_>, ask: &Ask, place: Option<&SeenWaiter>) -> bool {
+    let holds = draft.holds().map(|seen| &seen.hold.want);
+    let before = earlier(draft, place).flat_map(|seen| &seen.waiter.wants);
+    !compatible(&ask.wants, holds.chain(before))
+}
+
+fn grant(
+    seen: &Seen,
+    mut draft: Draft<'_>,
+    ask: &Ask,
+    place: Option<&SeenWaiter>,
+    takeovers: Vec<Takeover>,
+) -> (Decision, Outcome) {
+    if let Some(place) = place {
+        draft.end_wait(&place.waiter);
+    }
+    let token = seen.next_token();
+    for want in &ask.wants {
+        draft.add_hold(Hold {
+            want: want.clone(),
+            grant: ask.grant,
+            token,
+            holder: ask.holder.clone(),
+            operation: ask.operation.clone(),
+            ttl: ask.ttl,
+        });
+    }
+    let reason = match takeovers.as_slice() {
+        [] => Reason::AcquiredNew,
+        some if some.iter().any(|takeover| takeover.reason == TakeoverReason::Died) => {
+            Reason::ClaimedDead
+        }
+        _ => Reason::ClaimedExpired,
+    };
+    let outcome = Outcome::Granted(Grant { token, reason, takeovers });
+    (draft.decide(Some(ask.grant)), outcome)
+}
+
+fn wait_or_refuse(
+    seen: &Seen,
+    mut draft: Draft<'_>,
+    ask: &Ask,
+    place: Option<&SeenWaiter>,
+    witness: &dyn Witness,
+) -> (Decision, Outcome) {
+    let blockers = blockers(&draft, ask, place);
+    let Some(ttl) = ask.queue else {
+        return (draft.decide(None), Outcome::Busy { blockers });
+    };
+    if !ask.keeps.is_empty() && place.is_none() {
+        if !seen.whole {
+            return (Decision::LookWider, Outcome::Busy { blockers });
+        }
+        if let Some(cycle) = cycle::closed_by(seen, ask, witness) {
+            draft.event(&ask.wants[0], &ask.holder.label, None, EventKind::Deadlock);
+            return (draft.decide(None), Outcome::Deadlock(cycle));
+        }
+    }
+    let waiter = Waiter {
+        grant: ask.grant,
+        ticket: place.map_or(seen.next, |place| place.waiter.ticket),
+        wants: ask.wants.clone(),
+        holder: ask.holder.clone(),
+        operation: ask.operation.clone(),
+        keeps: ask.keeps.clone(),
+        ttl,
+    };
+    let ahead = match place {
+        Some(_) => Some(earlier(&draft, place).count()),
+        None if seen.truncated => None,
+        None => Some(draft.waiters().count()),
+    };
+    match place {
+        Some(_) => draft.write(Write::KeepPlace(waiter)),
+        None => {
+            for want in &ask.wants {
+                draft.event(want, &ask.holder.label, None, EventKind::Waiting);
+            }
+            draft.write(Write::Wait(waiter));
+        }
+    }
+    (draft.decide(Some(ask.grant)), Outcome::Waiting { blockers, ahead })
+}
+
+/// Most blockers that an answer names. Whoever wants all of them looks at the store.
+const BLOCKERS_MAX: usize = 32;
+
+fn blockers(draft: &Draft<'_>, ask: &Ask, place: Option<&SeenWaiter>) -> Vec<Blocker> {
+    let holds = draft
+        .holds()
+        .filter(|seen| may_exclude(&ask.wants, std::slice::from_ref(&seen.hold.want)))
+        .map(|seen| Blocker::Hold(seen.clone()));
+    let waiters = earlier(draft, place)
+        .filter(|seen| may_exclude(&ask.wants, &seen.waiter.wants))
+        .map(|seen| Blocker::Waiter(seen.clone()));
+    holds.chain(waiters).take(BLOCKERS_MAX).collect()
+}

@@ -1,0 +1,141 @@
+//! Refusing a wait that would never end.
+//!
+//! A request that keeps grants while it waits closes a cycle when whoever is in its way waits, at
+//! any remove, for one of those grants. A request that keeps nothing cannot close one: nobody can
+//! be waiting for it.
+
+use crate::hold::{Want, must_exclude};
+use crate::rules::acquire::Ask;
+use crate::{GrantId, Resource, Seen, SeenHold, SeenWaiter, Witness};
+use std::collections::HashSet;
+
+/// The cycle that a wait would close, from the caller's request back to what the caller keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// Each step: somebody waits for a resource that the next one has or waits for before them.
+    pub steps: Vec<CycleStep>,
+}
+
+/// One step of a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CycleStep {
+    /// Who waits.
+    pub waiter: String,
+    /// For what.
+    pub resource: Resource,
+    /// Who holds it, or waits for it since longer.
+    pub blocked_by: String,
+}
+
+impl std::fmt::Display for Cycle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, step) in self.steps.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(
+                f,
+                "{separator}{} waits for {} ({})",
+                step.waiter, step.resource, step.blocked_by
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The cycle that waiting for `ask` would close, if any. Needs to see everything.
+pub(super) fn closed_by(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> Option<Cycle> {
+    let search = Search { seen, kept: &ask.keeps, witness };
+    let mut visited = HashSet::from([ask.grant]);
+    let mut steps = Vec::new();
+    search
+        .from(&ask.holder.label, ask.grant, &ask.wants, u64::MAX, &mut visited, &mut steps)
+        .then_some(Cycle { steps })
+}
+
+struct Search<'a> {
+    seen: &'a Seen,
+    kept: &'a [GrantId],
+    witness: &'a dyn Witness,
+}
+
+impl Search<'_> {
+    /// Depth first from one waiting request; `steps` is the path so far, and stays when found.
+    fn from(
+        &self,
+        label: &str,
+        grant: GrantId,
+        wants: &[Want],
+        ticket: u64,
+        visited: &mut HashSet<GrantId>,
+        steps: &mut Vec<CycleStep>,
+    ) -> bool {
+        for hold in self.holds_in_the_way(grant, wants) {
+            steps.push(CycleStep {
+                waiter: label.to_owned(),
+                resource: hold.hold.want.resource.clone(),
+                blocked_by: format!("held by {}", hold.hold.holder.label),
+            });
+            if self.kept.contains(&hold.hold.grant) {
+                return true;
+            }
+            let keepers =
+                self.live_waiters().filter(|seen| seen.waiter.keeps.contains(&hold.hold.grant));
+            for keeper in keepers {
+                if self.follow(keeper, visited, steps) {
+                    return true;
+                }
+            }
+            steps.pop();
+        }
+        let before = self.live_waiters().filter(|seen| {
+            seen.waiter.ticket < ticket
+                && seen.waiter.grant != grant
+                && must_exclude(wants, &seen.waiter.wants)
+        });
+        for earlier in before {
+            let shared = wants.iter().find(|want| {
+                earlier.waiter.wants.iter().any(|other| other.resource.overlaps(&want.resource))
+            });
+            let Some(want) = shared else { continue };
+            steps.push(CycleStep {
+                waiter: label.to_owned(),
+                resource: want.resource.clone(),
+                blocked_by: format!("{} waits before", earlier.waiter.holder.label),
+            });
+            if self.follow(earlier, visited, steps) {
+                return true;
+            }
+            steps.pop();
+        }
+        false
+    }
+
+    fn follow(
+        &self,
+        seen: &SeenWaiter,
+        visited: &mut HashSet<GrantId>,
+        steps: &mut Vec<CycleStep>,
+    ) -> bool {
+        let waiter = &seen.waiter;
+        visited.insert(waiter.grant)
+            && self.from(
+                &waiter.holder.label,
+                waiter.grant,
+                &waiter.wants,
+                waiter.ticket,
+                visited,
+                steps,
+            )
+    }
+
+    fn holds_in_the_way(&self, grant: GrantId, wants: &[Want]) -> impl Iterator<Item = &SeenHold> {
+        self.seen.holds.iter().filter(move |seen| {
+            seen.hold.grant != grant
+                && must_exclude(wants, std::slice::from_ref(&seen.hold.want))
+                && !seen.gone(self.witness)
+        })
+    }
+
+    fn live_waiters(&self) -> impl Iterator<Item = &SeenWaiter> {
+        self.seen.waiters.iter().filter(|seen| !seen.gone(self.witness))
+    }
+}

@@ -1,0 +1,65 @@
+//! Giving back.
+
+use crate::decision::Decision;
+use crate::event::EventKind;
+use crate::rules::draft::Draft;
+use crate::{GrantId, Resource, Seen, SeenHold, Witness};
+
+/// What shows that a hold is the caller's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// The grant itself.
+    Grant(GrantId),
+    /// A label that the caller chose, for holds whose holder chose it too.
+    Label(String),
+}
+
+impl Proof {
+    /// Whether this proves ownership of that hold.
+    pub fn covers(&self, seen: &SeenHold) -> bool {
+        match self {
+            Proof::Grant(grant) => seen.hold.grant == *grant,
+            Proof::Label(label) => seen.hold.holder.chosen && seen.hold.holder.label == *label,
+        }
+    }
+}
+
+/// What is to be given back.
+#[derive(Clone, Debug)]
+pub struct ReleaseAsk {
+    /// Shows that it is the caller's.
+    pub proof: Proof,
+    /// Which resources; none given means all that the proof covers.
+    pub resources: Option<Vec<Resource>>,
+}
+
+/// What came of giving back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// These ended. One that had lapsed was no longer the caller's to rely on.
+    Ended(Vec<SeenHold>),
+    /// The proof covers nothing there; this is who holds it now.
+    NotHeld(Vec<SeenHold>),
+}
+
+/// Ends the caller's holds and wakes whoever is next. A late release changes nothing: what the
+/// grant no longer holds belongs to a successor.
+pub fn release(seen: &Seen, ask: &ReleaseAsk, witness: &dyn Witness) -> (Decision, Released) {
+    let concerned = |hold: &&SeenHold| {
+        ask.resources.as_ref().is_none_or(|some| some.contains(&hold.hold.want.resource))
+    };
+    let mine: Vec<&SeenHold> =
+        seen.holds.iter().filter(concerned).filter(|hold| ask.proof.covers(hold)).collect();
+    if mine.is_empty() {
+        // Without a named resource there is nobody to point at.
+        let others = seen.holds.iter().filter(concerned).filter(|_| ask.resources.is_some());
+        return (Decision::Nothing, Released::NotHeld(others.cloned().collect()));
+    }
+    let mut draft = Draft::new(seen, witness);
+    for hold in &mine {
+        let kind = if hold.lapsed() { EventKind::Lapsed } else { EventKind::Released };
+        draft.drop_hold(hold, kind);
+    }
+    let ended = mine.into_iter().cloned().collect();
+    (draft.decide(None), Released::Ended(ended))
+}

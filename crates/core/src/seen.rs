@@ -1,0 +1,99 @@
+//! What a store shows to a rule.
+
+use crate::{GrantId, Hold, Liveness, Resource, Revision, Token, Waiter, WallTime, Witness};
+use std::time::Duration;
+
+/// Which part of the store a rule looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// What is held and waited for on these resources and on those that overlap them. Of each
+    /// queue a store may show only the front, and says so by [`Seen::truncated`].
+    At(Vec<Resource>),
+    /// All of it.
+    Everything,
+}
+
+/// What a store saw, at one moment, judged by the store's own clock.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Who holds, in the order of their tokens.
+    pub holds: Vec<SeenHold>,
+    /// Who waits, in the order of their tickets.
+    pub waiters: Vec<SeenWaiter>,
+    /// Whether this is all that the store has.
+    pub whole: bool,
+    /// Whether some queue is longer than what is shown.
+    pub truncated: bool,
+    /// How many wait in all, in the queues that were looked at.
+    pub waiting: usize,
+    /// The number that the next token and the next ticket take: higher than any before.
+    pub next: u64,
+    /// The newest change that this shows.
+    pub revision: Revision,
+}
+
+impl Seen {
+    /// A store in which nothing was ever held.
+    pub fn empty() -> Seen {
+        Seen { next: 1, whole: true, ..Seen::default() }
+    }
+
+    /// The token of a grant made now.
+    pub fn next_token(&self) -> Token {
+        Token(self.next)
+    }
+
+    /// The holds of one grant.
+    pub fn holds_of(&self, grant: GrantId) -> impl Iterator<Item = &SeenHold> {
+        self.holds.iter().filter(move |seen| seen.hold.grant == grant)
+    }
+}
+
+/// A hold, with what the store's clock says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenHold {
+    /// The record.
+    pub hold: Hold,
+    /// Time left; zero means that the lease lapsed.
+    pub left: Duration,
+    /// How long it has been held.
+    pub held_for: Duration,
+    /// When it was acquired, for showing.
+    pub acquired_at: WallTime,
+    /// When it was last renewed, for showing.
+    pub renewed_at: WallTime,
+    /// When it lapses unless renewed, for showing.
+    pub expires_at: WallTime,
+}
+
+impl SeenHold {
+    /// Whether the lease's time ran out.
+    pub fn lapsed(&self) -> bool {
+        self.left.is_zero()
+    }
+
+    /// Whether this hold no longer counts: its time ran out, or its holder is dead by proof.
+    pub fn gone(&self, witness: &dyn Witness) -> bool {
+        self.lapsed() || self.hold.holder.liveness(witness) == Liveness::Dead
+    }
+}
+
+/// A place in the queue, with what the store's clock says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenWaiter {
+    /// The record.
+    pub waiter: Waiter,
+    /// Time left before the place is given up for want of a sign of life.
+    pub left: Duration,
+    /// How long it has waited.
+    pub waited_for: Duration,
+    /// Since when, for showing.
+    pub waiting_since: WallTime,
+}
+
+impl SeenWaiter {
+    /// Whether this place no longer counts.
+    pub fn gone(&self, witness: &dyn Witness) -> bool {
+        self.left.is_zero() || self.waiter.holder.liveness(witness) == Liveness::Dead
+    }
+}
