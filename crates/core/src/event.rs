@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Something that happened to a resource. A store adds the revision and the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
-    /// To what.
-    pub resource: Resource,
+    /// To what; none for what concerns the whole store.
+    pub resource: Option<Resource>,
     /// To whose hold or place.
     pub label: String,
     /// Under which token; none for those who only wait.

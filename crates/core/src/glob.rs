@@ -1,19 +1,159 @@
-//! Placeholder until the real one lands.
-#![allow(missing_docs)]
+//! Path globs: which files a `path` resource covers, and whether two can cover the same file.
+//!
+//! A glob is relative to the repository root, uses `/` on every platform, is case-sensitive and
+//! treats dotfiles like any other file.
+//!
+//! | written | matches |
+//! |---|---|
+//! | `*` | any run of characters within a segment, also none |
+//! | `?` | one character |
+//! | `[abc]` `[a-z]` `[!a]` `[^a]` | one character of the class, or not of it |
+//! | `{a,b/c}` | any one of the alternatives, which may nest and may hold `/` |
+//! | `**` as a whole segment | any number of segments, also none |
+//! | `\x` | the character `x` itself |
+//! | `src/`, `src/.` | everything at or below `src`: it means `src/**` |
+//! | `src` | the path `src` alone, nothing below it |
+//!
+//! Reading order: [`Glob`] here, then `parse` (text to nodes), `normalise` (nodes to checked
+//! segments), `print` (back to text), `class` (sets of characters), `segment` and `walk` (matching
+//! and overlap).
+
+mod class;
+mod error;
+mod normalise;
+mod parse;
+mod print;
+mod segment;
+mod walk;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+pub use error::GlobError;
+use segment::{Alternative, common_ancestor, related};
+
+/// Longest glob in bytes, as written and as normalised; longer ones are lists in disguise.
+pub const MAX_GLOB_BYTES: usize = 1024;
+
+/// Most alternatives that braces may expand to; overlap compares every pair of them.
+pub const MAX_ALTERNATIVES: usize = 256;
+
+/// Most characters of all alternatives together, so that the worst overlap stays well below a
+/// second: its work is the product of this measure of both globs.
+pub const MAX_EXPANDED_CHARACTERS: usize = 8 * 1024;
+
+/// A checked glob relative to the repository root.
+///
+/// A *path* here is a non-empty list of segments joined by `/`, none of them empty, `.` or `..`,
+/// and without NUL. Every glob matches at least one path, so it always overlaps itself.
+///
+/// Two globs are equal when their normalised texts are. Spelling inside braces is kept, so
+/// `{a,b}` and `{b,a}` are unequal although they match the same paths.
+///
+/// ```
+/// use tenure_core::glob::Glob;
+///
+/// let sources = Glob::parse("./src//**/*.rs")?;
+/// assert_eq!(sources.as_str(), "src/**/*.rs");
+/// assert!(sources.matches("src/api/user.rs"));
+/// assert!(sources.overlaps(&Glob::parse("src/api/")?));
+/// assert!(!sources.overlaps(&Glob::parse("src/**/*.md")?));
+/// # Ok::<(), tenure_core::glob::GlobError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Glob(String);
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("bad glob")]
-pub struct GlobError;
+pub struct Glob {
+    text: String,
+    prefix: String,
+    alternatives: Vec<Alternative>,
+}
+
 impl Glob {
-    pub fn parse(t: &str) -> Result<Glob, GlobError> {
-        if t.starts_with('/') || t.contains("..") { Err(GlobError) } else { Ok(Glob(t.into())) }
+    /// Reads a glob, normalises it and refuses whatever could name a place outside the root.
+    ///
+    /// A first segment that starts like a drive (`C:`) or with a backslash counts as absolute,
+    /// on every platform, so that a glob means the same everywhere.
+    pub fn parse(text: &str) -> Result<Glob, GlobError> {
+        check_text(text)?;
+        let nodes = parse::nodes(text)?;
+        let mut alternatives = Vec::new();
+        for expansion in normalise::expansions(text, &nodes)? {
+            let alternative = Alternative::new(normalise::checked_segments(text, &expansion)?);
+            if !alternatives.contains(&alternative) {
+                alternatives.push(alternative);
+            }
+        }
+        let normalised = print::segments(&normalise::segments(&nodes));
+        check_length(&normalised)?;
+        let prefix = alternatives
+            .iter()
+            .map(Alternative::prefix)
+            .reduce(common_ancestor)
+            .unwrap_or_default()
+            .to_owned();
+        Ok(Glob {
+            text: normalised,
+            prefix,
+            alternatives,
+        })
     }
+
+    /// The normalised text, which parses to an equal glob.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
-    pub fn overlaps(&self, o: &Glob) -> bool {
-        let p = |s: &str| s.split('*').next().unwrap().to_owned();
-        p(&self.0).starts_with(&p(&o.0)) || p(&o.0).starts_with(&p(&self.0))
+
+    /// Whether the glob matches this path.
+    ///
+    /// `path` must already be normalised: what is not a path, such as `/a`, `a/`, `a//b` or
+    /// `../a`, is matched by no glob.
+    pub fn matches(&self, path: &str) -> bool {
+        let is_path =
+            !path.contains('\0') && !path.split('/').any(|name| matches!(name, "" | "." | ".."));
+        is_path
+            && self
+                .alternatives
+                .iter()
+                .any(|alternative| alternative.matches(path))
     }
+
+    /// Whether some path matches both globs: symmetric and exact.
+    pub fn overlaps(&self, other: &Glob) -> bool {
+        related(&self.prefix, &other.prefix)
+            && self
+                .alternatives
+                .iter()
+                .any(|left| other.alternatives.iter().any(|right| left.overlaps(right)))
+    }
+
+    /// The longest leading run of whole literal segments, unescaped: `src/api` for
+    /// `src/api/**/*.rs`, the whole path for a literal one, empty if the first segment varies.
+    ///
+    /// With braces it is what all alternatives share. Two globs can only overlap if one's prefix
+    /// is the other's, or an ancestor directory of it.
+    pub fn literal_prefix(&self) -> &str {
+        &self.prefix
+    }
+}
+
+fn check_text(text: &str) -> Result<(), GlobError> {
+    check_length(text)?;
+    match text.chars().find(|character| character.is_control()) {
+        Some(character) => Err(GlobError::ControlCharacter {
+            glob: text.to_owned(),
+            character,
+        }),
+        None => Ok(()),
+    }
+}
+
+fn check_length(text: &str) -> Result<(), GlobError> {
+    if text.len() <= MAX_GLOB_BYTES {
+        return Ok(());
+    }
+    Err(GlobError::TooLong {
+        start: text.chars().take(40).collect(),
+        bytes: text.len(),
+    })
 }

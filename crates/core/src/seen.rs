@@ -7,8 +7,15 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look {
     /// What is held and waited for on these resources and on those that overlap them. Of each
-    /// queue a store may show only the front, and says so by [`Seen::truncated`].
-    At(Vec<Resource>),
+    /// queue a store may show only the front, and says so by [`Seen::shown_until`].
+    At {
+        /// Which resources.
+        resources: Vec<Resource>,
+        /// A place that must be shown even if it is far back.
+        ticket: Option<u64>,
+    },
+    /// The same, with all of each queue.
+    Queues(Vec<Resource>),
     /// All of it.
     Everything,
 }
@@ -22,10 +29,8 @@ pub struct Seen {
     pub waiters: Vec<SeenWaiter>,
     /// Whether this is all that the store has.
     pub whole: bool,
-    /// Whether some queue is longer than what is shown.
-    pub truncated: bool,
-    /// How many wait in all, in the queues that were looked at.
-    pub waiting: usize,
+    /// Where only the fronts of queues are shown: every place up to this ticket is visible.
+    pub shown_until: Option<u64>,
     /// The number that the next token and the next ticket take: higher than any before.
     pub next: u64,
     /// The newest change that this shows.

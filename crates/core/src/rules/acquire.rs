@@ -45,6 +45,8 @@ pub enum Outcome {
         blockers: Vec<Blocker>,
         /// How many wait before the caller, where that is known.
         ahead: Option<usize>,
+        /// The caller's place; to be shown by [`Look::At`](crate::Look) on the next look.
+        ticket: u64,
     },
     /// Waiting would never end.
     Deadlock(Cycle),
@@ -122,9 +124,8 @@ pub fn acquire(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> (Decision, Outc
     if blocked(&draft, ask, place) {
         return wait_or_refuse(seen, draft, ask, place, witness);
     }
-    // Of several queues each may hide somebody earlier; in a single one, all who come before a
-    // visible place are visible too.
-    let all_earlier_are_visible = !seen.truncated || (ask.wants.len() == 1 && place.is_some());
+    let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
+    let all_earlier_are_visible = seen.shown_until.is_none_or(|until| mine <= until);
     if !all_earlier_are_visible {
         return (Decision::LookWider, Outcome::Busy { blockers: vec![] });
     }
@@ -258,11 +259,11 @@ fn wait_or_refuse(
         keeps: ask.keeps.clone(),
         ttl,
     };
-    let ahead = match place {
-        Some(_) => Some(earlier(&draft, place).count()),
-        None if seen.truncated => None,
-        None => Some(draft.waiters().count()),
-    };
+    let ahead = seen
+        .shown_until
+        .is_none_or(|until| place.is_some() && waiter.ticket <= until)
+        .then(|| earlier(&draft, place).count());
+    let ticket = waiter.ticket;
     match place {
         Some(_) => draft.write(Write::KeepPlace(waiter)),
         None => {
@@ -272,7 +273,7 @@ fn wait_or_refuse(
             draft.write(Write::Wait(waiter));
         }
     }
-    (draft.decide(Some(ask.grant)), Outcome::Waiting { blockers, ahead })
+    (draft.decide(Some(ask.grant)), Outcome::Waiting { blockers, ahead, ticket })
 }
 
 /// Most blockers that an answer names. Whoever wants all of them looks at the store.

@@ -50,7 +50,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn event(&mut self, want: &Want, label: &str, hold: Option<&Hold>, kind: EventKind) {
         self.change.events.push(NewEvent {
-            resource: want.resource.clone(),
+            resource: Some(want.resource.clone()),
             label: label.to_owned(),
             token: hold.map(|hold| hold.token),
             kind,
@@ -135,7 +135,9 @@ impl<'a> Draft<'a> {
         let added = std::mem::take(&mut self.added);
         let mut taken: Vec<&Want> =
             self.holds().map(|seen| &seen.hold.want).chain(added.iter()).collect();
-        let waiting: Vec<&SeenWaiter> = self.waiters().collect();
+        let shown_until = self.seen.shown_until.unwrap_or(u64::MAX);
+        let waiting: Vec<&SeenWaiter> =
+            self.waiters().filter(|seen| seen.waiter.ticket <= shown_until).collect();
         let mut somebody_stays = false;
         for seen in waiting {
             let fits = compatible(&seen.waiter.wants, taken.iter().copied());
@@ -148,6 +150,6 @@ impl<'a> Draft<'a> {
             somebody_stays |= !fits;
             taken.extend(&seen.waiter.wants);
         }
-        somebody_stays || !self.seen.truncated
+        somebody_stays || self.seen.shown_until.is_none()
     }
 }

@@ -1,0 +1,108 @@
+//! The clock by which a local store judges leases, and a clock for tests.
+
+use crate::platform;
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tenure_core::WallTime;
+
+/// Tells the time to a local store and to its clients.
+pub trait Clock: Send + Sync {
+    /// Time since a fixed point of this boot: shared by all processes of the machine, never set,
+    /// and standing still while the machine sleeps.
+    fn now(&self) -> Duration;
+
+    /// The time of day, for showing only.
+    fn wall(&self) -> WallTime;
+
+    /// The id of this boot; times of another boot mean nothing.
+    fn boot(&self) -> String;
+}
+
+/// The machine's own clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Duration {
+        platform::monotonic()
+    }
+
+    fn wall(&self) -> WallTime {
+        WallTime(match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => since.as_millis().try_into().unwrap_or(i64::MAX),
+            // A clock before 1970 is wrong but must not stop anybody.
+            Err(before) => before.duration().as_millis().try_into().map_or(i64::MIN, |ms: i64| -ms),
+        })
+    }
+
+    fn boot(&self) -> String {
+        platform::boot_id()
+    }
+}
+
+/// A clock that moves only when told to; for tests.
+#[derive(Debug)]
+pub struct ManualClock {
+    state: Mutex<ManualState>,
+}
+
+#[derive(Debug)]
+struct ManualState {
+    now: Duration,
+    wall: WallTime,
+    boot: String,
+}
+
+impl ManualClock {
+    /// A clock that has run for an hour since its first boot.
+    pub fn new() -> ManualClock {
+        let now = Duration::from_secs(3600);
+        let state = ManualState { now, wall: WallTime(1_700_000_000_000), boot: "boot-1".into() };
+        ManualClock { state: Mutex::new(state) }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut ManualState) -> T) -> T {
+        act(&mut self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// Lets time pass, on both clocks.
+    pub fn advance(&self, by: Duration) {
+        self.with(|state| {
+            state.now += by;
+            state.wall.0 += by.as_millis() as i64;
+        });
+    }
+
+    /// Sets the time of day, as an operator or a time server would; no time passes.
+    pub fn jump_wall(&self, by_ms: i64) {
+        self.with(|state| state.wall.0 += by_ms);
+    }
+
+    /// Reboots the machine: the clock starts anew under another boot id.
+    pub fn reboot(&self, boot: &str) {
+        self.with(|state| {
+            state.now = Duration::from_secs(5);
+            state.boot = boot.to_owned();
+        });
+    }
+}
+
+impl Default for ManualClock {
+    fn default() -> ManualClock {
+        ManualClock::new()
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Duration {
+        self.with(|state| state.now)
+    }
+
+    fn wall(&self) -> WallTime {
+        self.with(|state| state.wall)
+    }
+
+    fn boot(&self) -> String {
+        self.with(|state| state.boot.clone())
+    }
+}

@@ -1,0 +1,111 @@
+//! All that depends on the operating system, in one place.
+//!
+//! Each function has one meaning on every system; where a system cannot tell, the answer is the
+//! one that claims least (an empty boot id, an unknown start time), and the rules then rely on
+//! leases alone.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+use unix as system;
+
+#[cfg(not(unix))]
+mod other;
+#[cfg(not(unix))]
+use other as system;
+
+#[cfg(unix)]
+pub(crate) use system::mailbox;
+pub(crate) use system::{
+    boot_id, exited, group_exists, machine_id, monotonic, pid_namespace, start_of,
+};
+
+use tenure_core::{Evidence, Liveness, Observer, Process, Witness};
+
+/// Where this process runs, without naming a process: evidence for a lease that none is tied to.
+pub fn this_boot() -> Evidence {
+    Evidence {
+        host: gethostname::gethostname().to_string_lossy().into_owned(),
+        machine: machine_id(),
+        boot: boot_id(),
+        pid_namespace: pid_namespace(),
+        process: None,
+        group: None,
+    }
+}
+
+/// Evidence for a process of this machine, if there is one with this number.
+pub fn process_evidence(pid: u32) -> Option<Evidence> {
+    let start = start_of(pid)??;
+    Some(Evidence { process: Some(Process { pid, start }), ..this_boot() })
+}
+
+/// Judges holders by looking at the processes of this machine.
+#[derive(Clone, Debug)]
+pub struct LocalWitness {
+    observer: Observer,
+}
+
+impl LocalWitness {
+    /// A witness that stands where this process runs.
+    pub fn new() -> LocalWitness {
+        let observer =
+            Observer { machine: machine_id(), boot: boot_id(), pid_namespace: pid_namespace() };
+        LocalWitness { observer }
+    }
+}
+
+impl Default for LocalWitness {
+    fn default() -> LocalWitness {
+        LocalWitness::new()
+    }
+}
+
+impl Witness for LocalWitness {
+    fn liveness(&self, evidence: &Evidence) -> Liveness {
+        self.observer.judge(evidence, &start_of, &group_exists)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive_and_a_reaped_child_is_dead() {
+        let witness = LocalWitness::new();
+        let me = process_evidence(std::process::id()).unwrap();
+        assert_eq!(witness.liveness(&me), Liveness::Alive);
+
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let evidence = process_evidence(child.id()).unwrap();
+        assert_eq!(witness.liveness(&evidence), Liveness::Alive);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(witness.liveness(&evidence), Liveness::Dead);
+    }
+
+    #[test]
+    fn a_zombie_is_dead() {
+        let witness = LocalWitness::new();
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let evidence = process_evidence(child.id()).unwrap();
+        child.kill().unwrap();
+        // Killed but not yet reaped: wait for the state to change without reaping it.
+        while witness.liveness(&evidence) != Liveness::Dead {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_process_is_noticed() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let process = process_evidence(child.id()).unwrap().process.unwrap();
+        let watch = tokio::spawn(exited(process));
+        tokio::task::yield_now().await;
+        child.kill().unwrap();
+        watch.await.unwrap();
+        child.wait().unwrap();
+    }
+}

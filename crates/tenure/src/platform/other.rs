@@ -1,0 +1,34 @@
+//! Systems that are not Unix: leases alone decide, and waiting falls back on looking again.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use tenure_core::Process;
+
+pub(crate) fn monotonic() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
+}
+
+pub(crate) fn boot_id() -> String {
+    String::new()
+}
+
+pub(crate) fn machine_id() -> String {
+    String::new()
+}
+
+pub(crate) fn pid_namespace() -> u64 {
+    0
+}
+
+pub(crate) fn start_of(_: u32) -> Option<Option<u64>> {
+    Some(None)
+}
+
+pub(crate) fn group_exists(_: u32) -> bool {
+    true
+}
+
+pub(crate) async fn exited(_: Process) {
+    std::future::pending::<()>().await;
+}

@@ -1,0 +1,135 @@
+//! Linux in full; other Unix systems with what POSIX and `sysctl`-free reading give.
+
+use std::fs;
+use std::sync::OnceLock;
+use std::time::Duration;
+use tenure_core::Process;
+
+pub(crate) mod mailbox;
+
+/// Time since some fixed point of this boot, on a clock that all processes share, that no one can
+/// set, and that stands still while the machine sleeps: nobody works then.
+pub(crate) fn monotonic() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
+}
+
+fn read_trimmed(path: &str) -> String {
+    fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+/// The id of this boot of the kernel; empty where there is none.
+pub(crate) fn boot_id() -> String {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(|| read_trimmed("/proc/sys/kernel/random/boot_id")).clone()
+}
+
+/// An id of this machine that survives reboots; empty where there is none.
+pub(crate) fn machine_id() -> String {
+    static MACHINE: OnceLock<String> = OnceLock::new();
+    MACHINE.get_or_init(|| read_trimmed("/etc/machine-id")).clone()
+}
+
+/// The process-id name space of this process; 0 where the system has only one.
+pub(crate) fn pid_namespace() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    static NAMESPACE: OnceLock<u64> = OnceLock::new();
+    *NAMESPACE.get_or_init(|| fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino()))
+}
+
+/// When the process with this number started. `None`: there is no such process, or only what a
+/// dead one leaves until its parent looks. `Some(None)`: there is one, but not more can be read.
+pub(crate) fn start_of(pid: u32) -> Option<Option<u64>> {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => match parse_stat(&stat) {
+            Some(Stat { defunct: true, .. }) => None,
+            Some(stat) => Some(Some(stat.start)),
+            None => Some(None),
+        },
+        Err(_) => process_exists(pid).then_some(None),
+    }
+}
+
+struct Stat {
+    defunct: bool,
+    start: u64,
+}
+
+fn parse_stat(stat: &str) -> Option<Stat> {
+    // The second field is the command's name in parentheses and may itself contain any character:
+    // the fields after it begin behind the last parenthesis.
+    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+    let state = *fields.first()?;
+    let threads: u64 = fields.get(17)?.parse().ok()?;
+    let start = fields.get(19)?.parse().ok()?;
+    // A leader that ended before its threads also shows as a zombie, but the process goes on.
+    let defunct = matches!(state, "Z" | "X" | "x") && threads <= 1;
+    Some(Stat { defunct, start })
+}
+
+fn process_exists(pid: u32) -> bool {
+    let Some(pid) = to_pid(pid) else { return false };
+    !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+}
+
+/// Whether any process is left in the group of this leader.
+pub(crate) fn group_exists(leader: u32) -> bool {
+    let Some(pid) = to_pid(leader) else { return false };
+    !matches!(rustix::process::test_kill_process_group(pid), Err(rustix::io::Errno::SRCH))
+}
+
+fn to_pid(pid: u32) -> Option<rustix::process::Pid> {
+    rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+/// How often the end of a process is looked for where the system cannot tell of it.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Returns when this very process has ended.
+pub(crate) async fn exited(process: Process) {
+    #[cfg(target_os = "linux")]
+    if wait_for_exit(process).await {
+        return;
+    }
+    while start_of(process.pid) == Some(Some(process.start)) {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// Waits by a process descriptor; says no where there are none to be had.
+#[cfg(target_os = "linux")]
+async fn wait_for_exit(process: Process) -> bool {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    use tokio::io::{Interest, unix::AsyncFd};
+    let Some(pid) = to_pid(process.pid) else { return true };
+    let Ok(descriptor) = pidfd_open(pid, PidfdFlags::NONBLOCK) else { return false };
+    // Only now is the number pinned; it may have been another's already.
+    if start_of(process.pid) != Some(Some(process.start)) {
+        return true;
+    }
+    match AsyncFd::register_with_interest(descriptor, Interest::READABLE) {
+        Ok(descriptor) => descriptor.readable().await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_name_cannot_forge_the_fields() {
+        let stat = "7 (a) R 1 2) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
+        let parsed = parse_stat(stat).unwrap();
+        assert_eq!((parsed.start, parsed.defunct), (12345, false));
+    }
+
+    #[test]
+    fn a_leader_that_left_its_threads_behind_still_lives() {
+        let stat = |state: &str, threads: u32| {
+            format!("7 (x) {state} 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 {threads} 0 5 1 1")
+        };
+        assert!(parse_stat(&stat("Z", 1)).unwrap().defunct);
+        assert!(!parse_stat(&stat("Z", 3)).unwrap().defunct);
+    }
+}

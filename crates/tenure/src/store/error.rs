@@ -1,0 +1,74 @@
+//! What can go wrong in a store, named by what the caller can do.
+
+/// A store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing was written. Trying again later may help.
+    #[error("the store at {store} is not available: {reason}")]
+    Unavailable {
+        /// Which store.
+        store: String,
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// It may or may not have been written: look by grant id before trying again.
+    #[error("it is not known whether the store at {store} took the change: {reason}")]
+    Unknown {
+        /// Which store.
+        store: String,
+        /// Why.
+        reason: String,
+    },
+    /// What is stored cannot be trusted. It is never treated as free.
+    #[error("the store at {store} is damaged: {reason}")]
+    Corrupt {
+        /// Which store.
+        store: String,
+        /// What was found.
+        reason: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// This store, or this version, cannot do that.
+    #[error("{what}")]
+    Unsupported {
+        /// What cannot be done.
+        what: String,
+        /// What to use instead.
+        instead: String,
+    },
+    /// Others were faster too many times in a row; nothing was written.
+    #[error("the store at {store} is too contended: gave up after {tries} tries")]
+    Contended {
+        /// Which store.
+        store: String,
+        /// How often it was tried.
+        tries: u32,
+    },
+}
+
+impl StoreError {
+    /// What to do about it, in one sentence.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            StoreError::Unavailable { hint, .. } | StoreError::Corrupt { hint, .. } => hint.clone(),
+            StoreError::Unknown { .. } => {
+                Some("Look with `tenure status` before trying again.".to_owned())
+            }
+            StoreError::Unsupported { instead, .. } => Some(instead.clone()),
+            StoreError::Contended { .. } => Some("Try again in a moment.".to_owned()),
+        }
+    }
+
+    /// Whether trying again later may help.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Unavailable { .. }
+                | StoreError::Unknown { .. }
+                | StoreError::Contended { .. }
+        )
+    }
+}

@@ -1,0 +1,281 @@
+//! The store of one process: the reference to read first.
+
+use crate::clock::{Clock, SystemClock};
+use crate::store::turns::Turns;
+use crate::store::{Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo};
+use async_trait::async_trait;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tenure_core::{
+    Change, Decision, Event, GrantId, Hold, Look, Resource, Revision, Seen, SeenHold, SeenWaiter,
+    Waiter, WallTime, Write,
+};
+use tokio::sync::watch;
+
+/// Most events kept; older ones are forgotten.
+const EVENTS_MAX: usize = 10_000;
+
+/// Keeps everything in memory, for one process.
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    turns: Turns,
+    newest: watch::Sender<Revision>,
+}
+
+#[derive(Default)]
+struct State {
+    holds: Vec<StoredHold>,
+    waiters: Vec<StoredWaiter>,
+    events: VecDeque<Event>,
+    revision: u64,
+}
+
+struct StoredHold {
+    hold: Hold,
+    since: Duration,
+    deadline: Duration,
+    acquired_at: WallTime,
+    renewed_at: WallTime,
+}
+
+struct StoredWaiter {
+    waiter: Waiter,
+    since: Duration,
+    deadline: Duration,
+    waiting_since: WallTime,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> MemoryStore {
+        MemoryStore::with_clock(Arc::new(SystemClock))
+    }
+
+    /// An empty store that judges leases by this clock.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> MemoryStore {
+        MemoryStore {
+            clock,
+            state: Mutex::default(),
+            turns: Turns::default(),
+            newest: watch::Sender::new(Revision(0)),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> MemoryStore {
+        MemoryStore::new()
+    }
+}
+
+impl State {
+    fn show(&self, look: &Look, clock: &dyn Clock) -> Seen {
+        let (now, wall) = (clock.now(), clock.wall());
+        let concerned = |resource: &Resource| match look {
+            Look::Everything => true,
+            Look::At { resources, .. } | Look::Queues(resources) => {
+                resources.iter().any(|wanted| wanted.overlaps(resource))
+            }
+        };
+        let holds = self.holds.iter().filter(|stored| concerned(&stored.hold.want.resource));
+        let waiters = self
+            .waiters
+            .iter()
+            .filter(|stored| stored.waiter.wants.iter().any(|want| concerned(&want.resource)));
+        Seen {
+            holds: holds.map(|stored| stored.show(now, wall)).collect(),
+            waiters: waiters.map(|stored| stored.show(now)).collect(),
+            whole: *look == Look::Everything,
+            shown_until: None,
+            next: self.revision + 1,
+            revision: Revision(self.revision),
+        }
+    }
+
+    fn apply(&mut self, change: Change, clock: &dyn Clock, turns: &Turns) {
+        let (now, wall) = (clock.now(), clock.wall());
+        for write in change.writes {
+            self.write(write, now, wall, turns);
+        }
+        for event in change.events {
+            self.revision += 1;
+            self.events.push_back(Event { revision: Revision(self.revision), at: wall, event });
+        }
+        while self.events.len() > EVENTS_MAX {
+            self.events.pop_front();
+        }
+    }
+
+    fn write(&mut self, write: Write, now: Duration, wall: WallTime, turns: &Turns) {
+        match write {
+            Write::Hold(hold) => {
+                let deadline = now + hold.ttl;
+                let since = now;
+                self.holds.push(StoredHold {
+                    hold,
+                    since,
+                    deadline,
+                    acquired_at: wall,
+                    renewed_at: wall,
+                });
+            }
+            Write::Extend { resource, grant, ttl } => {
+                for stored in self.holds.iter_mut() {
+                    if stored.hold.grant == grant && stored.hold.want.resource == resource {
+                        stored.extend(ttl, now, wall);
+                    }
+                }
+            }
+            Write::DropHold { resource, grant } => {
+                self.holds.retain(|stored| {
+                    stored.hold.grant != grant || stored.hold.want.resource != resource
+                });
+            }
+            Write::Wait(waiter) => {
+                turns.expect(waiter.grant);
+                let deadline = now + waiter.ttl;
+                self.waiters.push(StoredWaiter {
+                    waiter,
+                    since: now,
+                    deadline,
+                    waiting_since: wall,
+                });
+            }
+            Write::KeepPlace(waiter) => {
+                for stored in self.waiters.iter_mut() {
+                    if stored.waiter.grant == waiter.grant {
+                        stored.deadline = now + waiter.ttl;
+                    }
+                }
+            }
+            Write::DropWait(waiter) => {
+                turns.forget(waiter.grant);
+                self.waiters.retain(|stored| stored.waiter.grant != waiter.grant);
+            }
+        }
+    }
+
+    fn renew(&mut self, renewal: &Renewal, now: Duration, wall: WallTime) -> Renewed {
+        let mine = |stored: &StoredHold, resource: &Resource| {
+            stored.hold.grant == renewal.grant
+                && stored.hold.token == renewal.token
+                && stored.hold.want.resource == *resource
+                && stored.deadline > now
+        };
+        let all_held = renewal
+            .resources
+            .iter()
+            .all(|resource| self.holds.iter().any(|stored| mine(stored, resource)));
+        if !all_held {
+            return Renewed::Lost;
+        }
+        for stored in self.holds.iter_mut().filter(|stored| stored.hold.grant == renewal.grant) {
+            stored.extend(renewal.ttl, now, wall);
+            if let Some(evidence) = &renewal.bind {
+                stored.hold.holder.evidence = Some(evidence.clone());
+            }
+        }
+        Renewed::Renewed
+    }
+}
+
+impl StoredHold {
+    fn extend(&mut self, ttl: Duration, now: Duration, wall: WallTime) {
+        self.hold.ttl = ttl;
+        self.deadline = now + ttl;
+        self.renewed_at = wall;
+    }
+
+    fn show(&self, now: Duration, wall: WallTime) -> SeenHold {
+        let left = self.deadline.saturating_sub(now);
+        SeenHold {
+            hold: self.hold.clone(),
+            left,
+            held_for: now.saturating_sub(self.since),
+            acquired_at: self.acquired_at,
+            renewed_at: self.renewed_at,
+            expires_at: super::expiry(wall, self.deadline, now),
+        }
+    }
+}
+
+impl StoredWaiter {
+    fn show(&self, now: Duration) -> SeenWaiter {
+        SeenWaiter {
+            waiter: self.waiter.clone(),
+            left: self.deadline.saturating_sub(now),
+            waited_for: now.saturating_sub(self.since),
+            waiting_since: self.waiting_since,
+        }
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn info(&self) -> StoreInfo {
+        StoreInfo { url: "memory:".to_owned(), engine: "memory".to_owned(), local: true }
+    }
+
+    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
+        let (revision, wake) = {
+            let mut state = self.state();
+            let mut decision = decide(&state.show(look, &*self.clock));
+            if decision == Decision::LookWider {
+                decision = decide(&state.show(&Look::Everything, &*self.clock));
+            }
+            let mut wake = Vec::new();
+            if let Decision::Write(mut change) = decision {
+                wake = std::mem::take(&mut change.wake);
+                state.apply(change, &*self.clock, &self.turns);
+            }
+            (Revision(state.revision), wake)
+        };
+        self.newest.send_replace(revision);
+        for grant in wake {
+            self.turns.wake(grant);
+        }
+        Ok(revision)
+    }
+
+    async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
+        let (now, wall) = (self.clock.now(), self.clock.wall());
+        let mut state = self.state();
+        Ok(renewals.iter().map(|renewal| state.renew(renewal, now, wall)).collect())
+    }
+
+    async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+        Ok(self.state().show(look, &*self.clock))
+    }
+
+    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
+        let mut newest = self.newest.subscribe();
+        let beyond = newest.wait_for(|revision| *revision > since);
+        let _ = tokio::time::timeout(patience, beyond).await;
+        Ok(Revision(self.state().revision))
+    }
+
+    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
+        self.turns.wait(grant, patience).await;
+        Ok(())
+    }
+
+    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
+        let state = self.state();
+        let later = state.events.iter().filter(|event| event.revision > after);
+        Ok(later.take(limit as usize).cloned().collect())
+    }
+
+    async fn tidy(&self) -> Result<usize, StoreError> {
+        Ok(0)
+    }
+
+    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+        Ok(vec![])
+    }
+}

@@ -1,0 +1,120 @@
+//! What a store promises, and the stores that come with the library.
+//!
+//! A store remembers and decides nothing: it shows a rule what is there, and writes what the rule
+//! chose, in one step. [`crate::conformance`] is the test that every store passes whole.
+
+pub mod error;
+pub mod format;
+pub mod memory;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+mod turns;
+
+pub use error::StoreError;
+
+use async_trait::async_trait;
+use std::time::Duration;
+use tenure_core::{
+    Decision, Event, Evidence, GrantId, Look, Resource, Revision, Seen, Token, WallTime,
+};
+
+/// A rule, ready to be applied to what a store sees. Pure: it may be called again on a fresh look.
+pub type Decide<'a> = &'a mut (dyn FnMut(&Seen) -> Decision + Send);
+
+/// Remembers who holds what. Decides nothing.
+///
+/// Only durations cross this trait: a store judges lapse with its own clock, inside the operation.
+/// A store owes its callers that
+///
+/// - `transact` is atomic against all other calls, in all processes that share the store, and
+///   makes a change with its events whole or not at all;
+/// - revisions only rise, and so does [`Seen::next`]: across restarts, pruning and power loss, no
+///   number is ever given out twice;
+/// - what was reported is never lost while the machine stays up; a durable change not even when
+///   the power fails;
+/// - a renewal succeeds only where grant and token match and the lease has not lapsed;
+/// - `changed` cannot miss a change that `read` did not show, and `turn` cannot miss a wake.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// What this store is.
+    fn info(&self) -> StoreInfo;
+
+    /// Looks, lets `decide` choose, and writes what it chose with its events, or nothing. When
+    /// `decide` asks to look wider, everything is shown to it. Wakes those whom the change names.
+    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError>;
+
+    /// Starts the leases anew, each only if all of it is still held.
+    async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError>;
+
+    /// Looks without changing anything, and without keeping a writer waiting.
+    async fn read(&self, look: &Look) -> Result<Seen, StoreError>;
+
+    /// Returns the newest revision as soon as it is beyond `since`, or when patience ends.
+    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError>;
+
+    /// Returns when the queued request of this client is woken, or when patience ends. A wake that
+    /// came before the call counts.
+    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError>;
+
+    /// Events after a revision, oldest first.
+    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError>;
+
+    /// Removes what crashed processes left behind beside the records; says how many things.
+    async fn tidy(&self) -> Result<usize, StoreError>;
+
+    /// Checks that the store is in order; each finding is one sentence.
+    async fn check(&self) -> Result<Vec<Finding>, StoreError>;
+}
+
+/// What a store is, for people and for choosing defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreInfo {
+    /// Its URL.
+    pub url: String,
+    /// Which engine, with its version.
+    pub engine: String,
+    /// Whether all who use it run on this machine, so that its clock is theirs.
+    pub local: bool,
+}
+
+/// One thing that was checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was checked, in a word or two.
+    pub subject: String,
+    /// Whether it is in order.
+    pub ok: bool,
+    /// What was found.
+    pub message: String,
+}
+
+/// A lease to start anew.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    /// Under which grant.
+    pub grant: GrantId,
+    /// With which token.
+    pub token: Token,
+    /// All resources of the grant.
+    pub resources: Vec<Resource>,
+    /// How long from now.
+    pub ttl: Duration,
+    /// New evidence to tie the hold to, where it changed.
+    pub bind: Option<Evidence>,
+}
+
+/// What came of a renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewed {
+    /// The lease started anew.
+    Renewed,
+    /// The grant holds it no longer: it lapsed or was broken.
+    Lost,
+}
+
+/// When a lease ends on the wall clock, for showing: as far from now as its deadline is, on either
+/// side.
+pub(crate) fn expiry(wall: WallTime, deadline: Duration, now: Duration) -> WallTime {
+    let ms = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+    WallTime(wall.0.saturating_add(ms(deadline)).saturating_sub(ms(now)))
+}

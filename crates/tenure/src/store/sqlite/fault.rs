@@ -1,0 +1,74 @@
+//! What SQLite's errors mean to a caller.
+
+use crate::store::StoreError;
+use crate::store::format::FormatError;
+use rusqlite::ErrorCode;
+use std::path::Path;
+
+/// Whether a change could have been written when the error came.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Before the commit: nothing was written.
+    Before,
+    /// At the commit: it may have been.
+    Commit,
+}
+
+pub(super) fn store_name(path: &Path) -> String {
+    format!("sqlite:{}", path.display())
+}
+
+pub(super) fn from_sqlite(path: &Path, stage: Stage, error: &rusqlite::Error) -> StoreError {
+    let store = store_name(path);
+    let unavailable = |reason: &str, hint: &str| StoreError::Unavailable {
+        store: store.clone(),
+        reason: reason.to_owned(),
+        hint: Some(hint.to_owned()),
+    };
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => unavailable(
+            "another program has held its write lock for too long",
+            "Look for a program that opened the database by itself, such as a sqlite3 shell in a transaction.",
+        ),
+        Some(ErrorCode::DiskFull) => {
+            unavailable("the disk is full", "Free some space, then try again; nothing was lost.")
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => unavailable(
+            "it cannot be written to",
+            "Give yourself write access to the folder, or choose another store with --store.",
+        ),
+        Some(ErrorCode::CannotOpen) => unavailable(
+            "its file cannot be opened",
+            "Check that the folder exists and is writable, or choose another store with --store.",
+        ),
+        Some(ErrorCode::NotADatabase) => corrupt(path, "the file is not a SQLite database"),
+        Some(ErrorCode::DatabaseCorrupt) => corrupt(path, "SQLite finds it malformed"),
+        _ if stage == Stage::Commit => StoreError::Unknown { store, reason: error.to_string() },
+        _ => StoreError::Unavailable { store, reason: error.to_string(), hint: None },
+    }
+}
+
+pub(super) fn from_io(path: &Path, doing: &str, error: &std::io::Error) -> StoreError {
+    StoreError::Unavailable {
+        store: store_name(path),
+        reason: format!("{doing}: {error}"),
+        hint: Some(
+            "Check that the folder is writable, or choose another store with --store.".to_owned(),
+        ),
+    }
+}
+
+pub(super) fn from_format(path: &Path, error: &FormatError) -> StoreError {
+    corrupt(path, &error.to_string())
+}
+
+pub(super) fn corrupt(path: &Path, reason: &str) -> StoreError {
+    StoreError::Corrupt {
+        store: store_name(path),
+        reason: reason.to_owned(),
+        hint: Some(format!(
+            "Nothing was changed. Move {} aside to begin with an empty store, or restore a backup.",
+            path.display()
+        )),
+    }
+}

@@ -1,0 +1,377 @@
+//! The embedded default: one SQLite file, shared by all processes of a machine.
+//!
+//! - `schema` — the tables. `open` — creating, migrating, and what a reboot changes.
+//! - `turnstile` — the fair queue of writers. `post` — waking others.
+//! - `read`, `write` — records. `fault` — what SQLite's errors mean.
+//!
+//! Beside `NAME.db` lies a folder `NAME.db.side` with the queue's lock files, the mailboxes of
+//! processes that wait, and the bell. The database's own files are opened by SQLite only.
+
+mod fault;
+mod open;
+mod post;
+mod read;
+mod schema;
+mod turnstile;
+mod write;
+
+use crate::clock::{Clock, SystemClock};
+use crate::store::{Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo};
+use async_trait::async_trait;
+use fault::Stage;
+use post::Post;
+use read::{Addresses, Moment, RowError};
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex as StdMutex};
+use std::time::Duration;
+use tenure_core::{Change, Decision, Event, GrantId, Look, Revision, Seen, Write};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use turnstile::Turnstile;
+
+/// Opens a [`SqliteStore`] with other than the usual settings.
+#[derive(Clone)]
+pub struct SqliteOptions {
+    /// The clock that judges leases.
+    pub clock: Arc<dyn Clock>,
+    /// After how many pages the log is folded into the database. A process that lives long does
+    /// best with many; a one-shot command must read the whole log at its start, and wants few.
+    pub checkpoint_pages: u32,
+    /// How often to look for changes where the system cannot tell of them.
+    pub poll_interval: Duration,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> SqliteOptions {
+        SqliteOptions {
+            clock: Arc::new(SystemClock),
+            checkpoint_pages: 1000,
+            poll_interval: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Keeps everything in one SQLite file.
+pub struct SqliteStore {
+    path: PathBuf,
+    options: SqliteOptions,
+    writer: Arc<Mutex<Writer>>,
+    /// A connection for looking, so that those who look never keep a writer waiting.
+    reader: StdMutex<Option<Connection>>,
+    post: Post,
+}
+
+struct Writer {
+    connection: Connection,
+    turnstile: Turnstile,
+}
+
+impl SqliteStore {
+    /// Opens the store in this file, creating it if there is none.
+    pub fn open(path: &Path) -> Result<SqliteStore, StoreError> {
+        SqliteStore::open_with(path, SqliteOptions::default())
+    }
+
+    /// Opens the store in this file with these settings.
+    pub fn open_with(path: &Path, options: SqliteOptions) -> Result<SqliteStore, StoreError> {
+        let mut connection = open::open(path, options.checkpoint_pages)?;
+        let side = open::side_folder(path);
+        let io = |error| fault::from_io(path, "its side folder cannot be used", &error);
+        let turnstile = Turnstile::open(&side).map_err(io)?;
+        let post = Post::open(&side).map_err(io)?;
+        let clock = options.clock.clone();
+        let at = move || moment(&*clock);
+        open::bring_up_to_date(path, &mut connection, &turnstile, &options.clock.boot(), at)?;
+        let writer = Arc::new(Mutex::new(Writer { connection, turnstile }));
+        Ok(SqliteStore {
+            path: path.to_owned(),
+            options,
+            writer,
+            reader: StdMutex::new(None),
+            post,
+        })
+    }
+
+    /// Waits for this process's turn, then for that among processes.
+    async fn enter(&self) -> Result<Seat, StoreError> {
+        let writer = match self.writer.clone().try_lock_owned() {
+            Ok(writer) => writer,
+            Err(_) => self.writer.clone().lock_owned().await,
+        };
+        let io = |error| fault::from_io(&self.path, "its queue cannot be entered", &error);
+        if writer.turnstile.try_enter().map_err(io)? {
+            return Ok(Seat { writer });
+        }
+        // The kernel may keep us waiting: not on a thread that others share.
+        let waiting = tokio::task::spawn_blocking(move || {
+            writer.turnstile.enter()?;
+            Ok(Seat { writer })
+        });
+        match waiting.await {
+            Ok(seat) => seat.map_err(io),
+            Err(error) => Err(StoreError::Unavailable {
+                store: fault::store_name(&self.path),
+                reason: error.to_string(),
+                hint: None,
+            }),
+        }
+    }
+
+    fn write(&self, seat: &mut Seat, look: &Look, decide: Decide<'_>) -> Result<Written, Trouble> {
+        let connection = &seat.writer.connection;
+        let mut written = self.attempt(connection, look, decide, false)?;
+        if written.needs_sync {
+            // How safely to commit must be said before a transaction begins, but only the rule
+            // knows: so it is asked again.
+            connection.pragma_update(None, "synchronous", "FULL").map_err(Trouble::before)?;
+            let again = self.attempt(connection, look, decide, true);
+            connection.pragma_update(None, "synchronous", "NORMAL").map_err(Trouble::before)?;
+            written = again?;
+        }
+        Ok(written)
+    }
+
+    fn attempt(
+        &self,
+        connection: &Connection,
+        look: &Look,
+        decide: Decide<'_>,
+        durably: bool,
+    ) -> Result<Written, Trouble> {
+        let transaction = Transaction::begin(connection)?;
+        let at = moment(&*self.options.clock);
+        let (mut seen, mut addresses) = read::show(connection, look, at)?;
+        let mut decision = decide(&seen);
+        if decision == Decision::LookWider {
+            (seen, addresses) = read::show(connection, &Look::Everything, at)?;
+            decision = decide(&seen);
+        }
+        let Decision::Write(change) = decision else {
+            return Ok(Written { revision: seen.revision, needs_sync: false, wake: vec![] });
+        };
+        if change.durable && !durably {
+            return Ok(Written { revision: seen.revision, needs_sync: true, wake: vec![] });
+        }
+        for write in &change.writes {
+            if let Write::Wait(waiter) = write {
+                self.post.expect(waiter.grant);
+            }
+        }
+        let newest = write::apply(connection, &change, seen.next, at, self.post.address())?;
+        transaction.commit()?;
+        Ok(Written {
+            revision: Revision(newest),
+            needs_sync: false,
+            wake: self.follow_up(change, addresses),
+        })
+    }
+
+    /// Forgets who waits no longer, and finds the addresses of those to wake.
+    fn follow_up(&self, change: Change, mut addresses: Addresses) -> Vec<(GrantId, String)> {
+        for write in &change.writes {
+            if let Write::DropWait(waiter) = write {
+                self.post.forget(waiter.grant);
+            }
+        }
+        let found = change.wake.into_iter();
+        found.filter_map(|grant| Some((grant, addresses.remove(&grant)?))).collect()
+    }
+
+    fn with_reader<T>(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<T, RowError>,
+    ) -> Result<T, StoreError> {
+        let mut reader = self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if reader.is_none() {
+            *reader = Some(open::connect(&self.path, self.options.checkpoint_pages)?);
+        }
+        let connection = reader.as_ref().expect("it was opened just above");
+        act(connection).map_err(|error| Trouble::from(error).report(&self.path))
+    }
+}
+
+fn moment(clock: &dyn Clock) -> Moment {
+    let now_ms = i64::try_from(clock.now().as_millis()).unwrap_or(i64::MAX);
+    Moment { now_ms, wall_ms: clock.wall().0 }
+}
+
+/// The right to write, given back when dropped.
+struct Seat {
+    writer: OwnedMutexGuard<Writer>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // The kernel gives it back at the latest when the file is closed.
+        let _ = self.writer.turnstile.leave();
+    }
+}
+
+struct Written {
+    revision: Revision,
+    needs_sync: bool,
+    wake: Vec<(GrantId, String)>,
+}
+
+struct Trouble {
+    stage: Stage,
+    error: RowError,
+}
+
+impl Trouble {
+    fn before(error: rusqlite::Error) -> Trouble {
+        Trouble { stage: Stage::Before, error: error.into() }
+    }
+
+    fn report(self, path: &Path) -> StoreError {
+        match self.error {
+            RowError::Sqlite(error) => fault::from_sqlite(path, self.stage, &error),
+            RowError::Format(error) => fault::from_format(path, &error),
+        }
+    }
+}
+
+impl From<RowError> for Trouble {
+    fn from(error: RowError) -> Trouble {
+        Trouble { stage: Stage::Before, error }
+    }
+}
+
+/// A transaction that is undone unless committed. Unlike rusqlite's own it uses prepared
+/// statements, which halves its cost.
+struct Transaction<'a> {
+    connection: &'a Connection,
+    open: bool,
+}
+
+impl Transaction<'_> {
+    fn begin(connection: &Connection) -> Result<Transaction<'_>, Trouble> {
+        let begin = || connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]);
+        begin().map_err(Trouble::before)?;
+        Ok(Transaction { connection, open: true })
+    }
+
+    fn commit(mut self) -> Result<(), Trouble> {
+        let commit = || self.connection.prepare_cached("COMMIT")?.execute([]);
+        commit().map_err(|error| Trouble { stage: Stage::Commit, error: error.into() })?;
+        self.open = false;
+        Ok(())
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if self.open {
+            let _ = self.connection.prepare_cached("ROLLBACK").and_then(|mut sql| sql.execute([]));
+        }
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    fn info(&self) -> StoreInfo {
+        StoreInfo {
+            url: fault::store_name(&self.path),
+            engine: format!("SQLite {}", rusqlite::version()),
+            local: true,
+        }
+    }
+
+    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
+        let mut seat = self.enter().await?;
+        let written = self.write(&mut seat, look, decide);
+        drop(seat);
+        let written = written.map_err(|trouble| trouble.report(&self.path))?;
+        for (grant, address) in written.wake {
+            self.post.wake(grant, &address);
+        }
+        self.post.ring();
+        Ok(written.revision)
+    }
+
+    async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
+        let seat = self.enter().await?;
+        let connection = &seat.writer.connection;
+        let renewed = (|| {
+            let transaction = Transaction::begin(connection)?;
+            let at = moment(&*self.options.clock);
+            let renewed: Result<Vec<Renewed>, RowError> =
+                renewals.iter().map(|renewal| write::renew(connection, renewal, at)).collect();
+            let renewed = renewed?;
+            transaction.commit()?;
+            Ok(renewed)
+        })();
+        renewed.map_err(|trouble: Trouble| trouble.report(&self.path))
+    }
+
+    async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+        let at = moment(&*self.options.clock);
+        self.with_reader(|connection| {
+            // One transaction, so that all is seen at one moment.
+            let transaction = connection.unchecked_transaction()?;
+            let (seen, _) = read::show(&transaction, look, at)?;
+            Ok(seen)
+        })
+    }
+
+    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
+        let deadline = tokio::time::Instant::now() + patience;
+        let bell = self.post.bell();
+        loop {
+            let rang = bell.as_ref().map(|bell| bell.notified());
+            tokio::pin!(let rang = async {
+                match rang {
+                    Some(rang) => rang.await,
+                    None => std::future::pending().await,
+                }
+            };);
+            let newest = Revision(self.with_reader(read::newest)?);
+            let now = tokio::time::Instant::now();
+            if newest > since || now >= deadline {
+                return Ok(newest);
+            }
+            let look_again = deadline.min(now + self.options.poll_interval);
+            let _ = tokio::time::timeout_at(look_again, rang).await;
+        }
+    }
+
+    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
+        self.post.wait(grant, patience).await;
+        Ok(())
+    }
+
+    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
+        self.with_reader(|connection| read::events(connection, after, limit))
+    }
+
+    async fn tidy(&self) -> Result<usize, StoreError> {
+        Ok(self.post.tidy())
+    }
+
+    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+        self.with_reader(|connection| Ok(check(connection)?))
+    }
+}
+
+fn check(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    let version: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    Ok(vec![
+        Finding {
+            subject: "integrity".to_owned(),
+            ok: verdict == "ok",
+            message: format!("SQLite's quick check says: {verdict}"),
+        },
+        Finding {
+            subject: "schema".to_owned(),
+            ok: version == schema::VERSION,
+            message: format!("version {version}"),
+        },
+        Finding {
+            subject: "journal".to_owned(),
+            ok: journal.eq_ignore_ascii_case("wal"),
+            message: format!("mode {journal}"),
+        },
+    ])
+}

@@ -1,0 +1,188 @@
+//! Creating, opening and bringing up to date the database file.
+
+use super::fault::{self, Stage};
+use super::read::{self, Moment, RowError};
+use super::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
+use super::turnstile::Turnstile;
+use super::write::{self, TRIM_EVERY};
+use crate::store::StoreError;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure_core::{EventKind, NewEvent};
+
+/// How long SQLite itself retries. The turnstile keeps tenure's own writers apart, so this is only
+/// for programs that write without queueing, and for recovery after a crash.
+const BUSY_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How far tokens jump when the machine was rebooted: further than changes could have been lost
+/// that were reported but not yet on disk. A million changes fill gigabytes of log, which SQLite
+/// would have synced long before.
+const JUMP: u64 = 1024 * TRIM_EVERY;
+
+/// The folder beside the database for what is not in it.
+pub(super) fn side_folder(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".side");
+    path.with_file_name(name)
+}
+
+/// Opens the database, creating it whole if there is none.
+pub(super) fn open(path: &Path, checkpoint_pages: u32) -> Result<Connection, StoreError> {
+    let side = side_folder(path);
+    std::fs::create_dir_all(side.join("wake"))
+        .map_err(|error| fault::from_io(path, "its side folder cannot be made", &error))?;
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => {
+            return Err(fault::corrupt(path, "there is a folder where the database should be"));
+        }
+        // A database appears whole (see `create`), so an empty file was emptied by somebody, and
+        // with it the tokens that must never repeat.
+        Ok(meta) if meta.len() == 0 => return Err(fault::corrupt(path, "the file is empty")),
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(path)?,
+        Err(error) => return Err(fault::from_io(path, "its file cannot be looked at", &error)),
+    }
+    connect(path, checkpoint_pages)
+}
+
+/// Opens one more connection to a database that exists.
+pub(super) fn connect(path: &Path, checkpoint_pages: u32) -> Result<Connection, StoreError> {
+    let sqlite = |error: rusqlite::Error| fault::from_sqlite(path, Stage::Before, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
+    configure(&connection, checkpoint_pages).map_err(sqlite)?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection, checkpoint_pages: u32) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_PATIENCE)?;
+    // A one-shot command must not pay for a checkpoint just because it is the last to leave.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.set_prepared_statement_cache_capacity(48);
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", checkpoint_pages)
+}
+
+/// Makes the database under another name and links it into place, so that nobody ever sees half of
+/// it. Whoever comes second finds it there.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let sqlite = |error: rusqlite::Error| fault::from_sqlite(path, Stage::Before, &error);
+    let draft = side_folder(path).join(format!("draft-{}", uuid::Uuid::new_v4().simple()));
+    let made = (|| {
+        let mut connection = Connection::open(&draft)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        migrate(&mut connection, 0)?;
+        connection.close().map_err(|(_, error)| error)
+    })();
+    let linked = made.map_err(sqlite).and_then(|()| match std::fs::hard_link(&draft, path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(fault::from_io(path, "its file cannot be made", &error))
+        }
+        _ => Ok(()),
+    });
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = draft.clone().into_os_string();
+        name.push(suffix);
+        let _ = std::fs::remove_file(name);
+    }
+    linked
+}
+
+fn migrate(connection: &mut Connection, from: i32) -> rusqlite::Result<()> {
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    for step in &MIGRATIONS[usize::try_from(from).unwrap_or(0)..] {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+/// Refuses files that are not ours or too new, brings older ones up to date, and moves the tokens
+/// ahead when the machine was rebooted since the last use.
+pub(super) fn bring_up_to_date(
+    path: &Path,
+    connection: &mut Connection,
+    turnstile: &Turnstile,
+    boot: &str,
+    at: impl Fn() -> Moment,
+) -> Result<(), StoreError> {
+    let sqlite = |error: rusqlite::Error| fault::from_sqlite(path, Stage::Before, &error);
+    let pragma = |name: &str| -> rusqlite::Result<i32> {
+        connection.pragma_query_value(None, name, |row| row.get(0))
+    };
+    if pragma("application_id").map_err(sqlite)? != APPLICATION_ID {
+        return Err(fault::corrupt(path, "the file is a SQLite database but not a tenure store"));
+    }
+    let version = pragma("user_version").map_err(sqlite)?;
+    if version > VERSION {
+        return Err(StoreError::Unsupported {
+            what: format!(
+                "the store at {} has version {version}; this tenure knows versions up to {VERSION}",
+                fault::store_name(path)
+            ),
+            instead: "Use a newer tenure, or another store.".to_owned(),
+        });
+    }
+    if version == VERSION && stored_boot(connection).map_err(sqlite)?.as_deref() == Some(boot) {
+        return Ok(());
+    }
+    let io = |error: std::io::Error| fault::from_io(path, "its queue cannot be entered", &error);
+    turnstile.enter().map_err(io)?;
+    let result = (|| {
+        // Another process may have done it while this one queued.
+        let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version < VERSION {
+            migrate(connection, version)?;
+        }
+        if stored_boot(connection)?.as_deref() != Some(boot) {
+            begin_boot(connection, boot, at())?;
+        }
+        Ok(())
+    })();
+    turnstile.leave().map_err(io)?;
+    result.map_err(|error| match error {
+        RowError::Sqlite(error) => sqlite(error),
+        RowError::Format(error) => fault::from_format(path, &error),
+    })
+}
+
+fn stored_boot(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    connection.query_row("SELECT id FROM boot", [], |row| row.get(0)).optional()
+}
+
+/// Changes of the last boot may have been reported and yet not have reached the disk, so numbers
+/// beyond the newest one on disk may have been seen. The jump itself must be on disk before any
+/// number after it is given out, or the next power loss would make it repeat.
+///
+/// Leases that no process is tied to begin anew: the clock that judged them is gone.
+fn begin_boot(connection: &mut Connection, boot: &str, at: Moment) -> Result<(), RowError> {
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let newest = read::newest(&transaction)?;
+    let first_use = newest == 0 && stored_boot(&transaction)?.is_none();
+    transaction.execute("DELETE FROM boot", [])?;
+    transaction.execute("INSERT INTO boot VALUES (?1)", [boot])?;
+    for table in ["holds", "waits"] {
+        transaction.execute(
+            &format!("UPDATE {table} SET deadline_ms = ?1 + ttl_ms, since_ms = ?1"),
+            [at.now_ms],
+        )?;
+    }
+    if !first_use {
+        let event = NewEvent {
+            resource: None,
+            label: String::new(),
+            token: None,
+            kind: EventKind::Rebooted,
+        };
+        write::insert_event(&transaction, newest + JUMP, &event, at)?;
+    }
+    transaction.commit()?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    Ok(())
+}

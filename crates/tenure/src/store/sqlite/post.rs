@@ -1,0 +1,203 @@
+//! How processes tell each other: a mailbox to wake one that waits, a bell for all who watch.
+//!
+//! Neither ever touches the database's own files: closing any descriptor on those would drop the
+//! locks that SQLite holds on them.
+
+use crate::store::turns::Turns;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+use tenure_core::GrantId;
+use tokio::sync::Notify;
+
+/// The mailbox of one store handle, the way to those of others, and the bell.
+pub(super) struct Post {
+    side: PathBuf,
+    address: String,
+    turns: Arc<Turns>,
+    /// Opened when the first request of this handle has to wait.
+    mailbox: Mutex<Option<Listener>>,
+    bell: File,
+    /// Watches the bell once somebody of this handle wants to hear it.
+    hearing: OnceLock<Option<Hearing>>,
+}
+
+impl Post {
+    pub(super) fn open(side: &Path) -> io::Result<Post> {
+        let bell =
+            OpenOptions::new().create(true).truncate(false).write(true).open(side.join("bell"))?;
+        Ok(Post {
+            side: side.to_owned(),
+            address: uuid::Uuid::new_v4().simple().to_string(),
+            turns: Arc::default(),
+            mailbox: Mutex::new(None),
+            bell,
+            hearing: OnceLock::new(),
+        })
+    }
+
+    /// Where this handle's waiting requests are woken.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// A request of this handle is about to wait. Must come before its place can be seen.
+    pub(super) fn expect(&self, grant: GrantId) {
+        self.turns.expect(grant);
+        let mut mailbox = self.mailbox.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if mailbox.is_none() {
+            // Without a mailbox the request still looks again from time to time.
+            *mailbox = Listener::start(&self.side, &self.address, self.turns.clone()).ok();
+        }
+    }
+
+    /// A request waits no longer.
+    pub(super) fn forget(&self, grant: GrantId) {
+        self.turns.forget(grant);
+    }
+
+    /// Wakes a request, of this handle or of another process.
+    pub(super) fn wake(&self, grant: GrantId, address: &str) {
+        if address == self.address {
+            self.turns.wake(grant);
+        } else {
+            send(&self.side, address, grant);
+        }
+    }
+
+    /// Sleeps until the request is woken or patience ends.
+    pub(super) async fn wait(&self, grant: GrantId, patience: Duration) {
+        self.turns.wait(grant, patience).await;
+    }
+
+    /// Tells all who watch that something changed.
+    pub(super) fn ring(&self) {
+        #[cfg(unix)]
+        let _ = std::os::unix::fs::FileExt::write_at(&self.bell, b".", 0);
+        #[cfg(not(unix))]
+        let _ = self.bell.set_modified(std::time::SystemTime::now());
+    }
+
+    /// A sign that the bell rang. `None` where the system cannot watch files.
+    pub(super) fn bell(&self) -> Option<Arc<Notify>> {
+        let hearing = self.hearing.get_or_init(|| Hearing::start(&self.side.join("bell")).ok());
+        hearing.as_ref().map(|hearing| hearing.rang.clone())
+    }
+
+    /// Removes the mailboxes of processes that are gone; says how many.
+    pub(super) fn tidy(&self) -> usize {
+        orphans(&self.side).iter().filter(|path| std::fs::remove_file(path).is_ok()).count()
+    }
+}
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        let mailbox = self.mailbox.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        if let Some(listener) = mailbox {
+            listener.stop(&self.side, &self.address);
+        }
+    }
+}
+
+struct Hearing {
+    rang: Arc<Notify>,
+    _watcher: notify::RecommendedWatcher,
+}
+
+impl Hearing {
+    fn start(bell: &Path) -> notify::Result<Hearing> {
+        use notify::Watcher;
+        let rang = Arc::new(Notify::new());
+        let ring = rang.clone();
+        let mut watcher = notify::recommended_watcher(move |_| ring.notify_waiters())?;
+        watcher.watch(bell, notify::RecursiveMode::NonRecursive)?;
+        Ok(Hearing { rang, _watcher: watcher })
+    }
+}
+
+#[cfg(unix)]
+use fifo::{Listener, orphans, send};
+
+#[cfg(unix)]
+mod fifo {
+    use super::*;
+    use crate::platform::mailbox;
+    use std::io::Read;
+
+    /// Asks the listener to end; no request has this id.
+    const STOP: [u8; 16] = [0; 16];
+
+    /// One in so many new mailboxes also clears away those of dead processes: together they keep
+    /// the folder small, and a thousand that start at once do not all look at a thousand.
+    const TIDY_ONE_IN: u8 = 32;
+
+    fn path(side: &Path, address: &str) -> PathBuf {
+        side.join("wake").join(address)
+    }
+
+    pub(super) fn send(side: &Path, address: &str, grant: GrantId) {
+        mailbox::send(&path(side, address), &grant.to_bits().to_be_bytes());
+    }
+
+    /// A thread that reads the mailbox and wakes whom the messages name.
+    pub(super) struct Listener;
+
+    impl Listener {
+        pub(super) fn start(side: &Path, address: &str, turns: Arc<Turns>) -> io::Result<Listener> {
+            let mut pipe = mailbox::create(&path(side, address))?;
+            let lucky = address.bytes().fold(0_u8, u8::wrapping_add) % TIDY_ONE_IN == 0;
+            if lucky {
+                for orphan in orphans(side) {
+                    let _ = std::fs::remove_file(orphan);
+                }
+            }
+            std::thread::Builder::new().name("tenure-wake".to_owned()).spawn(move || {
+                let mut message = [0; 16];
+                while pipe.read_exact(&mut message).is_ok() && message != STOP {
+                    turns.wake(GrantId::from_bits(u128::from_be_bytes(message)));
+                }
+            })?;
+            Ok(Listener)
+        }
+
+        pub(super) fn stop(self, side: &Path, address: &str) {
+            let path = path(side, address);
+            mailbox::send(&path, &STOP);
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    pub(super) fn orphans(side: &Path) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(side.join("wake")) else { return vec![] };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        // One that ends in `.new` is being made right now.
+        paths.filter(|path| path.extension().is_none() && mailbox::is_orphan(path)).collect()
+    }
+}
+
+#[cfg(not(unix))]
+use nothing::{Listener, orphans, send};
+
+/// Without named pipes those who wait look again from time to time.
+#[cfg(not(unix))]
+mod nothing {
+    use super::*;
+
+    pub(super) struct Listener;
+
+    impl Listener {
+        pub(super) fn start(_: &Path, _: &str, _: Arc<Turns>) -> io::Result<Listener> {
+            Ok(Listener)
+        }
+
+        pub(super) fn stop(self, _: &Path, _: &str) {}
+    }
+
+    pub(super) fn send(_: &Path, _: &str, _: GrantId) {}
+
+    pub(super) fn orphans(_: &Path) -> Vec<PathBuf> {
+        vec![]
+    }
+}

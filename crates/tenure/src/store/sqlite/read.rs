@@ -1,0 +1,282 @@
+//! Reading records inside a transaction.
+
+use crate::store::format::{self, FormatError};
+use rusqlite::{Connection, Row, params};
+use std::collections::HashMap;
+use std::time::Duration;
+use tenure_core::{
+    Event, EventKind, GrantId, Hold, Holder, Kind, Look, NewEvent, Resource, Revision, Seen,
+    SeenHold, SeenWaiter, Token, Waiter, WallTime, Want,
+};
+
+/// How much of a queue is shown at first. Enough to skip some dead ones and to let a few readers
+/// go at once; few enough that the length of a queue does not matter.
+const FRONT: usize = 8;
+
+/// A row could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RowError {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+/// The moment at which an operation judges leases.
+#[derive(Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) now_ms: i64,
+    pub(super) wall_ms: i64,
+}
+
+/// Where waiting requests are to be woken.
+pub(super) type Addresses = HashMap<GrantId, String>;
+
+macro_rules! holds {
+    ($rest:literal) => {
+        concat!(
+            "SELECT resource, grant_id, token, mode, label, chosen, evidence, operation, ttl_ms, \
+             deadline_ms, since_ms, acquired_at_ms, renewed_at_ms FROM holds ",
+            $rest
+        )
+    };
+}
+
+macro_rules! waits {
+    ($rest:literal) => {
+        concat!(
+            "SELECT ticket, grant_id, wants, label, chosen, evidence, operation, keeps, ttl_ms, \
+             deadline_ms, since_ms, waiting_since_at_ms, mailbox FROM waits ",
+            $rest
+        )
+    };
+}
+
+/// The store's revision.
+pub(super) fn newest(connection: &Connection) -> Result<u64, RowError> {
+    let mut statement = connection.prepare_cached("SELECT max(id) FROM events")?;
+    let id: Option<i64> = statement.query_row([], |row| row.get(0))?;
+    Ok(id.unwrap_or(0) as u64)
+}
+
+/// What the rules get to see, and where those who wait are to be woken.
+pub(super) fn show(
+    connection: &Connection,
+    look: &Look,
+    at: Moment,
+) -> Result<(Seen, Addresses), RowError> {
+    let newest = newest(connection)?;
+    let mut view = View { connection, at, seen: Seen::default(), addresses: HashMap::new() };
+    match look {
+        Look::Everything => {
+            view.holds(holds!(""), params![])?;
+            view.waits(waits!(""), params![], usize::MAX)?;
+        }
+        Look::Queues(resources) => view.at(resources, None, usize::MAX)?,
+        Look::At { resources, ticket } => view.at(resources, *ticket, FRONT)?,
+    }
+    let View { mut seen, addresses, .. } = view;
+    seen.holds.sort_by_key(|seen| seen.hold.token);
+    // A request for several resources waits in several queues and may have been met in each.
+    seen.waiters.sort_by_key(|seen| seen.waiter.ticket);
+    seen.waiters.dedup_by_key(|seen| seen.waiter.ticket);
+    seen.whole = *look == Look::Everything;
+    seen.next = newest + 1;
+    seen.revision = Revision(newest);
+    Ok((seen, addresses))
+}
+
+struct View<'a> {
+    connection: &'a Connection,
+    at: Moment,
+    seen: Seen,
+    addresses: Addresses,
+}
+
+impl View<'_> {
+    fn at(
+        &mut self,
+        resources: &[Resource],
+        ticket: Option<u64>,
+        front: usize,
+    ) -> Result<(), RowError> {
+        for resource in resources.iter().filter(|resource| resource.kind() != Kind::Path) {
+            self.named(&resource.key(), ticket, front)?;
+        }
+        if resources.iter().any(|resource| resource.kind() == Kind::Path) {
+            self.paths(ticket, front)?;
+        }
+        Ok(())
+    }
+
+    fn named(&mut self, key: &str, ticket: Option<u64>, front: usize) -> Result<(), RowError> {
+        let limit = limit(front);
+        self.holds(holds!("WHERE resource = ?1"), params![key])?;
+        let sql = waits!("WHERE resource = ?1 ORDER BY ticket LIMIT ?2");
+        self.waits(sql, params![key, limit], front)?;
+        if let Some(ticket) = self.hidden(ticket) {
+            let sql = waits!("WHERE resource = ?1 AND ticket = ?2");
+            self.waits(sql, params![key, ticket], usize::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Any two paths may overlap, whatever their names: all of them are looked at.
+    fn paths(&mut self, ticket: Option<u64>, front: usize) -> Result<(), RowError> {
+        let limit = limit(front);
+        self.holds(holds!("WHERE resource >= 'path:' AND resource < 'path;'"), params![])?;
+        let sql =
+            waits!("WHERE resource >= 'path:' AND resource < 'path;' ORDER BY ticket LIMIT ?1");
+        self.waits(sql, params![limit], front)?;
+        if let Some(ticket) = self.hidden(ticket) {
+            let sql = waits!("WHERE resource >= 'path:' AND resource < 'path;' AND ticket = ?1");
+            self.waits(sql, params![ticket], usize::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// The ticket that must be shown, if it is beyond what is.
+    fn hidden(&self, ticket: Option<u64>) -> Option<i64> {
+        let until = self.seen.shown_until?;
+        ticket.filter(|ticket| *ticket > until).map(|ticket| ticket as i64)
+    }
+
+    fn holds(&mut self, sql: &str, params: impl rusqlite::Params) -> Result<(), RowError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        while let Some(row) = rows.next()? {
+            self.seen.holds.push(read_hold(row, self.at)?);
+        }
+        Ok(())
+    }
+
+    /// Adds places up to `front`; one more row tells that the queue goes on.
+    fn waits(
+        &mut self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        front: usize,
+    ) -> Result<(), RowError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        let (mut shown, mut last) = (0, 0);
+        while let Some(row) = rows.next()? {
+            if shown == front {
+                let until = self.seen.shown_until.map_or(last, |until| until.min(last));
+                self.seen.shown_until = Some(until);
+                break;
+            }
+            let (waiter, mailbox) = read_waiter(row, self.at)?;
+            last = waiter.waiter.ticket;
+            self.addresses.insert(waiter.waiter.grant, mailbox);
+            self.seen.waiters.push(waiter);
+            shown += 1;
+        }
+        Ok(())
+    }
+}
+
+fn limit(front: usize) -> i64 {
+    i64::try_from(front.saturating_add(1)).unwrap_or(i64::MAX)
+}
+
+fn span(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+}
+
+fn text<'a>(row: &'a Row<'_>, index: usize) -> Result<&'a str, rusqlite::Error> {
+    Ok(row.get_ref(index)?.as_str()?)
+}
+
+fn optional_text<'a>(row: &'a Row<'_>, index: usize) -> Result<Option<&'a str>, rusqlite::Error> {
+    Ok(row.get_ref(index)?.as_str_or_null()?)
+}
+
+/// Reads label, chosen and evidence, which stand side by side.
+fn read_holder(row: &Row<'_>, first: usize) -> Result<Holder, RowError> {
+    let evidence = optional_text(row, first + 2)?.map(format::evidence_from_json).transpose()?;
+    let label = text(row, first)?.to_owned();
+    Ok(Holder { label, chosen: row.get(first + 1)?, evidence })
+}
+
+fn read_hold(row: &Row<'_>, at: Moment) -> Result<SeenHold, RowError> {
+    let deadline_ms: i64 = row.get(9)?;
+    let left_ms = deadline_ms.saturating_sub(at.now_ms);
+    Ok(SeenHold {
+        hold: Hold {
+            want: Want {
+                resource: format::resource_from_key(text(row, 0)?)?,
+                mode: format::mode_from_text(text(row, 3)?)?,
+            },
+            grant: format::grant_from_text(text(row, 1)?)?,
+            token: Token(row.get::<_, i64>(2)? as u64),
+            holder: read_holder(row, 4)?,
+            operation: optional_text(row, 7)?.map(str::to_owned),
+            ttl: span(row.get(8)?),
+        },
+        left: span(left_ms),
+        held_for: span(at.now_ms.saturating_sub(row.get(10)?)),
+        acquired_at: WallTime(row.get(11)?),
+        renewed_at: WallTime(row.get(12)?),
+        expires_at: WallTime(at.wall_ms.saturating_add(left_ms)),
+    })
+}
+
+fn read_waiter(row: &Row<'_>, at: Moment) -> Result<(SeenWaiter, String), RowError> {
+    let keeps = optional_text(row, 7)?.map(format::grants_from_json).transpose()?;
+    let waiter = SeenWaiter {
+        waiter: Waiter {
+            grant: format::grant_from_text(text(row, 1)?)?,
+            ticket: row.get::<_, i64>(0)? as u64,
+            wants: format::wants_from_json(text(row, 2)?)?,
+            holder: read_holder(row, 3)?,
+            operation: optional_text(row, 6)?.map(str::to_owned),
+            keeps: keeps.unwrap_or_default(),
+            ttl: span(row.get(8)?),
+        },
+        left: span(row.get::<_, i64>(9)?.saturating_sub(at.now_ms)),
+        waited_for: span(at.now_ms.saturating_sub(row.get(10)?)),
+        waiting_since: WallTime(row.get(11)?),
+    };
+    Ok((waiter, text(row, 12)?.to_owned()))
+}
+
+/// Events after a revision, oldest first.
+pub(super) fn events(
+    connection: &Connection,
+    after: Revision,
+    limit: u32,
+) -> Result<Vec<Event>, RowError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, at_ms, kind, resource, label, token, detail FROM events
+         WHERE id > ?1 ORDER BY id LIMIT ?2",
+    )?;
+    let mut rows = statement.query(params![after.0 as i64, limit])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        events.push(read_event(row)?);
+    }
+    Ok(events)
+}
+
+fn read_event(row: &Row<'_>) -> Result<Event, RowError> {
+    let resource = optional_text(row, 3)?.map(format::resource_from_key).transpose()?;
+    Ok(Event {
+        revision: Revision(row.get::<_, i64>(0)? as u64),
+        at: WallTime(row.get(1)?),
+        event: NewEvent {
+            resource,
+            label: text(row, 4)?.to_owned(),
+            token: row.get::<_, Option<i64>>(5)?.map(|token| Token(token as u64)),
+            kind: read_kind(text(row, 2)?, optional_text(row, 6)?)?,
+        },
+    })
+}
+
+fn read_kind(word: &str, detail: Option<&str>) -> Result<EventKind, RowError> {
+    match detail {
+        Some(json) => Ok(format::event_kind_from_json(json)?),
+        // Most kinds say all by their name.
+        None => Ok(format::event_kind_from_json(&format!("{{\"kind\":{word:?}}}"))?),
+    }
+}

@@ -1,0 +1,249 @@
+//! Writing records inside a transaction.
+
+use super::read::{Moment, RowError};
+use crate::store::format;
+use crate::store::{Renewal, Renewed};
+use rusqlite::{Connection, params};
+use std::time::Duration;
+use tenure_core::{Change, EventKind, Hold, NewEvent, Waiter, Write};
+
+/// How many events are kept, for the audit log and for those who follow it.
+const EVENTS_KEPT: i64 = 100_000;
+
+/// Events are trimmed whenever so many came: often enough to stay near the limit, seldom enough to
+/// cost nothing. The jump of tokens after a reboot is a multiple of it.
+pub(super) const TRIM_EVERY: u64 = 1024;
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Writes a change; its first event takes the number `next`. Returns the newest number.
+pub(super) fn apply(
+    connection: &Connection,
+    change: &Change,
+    next: u64,
+    at: Moment,
+    mailbox: &str,
+) -> Result<u64, RowError> {
+    for write in &change.writes {
+        apply_one(connection, write, at, mailbox)?;
+    }
+    let mut id = next;
+    for event in &change.events {
+        insert_event(connection, id, event, at)?;
+        id += 1;
+    }
+    let newest = id - 1;
+    if (next - 1) / TRIM_EVERY != newest / TRIM_EVERY {
+        trim_events(connection)?;
+    }
+    Ok(newest)
+}
+
+fn apply_one(
+    connection: &Connection,
+    write: &Write,
+    at: Moment,
+    mailbox: &str,
+) -> Result<(), RowError> {
+    match write {
+        Write::Hold(hold) => insert_hold(connection, hold, at),
+        Write::Extend { resource, grant, ttl } => {
+            let ttl_ms = milliseconds(*ttl);
+            connection
+                .prepare_cached(
+                    "UPDATE holds SET ttl_ms = ?3, deadline_ms = ?4, renewed_at_ms = ?5
+                     WHERE resource = ?1 AND grant_id = ?2",
+                )?
+                .execute(params![
+                    resource.key(),
+                    grant.to_string(),
+                    ttl_ms,
+                    at.now_ms.saturating_add(ttl_ms),
+                    at.wall_ms
+                ])?;
+            Ok(())
+        }
+        Write::DropHold { resource, grant } => {
+            connection
+                .prepare_cached("DELETE FROM holds WHERE resource = ?1 AND grant_id = ?2")?
+                .execute(params![resource.key(), grant.to_string()])?;
+            Ok(())
+        }
+        Write::Wait(waiter) => insert_waiter(connection, waiter, at, mailbox),
+        Write::KeepPlace(waiter) => {
+            let deadline_ms = at.now_ms.saturating_add(milliseconds(waiter.ttl));
+            let mut statement = connection.prepare_cached(
+                "UPDATE waits SET deadline_ms = ?3 WHERE resource = ?1 AND ticket = ?2",
+            )?;
+            for want in &waiter.wants {
+                let ticket = waiter.ticket as i64;
+                statement.execute(params![want.resource.key(), ticket, deadline_ms])?;
+            }
+            Ok(())
+        }
+        Write::DropWait(waiter) => {
+            let mut statement = connection
+                .prepare_cached("DELETE FROM waits WHERE resource = ?1 AND ticket = ?2")?;
+            for want in &waiter.wants {
+                statement.execute(params![want.resource.key(), waiter.ticket as i64])?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn insert_hold(connection: &Connection, hold: &Hold, at: Moment) -> Result<(), RowError> {
+    let ttl_ms = milliseconds(hold.ttl);
+    connection
+        .prepare_cached(
+            "INSERT INTO holds (resource, grant_id, token, mode, label, chosen, evidence,
+                operation, ttl_ms, deadline_ms, since_ms, acquired_at_ms, renewed_at_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)",
+        )?
+        .execute(params![
+            hold.want.resource.key(),
+            hold.grant.to_string(),
+            hold.token.0 as i64,
+            format::mode_to_text(hold.want.mode),
+            hold.holder.label,
+            hold.holder.chosen,
+            hold.holder.evidence.as_ref().map(format::evidence_to_json),
+            hold.operation,
+            ttl_ms,
+            at.now_ms.saturating_add(ttl_ms),
+            at.now_ms,
+            at.wall_ms,
+        ])?;
+    Ok(())
+}
+
+fn insert_waiter(
+    connection: &Connection,
+    waiter: &Waiter,
+    at: Moment,
+    mailbox: &str,
+) -> Result<(), RowError> {
+    let ttl_ms = milliseconds(waiter.ttl);
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO waits (resource, ticket, grant_id, wants, label, chosen, evidence, operation,
+            keeps, ttl_ms, deadline_ms, since_ms, waiting_since_at_ms, mailbox)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    )?;
+    let keeps = (!waiter.keeps.is_empty()).then(|| format::grants_to_json(&waiter.keeps));
+    for want in &waiter.wants {
+        statement.execute(params![
+            want.resource.key(),
+            waiter.ticket as i64,
+            waiter.grant.to_string(),
+            format::wants_to_json(&waiter.wants),
+            waiter.holder.label,
+            waiter.holder.chosen,
+            waiter.holder.evidence.as_ref().map(format::evidence_to_json),
+            waiter.operation,
+            keeps,
+            ttl_ms,
+            at.now_ms.saturating_add(ttl_ms),
+            at.now_ms,
+            at.wall_ms,
+            mailbox,
+        ])?;
+    }
+    Ok(())
+}
+
+pub(super) fn insert_event(
+    connection: &Connection,
+    id: u64,
+    event: &NewEvent,
+    at: Moment,
+) -> Result<(), RowError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO events (id, at_ms, kind, resource, label, token, detail)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            id as i64,
+            at.wall_ms,
+            event.kind.word(),
+            event.resource.as_ref().map(|resource| resource.key()),
+            event.label,
+            event.token.map(|token| token.0 as i64),
+            detail(&event.kind),
+        ])?;
+    Ok(())
+}
+
+/// What the kind's name does not say; nothing for most events, which keeps them small.
+fn detail(kind: &EventKind) -> Option<String> {
+    match kind {
+        EventKind::Acquired { operation: None }
+        | EventKind::Released
+        | EventKind::Lapsed
+        | EventKind::Died
+        | EventKind::Waiting
+        | EventKind::Deadlock
+        | EventKind::Rebooted => None,
+        EventKind::Acquired { .. } | EventKind::Broken { .. } | EventKind::Left { .. } => {
+            Some(format::event_kind_to_json(kind))
+        }
+    }
+}
+
+/// Called once per [`TRIM_EVERY`] events. Counting rows would cost more the more there are, so the
+/// tally is kept beside them.
+fn trim_events(connection: &Connection) -> Result<(), RowError> {
+    let batch = TRIM_EVERY as i64;
+    let kept: i64 = connection
+        .prepare_cached("UPDATE tally SET kept = kept + ?1 RETURNING kept")?
+        .query_row([batch], |row| row.get(0))?;
+    if kept > EVENTS_KEPT {
+        let deleted = connection
+            .prepare_cached(
+                "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT ?1)",
+            )?
+            .execute([batch])?;
+        connection
+            .prepare_cached("UPDATE tally SET kept = kept - ?1")?
+            .execute([deleted as i64])?;
+    }
+    Ok(())
+}
+
+/// Starts leases anew where grant and token match and the lease has not lapsed.
+pub(super) fn renew(
+    connection: &Connection,
+    renewal: &Renewal,
+    at: Moment,
+) -> Result<Renewed, RowError> {
+    let ttl_ms = milliseconds(renewal.ttl);
+    let mut check = connection.prepare_cached(
+        "SELECT 1 FROM holds WHERE resource = ?1 AND grant_id = ?2 AND token = ?3 AND deadline_ms > ?4",
+    )?;
+    let (grant, token) = (renewal.grant.to_string(), renewal.token.0 as i64);
+    for resource in &renewal.resources {
+        if !check.exists(params![resource.key(), grant, token, at.now_ms])? {
+            return Ok(Renewed::Lost);
+        }
+    }
+    let mut update = connection.prepare_cached(
+        "UPDATE holds SET ttl_ms = ?3, deadline_ms = ?4, renewed_at_ms = ?5,
+            evidence = coalesce(?6, evidence)
+         WHERE resource = ?1 AND grant_id = ?2",
+    )?;
+    let evidence = renewal.bind.as_ref().map(format::evidence_to_json);
+    let deadline_ms = at.now_ms.saturating_add(ttl_ms);
+    for resource in &renewal.resources {
+        update.execute(params![
+            resource.key(),
+            grant,
+            ttl_ms,
+            deadline_ms,
+            at.wall_ms,
+            evidence
+        ])?;
+    }
+    Ok(Renewed::Renewed)
+}

@@ -1,0 +1,42 @@
+//! Who of this process sleeps until its turn comes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tenure_core::GrantId;
+use tokio::sync::Notify;
+
+/// The sleeping requests of one store handle. A wake that comes before the sleep is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    sleepers: Mutex<HashMap<GrantId, Arc<Notify>>>,
+}
+
+impl Turns {
+    fn sleepers(&self) -> MutexGuard<'_, HashMap<GrantId, Arc<Notify>>> {
+        self.sleepers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// From now on wakes for this request are kept. To be called before its place is visible.
+    pub(crate) fn expect(&self, grant: GrantId) -> Arc<Notify> {
+        self.sleepers().entry(grant).or_default().clone()
+    }
+
+    /// The request waits no longer.
+    pub(crate) fn forget(&self, grant: GrantId) {
+        self.sleepers().remove(&grant);
+    }
+
+    /// Wakes the request if it is one of this process.
+    pub(crate) fn wake(&self, grant: GrantId) {
+        if let Some(sleeper) = self.sleepers().get(&grant) {
+            sleeper.notify_one();
+        }
+    }
+
+    /// Sleeps until woken or until patience ends.
+    pub(crate) async fn wait(&self, grant: GrantId, patience: Duration) {
+        let sleeper = self.expect(grant);
+        let _ = tokio::time::timeout(patience, sleeper.notified()).await;
+    }
+}
