@@ -92,11 +92,7 @@ impl Glob {
             .reduce(common_ancestor)
             .unwrap_or_default()
             .to_owned();
-        Ok(Glob {
-            text: normalised,
-            prefix,
-            alternatives,
-        })
+        Ok(Glob { text: normalised, prefix, alternatives })
     }
 
     /// The normalised text, which parses to an equal glob.
@@ -111,11 +107,7 @@ impl Glob {
     pub fn matches(&self, path: &str) -> bool {
         let is_path =
             !path.contains('\0') && !path.split('/').any(|name| matches!(name, "" | "." | ".."));
-        is_path
-            && self
-                .alternatives
-                .iter()
-                .any(|alternative| alternative.matches(path))
+        is_path && self.alternatives.iter().any(|alternative| alternative.matches(path))
     }
 
     /// Whether some path matches both globs: symmetric and exact.
@@ -140,10 +132,7 @@ impl Glob {
 fn check_text(text: &str) -> Result<(), GlobError> {
     check_length(text)?;
     match text.chars().find(|character| character.is_control()) {
-        Some(character) => Err(GlobError::ControlCharacter {
-            glob: text.to_owned(),
-            character,
-        }),
+        Some(character) => Err(GlobError::ControlCharacter { glob: text.to_owned(), character }),
         None => Ok(()),
     }
 }
@@ -152,8 +141,5 @@ fn check_length(text: &str) -> Result<(), GlobError> {
     if text.len() <= MAX_GLOB_BYTES {
         return Ok(());
     }
-    Err(GlobError::TooLong {
-        start: text.chars().take(40).collect(),
-        bytes: text.len(),
-    })
+    Err(GlobError::TooLong { start: text.chars().take(40).collect(), bytes: text.len() })
 }

@@ -1,5 +1,67 @@
-//! placeholder
-#![allow(missing_docs)]
+//! Locks, leases and task claims for fleets of agents and workers.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let url = format!("sqlite:{}", folder.path().join("locks.db").display());
+//! use tenure::blocking::{Attempt, Client};
+//!
+//! let client = Client::open(&url)?; // "sqlite:locks.db"
+//! let guard = client.acquire("deploy")?;
+//! println!("held under token {}", guard.token());
+//!
+//! // Whoever else asks meanwhile is told who is in the way.
+//! let other = Client::open(&url)?;
+//! assert!(matches!(other.try_acquire("deploy")?, Attempt::Busy(_)));
+//!
+//! drop(guard);
+//! assert!(matches!(other.try_acquire("deploy")?, Attempt::Held(_)));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The same in async code, waiting up to a limit and noticing the loss of the lease:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), tenure::Error> {
+//! use std::time::Duration;
+//! use tenure::{Attempt, Client};
+//!
+//! let client = Client::open("memory:").await?;
+//! match client.acquire_within("deploy", Duration::from_secs(5)).await? {
+//!     Attempt::Held(guard) => {
+//!         tokio::select! {
+//!             () = guard.lost() => eprintln!("lost: stop writing"),
+//!             () = async { /* the work */ } => { guard.release().await?; }
+//!         }
+//!     }
+//!     Attempt::Busy(busy) => eprintln!("not in time: {} in the way", busy.blockers.len()),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The parts, in reading order:
+//!
+//! 1. [`tenure_core`]: the rules, pure.
+//! 2. [`store`]: what a store promises; [`store::memory`] is the reference,
+//!    [`store::sqlite`] the embedded default.
+//! 3. [`clock`] and [`platform`]: time and liveness.
+//! 4. [`Client`], [`Request`], [`Guard`]: asking, waiting, keeping, losing. [`blocking`]: the same
+//!    without async.
+
+pub mod blocking;
+mod client;
 pub mod clock;
+pub mod error;
 pub mod platform;
 pub mod store;
+pub mod url;
+
+pub use client::{
+    Attempt, Broken, Busy, Cleanup, Client, ClientBuilder, Ending, Free, GUARD_LEASE, Guard,
+    IntoResource, Lease, LeaseAttempt, Request, Wait, Waiting,
+};
+pub use error::Error;
+pub use tenure_core as core;

@@ -10,23 +10,12 @@ pub(super) struct CharRange {
 }
 
 /// Everything that a file name can hold: no NUL and no `/`.
-pub(super) const ANY: &[CharRange] = &[
-    CharRange {
-        first: '\u{1}',
-        last: '.',
-    },
-    CharRange {
-        first: '0',
-        last: char::MAX,
-    },
-];
+pub(super) const ANY: &[CharRange] =
+    &[CharRange { first: '\u{1}', last: '.' }, CharRange { first: '0', last: char::MAX }];
 
 impl CharRange {
     pub(super) fn one(character: char) -> CharRange {
-        CharRange {
-            first: character,
-            last: character,
-        }
+        CharRange { first: character, last: character }
     }
 
     pub(super) fn contains(self, character: char) -> bool {
@@ -47,10 +36,7 @@ impl Class {
         let around_separator = ranges
             .into_iter()
             .flat_map(|range| ANY.iter().filter_map(move |part| common(range, *part)));
-        Class {
-            negated,
-            listed: merged(around_separator.collect()),
-        }
+        Class { negated, listed: merged(around_separator.collect()) }
     }
 
     /// The only character that the class accepts, if it is only one.
@@ -63,11 +49,7 @@ impl Class {
 
     /// What the class accepts, with its negation resolved.
     pub(super) fn accepted(&self) -> Vec<CharRange> {
-        if self.negated {
-            difference(ANY, &self.listed)
-        } else {
-            self.listed.clone()
-        }
+        if self.negated { difference(ANY, &self.listed) } else { self.listed.clone() }
     }
 
     pub(super) fn range_count(&self) -> usize {
@@ -121,10 +103,7 @@ pub(super) fn intersection<'a>(
 }
 
 fn common(a: CharRange, b: CharRange) -> Option<CharRange> {
-    let range = CharRange {
-        first: a.first.max(b.first),
-        last: a.last.min(b.last),
-    };
+    let range = CharRange { first: a.first.max(b.first), last: a.last.min(b.last) };
     (range.first <= range.last).then_some(range)
 }
 
@@ -142,10 +121,7 @@ fn difference(whole: &[CharRange], removed: &[CharRange]) -> Vec<CharRange> {
             first = successor(gap.last);
         }
         if let Some(first) = first.filter(|first| *first <= part.last) {
-            kept.push(CharRange {
-                first,
-                last: part.last,
-            });
+            kept.push(CharRange { first, last: part.last });
         }
     }
     kept

@@ -7,9 +7,7 @@ use super::{GlobError, MAX_ALTERNATIVES, MAX_EXPANDED_CHARACTERS};
 pub(super) fn expansions(glob: &str, nodes: &[Node]) -> Result<Vec<Vec<Node>>, GlobError> {
     let extent = extent_of_sequence(nodes);
     if extent.alternatives > MAX_ALTERNATIVES || extent.characters > MAX_EXPANDED_CHARACTERS {
-        return Err(GlobError::TooManyAlternatives {
-            glob: glob.to_owned(),
-        });
+        return Err(GlobError::TooManyAlternatives { glob: glob.to_owned() });
     }
     Ok(expand(nodes))
 }
@@ -30,17 +28,11 @@ pub(super) fn checked_segments(
         return Err(GlobError::ParentSegment { glob: glob() });
     }
     // Judged after `./` is gone, or `./C:/x` would turn into `C:/x`.
-    if segments
-        .first()
-        .is_some_and(|first| is_drive_or_server(first))
-    {
+    if segments.first().is_some_and(|first| is_drive_or_server(first)) {
         return Err(GlobError::Absolute { glob: glob() });
     }
     if let Some(escape) = segments.iter().find_map(|segment| url_escape(segment)) {
-        return Err(GlobError::UrlEncoded {
-            glob: glob(),
-            escape,
-        });
+        return Err(GlobError::UrlEncoded { glob: glob(), escape });
     }
     Ok(segments)
 }
@@ -59,9 +51,7 @@ pub(super) fn segments(nodes: &[Node]) -> Vec<Vec<Node>> {
         .collect();
     // Without its `./` a glob like `./{/a,b}` would have become absolute.
     let keeps_dot = written.first().is_some_and(|first| is_literal(first, "."))
-        && segments
-            .first()
-            .is_some_and(|first| !starts_with_name(first));
+        && segments.first().is_some_and(|first| !starts_with_name(first));
     if keeps_dot {
         segments.insert(0, vec![Node::Character('.')]);
     }
@@ -82,10 +72,7 @@ fn is_blank(segment: &[Node]) -> bool {
 }
 
 fn is_literal(segment: &[Node], text: &str) -> bool {
-    segment
-        .iter()
-        .cloned()
-        .eq(text.chars().map(Node::Character))
+    segment.iter().cloned().eq(text.chars().map(Node::Character))
 }
 
 fn without_repeated_runs(segment: &[Node]) -> Vec<Node> {
@@ -101,9 +88,9 @@ fn without_repeated_runs(segment: &[Node]) -> Vec<Node> {
 fn starts_with_name(nodes: &[Node]) -> bool {
     match nodes.first() {
         None | Some(Node::Separator) => false,
-        Some(Node::Group(alternatives)) => alternatives
-            .iter()
-            .all(|alternative| starts_with_name(alternative)),
+        Some(Node::Group(alternatives)) => {
+            alternatives.iter().all(|alternative| starts_with_name(alternative))
+        }
         Some(_) => true,
     }
 }
@@ -119,11 +106,7 @@ fn is_drive_or_server(first_segment: &[Node]) -> bool {
 /// The first URL-encoded dot, slash, backslash or NUL, as written.
 fn url_escape(segment: &[Node]) -> Option<String> {
     segment.windows(3).find_map(|window| match window {
-        [
-            Node::Character('%'),
-            Node::Character(high),
-            Node::Character(low),
-        ] => {
+        [Node::Character('%'), Node::Character(high), Node::Character(low)] => {
             let escape = format!("%{high}{low}");
             let is_path_syntax = ["%2e", "%2f", "%5c", "%00"]
                 .iter()
@@ -141,30 +124,21 @@ struct Extent {
 }
 
 fn extent_of_sequence(nodes: &[Node]) -> Extent {
-    let nothing = Extent {
-        alternatives: 1,
-        characters: 0,
-    };
-    nodes
-        .iter()
-        .map(extent_of_node)
-        .fold(nothing, |all, next| Extent {
-            alternatives: all.alternatives.saturating_mul(next.alternatives),
-            characters: all
-                .characters
-                .saturating_mul(next.alternatives)
-                .saturating_add(next.characters.saturating_mul(all.alternatives)),
-        })
+    let nothing = Extent { alternatives: 1, characters: 0 };
+    nodes.iter().map(extent_of_node).fold(nothing, |all, next| Extent {
+        alternatives: all.alternatives.saturating_mul(next.alternatives),
+        characters: all
+            .characters
+            .saturating_mul(next.alternatives)
+            .saturating_add(next.characters.saturating_mul(all.alternatives)),
+    })
 }
 
 fn extent_of_node(node: &Node) -> Extent {
     let characters = match node {
         Node::Group(alternatives) => {
             let extents = alternatives.iter().map(|nodes| extent_of_sequence(nodes));
-            let nothing = Extent {
-                alternatives: 0,
-                characters: 0,
-            };
+            let nothing = Extent { alternatives: 0, characters: 0 };
             return extents.fold(nothing, |all, next| Extent {
                 alternatives: all.alternatives.saturating_add(next.alternatives),
                 characters: all.characters.saturating_add(next.characters),
@@ -173,10 +147,7 @@ fn extent_of_node(node: &Node) -> Extent {
         Node::Class(class) => class.range_count(),
         _ => 1,
     };
-    Extent {
-        alternatives: 1,
-        characters,
-    }
+    Extent { alternatives: 1, characters }
 }
 
 fn expand(nodes: &[Node]) -> Vec<Vec<Node>> {
@@ -188,10 +159,7 @@ fn expand(nodes: &[Node]) -> Vec<Vec<Node>> {
             }
             continue;
         };
-        let endings: Vec<Vec<Node>> = alternatives
-            .iter()
-            .flat_map(|nodes| expand(nodes))
-            .collect();
+        let endings: Vec<Vec<Node>> = alternatives.iter().flat_map(|nodes| expand(nodes)).collect();
         expansions = expansions
             .iter()
             .flat_map(|start| endings.iter().map(|end| [start.as_slice(), end].concat()))

@@ -55,10 +55,7 @@ impl Parser<'_> {
     /// Reads alternatives after their `{`; braces around a single one vanish.
     fn group(&mut self, depth: usize) -> Result<Vec<Node>, GlobError> {
         if depth > MAX_NESTING {
-            return Err(GlobError::NestedTooDeep {
-                glob: self.glob(),
-                limit: MAX_NESTING,
-            });
+            return Err(GlobError::NestedTooDeep { glob: self.glob(), limit: MAX_NESTING });
         }
         let mut alternatives = vec![self.sequence(depth)?];
         while self.eat(',') {
@@ -100,11 +97,7 @@ impl Parser<'_> {
         self.next();
         let last = self.class_character()?;
         if first > last {
-            return Err(GlobError::BackwardRange {
-                glob: self.glob(),
-                first,
-                last,
-            });
+            return Err(GlobError::BackwardRange { glob: self.glob(), first, last });
         }
         Ok(CharRange { first, last })
     }
@@ -125,8 +118,7 @@ impl Parser<'_> {
     }
 
     fn escaped(&mut self) -> Result<char, GlobError> {
-        self.next()
-            .ok_or_else(|| GlobError::DanglingEscape { glob: self.glob() })
+        self.next().ok_or_else(|| GlobError::DanglingEscape { glob: self.glob() })
     }
 
     fn next(&mut self) -> Option<char> {

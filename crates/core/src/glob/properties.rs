@@ -34,11 +34,7 @@ impl Naive {
     fn matches(&self, path: &str) -> bool {
         let names: Vec<&str> = path.split('/').collect();
         let is_path = names.iter().all(|name| !["", ".", ".."].contains(name));
-        is_path
-            && self
-                .0
-                .iter()
-                .any(|segments| naive_segments(segments, &names))
+        is_path && self.0.iter().any(|segments| naive_segments(segments, &names))
     }
 }
 
@@ -49,10 +45,8 @@ fn naive_segments(segments: &[String], names: &[&str]) -> bool {
             (0..=names.len()).any(|taken| naive_segments(rest, &names[taken..]))
         }
         ([first, rest @ ..], [name, others @ ..]) => {
-            let (symbols, characters) = (
-                first.chars().collect::<Vec<_>>(),
-                name.chars().collect::<Vec<_>>(),
-            );
+            let (symbols, characters) =
+                (first.chars().collect::<Vec<_>>(), name.chars().collect::<Vec<_>>());
             naive_name(&symbols, &characters) && naive_segments(rest, others)
         }
         (_, []) => false,
@@ -125,17 +119,13 @@ fn names(longest: usize) -> Vec<String> {
 }
 
 fn paths(names: &[String], deepest: usize) -> Vec<String> {
-    words(names, deepest)
-        .iter()
-        .map(|path| path.join("/"))
-        .collect()
+    words(names, deepest).iter().map(|path| path.join("/")).collect()
 }
 
 /// One symbol of a segment that takes exactly one character.
 fn single() -> impl Strategy<Value = String> {
-    const SINGLES: &[&str] = &[
-        "a", "b", ".", "?", "[ab]", "[!a]", "[!.]", "[.b]", "[a-z]", r"\a", "[!a-b]",
-    ];
+    const SINGLES: &[&str] =
+        &["a", "b", ".", "?", "[ab]", "[!a]", "[!.]", "[.b]", "[a-z]", r"\a", "[!a-b]"];
     prop::sample::select(SINGLES).prop_map(str::to_owned)
 }
 
@@ -189,25 +179,9 @@ fn check_overlap(left: &str, right: &str, paths: &[String]) -> Result<(), TestCa
         return Err(TestCaseError::reject("refused"));
     };
     let (naive_left, naive_right) = (Naive::new(left), Naive::new(right));
-    let witness = paths
-        .iter()
-        .find(|path| naive_left.matches(path) && naive_right.matches(path));
-    prop_assert_eq!(
-        a.overlaps(&b),
-        witness.is_some(),
-        "{} and {}: {:?}",
-        left,
-        right,
-        witness
-    );
-    prop_assert_eq!(
-        b.overlaps(&a),
-        witness.is_some(),
-        "{} and {}: {:?}",
-        right,
-        left,
-        witness
-    );
+    let witness = paths.iter().find(|path| naive_left.matches(path) && naive_right.matches(path));
+    prop_assert_eq!(a.overlaps(&b), witness.is_some(), "{} and {}: {:?}", left, right, witness);
+    prop_assert_eq!(b.overlaps(&a), witness.is_some(), "{} and {}: {:?}", right, left, witness);
     Ok(())
 }
 

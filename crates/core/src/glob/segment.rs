@@ -48,12 +48,7 @@ impl Alternative {
         if self.is_literal {
             return self.prefix == path;
         }
-        walk::matches(
-            &self.segments,
-            path.split('/'),
-            Segment::is_any_depth,
-            Segment::accepts,
-        )
+        walk::matches(&self.segments, path.split('/'), Segment::is_any_depth, Segment::accepts)
     }
 
     pub(super) fn overlaps(&self, other: &Alternative) -> bool {
@@ -155,9 +150,7 @@ impl Symbol {
     }
 
     fn accepts(&self, character: char) -> bool {
-        self.characters()
-            .iter()
-            .any(|range| range.contains(character))
+        self.characters().iter().any(|range| range.contains(character))
     }
 
     fn step(&self, other: &Symbol, marks: u8) -> u8 {
@@ -177,11 +170,7 @@ impl Symbol {
 /// Whether one literal prefix is the other one or an ancestor of it; otherwise nothing below the
 /// one can be below the other.
 pub(super) fn related(left: &str, right: &str) -> bool {
-    let (short, long) = if left.len() <= right.len() {
-        (left, right)
-    } else {
-        (right, left)
-    };
+    let (short, long) = if left.len() <= right.len() { (left, right) } else { (right, left) };
     long.strip_prefix(short)
         .is_some_and(|rest| short.is_empty() || rest.is_empty() || rest.starts_with('/'))
 }

@@ -185,20 +185,13 @@ fn what_could_leave_the_root_is_refused() {
     ];
     for text in absolute {
         let error = Glob::parse(text).expect_err(text);
-        assert!(
-            matches!(error, GlobError::Absolute { .. }),
-            "{text}: {error}"
-        );
+        assert!(matches!(error, GlobError::Absolute { .. }), "{text}: {error}");
     }
-    let parent = [
-        "..", "../a", "a/../b", "a/..", r"\.\./a", "[.][.]/a", "a/{..,b}", "{.,a}./b", "./../a",
-    ];
+    let parent =
+        ["..", "../a", "a/../b", "a/..", r"\.\./a", "[.][.]/a", "a/{..,b}", "{.,a}./b", "./../a"];
     for text in parent {
         let error = Glob::parse(text).expect_err(text);
-        assert!(
-            matches!(error, GlobError::ParentSegment { .. }),
-            "{text}: {error}"
-        );
+        assert!(matches!(error, GlobError::ParentSegment { .. }), "{text}: {error}");
     }
     let encoded = [
         "%2e%2e/a", "%2E%2e", ".%2e/a", "a%2fb", "a%2Fb", "a%5cb", "a%5Cb", "a%00", r"%2\e",
@@ -206,10 +199,7 @@ fn what_could_leave_the_root_is_refused() {
     ];
     for text in encoded {
         let error = Glob::parse(text).expect_err(text);
-        assert!(
-            matches!(error, GlobError::UrlEncoded { .. }),
-            "{text}: {error}"
-        );
+        assert!(matches!(error, GlobError::UrlEncoded { .. }), "{text}: {error}");
     }
     for text in ["...", "..a", "a..", "a/...", "100%", "%20", "ab:c", "a/C:"] {
         assert_eq!(glob(text).as_str(), text);
@@ -231,24 +221,15 @@ fn each_refusal_names_the_text_in_one_sentence() {
         ("a/../b", "glob `a/../b` has a `..` segment"),
         ("a\0b", r"glob `a\0b` holds the control character `\0`"),
         ("a\nb", r"glob `a\nb` holds the control character `\n`"),
-        (
-            "a\u{85}",
-            r"glob `a\u{85}` holds the control character `\u{85}`",
-        ),
+        ("a\u{85}", r"glob `a\u{85}` holds the control character `\u{85}`"),
         ("a%2Fb", "glob `a%2Fb` holds the URL-encoded `%2F`"),
         ("[ab", "glob `[ab` has a `[` without its `]`"),
         ("[a-", "glob `[a-` has a `[` without its `]`"),
-        (
-            "[]a]",
-            "glob `[]a]` has a character class that lists nothing",
-        ),
+        ("[]a]", "glob `[]a]` has a character class that lists nothing"),
         ("[!]", "glob `[!]` has a character class that lists nothing"),
         ("[z-a]", "glob `[z-a]` has the backward range `z-a`"),
         ("[a/]", "glob `[a/]` has a `/` in a character class"),
-        (
-            "[[:alpha:]]",
-            "glob `[[:alpha:]]` has a named character class",
-        ),
+        ("[[:alpha:]]", "glob `[[:alpha:]]` has a named character class"),
         ("{a,b", "glob `{a,b` has an unbalanced brace"),
         ("a}", "glob `a}` has an unbalanced brace"),
         (&*deep, &*deep_message),
@@ -275,10 +256,7 @@ fn limits_are_exact() {
     // Fits as written but not with the `**` that it stands for.
     let directory = format!("{}/", &longest[1..]);
     let too_long = Glob::parse(&directory);
-    assert!(matches!(
-        too_long,
-        Err(GlobError::TooLong { bytes: 1026, .. })
-    ));
+    assert!(matches!(too_long, Err(GlobError::TooLong { bytes: 1026, .. })));
 
     let doubled = "{a,b}".repeat(8);
     assert!(glob(&doubled).matches("abababab"));
@@ -290,10 +268,7 @@ fn limits_are_exact() {
     ];
     for text in too_many {
         let error = Glob::parse(&text).expect_err(&text);
-        assert!(
-            matches!(error, GlobError::TooManyAlternatives { .. }),
-            "{error}"
-        );
+        assert!(matches!(error, GlobError::TooManyAlternatives { .. }), "{error}");
     }
     let deepest = format!("{}a,b{}", "{".repeat(16), "}".repeat(16));
     assert_eq!(glob(&deepest), glob("{a,b}"));

@@ -17,21 +17,30 @@ use other as system;
 #[cfg(unix)]
 pub(crate) use system::mailbox;
 pub(crate) use system::{
-    boot_id, exited, group_exists, machine_id, monotonic, pid_namespace, start_of,
+    boot_id, ended, group_exists, machine_id, monotonic, pid_namespace, start_of,
 };
 
+use std::sync::OnceLock;
 use tenure_core::{Evidence, Liveness, Observer, Process, Witness};
 
 /// Where this process runs, without naming a process: evidence for a lease that none is tied to.
 pub fn this_boot() -> Evidence {
-    Evidence {
+    static HERE: OnceLock<Evidence> = OnceLock::new();
+    let look = || Evidence {
         host: gethostname::gethostname().to_string_lossy().into_owned(),
         machine: machine_id(),
         boot: boot_id(),
         pid_namespace: pid_namespace(),
         process: None,
         group: None,
-    }
+    };
+    HERE.get_or_init(look).clone()
+}
+
+/// Evidence for this process. Where its start cannot be read, only for this boot.
+pub fn this_process() -> Evidence {
+    static ME: OnceLock<Evidence> = OnceLock::new();
+    ME.get_or_init(|| process_evidence(std::process::id()).unwrap_or_else(this_boot)).clone()
 }
 
 /// Evidence for a process of this machine, if there is one with this number.
@@ -101,8 +110,8 @@ mod tests {
     #[tokio::test]
     async fn the_end_of_a_process_is_noticed() {
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let process = process_evidence(child.id()).unwrap().process.unwrap();
-        let watch = tokio::spawn(exited(process));
+        let evidence = process_evidence(child.id()).unwrap();
+        let watch = tokio::spawn(ended(evidence));
         tokio::task::yield_now().await;
         child.kill().unwrap();
         watch.await.unwrap();

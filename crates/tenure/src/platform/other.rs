@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use tenure_core::Process;
+use tenure_core::Evidence;
 
 pub(crate) fn monotonic() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -29,6 +29,6 @@ pub(crate) fn group_exists(_: u32) -> bool {
     true
 }
 
-pub(crate) async fn exited(_: Process) {
+pub(crate) async fn ended(_: Evidence) {
     std::future::pending::<()>().await;
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tenure_core::Process;
+use tenure_core::{Evidence, Process};
 
 pub(crate) mod mailbox;
 
@@ -85,8 +85,18 @@ fn to_pid(pid: u32) -> Option<rustix::process::Pid> {
 /// How often the end of a process is looked for where the system cannot tell of it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Returns when all that this evidence names has ended: the process, and the group if there is one.
+pub(crate) async fn ended(evidence: Evidence) {
+    if let Some(process) = evidence.process {
+        exited(process).await;
+    }
+    while evidence.group.is_some_and(group_exists) {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
 /// Returns when this very process has ended.
-pub(crate) async fn exited(process: Process) {
+async fn exited(process: Process) {
     #[cfg(target_os = "linux")]
     if wait_for_exit(process).await {
         return;
@@ -107,7 +117,10 @@ async fn wait_for_exit(process: Process) -> bool {
     if start_of(process.pid) != Some(Some(process.start)) {
         return true;
     }
-    match AsyncFd::register_with_interest(descriptor, Interest::READABLE) {
+    #[expect(unsafe_code, reason = "tokio leaves it to the caller that the descriptor stays open")]
+    // SAFETY: the registration owns the descriptor, which is closed only when both are dropped.
+    let registered = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
+    match registered {
         Ok(descriptor) => descriptor.readable().await.is_ok(),
         Err(_) => false,
     }

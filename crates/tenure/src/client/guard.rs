@@ -1,0 +1,134 @@
+//! A hold that lasts as long as a value.
+
+use super::keeper::{Errand, Held};
+use super::lease::Lease;
+use super::{Client, verbs};
+use crate::error::Error;
+use crate::platform;
+use crate::store::{Renewal, Renewed};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::{Evidence, GrantId, Proof, Released, Token};
+
+/// Holds what was asked for until it is released or dropped, renewing in the background.
+///
+/// The guard cannot promise that the lease is still held: a process that was stopped for longer
+/// than the lease, or a store that could not be reached in time, loses it. [`lost`](Guard::lost)
+/// tells, [`is_held`](Guard::is_held) answers; and whoever guards the real data can refuse a
+/// [`token`](Guard::token) lower than one already seen.
+#[must_use = "dropping a guard releases what it holds"]
+pub struct Guard {
+    client: Client,
+    held: Arc<Held>,
+    ended: bool,
+}
+
+/// How a hold ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The holder gave it back in time.
+    Released,
+    /// It had been lost before.
+    Lost,
+}
+
+impl Guard {
+    pub(super) fn new(client: Client, lease: Lease) -> Guard {
+        let held = Arc::new(Held::new(lease));
+        client.inner.keeper.keep(held.clone());
+        Guard { client, held, ended: false }
+    }
+
+    /// What was obtained.
+    pub fn lease(&self) -> &Lease {
+        &self.held.lease
+    }
+
+    /// The fencing token.
+    pub fn token(&self) -> Token {
+        self.held.lease.token
+    }
+
+    /// The grant, which proves ownership.
+    pub fn grant(&self) -> GrantId {
+        self.held.lease.grant
+    }
+
+    /// Whether the lease may be trusted now.
+    pub fn is_held(&self) -> bool {
+        !self.held.is_lost() && self.client.inner.clock.now() < self.held.trusted_until()
+    }
+
+    /// Time left in which the lease may be trusted without a further renewal.
+    pub fn trusted_for(&self) -> Duration {
+        if self.held.is_lost() {
+            return Duration::ZERO;
+        }
+        self.held.trusted_until().saturating_sub(self.client.inner.clock.now())
+    }
+
+    /// Returns when the lease is lost; never, while it is held.
+    pub async fn lost(&self) {
+        let mut loss = self.held.watch_loss();
+        loop {
+            let left = self.trusted_for();
+            if left.is_zero() {
+                // The keeper may be stuck in a store that does not answer: time alone decides.
+                self.held.lose();
+                return;
+            }
+            let _ = tokio::time::timeout(left, loss.wait_for(|lost| *lost)).await;
+        }
+    }
+
+    /// Says that this process group works under the hold too: while any of it lives, the holder is
+    /// not dead, whatever happens to this process. Says no if the lease is already lost.
+    pub async fn bind_group(&self, leader: u32) -> Result<bool, Error> {
+        let evidence = Evidence { group: Some(leader), ..platform::this_process() };
+        let renewal = Renewal { bind: Some(evidence), ..self.held.lease.renewal() };
+        let asked_at = self.client.inner.clock.now();
+        let answers = self.client.inner.store.renew(&[renewal]).await?;
+        let renewed = answers == [Renewed::Renewed];
+        if renewed {
+            self.held.renewed(asked_at);
+        } else {
+            self.held.lose();
+        }
+        Ok(renewed)
+    }
+
+    /// Gives it back now, and says whether it was held until now.
+    pub async fn release(mut self) -> Result<Ending, Error> {
+        self.ended = true;
+        let lease = &self.held.lease;
+        self.client.inner.keeper.forget(lease.grant);
+        let released =
+            verbs::release(&self.client, Proof::Grant(lease.grant), Some(&lease.resources)).await?;
+        Ok(match released {
+            Released::Ended(holds) if holds.iter().all(|seen| !seen.lapsed()) => Ending::Released,
+            Released::Ended(_) | Released::NotHeld(_) => Ending::Lost,
+        })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let lease = &self.held.lease;
+        self.client.inner.keeper.forget(lease.grant);
+        let errand = Errand::Release { grant: lease.grant, resources: lease.resources.clone() };
+        self.client.inner.keeper.send(errand);
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("resources", &self.held.lease.resources)
+            .field("token", &self.held.lease.token)
+            .finish_non_exhaustive()
+    }
+}

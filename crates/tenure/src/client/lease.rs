@@ -1,0 +1,44 @@
+//! What was obtained.
+
+use crate::store::Renewal;
+use std::time::Duration;
+use tenure_core::{GrantId, Reason, Resource, Takeover, Token, WallTime};
+
+/// A grant with its token and time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// What is held.
+    pub resources: Vec<Resource>,
+    /// Proves ownership; not to be shown to others.
+    pub grant: GrantId,
+    /// The fencing token.
+    pub token: Token,
+    /// How long it lasts from each renewal.
+    pub ttl: Duration,
+    /// How it came about.
+    pub reason: Reason,
+    /// Whose holds ended for it.
+    pub takeovers: Vec<Takeover>,
+    /// How long it was waited for.
+    pub waited: Duration,
+    /// When it was obtained, for showing.
+    pub acquired_at: WallTime,
+    /// When it lapses unless renewed, for showing.
+    pub expires_at: WallTime,
+    /// Until when, on the client's clock, its holder may trust it: counted from before the call
+    /// that obtained it, and ending a margin early.
+    pub trusted_until: Duration,
+    pub(crate) margin: Duration,
+}
+
+impl Lease {
+    pub(crate) fn renewal(&self) -> Renewal {
+        Renewal {
+            grant: self.grant,
+            token: self.token,
+            resources: self.resources.clone(),
+            ttl: self.ttl,
+            bind: None,
+        }
+    }
+}

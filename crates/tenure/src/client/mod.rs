@@ -1,0 +1,175 @@
+//! The client: one method per verb, over any store. It waits, renews and tries again.
+
+mod guard;
+mod keeper;
+mod lease;
+mod obtain;
+mod request;
+mod verbs;
+
+pub use guard::{Ending, Guard};
+pub use lease::Lease;
+pub use obtain::{Busy, Waiting};
+pub use request::{Attempt, IntoResource, LeaseAttempt, Request, Wait};
+pub use verbs::{Broken, Cleanup, Free};
+
+use crate::clock::{Clock, SystemClock};
+use crate::error::Error;
+use crate::platform::{self, LocalWitness};
+use crate::store::{Store, StoreInfo};
+use crate::url::{self, OpenOptions};
+use keeper::Keeper;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::{Holder, Witness};
+
+/// Lease of a guard, renewed from a third of it: a dead machine is replaced within it, and three
+/// renewals may fail before it is lost.
+pub const GUARD_LEASE: Duration = Duration::from_secs(30);
+
+/// A door to a store. Cheap to clone; clones share renewals and the label.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    witness: Arc<dyn Witness + Send + Sync>,
+    holder: Holder,
+    keeper: Keeper,
+}
+
+/// Opens a [`Client`] with other than the usual settings.
+pub struct ClientBuilder {
+    label: Option<String>,
+    clock: Arc<dyn Clock>,
+    witness: Option<Arc<dyn Witness + Send + Sync>>,
+    one_shot: bool,
+    poll_interval: Duration,
+}
+
+impl ClientBuilder {
+    /// The name under which this client holds. Without one it gets a label that no other has.
+    pub fn label(mut self, label: impl Into<String>) -> ClientBuilder {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Another clock, for tests.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> ClientBuilder {
+        self.clock = clock;
+        self
+    }
+
+    /// Another judge of who lives, for tests.
+    pub fn witness(mut self, witness: Arc<dyn Witness + Send + Sync>) -> ClientBuilder {
+        self.witness = Some(witness);
+        self
+    }
+
+    /// Tunes the store for a process that ends soon.
+    pub fn one_shot(mut self) -> ClientBuilder {
+        self.one_shot = true;
+        self
+    }
+
+    /// How often to look for changes where the system cannot tell of them.
+    pub fn poll_interval(mut self, interval: Duration) -> ClientBuilder {
+        self.poll_interval = interval;
+        self
+    }
+
+    /// Opens the store that the URL names.
+    pub async fn open(self, url: &str) -> Result<Client, Error> {
+        let options = OpenOptions {
+            clock: self.clock.clone(),
+            one_shot: self.one_shot,
+            poll_interval: self.poll_interval,
+        };
+        let store = url::open_store(url, options)?;
+        self.over(store)
+    }
+
+    /// A client of this store.
+    pub fn over(self, store: Arc<dyn Store>) -> Result<Client, Error> {
+        let holder = match self.label {
+            Some(label) => Holder::chosen(&label)?,
+            None => Holder::anonymous(unique_label()),
+        };
+        let keeper = Keeper::new(store.clone(), self.clock.clone());
+        let witness = self.witness.unwrap_or_else(|| Arc::new(LocalWitness::new()));
+        let inner = Inner { store, clock: self.clock, witness, holder, keeper };
+        Ok(Client { inner: Arc::new(inner) })
+    }
+}
+
+/// Host and process for people to recognise, and something random because both repeat.
+fn unique_label() -> String {
+    let host = platform::this_boot().host;
+    let random = uuid::Uuid::new_v4().as_u128() as u16;
+    format!("{host}:{}-{random:04x}", std::process::id())
+}
+
+impl Client {
+    /// Opens the store that the URL names: `sqlite:PATH`, or `memory:` for this process alone.
+    pub async fn open(url: &str) -> Result<Client, Error> {
+        Client::builder().open(url).await
+    }
+
+    /// A client with other than the usual settings.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder {
+            label: None,
+            clock: Arc::new(SystemClock),
+            witness: None,
+            one_shot: false,
+            poll_interval: Duration::from_secs(5),
+        }
+    }
+
+    /// What the store is.
+    pub fn info(&self) -> StoreInfo {
+        self.inner.store.info()
+    }
+
+    /// The label under which this client holds, and whether it was chosen.
+    pub fn holder(&self) -> &Holder {
+        &self.inner.holder
+    }
+
+    /// Judges who lives, from where this process runs.
+    pub fn witness(&self) -> &dyn Witness {
+        &*self.inner.witness
+    }
+
+    /// Begins a request; see [`Request`] for what can be asked.
+    pub fn request(&self, resource: impl IntoResource) -> Request {
+        Request::new(self.clone(), resource)
+    }
+
+    /// Holds the resource alone, waiting for as long as it takes.
+    pub async fn acquire(&self, resource: impl IntoResource) -> Result<Guard, Error> {
+        match self.request(resource).hold().await? {
+            Attempt::Held(guard) => Ok(guard),
+            Attempt::Busy(_) => {
+                unreachable!("a request without a limit ends with a grant or an error")
+            }
+        }
+    }
+
+    /// Holds the resource alone if it is free now.
+    pub async fn try_acquire(&self, resource: impl IntoResource) -> Result<Attempt, Error> {
+        self.request(resource).wait(Wait::No).hold().await
+    }
+
+    /// Holds the resource alone, waiting up to a limit.
+    pub async fn acquire_within(
+        &self,
+        resource: impl IntoResource,
+        limit: Duration,
+    ) -> Result<Attempt, Error> {
+        self.request(resource).wait(Wait::UpTo(limit)).hold().await
+    }
+}

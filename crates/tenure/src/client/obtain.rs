@@ -1,0 +1,258 @@
+//! Taking, or queueing and sleeping until the turn comes.
+
+use super::Inner;
+use super::keeper::Errand;
+use super::lease::Lease;
+use super::request::Wait;
+use crate::error::Error;
+use crate::platform;
+use crate::store::StoreError;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+use tenure_core::{
+    Ask, Blocker, Evidence, Grant, GrantId, Liveness, Look, Outcome, Resource, WallTime, rules,
+};
+
+/// How long a place in a queue lasts without a sign of life: so long can a stopped process keep
+/// those behind it waiting.
+const PLACE_LEASE: Duration = Duration::from_secs(15);
+
+/// How often a waiter gives a sign of life and looks for itself: three times per [`PLACE_LEASE`].
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// How often the one at the head looks for itself, in case the wake was lost with its sender.
+const LOOK_AGAIN_AT_HEAD: Duration = Duration::from_secs(2);
+
+/// How often a request is repeated whose outcome is not known. It carries its grant, so that
+/// repeating is safe.
+const UNKNOWN_TRIES: u32 = 3;
+
+/// How many of those in the way are watched for their end.
+const WATCHED_MAX: usize = 8;
+
+pub(super) enum Obtained {
+    Held(Lease),
+    Busy(Busy),
+}
+
+/// It was not free, or not in time: who was in the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// Those who hold it or wait for it since longer.
+    pub blockers: Vec<Blocker>,
+    /// How long it was waited for.
+    pub waited: Duration,
+}
+
+/// What a request that waits knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Those who hold it or wait for it since longer, as far as was looked.
+    pub blockers: Vec<Blocker>,
+    /// How many wait before this request, where that is known.
+    pub ahead: Option<usize>,
+    /// How long it has waited.
+    pub waited: Duration,
+}
+
+type Tell = Box<dyn FnMut(&Waiting) + Send>;
+
+pub(super) async fn obtain(
+    inner: &Inner,
+    mut ask: Ask,
+    wait: Wait,
+    margin: Duration,
+    mut tell: Option<Tell>,
+) -> Result<Obtained, Error> {
+    let begun = inner.clock.now();
+    let limit = match wait {
+        Wait::No => Some(Duration::ZERO),
+        Wait::UpTo(limit) => Some(limit),
+        Wait::Forever => None,
+    };
+    ask.queue = limit.is_none_or(|limit| !limit.is_zero()).then_some(PLACE_LEASE);
+    let mut place = Place { inner, grant: ask.grant, resources: resources(&ask), ticket: None };
+    loop {
+        let asked_at = inner.clock.now();
+        let outcome = place.ask(&ask).await?;
+        let waited = inner.clock.now().saturating_sub(begun);
+        let (blockers, ahead) = match outcome {
+            Outcome::Granted(grant) => {
+                place.ticket = None;
+                let lease = lease(&ask, grant, inner.clock.wall(), asked_at, waited, margin);
+                return Ok(Obtained::Held(lease));
+            }
+            Outcome::Deadlock(cycle) => return Err(Error::Deadlock(cycle)),
+            Outcome::Busy { blockers } => return Ok(Obtained::Busy(Busy { blockers, waited })),
+            Outcome::Waiting { blockers, ahead, ticket } => {
+                place.ticket = Some(ticket);
+                (blockers, ahead)
+            }
+        };
+        if limit.is_some_and(|limit| waited >= limit) {
+            place.leave().await?;
+            return Ok(Obtained::Busy(Busy { blockers, waited }));
+        }
+        let waiting = Waiting { blockers, ahead, waited };
+        if let Some(tell) = &mut tell {
+            tell(&waiting);
+        }
+        let left = limit.map(|limit| limit.saturating_sub(waited));
+        sleep_until_turn(inner, ask.grant, &waiting, left).await?;
+    }
+}
+
+fn resources(ask: &Ask) -> Vec<Resource> {
+    ask.wants.iter().map(|want| want.resource.clone()).collect()
+}
+
+fn lease(
+    ask: &Ask,
+    grant: Grant,
+    wall: WallTime,
+    asked_at: Duration,
+    waited: Duration,
+    margin: Duration,
+) -> Lease {
+    Lease {
+        resources: resources(ask),
+        grant: ask.grant,
+        token: grant.token,
+        ttl: ask.ttl,
+        reason: grant.reason,
+        takeovers: grant.takeovers,
+        waited,
+        acquired_at: wall,
+        expires_at: WallTime(wall.0.saturating_add(ask.ttl.as_millis() as i64)),
+        trusted_until: (asked_at + ask.ttl).saturating_sub(margin),
+        margin,
+    }
+}
+
+/// A request's place in the queues, which is given up when the request is dropped.
+struct Place<'a> {
+    inner: &'a Inner,
+    grant: GrantId,
+    resources: Vec<Resource>,
+    ticket: Option<u64>,
+}
+
+impl Place<'_> {
+    async fn ask(&mut self, ask: &Ask) -> Result<Outcome, Error> {
+        let mut tries = 1;
+        loop {
+            match self.ask_once(ask).await {
+                Err(Error::Store(StoreError::Unknown { .. })) if tries < UNKNOWN_TRIES => {
+                    tries += 1
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn ask_once(&mut self, ask: &Ask) -> Result<Outcome, Error> {
+        let look = Look::At { resources: self.resources.clone(), ticket: self.ticket };
+        let mut outcome = Outcome::Busy { blockers: vec![] };
+        let witness = &*self.inner.witness;
+        let mut decide = |seen: &tenure_core::Seen| {
+            let (decision, answer) = rules::acquire(seen, ask, witness);
+            outcome = answer;
+            decision
+        };
+        self.inner.store.transact(&look, &mut decide).await?;
+        Ok(outcome)
+    }
+
+    async fn leave(&mut self) -> Result<(), Error> {
+        if let Some(errand) = self.errand() {
+            errand.run(&*self.inner.store, &*self.inner.witness).await?;
+        }
+        Ok(())
+    }
+
+    fn errand(&mut self) -> Option<Errand> {
+        let ticket = self.ticket.take()?;
+        Some(Errand::Leave { grant: self.grant, resources: self.resources.clone(), ticket })
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        // A dropped request must not keep those behind it waiting until its place lapses.
+        if let Some(errand) = self.errand() {
+            self.inner.keeper.send(errand);
+        }
+    }
+}
+
+async fn sleep_until_turn(
+    inner: &Inner,
+    grant: GrantId,
+    waiting: &Waiting,
+    left: Option<Duration>,
+) -> Result<(), Error> {
+    let mut patience = LOOK_AGAIN;
+    if waiting.ahead == Some(0) {
+        patience = LOOK_AGAIN_AT_HEAD.min(next_lapse(&waiting.blockers));
+    }
+    let patience = left.map_or(patience, |left| patience.min(left));
+    let mut watched = watched(inner, waiting);
+    tokio::select! {
+        turn = inner.store.turn(grant, patience) => Ok(turn?),
+        () = any(&mut watched) => Ok(()),
+    }
+}
+
+/// When the first of the leases in the way lapses, if it is not renewed; just past it, so that the
+/// next look finds it lapsed.
+fn next_lapse(blockers: &[Blocker]) -> Duration {
+    let left = blockers.iter().map(|blocker| match blocker {
+        Blocker::Hold(seen) => seen.left,
+        Blocker::Waiter(seen) => seen.left,
+    });
+    left.min().map_or(LOOK_AGAIN, |left| left + Duration::from_millis(1))
+}
+
+type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The ends to watch for: the one at the head watches those who hold, each other one watches the
+/// one before it. So the end of any process wakes one waiter, not all.
+fn watched(inner: &Inner, waiting: &Waiting) -> Vec<Ended> {
+    let evidence: Vec<&Evidence> = match waiting.ahead {
+        Some(0) => waiting.blockers.iter().filter_map(hold_evidence).take(WATCHED_MAX).collect(),
+        Some(_) => {
+            waiting.blockers.iter().filter_map(waiter_evidence).next_back().into_iter().collect()
+        }
+        None => vec![],
+    };
+    let alive = |evidence: &&&Evidence| inner.witness.liveness(evidence) == Liveness::Alive;
+    evidence.iter().filter(alive).map(|evidence| ended((*evidence).clone())).collect()
+}
+
+fn ended(evidence: Evidence) -> Ended {
+    Box::pin(platform::ended(evidence))
+}
+
+fn hold_evidence(blocker: &Blocker) -> Option<&Evidence> {
+    match blocker {
+        Blocker::Hold(seen) => seen.hold.holder.evidence.as_ref(),
+        Blocker::Waiter(_) => None,
+    }
+}
+
+fn waiter_evidence(blocker: &Blocker) -> Option<&Evidence> {
+    match blocker {
+        Blocker::Waiter(seen) => seen.waiter.holder.evidence.as_ref(),
+        Blocker::Hold(_) => None,
+    }
+}
+
+/// Returns when the first of these does; never, if there is none.
+async fn any(futures: &mut [Ended]) {
+    std::future::poll_fn(|context| {
+        let ready = futures.iter_mut().any(|future| future.as_mut().poll(context).is_ready());
+        if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await
+}

@@ -1,0 +1,261 @@
+//! Asking for one or more resources.
+
+use super::guard::Guard;
+use super::lease::Lease;
+use super::obtain::{self, Busy, Obtained, Waiting};
+use super::{Client, GUARD_LEASE};
+use crate::error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
+use crate::platform;
+use std::time::Duration;
+use tenure_core::{Ask, Evidence, GrantId, Mode, Resource, ResourceError, Want};
+
+/// How long to wait for what is not free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all.
+    No,
+    /// Up to a limit.
+    UpTo(Duration),
+    /// For as long as it takes.
+    Forever,
+}
+
+/// What came of a request for a guard.
+#[derive(Debug)]
+#[must_use = "dropping a guard releases what it holds"]
+pub enum Attempt {
+    /// It is held as long as the guard lives.
+    Held(Guard),
+    /// It was not free, or did not become free in time.
+    Busy(Busy),
+}
+
+/// What came of a request for a lease.
+#[derive(Debug)]
+pub enum LeaseAttempt {
+    /// It is held until the lease is released or lapses.
+    Held(Lease),
+    /// It was not free, or did not become free in time.
+    Busy(Busy),
+}
+
+/// Names a resource: a [`Resource`], or its written form.
+pub trait IntoResource {
+    /// The resource, if the text names one.
+    fn into_resource(self) -> Result<Resource, ResourceError>;
+}
+
+impl IntoResource for Resource {
+    fn into_resource(self) -> Result<Resource, ResourceError> {
+        Ok(self)
+    }
+}
+
+impl IntoResource for &Resource {
+    fn into_resource(self) -> Result<Resource, ResourceError> {
+        Ok(self.clone())
+    }
+}
+
+impl IntoResource for &str {
+    fn into_resource(self) -> Result<Resource, ResourceError> {
+        self.parse()
+    }
+}
+
+impl IntoResource for String {
+    fn into_resource(self) -> Result<Resource, ResourceError> {
+        self.parse()
+    }
+}
+
+/// A request in the making: what, how, for how long, and how patiently.
+///
+/// Unless told otherwise it asks for the resource alone, waits for ever, and takes a lease of
+/// [`GUARD_LEASE`] tied to this process.
+pub struct Request {
+    client: Client,
+    resources: Vec<Result<Resource, ResourceError>>,
+    mode: Mode,
+    wait: Wait,
+    ttl: Duration,
+    margin: Option<Duration>,
+    operation: Option<String>,
+    keeps: Vec<GrantId>,
+    tie: Tie,
+    grant: Option<GrantId>,
+    on_wait: Option<Box<dyn FnMut(&Waiting) + Send>>,
+}
+
+/// What a lease is tied to besides its time.
+enum Tie {
+    ThisProcess,
+    Process(u32),
+    Nothing,
+}
+
+impl Request {
+    pub(super) fn new(client: Client, resource: impl IntoResource) -> Request {
+        Request {
+            client,
+            resources: vec![resource.into_resource()],
+            mode: Mode::Exclusive,
+            wait: Wait::Forever,
+            ttl: GUARD_LEASE,
+            margin: None,
+            operation: None,
+            keeps: Vec::new(),
+            tie: Tie::ThisProcess,
+            grant: None,
+            on_wait: None,
+        }
+    }
+
+    /// Asks for this resource too: all or nothing, in any order.
+    pub fn also(mut self, resource: impl IntoResource) -> Request {
+        self.resources.push(resource.into_resource());
+        self
+    }
+
+    /// Holds beside other shared holders.
+    pub fn shared(self) -> Request {
+        self.mode(Mode::Shared)
+    }
+
+    /// Holds one of so many slots.
+    pub fn slots(self, of: u32) -> Request {
+        self.mode(Mode::Slot { of })
+    }
+
+    /// Holds in this mode.
+    pub fn mode(mut self, mode: Mode) -> Request {
+        self.mode = mode;
+        self
+    }
+
+    /// How long to wait for what is not free.
+    pub fn wait(mut self, wait: Wait) -> Request {
+        self.wait = wait;
+        self
+    }
+
+    /// How long the lease lasts from each renewal.
+    pub fn ttl(mut self, ttl: Duration) -> Request {
+        self.ttl = ttl;
+        self
+    }
+
+    /// How long before its end the lease is no longer trusted.
+    pub fn margin(mut self, margin: Duration) -> Request {
+        self.margin = Some(margin);
+        self
+    }
+
+    /// What for, in words for people who look or wait.
+    pub fn operation(mut self, operation: impl Into<String>) -> Request {
+        self.operation = Some(operation.into());
+        self
+    }
+
+    /// Says that the caller keeps this grant while it waits, so that a wait which would close a
+    /// cycle is refused at the start.
+    pub fn while_holding(mut self, grant: GrantId) -> Request {
+        self.keeps.push(grant);
+        self
+    }
+
+    /// Ties the lease to another process of this machine: when that dies, it ends.
+    pub fn for_process(mut self, pid: u32) -> Request {
+        self.tie = Tie::Process(pid);
+        self
+    }
+
+    /// Ties the lease to no process; only its time, or a reboot, ends it.
+    pub fn detached(mut self) -> Request {
+        self.tie = Tie::Nothing;
+        self
+    }
+
+    /// Presents an earlier grant: if it still holds all this, its lease starts anew.
+    pub fn with_grant(mut self, grant: GrantId) -> Request {
+        self.grant = Some(grant);
+        self
+    }
+
+    /// Is told whenever the request looked and has to go on waiting.
+    pub fn on_wait(mut self, tell: impl FnMut(&Waiting) + Send + 'static) -> Request {
+        self.on_wait = Some(Box::new(tell));
+        self
+    }
+
+    /// Takes it, and renews it in the background until the guard is released or dropped.
+    pub async fn hold(self) -> Result<Attempt, Error> {
+        let client = self.client.clone();
+        Ok(match self.obtain().await? {
+            Obtained::Held(lease) => Attempt::Held(Guard::new(client, lease)),
+            Obtained::Busy(busy) => Attempt::Busy(busy),
+        })
+    }
+
+    /// Takes it for one length of the lease; renewing and releasing are up to the caller.
+    pub async fn lease(self) -> Result<LeaseAttempt, Error> {
+        Ok(match self.obtain().await? {
+            Obtained::Held(lease) => LeaseAttempt::Held(lease),
+            Obtained::Busy(busy) => LeaseAttempt::Busy(busy),
+        })
+    }
+
+    async fn obtain(mut self) -> Result<Obtained, Error> {
+        let on_wait = self.on_wait.take();
+        let (client, wait) = (self.client.clone(), self.wait);
+        let margin = self.margin.unwrap_or_else(|| default_margin(self.ttl));
+        let ask = self.into_ask()?;
+        obtain::obtain(&client.inner, ask, wait, margin, on_wait).await
+    }
+
+    fn into_ask(self) -> Result<Ask, Error> {
+        if self.mode == (Mode::Slot { of: 0 }) {
+            return Err(RequestError::NoSlots.into());
+        }
+        if !(LEASE_MIN..=LEASE_MAX).contains(&self.ttl) {
+            return Err(RequestError::Lease { asked: self.ttl }.into());
+        }
+        let mut wants: Vec<Want> = Vec::new();
+        for resource in self.resources {
+            let want = Want { resource: resource?, mode: self.mode };
+            if !wants.contains(&want) {
+                wants.push(want);
+            }
+        }
+        if wants.is_empty() {
+            return Err(RequestError::Nothing.into());
+        }
+        let evidence = self.tie.evidence()?;
+        Ok(Ask {
+            grant: self.grant.unwrap_or_else(GrantId::random),
+            wants,
+            holder: self.client.inner.holder.clone().with_evidence(evidence),
+            operation: self.operation,
+            ttl: self.ttl,
+            keeps: self.keeps,
+            queue: None,
+        })
+    }
+}
+
+impl Tie {
+    fn evidence(&self) -> Result<Evidence, RequestError> {
+        match *self {
+            Tie::Nothing => Ok(platform::this_boot()),
+            Tie::ThisProcess => Ok(platform::this_process()),
+            Tie::Process(pid) => {
+                platform::process_evidence(pid).ok_or(RequestError::NoProcess { pid })
+            }
+        }
+    }
+}
+
+/// A tenth of the lease, at most a second: enough for a last write to be on its way.
+fn default_margin(ttl: Duration) -> Duration {
+    (ttl / 10).min(Duration::from_secs(1))
+}

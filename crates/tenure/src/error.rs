@@ -1,0 +1,75 @@
+//! What can go wrong in the client, named by what the caller can do.
+
+use crate::store::StoreError;
+use crate::url::UrlError;
+use tenure_core::{Cycle, LabelError, ResourceError};
+
+/// A client could not do what was asked. That something is held by another is not an error but an
+/// answer: see [`Attempt`](crate::Attempt).
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store failed; its error says whether anything was written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The name of a resource is not acceptable.
+    #[error(transparent)]
+    Resource(#[from] ResourceError),
+    /// The label is not acceptable.
+    #[error(transparent)]
+    Label(#[from] LabelError),
+    /// The URL does not name a store.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// The request makes no sense, such as one for nothing.
+    #[error("{0}")]
+    Request(#[from] RequestError),
+    /// Waiting would never end: the cycle that it would close.
+    #[error("waiting would never end: {0}")]
+    Deadlock(Cycle),
+}
+
+/// A request that makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// No resource was named.
+    #[error("no resource was named")]
+    Nothing,
+    /// A number of slots that nobody could ever take.
+    #[error("a resource needs at least one slot")]
+    NoSlots,
+    /// The lease is too short or too long to be kept.
+    #[error(
+        "a lease of {asked:?} is not possible: it must last between {LEASE_MIN:?} and {LEASE_MAX:?}"
+    )]
+    Lease {
+        /// What was asked.
+        asked: std::time::Duration,
+    },
+    /// There is no process with this number, or nothing can be read about it.
+    #[error("there is no process {pid} to tie the lease to")]
+    NoProcess {
+        /// The number.
+        pid: u32,
+    },
+}
+
+/// Shorter leases would lapse between two renewals of a busy machine.
+pub const LEASE_MIN: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Longer ones are a mistake in a unit.
+pub const LEASE_MAX: std::time::Duration = std::time::Duration::from_secs(366 * 24 * 3600);
+
+impl Error {
+    /// What to do about it, in one sentence.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Store(error) => error.hint(),
+            Error::Url(error) => Some(error.hint()),
+            Error::Resource(ResourceError::Path(error)) => error.hint().map(str::to_owned),
+            Error::Deadlock(_) => Some(
+                "Release what you hold first, or ask for all resources in one request.".to_owned(),
+            ),
+            Error::Resource(_) | Error::Label(_) | Error::Request(_) => None,
+        }
+    }
+}
