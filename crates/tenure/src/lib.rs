@@ -54,7 +54,10 @@
 pub mod blocking;
 mod client;
 pub mod clock;
+pub mod config;
+pub mod duration;
 pub mod error;
+pub mod place;
 pub mod platform;
 pub mod store;
 pub mod url;

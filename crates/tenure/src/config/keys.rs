@@ -1,0 +1,305 @@
+//! The one table of what can be set.
+
+use std::time::Duration;
+
+use crate::duration::{self, DurationError};
+
+/// A key of the settings. The order is that of [`KEYS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// `locking.taskTimeout`
+    TaskTimeout,
+    /// `locking.sectionTimeout`
+    SectionTimeout,
+    /// `locking.lockTimeout`
+    LockTimeout,
+    /// `locking.runTimeout`
+    RunTimeout,
+    /// `locking.waitTimeout`
+    WaitTimeout,
+    /// `locking.pollInterval`
+    PollInterval,
+    /// `locking.grace`
+    Grace,
+    /// `store`
+    Store,
+    /// `agent`
+    Agent,
+}
+
+impl Key {
+    /// The key with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let found = KEYS.iter().find(|info| info.name == name);
+        found.map(|info| info.key)
+    }
+
+    /// What the table says about the key.
+    pub fn info(self) -> &'static KeyInfo {
+        &KEYS[self as usize]
+    }
+
+    /// The name by which people write the key.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyInfo {
+    /// The key.
+    pub key: Key,
+    /// Its name: a group and a name with a dot between, or a name alone.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// The built-in value, as a user would write it.
+    pub default: &'static str,
+    /// What it is for, in one line.
+    pub description: &'static str,
+    /// The environment variable that sets it.
+    pub variable: &'static str,
+}
+
+/// What values a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A duration with units, at least as long as this and at most a year.
+    Duration {
+        /// The shortest that is allowed.
+        shortest: Duration,
+    },
+    /// One line of text. May be empty.
+    Text,
+    /// A whole number.
+    Integer,
+    /// `true` or `false`.
+    Boolean,
+}
+
+const LEASE: Kind = Kind::Duration {
+    shortest: duration::SHORTEST_LEASE,
+};
+
+/// Zero has a meaning here: do not wait.
+const WAIT: Kind = Kind::Duration {
+    shortest: Duration::ZERO,
+};
+
+/// Below this, polling is a busy loop.
+const INTERVAL: Kind = Kind::Duration {
+    shortest: Duration::from_millis(10),
+};
+
+/// Every key that can be set.
+pub static KEYS: [KeyInfo; 9] = [
+    KeyInfo {
+        key: Key::TaskTimeout,
+        name: "locking.taskTimeout",
+        kind: LEASE,
+        default: "60m",
+        description: "how long a claimed task stays claimed without a sign of life",
+        variable: "TENURE_TASK_TIMEOUT",
+    },
+    KeyInfo {
+        key: Key::SectionTimeout,
+        name: "locking.sectionTimeout",
+        kind: LEASE,
+        default: "120m",
+        description: "how long a section stays held without a sign of life",
+        variable: "TENURE_SECTION_TIMEOUT",
+    },
+    KeyInfo {
+        key: Key::LockTimeout,
+        name: "locking.lockTimeout",
+        kind: LEASE,
+        default: "60m",
+        description: "how long a lock or path taken by `acquire` stays held without a sign of life",
+        variable: "TENURE_LOCK_TIMEOUT",
+    },
+    KeyInfo {
+        key: Key::RunTimeout,
+        name: "locking.runTimeout",
+        kind: LEASE,
+        default: "30s",
+        description: "lease of `run` and of guards, which renew it themselves",
+        variable: "TENURE_RUN_TIMEOUT",
+    },
+    KeyInfo {
+        key: Key::WaitTimeout,
+        name: "locking.waitTimeout",
+        kind: WAIT,
+        default: "30m",
+        description: "how long a command waits for a lock when it is given no limit",
+        variable: "TENURE_WAIT_TIMEOUT",
+    },
+    KeyInfo {
+        key: Key::PollInterval,
+        name: "locking.pollInterval",
+        kind: INTERVAL,
+        default: "5s",
+        description: "how often to look again at a store that cannot wake its waiters",
+        variable: "TENURE_POLL_INTERVAL",
+    },
+    KeyInfo {
+        key: Key::Grace,
+        name: "locking.grace",
+        kind: WAIT,
+        default: "5s",
+        description: "time between SIGTERM and SIGKILL for a child whose lease is lost",
+        variable: "TENURE_GRACE",
+    },
+    KeyInfo {
+        key: Key::Store,
+        name: "store",
+        kind: Kind::Text,
+        default: "",
+        description: "URL of the store; empty to find the default one",
+        variable: "TENURE_STORE",
+    },
+    KeyInfo {
+        key: Key::Agent,
+        name: "agent",
+        kind: Kind::Text,
+        default: "",
+        description: "label of the holder; empty to make one up",
+        variable: "TENURE_AGENT",
+    },
+];
+
+/// A value that does not fit the kind of its key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// Not a duration, or not one that is allowed here.
+    #[error(transparent)]
+    Duration(#[from] DurationError),
+    /// An environment variable that is not Unicode.
+    #[error("it is not valid Unicode")]
+    NotUnicode,
+    /// Text with a line break or another control character in it.
+    #[error("control characters such as line breaks are not allowed")]
+    ControlCharacter,
+    /// Not a whole number.
+    #[error("a whole number is needed")]
+    NotInteger,
+    /// Not true or false.
+    #[error("true or false is needed")]
+    NotBoolean,
+}
+
+impl Kind {
+    /// Checks a value. The answer holds the duration, where the kind is one.
+    pub fn check(self, text: &str) -> Result<Option<Duration>, ValueError> {
+        let (is_valid, otherwise) = match self {
+            Self::Duration { shortest } => {
+                let parsed = duration::parse_between(text, shortest, duration::LONGEST_LEASE)?;
+                return Ok(Some(parsed));
+            }
+            Self::Text => (
+                !text.contains(char::is_control),
+                ValueError::ControlCharacter,
+            ),
+            Self::Integer => (text.parse::<i64>().is_ok(), ValueError::NotInteger),
+            Self::Boolean => (matches!(text, "true" | "false"), ValueError::NotBoolean),
+        };
+        if is_valid { Ok(None) } else { Err(otherwise) }
+    }
+}
+
+/// Whether keys exist inside a group of this name.
+pub(super) fn is_group(name: &str) -> bool {
+    let mut groups = KEYS.iter().filter_map(|info| info.name.split_once('.'));
+    groups.any(|(group, _)| group == name)
+}
+
+/// The known key that looks most like `name`, for a message about an unknown one.
+pub(super) fn nearest(name: &str) -> &'static str {
+    let wanted = plain(name);
+    let distance = |info: &&KeyInfo| {
+        let last = info.name.rsplit('.').next().unwrap_or(info.name);
+        let wanted_last = wanted.rsplit('.').next().unwrap_or(&wanted);
+        // A key may stand in the wrong group or in none: the last part alone counts as well.
+        let whole = edit_distance(&wanted, &plain(info.name));
+        whole.min(edit_distance(wanted_last, &plain(last)) + 1)
+    };
+    KEYS.iter()
+        .min_by_key(distance)
+        .map_or("store", |info| info.name)
+}
+
+/// Without what people vary: `task_timeout`, `task-timeout` and `taskTimeout` are alike.
+fn plain(name: &str) -> String {
+    let letters = name.chars().take(100).filter(|c| !matches!(c, '_' | '-'));
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// How many letters must be added, removed or changed (Levenshtein).
+fn edit_distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (done, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = done + 1;
+        for (index, other) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[index + 1];
+            row[index + 1] = changed.min(row[index] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_keys_and_consistent() {
+        for (index, info) in KEYS.iter().enumerate() {
+            assert_eq!(info.key as usize, index, "{}", info.name);
+            assert_eq!(Key::named(info.name), Some(info.key));
+            assert!(info.kind.check(info.default).is_ok(), "{}", info.name);
+            assert!(info.variable.starts_with("TENURE_"));
+            assert!(!info.description.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn each_kind_refuses_what_it_is_not() {
+        assert_eq!(Kind::Integer.check("-3"), Ok(None));
+        assert_eq!(Kind::Integer.check("3.5"), Err(ValueError::NotInteger));
+        assert_eq!(Kind::Boolean.check("true"), Ok(None));
+        assert_eq!(Kind::Boolean.check("yes"), Err(ValueError::NotBoolean));
+        assert_eq!(Kind::Text.check("🦀 and: #more"), Ok(None));
+        assert_eq!(Kind::Text.check("a\nb"), Err(ValueError::ControlCharacter));
+        assert_eq!(WAIT.check("0s"), Ok(Some(Duration::ZERO)));
+        assert!(LEASE.check("0s").is_err());
+        assert!(INTERVAL.check("0s").is_err());
+        assert!(WAIT.check("366d").is_err());
+    }
+
+    #[test]
+    fn the_nearest_key_is_found_through_typical_mistakes() {
+        for (name, expected) in [
+            ("locking.taskTimeOut", "locking.taskTimeout"),
+            ("taskTimeout", "locking.taskTimeout"),
+            ("locking.task_timeout", "locking.taskTimeout"),
+            ("lock.pollInterval", "locking.pollInterval"),
+            ("locking.waitTimout", "locking.waitTimeout"),
+            ("stor", "store"),
+            ("agents", "agent"),
+        ] {
+            assert_eq!(nearest(name), expected, "{name}");
+        }
+        nearest(&"x".repeat(1_000_000));
+    }
+
+    #[test]
+    fn edit_distance_counts_letters() {
+        assert_eq!(edit_distance("", ""), 0);
+        assert_eq!(edit_distance("abc", ""), 3);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,213 @@
+//! Where the default store lives.
+//!
+//! Everybody who works on the same thing must find the same store without being told:
+//!
+//! 1. In a git repository: `.tenure/` at the root of the *main* worktree, so that all linked
+//!    worktrees share one store ([`PlaceKind::Repository`]).
+//! 2. Elsewhere: the nearest `.tenure/` upward ([`PlaceKind::Folder`]).
+//! 3. Failing that: a folder of the user's own ([`PlaceKind::User`]).
+//!
+//! [`find`] only looks. [`Place::prepare`] creates, and [`check_file_system`] tells whether locks
+//! can be trusted there.
+
+mod error;
+mod file_system;
+mod git;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub use error::PlaceError;
+pub use file_system::{FileSystem, check_file_system};
+
+/// The folder that holds a store, in a repository or in any other folder.
+const FOLDER_NAME: &str = ".tenure";
+
+/// What [`find`] looks at, besides the file system.
+///
+/// `GIT_DIR` and its relatives are not here on purpose: git sets them for hooks and aliases, and
+/// the same folder would then lead to different stores depending on who started the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Where the search starts: usually the working directory. It must exist.
+    pub directory: PathBuf,
+    /// The user's home, if there is one.
+    pub home: Option<PathBuf>,
+    /// Where the user keeps the state of programs: `XDG_STATE_HOME`, on Windows `LOCALAPPDATA`.
+    pub state_home: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// The surroundings of this process, searching from `directory`.
+    ///
+    /// Reads the environment. Relative and empty paths in it are ignored, as the XDG base
+    /// directory specification asks.
+    pub fn of_process(directory: PathBuf) -> Self {
+        let variable = if cfg!(windows) {
+            "LOCALAPPDATA"
+        } else {
+            "XDG_STATE_HOME"
+        };
+        Self {
+            directory,
+            home: std::env::home_dir().filter(|path| path.is_absolute()),
+            state_home: absolute(std::env::var_os(variable)),
+        }
+    }
+
+    /// The user's own folder for stores, without looking whether it exists.
+    fn user_folder(&self) -> Option<PathBuf> {
+        let default = if cfg!(target_os = "macos") {
+            "Library/Application Support"
+        } else if cfg!(windows) {
+            "AppData/Local"
+        } else {
+            ".local/state"
+        };
+        let state_home = match (&self.state_home, &self.home) {
+            (Some(state_home), _) => state_home.clone(),
+            (None, Some(home)) => home.join(default),
+            (None, None) => return None,
+        };
+        Some(state_home.join("tenure"))
+    }
+}
+
+/// A folder for a store, existing or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The folder that holds everything: `.tenure`, or the user's own folder.
+    pub folder: PathBuf,
+    /// By which rule it was found.
+    pub kind: PlaceKind,
+    /// Whether the folder was there when [`find`] looked.
+    pub exists: bool,
+}
+
+/// The rule by which a [`Place`] was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// In a git repository.
+    Repository {
+        /// The root of the main worktree. Where there is none that git could name (a bare
+        /// repository, or one with a separate git directory): the common git directory.
+        root: PathBuf,
+        /// The root of the worktree in which the search started, main or linked. Inside a bare
+        /// repository: the same as `root`.
+        worktree_root: PathBuf,
+    },
+    /// Outside a repository, in a folder that has a `.tenure`.
+    Folder,
+    /// Outside a repository, in the user's own folder.
+    User,
+}
+
+impl Place {
+    /// The database of the embedded store.
+    pub fn database(&self) -> PathBuf {
+        self.folder.join("tenure.db")
+    }
+
+    /// The settings that everybody at this place shares.
+    pub fn config_file(&self) -> PathBuf {
+        self.folder.join("config.yaml")
+    }
+
+    /// Creates the folder, and the `.gitignore` by which `.tenure` ignores itself.
+    ///
+    /// Safe to call any number of times and from many processes at once. An existing `.gitignore`
+    /// is left alone, so that a team can choose to commit what it likes.
+    pub fn prepare(&self) -> Result<(), PlaceError> {
+        create_folder(&self.folder, matches!(self.kind, PlaceKind::User))
+            .map_err(|source| PlaceError::from_writing(&self.folder, source))?;
+        if self
+            .folder
+            .file_name()
+            .is_some_and(|name| name == FOLDER_NAME)
+        {
+            let file = self.folder.join(".gitignore");
+            create_if_absent(&file, b"*\n")
+                .map_err(|source| PlaceError::from_writing(&file, source))?;
+        }
+        Ok(())
+    }
+
+    fn new(folder: PathBuf, kind: PlaceKind) -> Self {
+        let exists = folder.is_dir();
+        Self {
+            folder,
+            kind,
+            exists,
+        }
+    }
+}
+
+/// Finds where the default store lives. Creates nothing.
+///
+/// Symbolic links in the starting directory are resolved first, so that every way into a folder
+/// leads to the same place.
+pub fn find(surroundings: &Surroundings) -> Result<Place, PlaceError> {
+    let directory = canonical(&surroundings.directory)?;
+    if let Some(repository) = git::find(&directory)? {
+        let folder = match repository.main_worktree {
+            Some(_) => FOLDER_NAME,
+            // Inside the common git directory: it is the one folder that all linked worktrees
+            // know, and the folder around it may hold many repositories. Git leaves names that it
+            // does not know alone and never tracks them, so the leading dot is not needed.
+            None => "tenure",
+        };
+        let root = repository
+            .main_worktree
+            .unwrap_or(repository.common_directory);
+        let kind = PlaceKind::Repository {
+            worktree_root: repository.worktree.unwrap_or_else(|| root.clone()),
+            root: root.clone(),
+        };
+        return Ok(Place::new(root.join(folder), kind));
+    }
+    let mut upward = directory.ancestors().map(|folder| folder.join(FOLDER_NAME));
+    if let Some(folder) = upward.find(|folder| folder.is_dir()) {
+        return Ok(Place::new(folder, PlaceKind::Folder));
+    }
+    match surroundings.user_folder() {
+        Some(folder) => Ok(Place::new(folder, PlaceKind::User)),
+        None => Err(PlaceError::NoHome { path: directory }),
+    }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, PlaceError> {
+    fs::canonicalize(path).map_err(|source| PlaceError::from_reading(path, source))
+}
+
+fn absolute(value: Option<OsString>) -> Option<PathBuf> {
+    value.map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+fn create_folder(folder: &Path, private: bool) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    if private {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    }
+    // Elsewhere the user's own folder is private by inheritance.
+    #[cfg(not(unix))]
+    let _ = private;
+    builder.create(folder)
+}
+
+fn create_if_absent(file: &Path, content: &[u8]) -> io::Result<()> {
+    let mut created = match fs::File::create_new(file) {
+        Ok(created) => created,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    created.write_all(content).inspect_err(|_| {
+        // An empty file would pass for the user's own at the next call.
+        let _ = fs::remove_file(file);
+    })
+}

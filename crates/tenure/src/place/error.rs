@@ -1,0 +1,125 @@
+//! Why a place cannot be found or used.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A place for a store that cannot be found or used. Each names the path in question.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// A folder or file on the way could not be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable {
+        /// What could not be read.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A git repository announces itself but cannot be followed to its git directory.
+    #[error("the git repository at {} is broken: {problem}", .path.display())]
+    BrokenRepository {
+        /// The file that leads nowhere.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is no repository, no `.tenure` and no home directory.
+    #[error("no place for a store: {} is in no git repository, and no home directory is known", .path.display())]
+    NoHome {
+        /// Where the search started.
+        path: PathBuf,
+    },
+    /// The folder is on a file system that is mounted read-only.
+    #[error("{} is on a read-only file system", .path.display())]
+    ReadOnly {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder or a file in it could not be created.
+    #[error("cannot create {}: {source}", .path.display())]
+    NotWritable {
+        /// What could not be created.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The folder is on a network file system, where locks may not exclude anybody.
+    #[error("{} is on a network file system ({name}), where locks cannot be trusted", .path.display())]
+    Network {
+        /// The folder.
+        path: PathBuf,
+        /// The kind of file system, as people call it.
+        name: &'static str,
+    },
+    /// The folder is on a file system run by another program (FUSE), which may be local or not.
+    ///
+    /// A caller whose user said that locks work there can pass over this error.
+    #[error("{} is on a FUSE file system, where locks may not work", .path.display())]
+    UserSpace {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl PlaceError {
+    /// The path in question.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Unreadable { path, .. }
+            | Self::BrokenRepository { path, .. }
+            | Self::NoHome { path }
+            | Self::ReadOnly { path }
+            | Self::NotWritable { path, .. }
+            | Self::Network { path, .. }
+            | Self::UserSpace { path } => path,
+        }
+    }
+
+    /// What to do about it, in one sentence.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Unreadable { .. } => {
+                "check that it exists and that you may read it, or name a \
+                 store yourself with TENURE_STORE"
+            }
+            Self::BrokenRepository { .. } => {
+                "run `git worktree repair` in the main worktree, or \
+                 remove the file if the repository is gone"
+            }
+            Self::NoHome { .. } => {
+                "set HOME, create a .tenure folder here, or name a store with \
+                 TENURE_STORE"
+            }
+            Self::ReadOnly { .. } => {
+                "name a store on a writable disk with TENURE_STORE, such as \
+                 sqlite:PATH"
+            }
+            Self::NotWritable { .. } => {
+                "check who owns the folder around it, or name a store with \
+                 TENURE_STORE, such as sqlite:PATH"
+            }
+            Self::Network { .. } => {
+                "name a store on a local disk with TENURE_STORE, such as \
+                 sqlite:PATH, or a server (postgres://…) if several machines take part"
+            }
+            Self::UserSpace { .. } => {
+                "name a store on a local disk with TENURE_STORE, such as \
+                 sqlite:PATH"
+            }
+        }
+        .to_owned()
+    }
+
+    pub(super) fn from_reading(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Unreadable { path, source }
+    }
+
+    pub(super) fn from_writing(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
+            _ => Self::NotWritable { path, source },
+        }
+    }
+}
