@@ -179,16 +179,12 @@ fn terms(text: &str) -> impl Iterator<Item = &str> {
 fn parse_term(term: &str, text: &str) -> Result<Duration, DurationError> {
     let term = term.trim();
     if is_bare_number(term) {
-        return Err(DurationError::MissingUnit {
-            text: quote(text),
-            number: shorten(term),
-        });
+        return Err(DurationError::MissingUnit { text: quote(text), number: shorten(term) });
     }
     humantime::parse_duration(term).map_err(|error| match error {
-        humantime::DurationError::UnknownUnit { unit, .. } => DurationError::UnknownUnit {
-            text: quote(text),
-            unit: quote(&unit),
-        },
+        humantime::DurationError::UnknownUnit { unit, .. } => {
+            DurationError::UnknownUnit { text: quote(text), unit: quote(&unit) }
+        }
         humantime::DurationError::NumberOverflow => too_long(text, LONGEST_DURATION),
         _ => DurationError::Malformed { text: quote(text) },
     })
@@ -200,9 +196,8 @@ fn is_bare_number(text: &str) -> bool {
 }
 
 fn seconds_from_number(number: &str, text: &str) -> Result<Duration, DurationError> {
-    let seconds: f64 = number
-        .parse()
-        .map_err(|_| DurationError::MalformedSeconds { text: quote(text) })?;
+    let seconds: f64 =
+        number.parse().map_err(|_| DurationError::MalformedSeconds { text: quote(text) })?;
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|duration| *duration <= LONGEST_DURATION)
@@ -279,30 +274,15 @@ mod tests {
                 "5 parsecs",
                 "\"5 parsecs\" has the unknown unit \"parsecs\": use ms, s, m, h, d or w",
             ),
-            (
-                "1e9h",
-                "\"1e9h\" has the unknown unit \"e\": use ms, s, m, h, d or w",
-            ),
+            ("1e9h", "\"1e9h\" has the unknown unit \"e\": use ms, s, m, h, d or w"),
             (
                 "99999999999999999999h",
                 "\"99999999999999999999h\" is too long: at most 36500d is allowed",
             ),
-            (
-                "101years",
-                "\"101years\" is too long: at most 36500d is allowed",
-            ),
-            (
-                "soon",
-                "\"soon\" is not a duration: write 90s, 15m or 1h30m",
-            ),
-            (
-                "1s\0",
-                "\"1s\\0\" is not a duration: write 90s, 15m or 1h30m",
-            ),
-            (
-                "5s\n-",
-                "\"5s\\n-\" is not a duration: write 90s, 15m or 1h30m",
-            ),
+            ("101years", "\"101years\" is too long: at most 36500d is allowed"),
+            ("soon", "\"soon\" is not a duration: write 90s, 15m or 1h30m"),
+            ("1s\0", "\"1s\\0\" is not a duration: write 90s, 15m or 1h30m"),
+            ("5s\n-", "\"5s\\n-\" is not a duration: write 90s, 15m or 1h30m"),
             ("1.s", "\"1.s\" is not a duration: write 90s, 15m or 1h30m"),
         ] {
             let error = parse_duration(text).expect_err(text);
@@ -334,10 +314,7 @@ mod tests {
             );
         }
         let error = parse_lease("365d 1s").expect_err("too long");
-        assert_eq!(
-            error.to_string(),
-            "\"365d 1s\" is too long: at most 365d is allowed"
-        );
+        assert_eq!(error.to_string(), "\"365d 1s\" is too long: at most 365d is allowed");
     }
 
     #[test]
@@ -361,35 +338,17 @@ mod tests {
             ("-1", "\"-1\" is negative: a duration is zero or more"),
             ("-0.5s", "\"-0.5s\" is negative: a duration is zero or more"),
             ("", "the duration is empty: write 90s, 15m or 1h30m"),
-            (
-                "NaN",
-                "\"NaN\" is not a time in seconds: write 10, 0.5 or 1m30s",
-            ),
-            (
-                "inf",
-                "\"inf\" is not a time in seconds: write 10, 0.5 or 1m30s",
-            ),
-            (
-                ".",
-                "\".\" is not a time in seconds: write 10, 0.5 or 1m30s",
-            ),
-            (
-                "1.2.3",
-                "\"1.2.3\" is not a time in seconds: write 10, 0.5 or 1m30s",
-            ),
-            (
-                "99999999999",
-                "\"99999999999\" is too long: at most 36500d is allowed",
-            ),
+            ("NaN", "\"NaN\" is not a time in seconds: write 10, 0.5 or 1m30s"),
+            ("inf", "\"inf\" is not a time in seconds: write 10, 0.5 or 1m30s"),
+            (".", "\".\" is not a time in seconds: write 10, 0.5 or 1m30s"),
+            ("1.2.3", "\"1.2.3\" is not a time in seconds: write 10, 0.5 or 1m30s"),
+            ("99999999999", "\"99999999999\" is too long: at most 36500d is allowed"),
         ] {
             let error = parse_seconds(text).expect_err(text);
             assert_eq!(error.to_string(), expected);
         }
         let many_digits = "9".repeat(400);
-        assert!(matches!(
-            parse_seconds(&many_digits),
-            Err(DurationError::TooLong { .. })
-        ));
+        assert!(matches!(parse_seconds(&many_digits), Err(DurationError::TooLong { .. })));
     }
 
     #[test]

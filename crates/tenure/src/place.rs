@@ -47,11 +47,7 @@ impl Surroundings {
     /// Reads the environment. Relative and empty paths in it are ignored, as the XDG base
     /// directory specification asks.
     pub fn of_process(directory: PathBuf) -> Self {
-        let variable = if cfg!(windows) {
-            "LOCALAPPDATA"
-        } else {
-            "XDG_STATE_HOME"
-        };
+        let variable = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_STATE_HOME" };
         Self {
             directory,
             home: std::env::home_dir().filter(|path| path.is_absolute()),
@@ -124,11 +120,7 @@ impl Place {
     pub fn prepare(&self) -> Result<(), PlaceError> {
         create_folder(&self.folder, matches!(self.kind, PlaceKind::User))
             .map_err(|source| PlaceError::from_writing(&self.folder, source))?;
-        if self
-            .folder
-            .file_name()
-            .is_some_and(|name| name == FOLDER_NAME)
-        {
+        if self.folder.file_name().is_some_and(|name| name == FOLDER_NAME) {
             let file = self.folder.join(".gitignore");
             create_if_absent(&file, b"*\n")
                 .map_err(|source| PlaceError::from_writing(&file, source))?;
@@ -138,11 +130,7 @@ impl Place {
 
     fn new(folder: PathBuf, kind: PlaceKind) -> Self {
         let exists = folder.is_dir();
-        Self {
-            folder,
-            kind,
-            exists,
-        }
+        Self { folder, kind, exists }
     }
 }
 
@@ -160,9 +148,7 @@ pub fn find(surroundings: &Surroundings) -> Result<Place, PlaceError> {
             // does not know alone and never tracks them, so the leading dot is not needed.
             None => "tenure",
         };
-        let root = repository
-            .main_worktree
-            .unwrap_or(repository.common_directory);
+        let root = repository.main_worktree.unwrap_or(repository.common_directory);
         let kind = PlaceKind::Repository {
             worktree_root: repository.worktree.unwrap_or_else(|| root.clone()),
             root: root.clone(),

@@ -185,11 +185,7 @@ impl Builder {
         match self.open.last_mut() {
             Some(parent) if parent.key.is_none() => parent.take_key(text, range, span),
             Some(parent) => {
-                parent.attach(Node::Scalar(Scalar {
-                    text,
-                    is_null,
-                    range,
-                }));
+                parent.attach(Node::Scalar(Scalar { text, is_null, range }));
                 Ok(())
             }
             None if is_null => Ok(()),
@@ -206,17 +202,11 @@ impl OpenMapping {
         span: &Span,
     ) -> Result<(), Malformed> {
         if let Some(first) = self.mapping.get(&text) {
-            let problem = format!(
-                "duplicate key {text:?}, first on line {}",
-                first.key.position.line
-            );
+            let problem =
+                format!("duplicate key {text:?}, first on line {}", first.key.position.line);
             return Err(malformed(&span.start, problem));
         }
-        self.key = Some(Name {
-            text,
-            position: position(&span.start),
-            range,
-        });
+        self.key = Some(Name { text, position: position(&span.start), range });
         Ok(())
     }
 
@@ -228,22 +218,15 @@ impl OpenMapping {
 }
 
 fn byte_range(span: &Span) -> Result<Range<usize>, Malformed> {
-    span.byte_range()
-        .ok_or_else(|| malformed(&span.start, "its place in the file is unknown"))
+    span.byte_range().ok_or_else(|| malformed(&span.start, "its place in the file is unknown"))
 }
 
 fn position(marker: &Marker) -> Position {
-    Position {
-        line: marker.line(),
-        column: marker.col() + 1,
-    }
+    Position { line: marker.line(), column: marker.col() + 1 }
 }
 
 fn malformed(marker: &Marker, problem: impl Into<String>) -> Malformed {
-    Malformed {
-        position: position(marker),
-        problem: problem.into(),
-    }
+    Malformed { position: position(marker), problem: problem.into() }
 }
 
 #[cfg(test)]
@@ -266,10 +249,7 @@ mod tests {
             Node::Scalar(scalar) => (scalar.text.as_str(), &text[scalar.range.clone()]),
             Node::Mapping(_) => panic!("a and b are scalars"),
         });
-        assert_eq!(
-            scalars.collect::<Vec<_>>(),
-            [("007", "007"), ("no '1'", "'no ''1'''")]
-        );
+        assert_eq!(scalars.collect::<Vec<_>>(), [("007", "007"), ("no '1'", "'no ''1'''")]);
         assert_eq!(&text[locking.entries[1].key.range.clone()], "\"b\"");
         let position = locking.entries[1].key.position;
         assert_eq!((position.line, position.column), (4, 3));
@@ -282,23 +262,14 @@ mod tests {
 
     #[test]
     fn files_without_content_are_empty() {
-        for text in [
-            "",
-            "\n\n",
-            "# only a comment\n",
-            "---\n",
-            "---\n...\n",
-            "~\n",
-        ] {
+        for text in ["", "\n\n", "# only a comment\n", "---\n", "---\n...\n", "~\n"] {
             assert!(parse(text).expect(text).is_none(), "{text:?}");
         }
     }
 
     #[test]
     fn a_byte_order_mark_is_no_content() {
-        let root = parse("\u{feff}store: x\n")
-            .expect("valid")
-            .expect("not empty");
+        let root = parse("\u{feff}store: x\n").expect("valid").expect("not empty");
         let Node::Scalar(scalar) = &root.entries[0].node else {
             panic!("store is a scalar");
         };
@@ -309,10 +280,7 @@ mod tests {
     #[test]
     fn what_settings_do_not_use_is_refused_with_its_place() {
         for (text, expected) in [
-            (
-                "a: 1\nb: 2\na: 3\n",
-                "3:1: duplicate key \"a\", first on line 1",
-            ),
+            ("a: 1\nb: 2\na: 3\n", "3:1: duplicate key \"a\", first on line 1"),
             ("{a: 1, a: 2}", "1:8: duplicate key \"a\", first on line 1"),
             ("a:\n  - 1\n", "2:3: lists are not used in settings"),
             ("a: &x 1\nb: *x\n", "2:4: aliases are not used in settings"),
@@ -329,9 +297,7 @@ mod tests {
     fn deep_nesting_is_refused_without_a_stack_overflow() {
         let flow = "{a: ".repeat(10_000);
         let lists = "[".repeat(10_000);
-        let block: String = (0..10_000)
-            .map(|depth| " ".repeat(depth) + "a:\n")
-            .collect();
+        let block: String = (0..10_000).map(|depth| " ".repeat(depth) + "a:\n").collect();
         let explicit = "? ".repeat(10_000);
         for text in [&flow, &lists, &block, &explicit] {
             let message = problem(text);

@@ -27,10 +27,7 @@ pub fn set(file: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
         Kind::Text => value.to_owned(),
         _ => value.split_whitespace().collect::<Vec<_>>().join(" "),
     };
-    let not_writable = |source| ConfigError::NotWritable {
-        path: file.to_owned(),
-        source,
-    };
+    let not_writable = |source| ConfigError::NotWritable { path: file.to_owned(), source };
     let target = resolve(file).map_err(not_writable)?;
     let folder = folder_of(&target);
     fs::create_dir_all(folder).map_err(not_writable)?;
@@ -58,10 +55,7 @@ fn edited(before: &str, file: &Path, key: Key, value: &str) -> Result<String, Co
     expected.insert(change.path, value.to_owned());
     match layers::parse(&after, file) {
         Ok(Some(root)) if flatten(&root) == expected => Ok(after),
-        _ => Err(ConfigError::NotEditable {
-            path: file.to_owned(),
-            key,
-        }),
+        _ => Err(ConfigError::NotEditable { path: file.to_owned(), key }),
     }
 }
 
@@ -152,9 +146,7 @@ fn add_below(before: &str, group: &Entry, path: &[&str], value: &str) -> (Range<
 /// The value of a key that has none.
 fn add_after_colon(before: &str, entry: &Entry, value: &str) -> (Range<usize>, String) {
     let end = entry.key.range.end;
-    let colon = before[end..]
-        .find(':')
-        .map_or(end, |offset| end + offset + 1);
+    let colon = before[end..].find(':').map_or(end, |offset| end + offset + 1);
     (colon..colon, format!(" {value}"))
 }
 
@@ -175,8 +167,7 @@ fn end_of_line(text: &str, position: usize) -> usize {
         return position;
     }
     let rest = &text[position..];
-    rest.find('\n')
-        .map_or(text.len(), |offset| position + offset + 1)
+    rest.find('\n').map_or(text.len(), |offset| position + offset + 1)
 }
 
 fn indent_of(text: &str, entry: &Entry) -> usize {
@@ -198,11 +189,7 @@ fn block(text: &str, path: &[&str], value: &str, indent: usize) -> String {
     for (depth, name) in path.iter().enumerate() {
         let indent = " ".repeat(indent + 2 * depth);
         let is_last = depth + 1 == path.len();
-        let value = if is_last {
-            format!(" {value}")
-        } else {
-            String::new()
-        };
+        let value = if is_last { format!(" {value}") } else { String::new() };
         lines.push_str(&format!("{indent}{name}:{value}{line_end}"));
     }
     lines
@@ -267,9 +254,7 @@ struct Turn {
 impl Turn {
     fn take(folder: &Path) -> Self {
         let opened = fs::File::open(folder).ok();
-        Self {
-            _folder: opened.filter(|folder| folder.lock().is_ok()),
-        }
+        Self { _folder: opened.filter(|folder| folder.lock().is_ok()) }
     }
 }
 

@@ -78,19 +78,13 @@ pub enum Kind {
     Boolean,
 }
 
-const LEASE: Kind = Kind::Duration {
-    shortest: duration::SHORTEST_LEASE,
-};
+const LEASE: Kind = Kind::Duration { shortest: duration::SHORTEST_LEASE };
 
 /// Zero has a meaning here: do not wait.
-const WAIT: Kind = Kind::Duration {
-    shortest: Duration::ZERO,
-};
+const WAIT: Kind = Kind::Duration { shortest: Duration::ZERO };
 
 /// Below this, polling is a busy loop.
-const INTERVAL: Kind = Kind::Duration {
-    shortest: Duration::from_millis(10),
-};
+const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 
 /// Every key that can be set.
 pub static KEYS: [KeyInfo; 9] = [
@@ -197,10 +191,7 @@ impl Kind {
                 let parsed = duration::parse_between(text, shortest, duration::LONGEST_LEASE)?;
                 return Ok(Some(parsed));
             }
-            Self::Text => (
-                !text.contains(char::is_control),
-                ValueError::ControlCharacter,
-            ),
+            Self::Text => (!text.contains(char::is_control), ValueError::ControlCharacter),
             Self::Integer => (text.parse::<i64>().is_ok(), ValueError::NotInteger),
             Self::Boolean => (matches!(text, "true" | "false"), ValueError::NotBoolean),
         };
@@ -224,9 +215,7 @@ pub(super) fn nearest(name: &str) -> &'static str {
         let whole = edit_distance(&wanted, &plain(info.name));
         whole.min(edit_distance(wanted_last, &plain(last)) + 1)
     };
-    KEYS.iter()
-        .min_by_key(distance)
-        .map_or("store", |info| info.name)
+    KEYS.iter().min_by_key(distance).map_or("store", |info| info.name)
 }
 
 /// Without what people vary: `task_timeout`, `task-timeout` and `taskTimeout` are alike.

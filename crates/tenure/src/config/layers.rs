@@ -57,18 +57,8 @@ pub(super) fn check(
     position: Option<Position>,
 ) -> Result<Setting, ConfigError> {
     match key.info().kind.check(value) {
-        Ok(duration) => Ok(Setting {
-            key,
-            value: value.to_owned(),
-            origin,
-            duration,
-        }),
-        Err(problem) => Err(ConfigError::BadValue {
-            key,
-            origin,
-            position,
-            problem,
-        }),
+        Ok(duration) => Ok(Setting { key, value: value.to_owned(), origin, duration }),
+        Err(problem) => Err(ConfigError::BadValue { key, origin, position, problem }),
     }
 }
 
@@ -151,11 +141,7 @@ fn value_of(
         Node::Scalar(scalar) => scalar,
         Node::Mapping(described) => {
             let is_known = |text: &str| [DESCRIPTION, DEFAULT, VALUE].contains(&text);
-            if let Some(other) = described
-                .entries
-                .iter()
-                .find(|entry| !is_known(&entry.key.text))
-            {
+            if let Some(other) = described.entries.iter().find(|entry| !is_known(&entry.key.text)) {
                 let name = format!("{name}.{}", other.key.text);
                 return Err(unknown(&name, origin(), Some(other.key.position)));
             }
@@ -212,23 +198,13 @@ fn absent_or_unreadable(path: &Path, source: io::Error) -> Result<Option<String>
     match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
         // Some systems refuse to open a directory, others to read it.
-        _ if path.is_dir() => Err(ConfigError::Directory {
-            path: path.to_owned(),
-        }),
-        _ => Err(ConfigError::Unreadable {
-            path: path.to_owned(),
-            source,
-        }),
+        _ if path.is_dir() => Err(ConfigError::Directory { path: path.to_owned() }),
+        _ => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
     }
 }
 
 fn unknown(name: &str, origin: Origin, position: Option<Position>) -> ConfigError {
-    ConfigError::UnknownKey {
-        key: name.to_owned(),
-        origin,
-        position,
-        nearest: keys::nearest(name),
-    }
+    ConfigError::UnknownKey { key: name.to_owned(), origin, position, nearest: keys::nearest(name) }
 }
 
 fn shape(entry: &Entry, path: &Path, problem: &str) -> ConfigError {

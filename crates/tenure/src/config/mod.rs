@@ -55,11 +55,7 @@ impl Sources {
             "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
             _ => std::env::var_os(name),
         };
-        Ok(Self {
-            user_file: user_file(variable),
-            environment,
-            ..Self::default()
-        })
+        Ok(Self { user_file: user_file(variable), environment, ..Self::default() })
     }
 }
 

@@ -16,10 +16,7 @@ fn load(text: impl AsRef<[u8]>) -> Result<Settings, ConfigError> {
 }
 
 fn load_file(file: &Path) -> Result<Settings, ConfigError> {
-    Settings::load(&Sources {
-        user_file: Some(file.to_owned()),
-        ..Sources::default()
-    })
+    Settings::load(&Sources { user_file: Some(file.to_owned()), ..Sources::default() })
 }
 
 /// The message of a file that must be refused, with the folder's name taken out.
@@ -56,10 +53,7 @@ fn without_any_source_everything_is_built_in() {
             "agent=",
         ]
     );
-    assert_eq!(
-        settings.duration(Key::TaskTimeout),
-        Duration::from_secs(3_600)
-    );
+    assert_eq!(settings.duration(Key::TaskTimeout), Duration::from_secs(3_600));
     assert_eq!(settings.text(Key::Store), None);
     assert_eq!(settings.get("locking.nonsense"), None);
 }
@@ -74,11 +68,8 @@ fn a_later_layer_wins_key_by_key() {
         "agent: ada\nlocking: {taskTimeout: 1m, lockTimeout: 1m, grace: 1s, runTimeout: 1s}\n",
     )
     .expect("a file for the test");
-    fs::write(
-        &project,
-        "locking: {lockTimeout: 2m, grace: 2s, runTimeout: 2s}\n",
-    )
-    .expect("a file for the test");
+    fs::write(&project, "locking: {lockTimeout: 2m, grace: 2s, runTimeout: 2s}\n")
+        .expect("a file for the test");
     let mut sources = Sources {
         user_file: Some(user.clone()),
         project_file: Some(project.clone()),
@@ -97,27 +88,16 @@ fn a_later_layer_wins_key_by_key() {
         ("locking.taskTimeout", "1m", Origin::File(user.clone())),
         ("agent", "ada", Origin::File(user)),
         ("locking.lockTimeout", "2m", Origin::File(project.clone())),
-        (
-            "locking.grace",
-            "3s",
-            Origin::Environment("TENURE_GRACE".to_owned()),
-        ),
+        ("locking.grace", "3s", Origin::Environment("TENURE_GRACE".to_owned())),
         ("locking.runTimeout", "4s", Origin::Flag),
     ] {
         let setting = settings.get(name).expect("a known key");
-        assert_eq!(
-            (setting.value.as_str(), &setting.origin),
-            (expected, &origin)
-        );
+        assert_eq!((setting.value.as_str(), &setting.origin), (expected, &origin));
     }
 
     sources.explicit_file = Some(project);
     let settings = Settings::load(&sources).expect("all layers are valid");
-    assert_eq!(
-        value(&settings, "agent"),
-        "",
-        "an explicit file replaces the user's"
-    );
+    assert_eq!(value(&settings, "agent"), "", "an explicit file replaces the user's");
     assert_eq!(value(&settings, "locking.lockTimeout"), "2m");
 }
 
@@ -139,21 +119,11 @@ fn values_may_be_plain_or_described() {
          agent: no\n",
     )
     .expect("valid");
-    assert_eq!(
-        settings.duration(Key::TaskTimeout),
-        Duration::from_secs(5_400)
-    );
-    assert_eq!(
-        settings.duration(Key::SectionTimeout),
-        Duration::from_secs(129_600)
-    );
+    assert_eq!(settings.duration(Key::TaskTimeout), Duration::from_secs(5_400));
+    assert_eq!(settings.duration(Key::SectionTimeout), Duration::from_secs(129_600));
     assert_eq!(settings.text(Key::Store), Some("file:/a b"));
     assert_eq!(settings.text(Key::Agent), Some("no"));
-    for unset in [
-        "locking.grace",
-        "locking.runTimeout",
-        "locking.pollInterval",
-    ] {
+    for unset in ["locking.grace", "locking.runTimeout", "locking.pollInterval"] {
         assert_eq!(settings.get(unset).expect("known").origin, Origin::BuiltIn);
     }
 }
@@ -166,19 +136,13 @@ fn every_bad_file_has_its_own_sentence() {
             "FILE:2:3: unknown key \"locking.taskTimeOut\"; \
              the nearest known key is locking.taskTimeout",
         ),
-        (
-            "stroe: x\n",
-            "FILE:1:1: unknown key \"stroe\"; the nearest known key is store",
-        ),
+        ("stroe: x\n", "FILE:1:1: unknown key \"stroe\"; the nearest known key is store"),
         (
             "locking:\n  grace:\n    default: 5s\n",
             "FILE:3:5: unknown key \"locking.grace.default\"; \
              the nearest known key is locking.grace",
         ),
-        (
-            "agent: a\nstore: b\nagent: c\n",
-            "FILE:3:1: duplicate key \"agent\", first on line 1",
-        ),
+        ("agent: a\nstore: b\nagent: c\n", "FILE:3:1: duplicate key \"agent\", first on line 1"),
         (
             "locking:\n  taskTimeout: 90\n",
             "FILE:2:3: locking.taskTimeout: \"90\" lacks a unit: write 90s, 90m or 90h",
@@ -191,14 +155,8 @@ fn every_bad_file_has_its_own_sentence() {
             "agent: |\n  two\n  lines\n",
             "FILE:1:1: agent: control characters such as line breaks are not allowed",
         ),
-        (
-            "locking: 60m\n",
-            "FILE:1:1: \"locking\" is a group of keys, not a value",
-        ),
-        (
-            "agent: {value: {a: b}}\n",
-            "FILE:1:9: \"value\" must be a single value",
-        ),
+        ("locking: 60m\n", "FILE:1:1: \"locking\" is a group of keys, not a value"),
+        ("agent: {value: {a: b}}\n", "FILE:1:9: \"value\" must be a single value"),
         ("agent: [a]\n", "FILE:1:8: lists are not used in settings"),
         (
             "locking.grace: 1s\n",
@@ -238,10 +196,7 @@ fn a_file_that_is_missing_a_directory_or_unreadable_is_told_apart() {
     fs::write(&below_a_file, "").expect("a file for the test");
     assert!(load_file(&below_a_file.join("config.yaml")).is_ok());
 
-    let explicit = Sources {
-        explicit_file: Some(absent),
-        ..Sources::default()
-    };
+    let explicit = Sources { explicit_file: Some(absent), ..Sources::default() };
     let error = Settings::load(&explicit).expect_err("an explicit file must exist");
     assert!(matches!(error, ConfigError::Missing { .. }), "{error}");
 
@@ -284,10 +239,7 @@ fn the_user_file_follows_the_environment() {
     };
     let path = |text: &str| Some(PathBuf::from(text));
     assert_eq!(with(&[]), None);
-    assert_eq!(
-        with(&[("HOME", "/home/ada")]),
-        path("/home/ada/.config/tenure/config.yaml")
-    );
+    assert_eq!(with(&[("HOME", "/home/ada")]), path("/home/ada/.config/tenure/config.yaml"));
     assert_eq!(
         with(&[("HOME", "/home/ada"), ("XDG_CONFIG_HOME", "/etc/ada")]),
         path("/etc/ada/tenure/config.yaml")

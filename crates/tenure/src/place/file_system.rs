@@ -23,10 +23,7 @@ pub enum FileSystem {
 /// Refuses read-only mounts ([`PlaceError::ReadOnly`], on every Unix) and, on Linux, network file
 /// systems ([`PlaceError::Network`]) and FUSE ([`PlaceError::UserSpace`]).
 pub fn check_file_system(folder: &Path) -> Result<FileSystem, PlaceError> {
-    let existing = folder
-        .ancestors()
-        .find(|ancestor| ancestor.exists())
-        .unwrap_or(folder);
+    let existing = folder.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(folder);
     refuse_read_only(folder, existing)?;
     recognise(folder, existing)
 }
@@ -171,10 +168,7 @@ mod tests {
     #[test]
     fn local_and_unrecognised_file_systems_are_accepted() {
         let folder = Path::new("/data");
-        assert_eq!(
-            magic::judge(folder, 0xEF53).expect("ext is local"),
-            FileSystem::Local("ext")
-        );
+        assert_eq!(magic::judge(folder, 0xEF53).expect("ext is local"), FileSystem::Local("ext"));
         assert_eq!(
             magic::judge(folder, 0x1234_5678).expect("taken for local"),
             FileSystem::Unrecognised(0x1234_5678)

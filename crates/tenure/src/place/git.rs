@@ -68,10 +68,7 @@ fn follow_dot_git_file(dot_git: &Path, folder: &Path) -> Result<PathBuf, PlaceEr
     let target = folder.join(path_from_bytes(target, dot_git)?);
     let is_linked_worktree = exists(&target.join("commondir"))?;
     if !is_linked_worktree && !is_git_directory(&target)? {
-        let problem = format!(
-            "it leads to {}, which is no git directory",
-            target.display()
-        );
+        let problem = format!("it leads to {}, which is no git directory", target.display());
         return Err(broken(dot_git, &problem));
     }
     canonical(&target)
@@ -85,10 +82,7 @@ fn common_directory(git_directory: &Path) -> Result<PathBuf, PlaceError> {
     }
     let target = git_directory.join(path_from_bytes(&read_pointer(&file)?, &file)?);
     if !is_git_directory(&target)? {
-        let problem = format!(
-            "it leads to {}, which is no git directory",
-            target.display()
-        );
+        let problem = format!("it leads to {}, which is no git directory", target.display());
         return Err(broken(&file, &problem));
     }
     canonical(&target)
@@ -100,10 +94,7 @@ fn common_directory(git_directory: &Path) -> Result<PathBuf, PlaceError> {
 /// worktree in the configuration. A bare repository has no main worktree, and one with a
 /// separate git directory has one that cannot be told from there.
 fn main_worktree(common_directory: &Path) -> Result<Option<PathBuf>, PlaceError> {
-    if common_directory
-        .file_name()
-        .is_some_and(|name| name == ".git")
-    {
+    if common_directory.file_name().is_some_and(|name| name == ".git") {
         return Ok(common_directory.parent().map(Path::to_owned));
     }
     // Git moves the setting to the second file when worktrees get settings of their own.
@@ -186,10 +177,7 @@ fn exists(path: &Path) -> Result<bool, PlaceError> {
 }
 
 fn means_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn read_pointer(file: &Path) -> Result<Vec<u8>, PlaceError> {
@@ -224,10 +212,7 @@ fn refuse_impossible(path: PathBuf, file: &Path) -> Result<PathBuf, PlaceError> 
 }
 
 fn broken(path: &Path, problem: &str) -> PlaceError {
-    PlaceError::BrokenRepository {
-        path: path.to_owned(),
-        problem: problem.to_owned(),
-    }
+    PlaceError::BrokenRepository { path: path.to_owned(), problem: problem.to_owned() }
 }
 
 #[cfg(test)]

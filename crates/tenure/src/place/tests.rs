@@ -11,19 +11,13 @@ struct Ground {
 
 impl Ground {
     fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().expect("a folder for the test"),
-        }
+        Self { folder: tempfile::tempdir().expect("a folder for the test") }
     }
 
     /// The path below the test's folder, as `find` reports it.
     fn path(&self, name: &str) -> PathBuf {
         let root = self.folder.path().canonicalize().expect("it exists");
-        if name.is_empty() {
-            root
-        } else {
-            root.join(name)
-        }
+        if name.is_empty() { root } else { root.join(name) }
     }
 
     fn create(&self, name: &str) -> PathBuf {
@@ -36,10 +30,7 @@ impl Ground {
     fn repository(&self, name: &str) -> PathBuf {
         let path = self.create(name);
         git(&path, &["init", "--quiet"]);
-        git(
-            &path,
-            &["commit", "--quiet", "--allow-empty", "-m", "first"],
-        );
+        git(&path, &["commit", "--quiet", "--allow-empty", "-m", "first"]);
         path
     }
 
@@ -85,10 +76,7 @@ fn a_repository_has_its_place_at_the_root() {
     let place = ground.find(&below).expect("a place");
     let expected = Place {
         folder: root.join(".tenure"),
-        kind: PlaceKind::Repository {
-            root: root.clone(),
-            worktree_root: root.clone(),
-        },
+        kind: PlaceKind::Repository { root: root.clone(), worktree_root: root.clone() },
         exists: false,
     };
     assert_eq!(place, expected);
@@ -104,17 +92,11 @@ fn linked_worktrees_share_the_place_of_the_main_one() {
     for relative in ["false", "true"] {
         let linked = ground.path(&format!("linked-{relative}"));
         let setting = format!("worktree.useRelativePaths={relative}");
-        git(
-            &root,
-            &["-c", &setting, "worktree", "add", "--quiet", text(&linked)],
-        );
+        git(&root, &["-c", &setting, "worktree", "add", "--quiet", text(&linked)]);
         let below = ground.create(&format!("linked-{relative}/deep"));
         let place = ground.find(&below).expect("a place");
         assert_eq!(place.folder, root.join(".tenure"));
-        let expected = PlaceKind::Repository {
-            root: root.clone(),
-            worktree_root: linked,
-        };
+        let expected = PlaceKind::Repository { root: root.clone(), worktree_root: linked };
         assert_eq!(place.kind, expected);
     }
 }
@@ -133,10 +115,7 @@ fn a_submodule_has_a_place_of_its_own_shared_by_its_worktrees() {
     let ground = Ground::new();
     let other = ground.repository("other");
     let root = ground.repository("repo");
-    git(
-        &root,
-        &["submodule", "--quiet", "add", text(&other), "libs/sub"],
-    );
+    git(&root, &["submodule", "--quiet", "add", text(&other), "libs/sub"]);
     let submodule = root.join("libs/sub");
     let place = ground.find(&submodule).expect("a place");
     assert_eq!(place.folder, submodule.join(".tenure"));
@@ -158,16 +137,10 @@ fn worktrees_of_a_bare_repository_share_a_place_inside_it() {
     for (bare, worktree) in [("project.git", "tree"), ("project/.bare", "project/tree")] {
         let (bare, worktree) = (ground.path(bare), ground.path(worktree));
         git(&origin, &["clone", "--quiet", "--bare", ".", text(&bare)]);
-        git(
-            &bare,
-            &["worktree", "add", "--quiet", "-b", "x", text(&worktree)],
-        );
+        git(&bare, &["worktree", "add", "--quiet", "-b", "x", text(&worktree)]);
         let place = ground.find(&worktree).expect("a place");
         assert_eq!(place.folder, bare.join("tenure"));
-        let expected = PlaceKind::Repository {
-            root: bare.clone(),
-            worktree_root: worktree,
-        };
+        let expected = PlaceKind::Repository { root: bare.clone(), worktree_root: worktree };
         assert_eq!(place.kind, expected);
         assert_eq!(ground.folder_for(&bare), place.folder);
 
@@ -187,10 +160,7 @@ fn a_bare_repository_called_dot_git_has_its_place_beside_it() {
     let origin = ground.repository("origin");
     let (bare, worktree) = (ground.path("project/.git"), ground.path("project/tree"));
     git(&origin, &["clone", "--quiet", "--bare", ".", text(&bare)]);
-    git(
-        &bare,
-        &["worktree", "add", "--quiet", "-b", "x", text(&worktree)],
-    );
+    git(&bare, &["worktree", "add", "--quiet", "-b", "x", text(&worktree)]);
     let expected = ground.path("project/.tenure");
     assert_eq!(ground.folder_for(&worktree), expected);
     assert_eq!(ground.folder_for(&ground.path("project")), expected);
@@ -202,10 +172,7 @@ fn a_separate_git_directory_gives_all_worktrees_one_place() {
     let root = ground.create("repo");
     let separate = format!("--separate-git-dir={}", text(&ground.path("elsewhere")));
     git(&root, &["init", "--quiet", &separate]);
-    git(
-        &root,
-        &["commit", "--quiet", "--allow-empty", "-m", "first"],
-    );
+    git(&root, &["commit", "--quiet", "--allow-empty", "-m", "first"]);
     let linked = ground.path("linked");
     git(&root, &["worktree", "add", "--quiet", text(&linked)]);
     assert_eq!(ground.folder_for(&root), ground.path("elsewhere/tenure"));
@@ -251,10 +218,7 @@ fn a_common_directory_that_is_gone_is_an_error_that_names_the_file() {
     fs::write(&file, "../../nowhere\n").expect("a file for the test");
     let error = ground.find(&linked).expect_err("broken");
     assert_eq!(error.path(), file);
-    assert!(
-        matches!(error, PlaceError::BrokenRepository { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, PlaceError::BrokenRepository { .. }), "{error}");
 }
 
 #[test]
@@ -283,11 +247,7 @@ fn outside_a_repository_the_nearest_folder_counts() {
     let nearest = ground.create("a/.tenure");
     fs::write(ground.path("a/b/.tenure"), "a file is no place").expect("a file for the test");
     let place = ground.find(&below).expect("a place");
-    let expected = Place {
-        folder: nearest,
-        kind: PlaceKind::Folder,
-        exists: true,
-    };
+    let expected = Place { folder: nearest, kind: PlaceKind::Folder, exists: true };
     assert_eq!(place, expected);
 }
 
@@ -385,10 +345,7 @@ fn a_file_in_the_way_is_an_error() {
 fn a_failed_creation_on_a_read_only_disk_says_so() {
     let error = io::Error::from(io::ErrorKind::ReadOnlyFilesystem);
     let error = PlaceError::from_writing(Path::new("/data/.tenure"), error);
-    assert_eq!(
-        error.to_string(),
-        "/data/.tenure is on a read-only file system"
-    );
+    assert_eq!(error.to_string(), "/data/.tenure is on a read-only file system");
 }
 
 #[cfg(unix)]
@@ -398,10 +355,7 @@ fn the_users_own_folder_is_private() {
     let ground = Ground::new();
     let place = ground.find(&ground.create("work")).expect("a place");
     place.prepare().expect("created");
-    let mode = fs::metadata(&place.folder)
-        .expect("created")
-        .permissions()
-        .mode();
+    let mode = fs::metadata(&place.folder).expect("created").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     assert!(!place.folder.join(".gitignore").exists());
 }

@@ -18,10 +18,7 @@ fn an_existing_value_is_changed_where_it_stands() {
             "# mine\nlocking:\n  # why so long\n  taskTimeout:   60m   # slow machine\n\nagent: a\n",
             "# mine\nlocking:\n  # why so long\n  taskTimeout:   5m   # slow machine\n\nagent: a\n",
         ),
-        (
-            "locking: {taskTimeout: '60m', grace: 1s}\n",
-            "locking: {taskTimeout: 5m, grace: 1s}\n",
-        ),
+        ("locking: {taskTimeout: '60m', grace: 1s}\n", "locking: {taskTimeout: 5m, grace: 1s}\n"),
         (
             "locking:\n  taskTimeout:\n    _default: 60m\n    value: \"60m\" # was 50\n",
             "locking:\n  taskTimeout:\n    _default: 60m\n    value: 5m # was 50\n",
@@ -30,26 +27,11 @@ fn an_existing_value_is_changed_where_it_stands() {
             "locking:\n  taskTimeout: {_default: 60m, value: 60m}\n",
             "locking:\n  taskTimeout: {_default: 60m, value: 5m}\n",
         ),
-        (
-            "locking:\n  taskTimeout: # none\n",
-            "locking:\n  taskTimeout: 5m # none\n",
-        ),
-        (
-            "locking:\n  taskTimeout: ~\n",
-            "locking:\n  taskTimeout: 5m\n",
-        ),
-        (
-            "\"locking\":\r\n  'taskTimeout': 60m\r\n",
-            "\"locking\":\r\n  'taskTimeout': 5m\r\n",
-        ),
-        (
-            "\u{feff}locking: {taskTimeout: 60m}",
-            "\u{feff}locking: {taskTimeout: 5m}",
-        ),
-        (
-            "{\"locking\": {\"taskTimeout\": \"60m\"}}",
-            "{\"locking\": {\"taskTimeout\": 5m}}",
-        ),
+        ("locking:\n  taskTimeout: # none\n", "locking:\n  taskTimeout: 5m # none\n"),
+        ("locking:\n  taskTimeout: ~\n", "locking:\n  taskTimeout: 5m\n"),
+        ("\"locking\":\r\n  'taskTimeout': 60m\r\n", "\"locking\":\r\n  'taskTimeout': 5m\r\n"),
+        ("\u{feff}locking: {taskTimeout: 60m}", "\u{feff}locking: {taskTimeout: 5m}"),
+        ("{\"locking\": {\"taskTimeout\": \"60m\"}}", "{\"locking\": {\"taskTimeout\": 5m}}"),
     ] {
         assert_eq!(after(before, "locking.taskTimeout", "5m"), expected);
     }
@@ -61,10 +43,7 @@ fn a_new_key_goes_to_the_end_of_its_group_or_of_the_file() {
         ("", "locking:\n  grace: 1s\n"),
         ("# only this", "# only this\nlocking:\n  grace: 1s\n"),
         ("---\n# start\n", "---\n# start\nlocking:\n  grace: 1s\n"),
-        (
-            "agent: 'a' # me",
-            "agent: 'a' # me\nlocking:\n  grace: 1s\n",
-        ),
+        ("agent: 'a' # me", "agent: 'a' # me\nlocking:\n  grace: 1s\n"),
         (
             "locking:\n    taskTimeout: 60m # long\n\n# the agent\nagent: a\n",
             "locking:\n    taskTimeout: 60m # long\n    grace: 1s\n\n# the agent\nagent: a\n",
@@ -77,24 +56,15 @@ fn a_new_key_goes_to_the_end_of_its_group_or_of_the_file() {
             "locking:\n  _description: |\n    two\n    lines\nagent: a\n",
             "locking:\n  _description: |\n    two\n    lines\n  grace: 1s\nagent: a\n",
         ),
-        (
-            "locking:\n  runTimeout:\nagent: a\n",
-            "locking:\n  runTimeout:\n  grace: 1s\nagent: a\n",
-        ),
+        ("locking:\n  runTimeout:\nagent: a\n", "locking:\n  runTimeout:\n  grace: 1s\nagent: a\n"),
         (
             "locking: # nothing yet\n  # grace: 9s\nagent: a\n",
             "locking: # nothing yet\n  grace: 1s\n  # grace: 9s\nagent: a\n",
         ),
-        (
-            "locking: {taskTimeout: 60m}\n",
-            "locking: {taskTimeout: 60m, grace: 1s}\n",
-        ),
+        ("locking: {taskTimeout: 60m}\n", "locking: {taskTimeout: 60m, grace: 1s}\n"),
         ("locking: {}\n", "locking: {grace: 1s}\n"),
         ("{}", "{locking: {grace: 1s}}"),
-        (
-            "{\"agent\": \"a\"}",
-            "{\"agent\": \"a\", locking: {grace: 1s}}",
-        ),
+        ("{\"agent\": \"a\"}", "{\"agent\": \"a\", locking: {grace: 1s}}"),
         (
             "agent: a\r\nlocking:\r\n  taskTimeout: 60m\r\n",
             "agent: a\r\nlocking:\r\n  taskTimeout: 60m\r\n  grace: 1s\r\n",
@@ -115,28 +85,15 @@ fn a_new_key_goes_to_the_end_of_its_group_or_of_the_file() {
 
 #[test]
 fn any_line_of_text_reads_back_as_it_was_given() {
-    for text in [
-        "",
-        "no",
-        "007",
-        "it's",
-        "a: b #c",
-        "{x}",
-        "\\n \"q\"",
-        "~",
-        " 🦀 ",
-        "- x",
-        "*a",
-    ] {
+    for text in ["", "no", "007", "it's", "a: b #c", "{x}", "\\n \"q\"", "~", " 🦀 ", "- x", "*a"]
+    {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let file = folder.path().join("config.yaml");
         for before in ["", "agent: old\n", "{agent: old}"] {
             fs::write(&file, before).expect("a file for the test");
             set(&file, "agent", text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
-            let sources = super::super::Sources {
-                explicit_file: Some(file.clone()),
-                ..Default::default()
-            };
+            let sources =
+                super::super::Sources { explicit_file: Some(file.clone()), ..Default::default() };
             let settings = super::super::Settings::load(&sources).expect("valid");
             assert_eq!(settings.get("agent").expect("known").value, text);
         }
@@ -207,10 +164,7 @@ fn folders_are_created_and_no_temporary_file_is_left() {
 fn changes_at_the_same_time_are_all_kept() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let file = folder.path().join("config.yaml");
-    let keys: Vec<_> = super::super::KEYS
-        .iter()
-        .filter(|key| key.name.contains('.'))
-        .collect();
+    let keys: Vec<_> = super::super::KEYS.iter().filter(|key| key.name.contains('.')).collect();
     std::thread::scope(|scope| {
         for key in &keys {
             scope.spawn(|| {
@@ -223,10 +177,7 @@ fn changes_at_the_same_time_are_all_kept() {
     let text = fs::read_to_string(&file).expect("there");
     for key in keys {
         let name = key.name.replace("locking.", "");
-        assert!(
-            text.contains(&format!("  {name}: 20s\n")),
-            "{name} in {text}"
-        );
+        assert!(text.contains(&format!("  {name}: 20s\n")), "{name} in {text}");
     }
 }
 
@@ -235,10 +186,7 @@ fn changes_at_the_same_time_are_all_kept() {
 fn a_symbolic_link_and_the_mode_of_its_file_survive() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = tempfile::tempdir().expect("a folder for the test");
-    let (file, link) = (
-        folder.path().join("real.yaml"),
-        folder.path().join("config.yaml"),
-    );
+    let (file, link) = (folder.path().join("real.yaml"), folder.path().join("config.yaml"));
     fs::write(&file, "agent: a\n").expect("a file for the test");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode for the test");
     symlink(&file, &link).expect("a link for the test");

@@ -60,6 +60,8 @@ fn configure(connection: &Connection, checkpoint_pages: u32) -> rusqlite::Result
     connection.busy_timeout(BUSY_PATIENCE)?;
     // A one-shot command must not pay for a checkpoint just because it is the last to leave.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // Plans must not depend on bound values: SQLite would prepare statements again and again.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(48);
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", checkpoint_pages)

@@ -10,7 +10,9 @@ use tenure_core::{
 };
 
 /// How much of a queue is shown at first. Enough to skip some dead ones and to let a few readers
-/// go at once; few enough that the length of a queue does not matter.
+/// go at once; few enough that the length of a queue does not matter. The statements ask for one
+/// more, to learn whether the queue goes on; they say so by a literal, because SQLite prepares a
+/// statement again whenever a bound limit changes.
 const FRONT: usize = 8;
 
 /// A row could not be read or written.
@@ -110,10 +112,12 @@ impl View<'_> {
     }
 
     fn named(&mut self, key: &str, ticket: Option<u64>, front: usize) -> Result<(), RowError> {
-        let limit = limit(front);
         self.holds(holds!("WHERE resource = ?1"), params![key])?;
-        let sql = waits!("WHERE resource = ?1 ORDER BY ticket LIMIT ?2");
-        self.waits(sql, params![key, limit], front)?;
+        let sql = match front {
+            FRONT => waits!("WHERE resource = ?1 ORDER BY ticket LIMIT 9"),
+            _ => waits!("WHERE resource = ?1 ORDER BY ticket"),
+        };
+        self.waits(sql, params![key], front)?;
         if let Some(ticket) = self.hidden(ticket) {
             let sql = waits!("WHERE resource = ?1 AND ticket = ?2");
             self.waits(sql, params![key, ticket], usize::MAX)?;
@@ -123,11 +127,14 @@ impl View<'_> {
 
     /// Any two paths may overlap, whatever their names: all of them are looked at.
     fn paths(&mut self, ticket: Option<u64>, front: usize) -> Result<(), RowError> {
-        let limit = limit(front);
         self.holds(holds!("WHERE resource >= 'path:' AND resource < 'path;'"), params![])?;
-        let sql =
-            waits!("WHERE resource >= 'path:' AND resource < 'path;' ORDER BY ticket LIMIT ?1");
-        self.waits(sql, params![limit], front)?;
+        let sql = match front {
+            FRONT => {
+                waits!("WHERE resource >= 'path:' AND resource < 'path;' ORDER BY ticket LIMIT 9")
+            }
+            _ => waits!("WHERE resource >= 'path:' AND resource < 'path;' ORDER BY ticket"),
+        };
+        self.waits(sql, params![], front)?;
         if let Some(ticket) = self.hidden(ticket) {
             let sql = waits!("WHERE resource >= 'path:' AND resource < 'path;' AND ticket = ?1");
             self.waits(sql, params![ticket], usize::MAX)?;
@@ -174,10 +181,6 @@ impl View<'_> {
         }
         Ok(())
     }
-}
-
-fn limit(front: usize) -> i64 {
-    i64::try_from(front.saturating_add(1)).unwrap_or(i64::MAX)
 }
 
 fn span(ms: i64) -> Duration {
