@@ -1,1 +1,124 @@
-fn main() {}
+//! The `tenure` command: translates and prints. What it does, the library does.
+
+mod args;
+mod child;
+mod commands;
+mod context;
+mod exit;
+mod failure;
+mod output;
+mod show;
+mod waiting;
+
+use args::{Cli, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use context::Context;
+use exit::Exit;
+use failure::Failure;
+use output::Output;
+
+fn main() {
+    output::end(match Cli::try_parse() {
+        Ok(cli) => start(cli),
+        Err(error) => refuse(&error),
+    })
+}
+
+/// Help and version are no errors; for the rest the one sentence is clap's, with its hints.
+fn refuse(error: &clap::Error) -> i32 {
+    let informative = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    if json && !informative {
+        let text = error.render().to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let output = Output {
+            json,
+            quiet: false,
+            verbose: false,
+            command: std::env::args().nth(1).unwrap_or_default(),
+            subcommand: None,
+        };
+        output.fail(&Failure::usage(message));
+    } else {
+        let _ = error.print();
+    }
+    if informative { Exit::Ok.code() } else { Exit::Usage.code() }
+}
+
+fn start(cli: Cli) -> i32 {
+    if cli.global.no_color {
+        anstream::ColorChoice::Never.write_global();
+    }
+    let (command, subcommand) = words(&cli.command);
+    let output = Output {
+        json: cli.global.json,
+        quiet: cli.global.quiet,
+        verbose: cli.global.verbose,
+        command: command.to_owned(),
+        subcommand: subcommand.map(str::to_owned),
+    };
+    let result = enter(&cli).and_then(|()| act(cli, output.clone()));
+    result.unwrap_or_else(|failure| {
+        output.fail(&failure);
+        failure.exit
+    })
+}
+
+fn enter(cli: &Cli) -> Result<(), Failure> {
+    let Some(folder) = &cli.global.directory else { return Ok(()) };
+    std::env::set_current_dir(folder).map_err(|error| {
+        let message = format!("{} cannot be entered: {error}", folder.display());
+        Failure::new(Exit::Configuration, "DIRECTORY", message)
+    })
+}
+
+/// The command and subcommand, for the envelope.
+fn words(command: &Command) -> (&'static str, Option<&'static str>) {
+    match command {
+        Command::Run(_) => ("run", None),
+        Command::Acquire(_) => ("acquire", None),
+        Command::Renew(_) => ("renew", None),
+        Command::Release(_) => ("release", None),
+        Command::Break(_) => ("break", None),
+        Command::Verify(_) => ("verify", None),
+        Command::Wait(_) => ("wait", None),
+        Command::Status(_) => ("status", None),
+        Command::Locks(args) => ("locks", Some(args.subcommand())),
+        Command::Why(_) => ("why", None),
+        Command::Events(_) => ("events", None),
+        Command::Init(_) => ("init", None),
+        Command::Config(args) => ("config", Some(args.subcommand())),
+        Command::Doctor(_) => ("doctor", None),
+        Command::Completions(_) => ("completions", None),
+        Command::Man(_) => ("man", None),
+    }
+}
+
+fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new(Exit::Error, "RUNTIME", format!("no runtime can be started: {error}"))
+    })?;
+    let context = Context::new(&cli.global, output)?;
+    runtime.block_on(async {
+        match cli.command {
+            Command::Run(args) => commands::run::run(&context, args).await,
+            Command::Acquire(args) => commands::acquire::run(&context, args).await,
+            Command::Renew(args) => commands::renew::run(&context, args).await,
+            Command::Release(args) => commands::release::run(&context, args).await,
+            Command::Break(args) => commands::breaking::run(&context, args).await,
+            Command::Verify(args) => commands::verify::run(&context, args).await,
+            Command::Wait(args) => commands::wait::run(&context, args).await,
+            Command::Status(args) => commands::status::run(&context, args).await,
+            Command::Locks(args) => commands::locks::run(&context, args).await,
+            Command::Why(args) => commands::why::run(&context, args).await,
+            Command::Events(args) => commands::events::run(&context, args).await,
+            Command::Init(args) => commands::init::run(&context, args).await,
+            Command::Config(args) => commands::config::run(&context, args),
+            Command::Doctor(args) => commands::doctor::run(&context, args).await,
+            Command::Completions(args) => commands::completions::run(&context, args),
+            Command::Man(args) => commands::man::run(&context, args),
+        }
+    })
+}

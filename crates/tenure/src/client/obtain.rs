@@ -84,7 +84,9 @@ pub(super) async fn obtain(
                 return Ok(Obtained::Held(lease));
             }
             Outcome::Deadlock(cycle) => return Err(Error::Deadlock(cycle)),
-            Outcome::Busy { blockers } => return Ok(Obtained::Busy(Busy { blockers, waited })),
+            Outcome::Busy { blockers } => {
+                return Ok(Obtained::Busy(Busy { blockers, waited: Duration::ZERO }));
+            }
             Outcome::Waiting { blockers, ahead, ticket } => {
                 place.ticket = Some(ticket);
                 (blockers, ahead)

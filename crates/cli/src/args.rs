@@ -1,0 +1,147 @@
+//! The command line.
+
+use crate::commands;
+use clap::{Args, Parser, Subcommand, ValueHint};
+use std::path::PathBuf;
+use std::time::Duration;
+use tenure::core::Resource;
+
+/// Locks, leases and task claims for fleets of agents and workers.
+///
+/// tenure makes sure that only one of many processes does a thing at a time, tells who does it,
+/// and recovers by itself when that one dies.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tenure",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "\
+Resources are written NAME (a lock), section:NAME, task:ID or path:GLOB.
+
+Examples:
+  tenure run deploy -- ./deploy.sh        run under a lock; wait if it is held
+  tenure run -n backup -- ./backup.sh     do not wait: exit 6 if it is held
+  tenure acquire db --ttl 10m             take a lease and keep it after this command ends
+  tenure why deploy                       who holds it, who waits, what would free it
+  tenure locks                            everything that is held
+
+Exit codes: 0 ok, 1 error, 2 usage, 3 configuration or store, 4 not found, 5 not yours or needs
+--force, 6 locked or not in time, 7 a check failed, 8 lease lost or token refused. run passes the
+command's own code through."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// The store: sqlite:PATH; the nearest one by default [env: TENURE_STORE]
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// Your label, under which you hold; unique by default [env: TENURE_AGENT]
+    #[arg(long = "as", global = true, value_name = "LABEL")]
+    pub(crate) label: Option<String>,
+    /// Answer in JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say only what was asked for
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more on stderr
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// No colours, not even on a terminal
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    /// Read settings from this file only
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Act as if started in this folder
+    #[arg(short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: Option<PathBuf>,
+    /// Never wait for what is held: exit 6 at once
+    #[arg(long, global = true)]
+    pub(crate) no_wait: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(commands::run::RunArgs),
+    Acquire(commands::acquire::AcquireArgs),
+    Renew(commands::renew::RenewArgs),
+    Release(commands::release::ReleaseArgs),
+    Break(commands::breaking::BreakArgs),
+    Verify(commands::verify::VerifyArgs),
+    Wait(commands::wait::WaitArgs),
+    Status(commands::status::StatusArgs),
+    Locks(commands::locks::LocksArgs),
+    Why(commands::why::WhyArgs),
+    Events(commands::events::EventsArgs),
+    Init(commands::init::InitArgs),
+    Config(commands::config::ConfigArgs),
+    Doctor(commands::doctor::DoctorArgs),
+    Completions(commands::completions::CompletionsArgs),
+    Man(commands::man::ManArgs),
+}
+
+/// How to hold.
+#[derive(Debug, Args)]
+pub(crate) struct ModeArgs {
+    /// Hold beside other shared holders
+    #[arg(short, long, conflicts_with_all = ["exclusive", "slots"])]
+    pub(crate) shared: bool,
+    /// Hold alone (the default)
+    #[arg(short = 'x', long, conflicts_with = "slots")]
+    pub(crate) exclusive: bool,
+    /// Hold one of N slots
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) slots: Option<u32>,
+}
+
+impl ModeArgs {
+    pub(crate) fn mode(&self) -> tenure::core::Mode {
+        match (self.shared, self.slots) {
+            (true, _) => tenure::core::Mode::Shared,
+            (false, Some(of)) => tenure::core::Mode::Slot { of },
+            (false, None) => tenure::core::Mode::Exclusive,
+        }
+    }
+}
+
+/// How patiently to wait.
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// Do not wait: exit 6 if it is held
+    #[arg(short = 'n', long = "nonblock", visible_alias = "nb", conflicts_with = "limit")]
+    pub(crate) no_wait: bool,
+    /// Wait at most so long (fractions allowed; 0: do not wait; also 5m)
+    #[arg(short = 'w', long = "wait", visible_alias = "timeout", value_name = "SECS", value_parser = seconds)]
+    pub(crate) limit: Option<Duration>,
+}
+
+/// A resource on the command line.
+pub(crate) fn resource(text: &str) -> Result<Resource, String> {
+    text.parse().map_err(|error: tenure::core::ResourceError| error.to_string())
+}
+
+/// A lease's length on the command line.
+pub(crate) fn lease(text: &str) -> Result<Duration, String> {
+    tenure::duration::parse_lease(text).map_err(|error| error.to_string())
+}
+
+/// A span of time on the command line.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    tenure::duration::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// Seconds on the command line, as `flock -w` takes them.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    tenure::duration::parse_seconds(text).map_err(|error| error.to_string())
+}

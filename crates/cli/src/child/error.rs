@@ -1,0 +1,99 @@
+//! Why a command could not be started.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::ChildSpec;
+
+/// A command that never ran. Exit codes are those of `timeout(1)` and `env(1)`.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// There is no such program.
+    #[error("cannot run {program:?}: no such program")]
+    NotFound {
+        /// As it was given.
+        program: String,
+        /// A file of that name exists all the same, so something that it needs is missing.
+        file_exists: bool,
+    },
+    /// There is such a file, but it cannot be executed.
+    #[error("cannot run {program:?}: {source}")]
+    NotExecutable {
+        /// As it was given.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The directory to run it in is not there or not accessible.
+    #[error("cannot run {program:?} in {directory:?}: {source}")]
+    Directory {
+        /// As it was given.
+        program: String,
+        /// As it was given.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Anything else: too many processes, too long an argument list, a NUL byte in an argument.
+    #[error("cannot run {program:?}: {source}")]
+    Other {
+        /// As it was given.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl SpawnError {
+    /// The code to exit with: 127 not found, 126 not executable, 125 otherwise.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::NotFound { .. } => 127,
+            Self::NotExecutable { .. } => 126,
+            Self::Directory { .. } | Self::Other { .. } => 125,
+        }
+    }
+
+    /// What the user can do about it, as one sentence.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NotFound { program, .. } if program.contains(char::is_whitespace) => {
+                "The command is run directly: give program and arguments as separate words, or use: sh -c '…'"
+            }
+            Self::NotFound { file_exists: true, .. } => {
+                "The file is there; the interpreter named in its first line is not."
+            }
+            Self::NotFound { .. } => {
+                "Check the spelling and PATH. Shell aliases and built-ins need: sh -c '…'"
+            }
+            Self::NotExecutable { .. } => {
+                "It must be a program or a script with a #! line, and executable: chmod +x FILE"
+            }
+            Self::Directory { .. } => "Create the directory, or choose another.",
+            Self::Other { .. } => "Nothing was started.",
+        }
+    }
+
+    /// Sorts what the system said about an attempt to start `spec`.
+    pub(super) fn from_attempt(spec: &ChildSpec, source: io::Error) -> Self {
+        let program = spec.program();
+        // Looking at "." in it needs what entering it needs.
+        if let Some(directory) = &spec.directory
+            && let Err(source) = std::fs::metadata(directory.join("."))
+        {
+            let directory = directory.clone();
+            return Self::Directory { program, directory, source };
+        }
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound {
+                file_exists: program.contains(std::path::MAIN_SEPARATOR)
+                    && std::path::Path::new(&program).exists(),
+                program,
+            },
+            io::ErrorKind::PermissionDenied => Self::NotExecutable { program, source },
+            // ENOEXEC has no kind of its own.
+            _ if source.raw_os_error() == Some(8) => Self::NotExecutable { program, source },
+            _ => Self::Other { program, source },
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The command of `run`, `work` and `swarm`: starting, watching, signalling and stopping it.
+//!
+//! In reading order: [`ChildSpec`] says what to start, [`spawn`] starts it, [`Child`] is the
+//! running command, [`Ended`] how it ended, [`Signals`] what was sent to tenure meanwhile.
+//!
+//! ```ignore
+//! let mut signals = Signals::listen()?;
+//! let mut child = spawn(ChildSpec::new(command))?;
+//! let ended = loop {
+//!     tokio::select! {
+//!         ended = child.wait() => break ended,
+//!         signal = signals.next() => child.pass_on(signal),
+//!         () = lease.lost() => { child.stop(grace).await; return Ok(LOST) }
+//!     }
+//! };
+//! ```
+//!
+//! What is promised on Linux: the command is the leader of a process group of its own; it is
+//! killed by the kernel if tenure dies, however tenure dies; [`Child::stop`] reaches every process
+//! that the command started, also those that left its group or detached themselves, unless they
+//! both detached and wiped their environment. Other unixes have the process group only. Elsewhere
+//! only the command itself is watched and killed.
+//!
+//! Everything here belongs on one thread, the main one, inside a Tokio runtime: the kernel ends
+//! the command when the *thread* that started it ends.
+
+mod error;
+#[cfg(any(not(unix), test))]
+mod other;
+#[cfg(unix)]
+mod output;
+#[cfg(unix)]
+mod signals;
+#[cfg(unix)]
+mod stop;
+#[cfg(unix)]
+mod sys;
+#[cfg(unix)]
+mod terminal;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
+#[cfg(unix)]
+mod tree;
+#[cfg(unix)]
+mod unix;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+pub use error::SpawnError;
+#[cfg(not(unix))]
+pub use other::{Child, Output, RESUME, SUSPEND, Signals, spawn, suspend};
+#[cfg(unix)]
+pub use output::Output;
+#[cfg(unix)]
+pub use signals::{RESUME, SUSPEND, Signals};
+#[cfg(unix)]
+pub use terminal::suspend;
+#[cfg(unix)]
+pub use unix::{Child, spawn};
+
+/// What to start and with what.
+#[derive(Debug, Clone)]
+pub struct ChildSpec {
+    /// The program, then its arguments. Run directly, never through a shell.
+    pub command: Vec<OsString>,
+    /// Variables added to tenure's own environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where to run it; tenure's own directory if absent.
+    pub directory: Option<PathBuf>,
+    /// What it reads.
+    pub stdin: Stdin,
+    /// Where its standard output goes. Standard error is always tenure's own.
+    pub stdout: Stdout,
+    /// Whether it may have the terminal, if tenure has one. At most one child at a time may; one
+    /// that may not, and reads the terminal all the same, is stopped by the kernel.
+    pub foreground: bool,
+}
+
+impl ChildSpec {
+    /// A command that shares tenure's environment, directory, input and output, with no claim on
+    /// the terminal.
+    pub fn new(command: Vec<OsString>) -> Self {
+        Self {
+            command,
+            environment: Vec::new(),
+            directory: None,
+            stdin: Stdin::Inherit,
+            stdout: Stdout::Inherit,
+            foreground: false,
+        }
+    }
+
+    /// The name to call the command by in messages.
+    fn program(&self) -> String {
+        let program = self.command.first().cloned().unwrap_or_default();
+        program.to_string_lossy().into_owned()
+    }
+}
+
+/// What a command reads from its standard input.
+#[derive(Debug, Clone)]
+pub enum Stdin {
+    /// Whatever tenure itself would read.
+    Inherit,
+    /// Nothing.
+    Null,
+    /// These bytes, then the end. A command that does not read them is not held up by it.
+    Bytes(Vec<u8>),
+}
+
+/// Where a command's standard output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdout {
+    /// Where tenure's own goes.
+    Inherit,
+    /// To tenure: see [`Child::take_stdout`]. A command whose output nobody reads comes to a halt.
+    Piped,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It exited with this code.
+    Code(i32),
+    /// This signal killed it.
+    Signal(i32),
+}
+
+impl Ended {
+    /// The code to exit with so as to pass this on: its own, or 128 + the signal, as shells do.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// What [`Child::stop`] achieved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stopped {
+    /// How the command ended; absent if it could not be killed.
+    pub ended: Option<Ended>,
+    /// Process ids that outlived even SIGKILL: another user's, or stuck in the kernel.
+    pub survivors: Vec<u32>,
+}

@@ -1,0 +1,188 @@
+//! `tenure acquire`: a lease that outlives the command, or lasts until Ctrl-C.
+
+use crate::args::{self, ModeArgs};
+use crate::commands::run::{keeping, lost, name_limit, request_for};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{NAME, styled};
+use crate::show;
+use crate::waiting::WaitDisplay;
+use clap::Args;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tenure::config::Key;
+use tenure::core::{GrantId, Resource};
+use tenure::duration::format_duration;
+use tenure::{Attempt, Client, Ending, Guard, Lease, LeaseAttempt, Request, Wait};
+
+/// Take a lease and keep it after this command ends
+///
+/// Prints the grant (your proof of ownership: keep it to yourself), the fencing token and when the
+/// lease lapses. Release it with `tenure release --grant GRANT`, prolong it with `tenure renew`.
+/// With --pid the lease also ends when that process dies; otherwise only its time or a reboot ends
+/// it. With --hold it is kept in the foreground and renewed until Ctrl-C.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure acquire deploy --ttl 10m --operation 'release 1.2'
+  GRANT=$(tenure acquire -q deploy) && ./deploy.sh; tenure release --grant \"$GRANT\"
+  tenure acquire deploy --pid $$          ends with this shell
+  tenure acquire --hold memory            until Ctrl-C")]
+pub(crate) struct AcquireArgs {
+    /// What to hold: NAME, section:NAME, task:ID or path:GLOB; several are all or nothing
+    #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
+    resources: Vec<Resource>,
+    #[command(flatten)]
+    wait: args::WaitArgs,
+    #[command(flatten)]
+    mode: ModeArgs,
+    /// Length of the lease [default: locking.lockTimeout 60m, sections 120m; with --hold 30s]
+    #[arg(long, value_name = "DURATION", value_parser = args::lease)]
+    ttl: Option<Duration>,
+    /// Tie the lease to this process: when it dies, the lease ends
+    #[arg(long, value_name = "PID", conflicts_with = "hold")]
+    pid: Option<u32>,
+    /// What for, shown to those who look or wait
+    #[arg(long, value_name = "TEXT")]
+    operation: Option<String>,
+    /// Keep it in the foreground, renewed, until Ctrl-C
+    #[arg(long)]
+    hold: bool,
+    /// An earlier grant: if it still holds all this, its lease starts anew
+    #[arg(long, value_name = "GRANT", conflicts_with = "hold")]
+    grant: Option<GrantId>,
+}
+
+pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Failure> {
+    let client = context.client().await?;
+    let wait = context.wait(args.wait.no_wait, args.wait.limit);
+    let request = build(context, &client, &args, wait).await?;
+    let display = WaitDisplay::new(&context.output, &args.resources, wait);
+    let telling = display.clone();
+    let request = request.on_wait(move |waiting| telling.tell(waiting));
+    if args.hold {
+        let attempt = request.hold().await;
+        display.end(matches!(attempt, Ok(Attempt::Held(_))));
+        return match attempt? {
+            Attempt::Held(guard) => hold(context, guard, args.operation.as_deref()).await,
+            Attempt::Busy(busy) => Err(name_limit(Failure::locked(&args.resources, &busy), wait)),
+        };
+    }
+    let attempt = request.lease().await;
+    display.end(matches!(attempt, Ok(LeaseAttempt::Held(_))));
+    match attempt? {
+        LeaseAttempt::Held(lease) => {
+            context.output.done(lease_json(&client, &lease), || match context.output.quiet {
+                true => lease.grant.to_string(),
+                false => lease_words(&lease),
+            });
+            Ok(0)
+        }
+        LeaseAttempt::Busy(busy) => Err(name_limit(Failure::locked(&args.resources, &busy), wait)),
+    }
+}
+
+async fn build(
+    context: &Context,
+    client: &Client,
+    args: &AcquireArgs,
+    wait: Wait,
+) -> Result<Request, Failure> {
+    let usual = match args.hold {
+        true => context.settings.duration(Key::RunTimeout),
+        false => context.detached_lease(&args.resources),
+    };
+    let mut request = request_for(client, &args.resources, wait)
+        .mode(args.mode.mode())
+        .ttl(args.ttl.unwrap_or(usual));
+    if let Some(operation) = &args.operation {
+        request = request.operation(operation);
+    }
+    if let Some(grant) = args.grant {
+        request = request.with_grant(grant);
+    }
+    request = match args.pid {
+        _ if args.hold => request,
+        Some(pid) => request.for_process(pid),
+        None => request.detached(),
+    };
+    keeping(context, client, request).await
+}
+
+async fn hold(context: &Context, guard: Guard, operation: Option<&str>) -> Result<i32, Failure> {
+    let names = show::names(&guard.lease().resources);
+    let what = operation.unwrap_or(&names);
+    let data = json!({ "token": guard.token(), "resources": names, "operation": operation });
+    context.output.line(&data, || format!("Lock acquired for: {what}"));
+    context.output.note("Press Ctrl+C to release...");
+    tokio::select! {
+        () = guard.lost() => return Err(lost(&format!("The lease on {names} was lost"))),
+        () = interrupted() => {}
+    }
+    match guard.release().await? {
+        Ending::Released => {
+            context.output.note("Lock released.");
+            Ok(0)
+        }
+        Ending::Lost => Err(lost(&format!("The lease on {names} was lost"))),
+    }
+}
+
+/// Ctrl-C, or a polite request to end.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let (Ok(mut terminate), Ok(mut hangup)) =
+            (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+        {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+fn lease_json(client: &Client, lease: &Lease) -> Value {
+    let names: Vec<String> = lease.resources.iter().map(Resource::to_string).collect();
+    let takeovers = lease.takeovers.iter().map(|takeover| {
+        json!({
+            "resource": takeover.from.hold.want.resource.to_string(),
+            "holder": takeover.from.hold.holder.label,
+            "token": takeover.from.hold.token,
+        })
+    });
+    json!({
+        "resources": names,
+        "holder": client.holder().label,
+        "grant": lease.grant,
+        "token": lease.token,
+        "reason": lease.reason.word(),
+        "took_over": takeovers.collect::<Vec<_>>(),
+        "acquired_at": show::time(lease.acquired_at),
+        "expires_at": show::time(lease.expires_at),
+        "ttl_seconds": lease.ttl.as_secs_f64(),
+        "waited_seconds": lease.waited.as_secs_f64(),
+    })
+}
+
+fn lease_words(lease: &Lease) -> String {
+    let names = styled(NAME, show::names(&lease.resources));
+    let how = match lease.reason {
+        tenure::core::Reason::AcquiredNew => "Acquired",
+        tenure::core::Reason::AlreadyOwned => "Renewed",
+        tenure::core::Reason::ClaimedExpired => "Took over the lapsed",
+        tenure::core::Reason::ClaimedDead => "Took over from a dead holder",
+    };
+    format!(
+        "{how} {names}\n  grant    {}\n  token    {}\n  expires  {} (in {})",
+        lease.grant,
+        lease.token,
+        show::time(lease.expires_at),
+        format_duration(lease.ttl)
+    )
+}

@@ -1,0 +1,148 @@
+//! `tenure config`: settings, and where each comes from.
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::show;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tenure::config::{Setting, edit};
+
+/// Show and change settings
+///
+/// Layers, later ones win: built-in, the user's file, the project's file, TENURE_* variables,
+/// flags.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// All settings, and where each comes from
+    Show,
+    /// One setting's value
+    Get {
+        /// Such as locking.waitTimeout
+        key: String,
+    },
+    /// Change a setting in the project's file, or in the user's
+    Set {
+        /// Such as locking.waitTimeout
+        key: String,
+        /// The new value
+        value: String,
+        /// In the user's file
+        #[arg(long)]
+        user: bool,
+    },
+    /// Which files are read
+    Path,
+}
+
+impl ConfigArgs {
+    /// The word for the envelope.
+    pub(crate) fn subcommand(&self) -> &'static str {
+        match self.command {
+            ConfigCommand::Show => "show",
+            ConfigCommand::Get { .. } => "get",
+            ConfigCommand::Set { .. } => "set",
+            ConfigCommand::Path => "path",
+        }
+    }
+}
+
+pub(crate) fn run(context: &Context, args: ConfigArgs) -> Result<i32, Failure> {
+    match args.command {
+        ConfigCommand::Show => show_all(context),
+        ConfigCommand::Get { key } => get(context, &key),
+        ConfigCommand::Set { key, value, user } => set(context, &key, &value, user),
+        ConfigCommand::Path => path(context),
+    }
+}
+
+fn setting_json(setting: &Setting) -> Value {
+    json!({
+        "key": setting.key.name(),
+        "value": setting.value,
+        "origin": setting.origin.to_string(),
+        "default": setting.key.info().default,
+        "description": setting.key.info().description,
+    })
+}
+
+fn show_all(context: &Context) -> Result<i32, Failure> {
+    let settings = context.settings.all();
+    let data: Vec<Value> = settings.iter().map(setting_json).collect();
+    context.output.done(json!({ "settings": data }), || {
+        let header = ["KEY", "VALUE", "FROM", "WHAT"].map(str::to_owned);
+        let rows = settings.iter().map(|setting| {
+            [
+                setting.key.name().to_owned(),
+                setting.value.clone(),
+                setting.origin.to_string(),
+                setting.key.info().description.to_owned(),
+            ]
+        });
+        show::table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
+    });
+    Ok(0)
+}
+
+fn get(context: &Context, key: &str) -> Result<i32, Failure> {
+    let setting = context.settings.get(key).ok_or_else(|| unknown(key))?;
+    context.output.done(setting_json(setting), || setting.value.clone());
+    Ok(0)
+}
+
+fn unknown(key: &str) -> Failure {
+    Failure::new(Exit::NotFound, "NO_SUCH_KEY", format!("There is no setting {key:?}"))
+        .hint("See `tenure config show` for all of them.")
+}
+
+fn project_file(context: &Context) -> Result<PathBuf, Failure> {
+    match &context.sources.explicit_file {
+        Some(file) => Ok(file.clone()),
+        None => Ok(context.place()?.config_file()),
+    }
+}
+
+fn set(context: &Context, key: &str, value: &str, user: bool) -> Result<i32, Failure> {
+    if context.settings.get(key).is_none() {
+        return Err(unknown(key));
+    }
+    let file = match (user, &context.sources.user_file) {
+        (true, Some(file)) => file.clone(),
+        (true, None) => {
+            let message = "There is no home folder to keep your settings in";
+            return Err(Failure::new(Exit::Configuration, "NO_HOME", message));
+        }
+        (false, _) => project_file(context)?,
+    };
+    if !user && context.sources.explicit_file.is_none() {
+        context.place()?.prepare()?;
+    }
+    edit::set(&file, key, value)?;
+    let data = json!({ "key": key, "value": value, "file": file });
+    context.output.done(data, || format!("Set {key} to {value} in {}", file.display()));
+    Ok(0)
+}
+
+fn path(context: &Context) -> Result<i32, Failure> {
+    let project = project_file(context).ok();
+    let user =
+        context.sources.user_file.clone().filter(|_| context.sources.explicit_file.is_none());
+    let data = json!({ "user": user, "project": project });
+    context.output.done(data, || {
+        let line = |name: &str, file: &Option<PathBuf>| {
+            let file = file.as_ref()?;
+            let absent = if file.exists() { "" } else { "  (not there)" };
+            Some(format!("{name:<8} {}{absent}", file.display()))
+        };
+        let lines = [line("user", &user), line("project", &project)];
+        lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    });
+    Ok(0)
+}

@@ -1,0 +1,115 @@
+//! `tenure doctor`: whether all that tenure relies on is in order.
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{BAD, GOOD, styled};
+use clap::Args;
+use serde_json::json;
+use std::path::Path;
+use tenure::core::rules;
+use tenure::place::{self, FileSystem};
+use tenure::platform;
+use tenure::store::Finding;
+
+/// Check the store, the file system, the clock and what crashed processes left
+///
+/// Exits 7 when something is wrong.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {}
+
+pub(crate) async fn run(context: &Context, _: DoctorArgs) -> Result<i32, Failure> {
+    let findings = examine(context).await;
+    let wrong = findings.iter().filter(|finding| !finding.ok).count();
+    let data = findings.iter().map(
+        |finding| json!({ "check": finding.subject, "ok": finding.ok, "message": finding.message }),
+    );
+    let data = json!({ "healthy": wrong == 0, "checks": data.collect::<Vec<_>>() });
+    if wrong > 0 && context.output.json {
+        let message = format!("{wrong} checks failed");
+        return Err(Failure::new(Exit::CheckFailed, "UNHEALTHY", message).details(data));
+    }
+    context.output.done(data, || findings.iter().map(line).collect::<Vec<_>>().join("\n"));
+    Ok(if wrong == 0 { Exit::Ok.code() } else { Exit::CheckFailed.code() })
+}
+
+fn line(finding: &Finding) -> String {
+    let mark = if finding.ok { styled(GOOD, "ok  ") } else { styled(BAD, "FAIL") };
+    format!("{mark}  {:<12} {}", finding.subject, finding.message)
+}
+
+fn finding(subject: &str, ok: bool, message: impl Into<String>) -> Finding {
+    Finding { subject: subject.to_owned(), ok, message: message.into() }
+}
+
+async fn examine(context: &Context) -> Vec<Finding> {
+    let mut findings = vec![clock(), process()];
+    let url = match context.store_url() {
+        Ok(url) => url,
+        Err(failure) => {
+            findings.push(finding("store", false, failure.message));
+            return findings;
+        }
+    };
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        findings.push(file_system(Path::new(path)));
+    }
+    match context.client().await {
+        Err(failure) => findings.push(finding("store", false, failure.message)),
+        Ok(client) => {
+            let info = client.info();
+            findings.push(finding("store", true, format!("{} ({})", info.url, info.engine)));
+            match client.check().await {
+                Ok(more) => findings.extend(more),
+                Err(error) => findings.push(finding("store", false, error.to_string())),
+            }
+            if let Ok(seen) = client.look_everywhere().await {
+                let gone = rules::gone_holds(&seen, None, client.witness()).len();
+                let message = format!(
+                    "{} held, {} waiting, {gone} to be replaced by whoever asks next",
+                    seen.holds.len(),
+                    seen.waiters.len()
+                );
+                findings.push(finding("holds", true, message));
+            }
+        }
+    }
+    findings
+}
+
+fn clock() -> Finding {
+    let wall = tenure::clock::Clock::wall(&tenure::clock::SystemClock);
+    let text = crate::show::time(wall);
+    match wall.0 > 0 {
+        true => finding("clock", true, text),
+        false => finding(
+            "clock",
+            false,
+            format!("it shows {text}; leases are not affected, times shown are"),
+        ),
+    }
+}
+
+fn process() -> Finding {
+    let evidence = platform::this_process();
+    match (&evidence.process, evidence.boot.is_empty()) {
+        (Some(_), false) => finding("liveness", true, format!("boot {}", evidence.boot)),
+        _ => finding(
+            "liveness",
+            false,
+            "boot id or process start cannot be read: dead holders are replaced only when their lease lapses",
+        ),
+    }
+}
+
+fn file_system(database: &Path) -> Finding {
+    let folder = database.ancestors().skip(1).find(|folder| folder.is_dir());
+    match place::check_file_system(folder.unwrap_or(Path::new("/"))) {
+        Ok(FileSystem::Local(name)) => finding("file system", true, format!("{name}, local")),
+        Ok(FileSystem::Unrecognised(magic)) => {
+            finding("file system", true, format!("not known (0x{magic:x}), taken for local"))
+        }
+        Ok(FileSystem::Unchecked) => finding("file system", true, "not checked on this system"),
+        Err(error) => finding("file system", false, error.to_string()),
+    }
+}

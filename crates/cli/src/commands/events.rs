@@ -1,0 +1,81 @@
+//! `tenure events`: what happened.
+
+use crate::args;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::show;
+use clap::Args;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tenure::Client;
+use tenure::core::{Event, Resource, Revision};
+
+/// Show what happened: who acquired, released, waited, died, was broken, and why
+///
+/// With --follow it goes on and prints what happens, one JSON object per line with --json.
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// Only about this resource
+    #[arg(value_name = "RESOURCE", value_parser = args::resource)]
+    resource: Option<Resource>,
+    /// Go on as things happen, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// Only what came after this revision
+    #[arg(long, value_name = "REVISION", conflicts_with = "last")]
+    after: Option<u64>,
+    /// Only the last so many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    last: usize,
+}
+
+/// How many are read at once.
+const PAGE: u32 = 1000;
+
+/// How long to sleep when nothing happens; a change ends it early.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Failure> {
+    let client = context.reader().await?;
+    let begin = Revision(args.after.unwrap_or(0));
+    let (mut events, mut newest) = all(&client, begin).await?;
+    events.retain(|event| concerns(event, args.resource.as_ref()));
+    if args.after.is_none() {
+        events.drain(..events.len().saturating_sub(args.last));
+    }
+    if !args.follow {
+        let data: Vec<Value> = events.iter().map(show::event_json).collect();
+        context.output.done(json!({ "events": data, "revision": newest }), || {
+            match events.as_slice() {
+                [] => "Nothing happened yet".to_owned(),
+                events => events.iter().map(show::event_words).collect::<Vec<_>>().join("\n"),
+            }
+        });
+        return Ok(0);
+    }
+    loop {
+        for event in &events {
+            context.output.line(&show::event_json(event), || show::event_words(event));
+        }
+        client.changed(newest, PATIENCE).await?;
+        (events, newest) = all(&client, newest).await?;
+        events.retain(|event| concerns(event, args.resource.as_ref()));
+    }
+}
+
+fn concerns(event: &Event, resource: Option<&Resource>) -> bool {
+    resource.is_none_or(|wanted| {
+        event.event.resource.as_ref().is_some_and(|resource| resource.overlaps(wanted))
+    })
+}
+
+async fn all(client: &Client, after: Revision) -> Result<(Vec<Event>, Revision), Failure> {
+    let mut newest = after;
+    let mut events = Vec::new();
+    loop {
+        let page = client.events(newest, PAGE).await?;
+        let Some(last) = page.last() else { return Ok((events, newest)) };
+        newest = last.revision;
+        events.extend(page);
+    }
+}

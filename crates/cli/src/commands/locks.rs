@@ -1,0 +1,248 @@
+//! `tenure locks`: listing, showing, releasing and cleaning up what is held.
+
+use crate::commands::ProofArgs;
+use crate::commands::breaking::{break_all, permission};
+use crate::commands::release::{not_yours, release};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::show;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Map, Value, json};
+use tenure::Client;
+use tenure::core::{Kind, Proof, Resource, Seen, SeenHold, rules};
+
+/// List, show, release or clean up what is held
+#[derive(Debug, Args)]
+pub(crate) struct LocksArgs {
+    #[command(subcommand)]
+    command: Option<LocksCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum LocksCommand {
+    /// Everything that is held (the default)
+    List(ListArgs),
+    /// One hold in full
+    Show(ShowArgs),
+    /// Give back what is yours; an operator can end what is not
+    Release(ReleaseArgs),
+    /// Remove what lapsed or whose holder died
+    Cleanup(CleanupArgs),
+}
+
+/// Which kinds to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Type {
+    Task,
+    Section,
+    Lock,
+    Path,
+    #[default]
+    All,
+}
+
+impl Type {
+    fn kind(self) -> Option<Kind> {
+        match self {
+            Type::Task => Some(Kind::Task),
+            Type::Section => Some(Kind::Section),
+            Type::Lock => Some(Kind::Lock),
+            Type::Path => Some(Kind::Path),
+            Type::All => None,
+        }
+    }
+
+    fn kinds(self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(move |kind| self.kind().is_none_or(|one| one == *kind))
+    }
+}
+
+#[derive(Debug, Args, Default)]
+struct ListArgs {
+    /// Only this kind
+    #[arg(long = "type", value_enum, default_value_t)]
+    kind: Type,
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// A resource, or the bare id of a task or section
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+#[derive(Debug, Args)]
+struct ReleaseArgs {
+    /// A resource, or the bare id of a task or section
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    proof: ProofArgs,
+    /// End it even if it is not yours
+    #[arg(long)]
+    force: bool,
+    /// Why, for the audit log
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct CleanupArgs {
+    /// Only this kind
+    #[arg(long = "type", value_enum, default_value_t)]
+    kind: Type,
+    /// Only tell what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl LocksArgs {
+    /// The word for the envelope.
+    pub(crate) fn subcommand(&self) -> &'static str {
+        match self.command {
+            None | Some(LocksCommand::List(_)) => "list",
+            Some(LocksCommand::Show(_)) => "show",
+            Some(LocksCommand::Release(_)) => "release",
+            Some(LocksCommand::Cleanup(_)) => "cleanup",
+        }
+    }
+}
+
+pub(crate) async fn run(context: &Context, args: LocksArgs) -> Result<i32, Failure> {
+    match args.command.unwrap_or(LocksCommand::List(ListArgs::default())) {
+        LocksCommand::List(args) => list(context, args).await,
+        LocksCommand::Show(args) => show_one(context, &args.id).await,
+        LocksCommand::Release(args) => release_one(context, args).await,
+        LocksCommand::Cleanup(args) => clean_up(context, args).await,
+    }
+}
+
+/// `task_locks`, `section_locks`, `lock_locks` would stutter: plain locks are `locks`.
+fn list_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Task => "task_locks",
+        Kind::Section => "section_locks",
+        Kind::Lock => "locks",
+        Kind::Path => "path_locks",
+    }
+}
+
+fn of_kind<'a>(holds: &[&'a SeenHold], kind: Kind) -> Vec<&'a SeenHold> {
+    holds.iter().copied().filter(|seen| seen.hold.want.resource.kind() == kind).collect()
+}
+
+fn waiting_for(seen: &Seen, resource: &Resource) -> usize {
+    let waits =
+        |wants: &[tenure::core::Want]| wants.iter().any(|want| want.resource.overlaps(resource));
+    seen.waiters.iter().filter(|seen| waits(&seen.waiter.wants)).count()
+}
+
+fn holds_json(client: &Client, seen: &Seen, holds: &[&SeenHold]) -> Vec<Value> {
+    let one = |hold: &&SeenHold| {
+        show::hold_json(hold, client.witness(), waiting_for(seen, &hold.hold.want.resource))
+    };
+    holds.iter().map(one).collect()
+}
+
+async fn list(context: &Context, args: ListArgs) -> Result<i32, Failure> {
+    let client = context.reader().await?;
+    let seen = client.look_everywhere().await?;
+    let all: Vec<&SeenHold> = seen.holds.iter().collect();
+    let mut data = Map::new();
+    let mut shown = Vec::new();
+    for kind in args.kind.kinds() {
+        let holds = of_kind(&all, kind);
+        data.insert(list_name(kind).to_owned(), json!(holds_json(&client, &seen, &holds)));
+        shown.extend(holds);
+    }
+    context.output.done(Value::Object(data), || match shown.is_empty() {
+        true => "Nothing is held".to_owned(),
+        false => show::hold_table(&shown, client.witness()),
+    });
+    Ok(0)
+}
+
+/// The holds that an id means: those of the resource that it names, else of the task or section.
+fn named<'a>(seen: &'a Seen, id: &str) -> Result<Vec<&'a SeenHold>, Failure> {
+    let resource: Resource = id.parse().map_err(tenure::Error::from)?;
+    let holds_of = |resource: &Resource| {
+        let holds = seen.holds.iter().filter(|seen| seen.hold.want.resource == *resource);
+        holds.collect::<Vec<_>>()
+    };
+    let bare = [Kind::Task, Kind::Section].map(|kind| Resource::new(kind, id).ok());
+    std::iter::once(Some(resource))
+        .chain(bare)
+        .flatten()
+        .map(|resource| holds_of(&resource))
+        .find(|holds| !holds.is_empty())
+        .ok_or_else(|| {
+            Failure::new(Exit::NotFound, "NOT_HELD", format!("{id} is not held"))
+                .hint("See `tenure locks` for what is held.")
+        })
+}
+
+async fn show_one(context: &Context, id: &str) -> Result<i32, Failure> {
+    let client = context.reader().await?;
+    let seen = client.look_everywhere().await?;
+    let holds = named(&seen, id)?;
+    let data = json!({ "locks": holds_json(&client, &seen, &holds) });
+    context.output.done(data, || {
+        let words = holds.iter().map(|seen| show::hold_words(seen, client.witness()));
+        words.collect::<Vec<_>>().join("\n")
+    });
+    Ok(0)
+}
+
+async fn release_one(context: &Context, args: ReleaseArgs) -> Result<i32, Failure> {
+    let client = context.client().await?;
+    let seen = client.look_everywhere().await?;
+    let holds = named(&seen, &args.id)?;
+    let resource = holds[0].hold.want.resource.clone();
+    let proof: Option<Proof> = args.proof.proof(context).ok();
+    let mine = proof.filter(|proof| holds.iter().any(|seen| proof.covers(seen)));
+    if let Some(proof) = mine {
+        return release(context, &client, proof, vec![resource]).await;
+    }
+    if !args.force {
+        return Err(not_yours(holds[0]));
+    }
+    let reason = permission(true, args.reason.as_deref())?;
+    break_all(context, &client, &resource, None, reason).await
+}
+
+async fn clean_up(context: &Context, args: CleanupArgs) -> Result<i32, Failure> {
+    let client = if args.dry_run { context.reader().await? } else { context.client().await? };
+    let kind = args.kind.kind();
+    let (holds, leftovers) = if args.dry_run {
+        let seen = client.look_everywhere().await?;
+        let gone = rules::gone_holds(&seen, kind, client.witness());
+        (gone.into_iter().map(|(seen, _)| seen.clone()).collect(), 0)
+    } else {
+        let cleanup = client.clean_up(kind).await?;
+        (cleanup.holds, cleanup.leftovers)
+    };
+    let found: Vec<&SeenHold> = holds.iter().collect();
+    let mut data = Map::new();
+    for kind in args.kind.kinds() {
+        let of_kind = of_kind(&found, kind);
+        let locks: Vec<Value> =
+            of_kind.iter().map(|seen| show::hold_json(seen, client.witness(), 0)).collect();
+        let cleaned = if args.dry_run { 0 } else { of_kind.len() };
+        let entry = json!({ "found": of_kind.len(), "cleaned": cleaned, "locks": locks });
+        data.insert(list_name(kind).to_owned(), entry);
+    }
+    data.insert("leftovers".to_owned(), json!(leftovers));
+    context.output.done(Value::Object(data), || {
+        let verb = if args.dry_run { "Would remove" } else { "Removed" };
+        let head = match found.len() {
+            0 => "Nothing to clean up".to_owned(),
+            1 => format!("{verb} 1 hold"),
+            many => format!("{verb} {many} holds"),
+        };
+        let table = (!found.is_empty()).then(|| show::hold_table(&found, client.witness()));
+        let swept = (leftovers > 0).then(|| format!("Removed {leftovers} files of dead processes"));
+        [Some(head), table, swept].into_iter().flatten().collect::<Vec<_>>().join("\n")
+    });
+    Ok(0)
+}

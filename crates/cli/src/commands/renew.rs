@@ -1,0 +1,75 @@
+//! `tenure renew`: starting a lease anew.
+
+use crate::args;
+use crate::commands::ProofArgs;
+use crate::commands::run::lost;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{NAME, styled};
+use crate::show;
+use clap::Args;
+use serde_json::json;
+use std::time::Duration;
+use tenure::core::{Proof, Resource};
+use tenure::duration::format_duration;
+use tenure::store::Renewed;
+
+/// Start a lease anew
+///
+/// Only what has not lapsed can be renewed: after that somebody else may have it (exit 8).
+#[derive(Debug, Args)]
+pub(crate) struct RenewArgs {
+    /// Which of what you hold; all of it by default
+    #[arg(value_name = "RESOURCE", value_parser = args::resource)]
+    resources: Vec<Resource>,
+    #[command(flatten)]
+    proof: ProofArgs,
+    /// Length of the lease from now on [default: as before]
+    #[arg(long, value_name = "DURATION", value_parser = args::lease)]
+    ttl: Option<Duration>,
+}
+
+pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failure> {
+    let proof = args.proof.proof(context)?;
+    let client = context.client().await?;
+    let resources = (!args.resources.is_empty()).then_some(args.resources.as_slice());
+    let renewed = client.renew(&proof, resources, args.ttl).await?;
+    if renewed.is_empty() {
+        return Err(nothing_held(&proof, &args.resources));
+    }
+    if let Some((seen, _)) = renewed.iter().find(|(_, answer)| *answer == Renewed::Lost) {
+        return Err(lost(&format!("The lease on {} was lost", seen.hold.want.resource)));
+    }
+    let lines = renewed.iter().map(|(seen, _)| {
+        let ttl = args.ttl.unwrap_or(seen.hold.ttl);
+        (seen.hold.want.resource.to_string(), seen.hold.token, ttl)
+    });
+    let lines: Vec<_> = lines.collect();
+    let data = lines.iter().map(|(name, token, ttl)| {
+        json!({ "resource": name, "token": token, "ttl_seconds": ttl.as_secs_f64() })
+    });
+    context.output.done(json!({ "renewed": data.collect::<Vec<_>>() }), || {
+        let lines = lines.iter().map(|(name, _, ttl)| {
+            format!("Renewed {} for {}", styled(NAME, name), format_duration(*ttl))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    });
+    Ok(0)
+}
+
+/// A grant that holds nothing was lost; a label that holds nothing just holds nothing.
+pub(crate) fn nothing_held(proof: &Proof, resources: &[Resource]) -> Failure {
+    let what = match resources {
+        [] => "anything".to_owned(),
+        some => show::names(some),
+    };
+    match proof {
+        Proof::Grant(_) => lost(&format!("This grant does not hold {what} any more")),
+        Proof::Label(label) => {
+            let message = format!("{label} does not hold {what}");
+            Failure::new(Exit::NotFound, "NOT_HELD", message)
+                .hint("See `tenure locks` for what is held.")
+        }
+    }
+}

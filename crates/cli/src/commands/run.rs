@@ -1,0 +1,228 @@
+//! `tenure run`: holding while a command runs.
+
+use crate::args::{self, ModeArgs};
+use crate::child::{self, Child, ChildSpec, Signals};
+use crate::context::{Context, GRANT_VARIABLE, KEEPS_VARIABLE};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::show;
+use crate::waiting::WaitDisplay;
+use clap::Args;
+use std::ffi::OsString;
+use std::time::Duration;
+use tenure::config::Key;
+use tenure::core::{GrantId, Resource};
+use tenure::duration::format_duration;
+use tenure::{Attempt, Client, Ending, Guard, Request, Wait};
+
+/// Hold while a command runs
+///
+/// Waits until the resource is free, runs the command, and releases when it ends. The lease is
+/// renewed all the while. If it is lost, the command and all that it started get SIGTERM, then
+/// after --grace SIGKILL, and the exit code is 8. Otherwise the command's own code is passed
+/// through (128+N if signal N killed it).
+///
+/// The command's environment has TENURE_RESOURCE, TENURE_TOKEN, TENURE_GRANT, TENURE_STORE and
+/// TENURE_DEADLINE (when the lease would lapse without renewal).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure run deploy -- ./deploy.sh
+  tenure run -w 30 db cache -- ./migrate.sh     both or none; wait up to 30 seconds
+  tenure run --slots 3 gpu -- ./train.sh        at most three at a time
+  tenure run -s docs -- ./build-docs.sh         beside other readers
+  tenure run -n -E 0 backup -- ./backup.sh      already running? then that is fine")]
+pub(crate) struct RunArgs {
+    /// What to hold: NAME, section:NAME, task:ID or path:GLOB; several are all or nothing
+    #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
+    resources: Vec<Resource>,
+    #[command(flatten)]
+    wait: args::WaitArgs,
+    #[command(flatten)]
+    mode: ModeArgs,
+    /// Length of the lease, renewed from a third of it [default: locking.runTimeout, 30s]
+    #[arg(long, value_name = "DURATION", value_parser = args::lease)]
+    ttl: Option<Duration>,
+    /// What for, shown to those who look or wait
+    #[arg(long, value_name = "TEXT")]
+    operation: Option<String>,
+    /// Exit with this code instead of 6 if it is not obtained
+    #[arg(short = 'E', long = "conflict-exit-code", value_name = "CODE", value_parser = clap::value_parser!(u8))]
+    conflict_code: Option<u8>,
+    /// Time between SIGTERM and SIGKILL if the lease is lost [default: locking.grace, 5s]
+    #[arg(long, value_name = "DURATION", value_parser = args::span)]
+    grace: Option<Duration>,
+    /// Accepted for habit's sake: no descriptor is ever passed on
+    #[arg(short = 'o', long = "close", hide_short_help = true)]
+    _close: bool,
+    /// The command, run directly, not through a shell
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure> {
+    let client = context.client().await?;
+    let ttl = args.ttl.unwrap_or_else(|| context.settings.duration(Key::RunTimeout));
+    let grace = args.grace.unwrap_or_else(|| context.settings.duration(Key::Grace));
+    let wait = context.wait(args.wait.no_wait, args.wait.limit);
+    let operation = args.operation.clone().unwrap_or_else(|| command_words(&args.command));
+    let request = request(&client, &args.resources, wait)
+        .mode(args.mode.mode())
+        .ttl(ttl)
+        // Trust ends early enough that the command can be stopped before anybody else may hold.
+        .margin(grace.min(ttl / 3))
+        .operation(operation);
+    let request = keeping(context, &client, request).await?;
+
+    let display = WaitDisplay::new(&context.output, &args.resources, wait);
+    let telling = display.clone();
+    let attempt = request.on_wait(move |waiting| telling.tell(waiting)).hold().await;
+    display.end(matches!(attempt, Ok(Attempt::Held(_))));
+    let guard = match attempt? {
+        Attempt::Held(guard) => guard,
+        Attempt::Busy(busy) => {
+            let mut failure = Failure::locked(&args.resources, &busy);
+            failure.exit = args.conflict_code.map_or(failure.exit, i32::from);
+            return Err(name_limit(failure, wait));
+        }
+    };
+    announce(context, &guard);
+    hold_while_running(context, guard, args.command, grace).await
+}
+
+/// The operation shown when none is given: the command, shortened.
+fn command_words(command: &[OsString]) -> String {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let words = words.join(" ");
+    let printable = words.chars().map(|c| if c.is_control() { ' ' } else { c });
+    printable.take(80).collect()
+}
+
+fn request(client: &Client, resources: &[Resource], wait: Wait) -> Request {
+    let mut resources = resources.iter();
+    let first = resources.next().expect("clap requires at least one resource");
+    resources.fold(client.request(first), Request::also).wait(wait)
+}
+
+/// Builds a request for these resources, for `run` and `acquire`.
+pub(crate) fn request_for(client: &Client, resources: &[Resource], wait: Wait) -> Request {
+    request(client, resources, wait)
+}
+
+/// Says which grants the caller keeps while it waits: those of commands around this one, and the
+/// detached ones of a label that was chosen, which no process speaks for.
+pub(crate) async fn keeping(
+    context: &Context,
+    client: &Client,
+    mut request: Request,
+) -> Result<Request, Failure> {
+    for grant in context.kept_grants() {
+        request = request.while_holding(grant);
+    }
+    let Some(label) = context.chosen_label() else { return Ok(request) };
+    let seen = client.look_everywhere().await?;
+    let detached = seen.holds.iter().map(|seen| &seen.hold).filter(|hold| {
+        let process = hold.holder.evidence.as_ref().and_then(|evidence| evidence.process);
+        hold.holder.chosen && hold.holder.label == label && process.is_none()
+    });
+    Ok(detached.fold(request, |request, hold| request.while_holding(hold.grant)))
+}
+
+/// Whoever ran into a limit is told which one.
+pub(crate) fn name_limit(failure: Failure, wait: Wait) -> Failure {
+    match wait {
+        Wait::UpTo(limit) => failure.hint(format!(
+            "The limit was {}; change it with -w SECS or the setting locking.waitTimeout.",
+            format_duration(limit)
+        )),
+        Wait::No | Wait::Forever => failure.hint("Wait for it with -w SECS, or see `tenure why`."),
+    }
+}
+
+fn announce(context: &Context, guard: &Guard) {
+    let lease = guard.lease();
+    let names = show::names(&lease.resources);
+    context.output.detail(&format!("Holding {names} under token {}", lease.token));
+    for takeover in &lease.takeovers {
+        let from = &takeover.from.hold;
+        let why = match takeover.reason {
+            tenure::core::TakeoverReason::Died => "is dead",
+            tenure::core::TakeoverReason::Lapsed => "let its lease lapse",
+        };
+        let text = format!("Took over {}: {} {why}", from.want.resource, from.holder.label);
+        context.output.note(&text);
+    }
+}
+
+fn environment(context: &Context, guard: &Guard) -> Result<Vec<(OsString, OsString)>, Failure> {
+    let lease = guard.lease();
+    let names: Vec<String> = lease.resources.iter().map(Resource::to_string).collect();
+    let mut keeps: Vec<GrantId> = context.kept_grants();
+    keeps.push(lease.grant);
+    let keeps: Vec<String> = keeps.iter().map(GrantId::to_string).collect();
+    let variables = [
+        ("TENURE_RESOURCE", names.join("\n")),
+        ("TENURE_TOKEN", lease.token.to_string()),
+        (GRANT_VARIABLE, lease.grant.to_string()),
+        (KEEPS_VARIABLE, keeps.join(",")),
+        ("TENURE_STORE", context.store_url()?),
+        ("TENURE_DEADLINE", show::time(lease.expires_at)),
+    ];
+    Ok(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+}
+
+async fn hold_while_running(
+    context: &Context,
+    guard: Guard,
+    command: Vec<OsString>,
+    grace: Duration,
+) -> Result<i32, Failure> {
+    let mut spec = ChildSpec::new(command);
+    spec.environment = environment(context, &guard)?;
+    spec.foreground = true;
+    let mut signals = Signals::listen().map_err(|error| {
+        Failure::new(Exit::Error, "SIGNALS", format!("signals cannot be watched: {error}"))
+    })?;
+    let mut child = match child::spawn(spec) {
+        Ok(child) => child,
+        Err(error) => {
+            guard.release().await?;
+            return Err(error.into());
+        }
+    };
+    let bound = guard.bind_group(child.pid()).await;
+    let ended = match bound {
+        Ok(false) => None,
+        // A store in trouble gets until the lease ends: the keeper goes on trying.
+        Ok(true) | Err(_) => tokio::select! {
+            ended = child.wait_passing_on(&mut signals) => Some(ended),
+            () = guard.lost() => None,
+        },
+    };
+    let Some(ended) = ended else { return Err(stop_after_loss(&guard, child, grace).await) };
+    match guard.release().await {
+        Ok(Ending::Released) => Ok(ended.exit_code()),
+        Ok(Ending::Lost) => Err(lost("The lease was lost before the command ended")),
+        // The command is done; a lock that could not be given back lapses by itself.
+        Err(error) => {
+            context.output.note(&format!("The lock could not be released: {error}"));
+            Ok(ended.exit_code())
+        }
+    }
+}
+
+async fn stop_after_loss(guard: &Guard, mut child: Child, grace: Duration) -> Failure {
+    let stopped = child.stop(grace).await;
+    let names = show::names(&guard.lease().resources);
+    let mut failure = lost(&format!("The lease on {names} was lost; the command was stopped"));
+    if !stopped.survivors.is_empty() {
+        failure.more.push(format!("These processes could not be stopped: {:?}", stopped.survivors));
+    }
+    failure
+}
+
+/// The lease is gone: what was done under it may have been done beside another holder.
+pub(crate) fn lost(message: &str) -> Failure {
+    Failure::new(Exit::Lost, "LEASE_LOST", message)
+        .hint("It lapsed, or an operator broke it; see `tenure events`.")
+}

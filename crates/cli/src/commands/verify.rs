@@ -1,0 +1,43 @@
+//! `tenure verify`: checking a fencing token.
+
+use crate::args;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use clap::Args;
+use serde_json::json;
+use tenure::core::{Resource, Token, VerifyAnswer};
+
+/// Check that a token still holds a resource
+///
+/// Exit 0 if it does, 8 if not. For whoever guards the real data: a holder that was paused past
+/// its lease is refused here.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// What the token is for
+    #[arg(value_name = "RESOURCE", value_parser = args::resource)]
+    resource: Resource,
+    /// The token to check
+    #[arg(long, value_name = "N")]
+    token: u64,
+}
+
+pub(crate) async fn run(context: &Context, args: VerifyArgs) -> Result<i32, Failure> {
+    let client = context.reader().await?;
+    match client.verify(&args.resource, Token(args.token)).await? {
+        VerifyAnswer::Valid => {
+            let data = json!({ "valid": true, "token": args.token });
+            context.output.done(data, || format!("Token {} holds {}", args.token, args.resource));
+            Ok(0)
+        }
+        VerifyAnswer::Refused { current } => {
+            let now = match current {
+                Some(token) => format!("token {token} does"),
+                None => "nobody does".to_owned(),
+            };
+            let message = format!("Token {} does not hold {}: {now}", args.token, args.resource);
+            Err(Failure::new(Exit::Lost, "TOKEN_REFUSED", message)
+                .details(json!({ "token": args.token, "currentToken": current })))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A command that did not do what was asked: one sentence, a hint, a code for scripts.
+
+use crate::child::SpawnError;
+use crate::exit::Exit;
+use serde_json::{Value, json};
+use tenure::config::ConfigError;
+use tenure::core::{Blocker, Kind, Resource, SeenHold};
+use tenure::duration::format_duration;
+use tenure::place::PlaceError;
+use tenure::store::StoreError;
+use tenure::{Busy, Error};
+
+use crate::show;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What the process ends with.
+    pub(crate) exit: i32,
+    /// A word for scripts.
+    pub(crate) code: &'static str,
+    /// One sentence.
+    pub(crate) message: String,
+    /// More lines for people.
+    pub(crate) more: Vec<String>,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+    /// More for scripts.
+    pub(crate) details: Value,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Failure {
+        Failure {
+            exit: exit.code(),
+            code,
+            message: message.into(),
+            more: vec![],
+            hint: None,
+            details: Value::Null,
+        }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Usage, "USAGE", message)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn details(mut self, details: Value) -> Failure {
+        self.details = details;
+        self
+    }
+
+    /// It is locked, or was not obtained in time. Names who, doing what, and how long was waited;
+    /// never how to force it: agents read this too.
+    pub(crate) fn locked(wanted: &[Resource], busy: &Busy) -> Failure {
+        let holder = busy.blockers.iter().find_map(|blocker| match blocker {
+            Blocker::Hold(seen) => Some(seen),
+            Blocker::Waiter(_) => None,
+        });
+        match holder {
+            Some(seen) => locked_by(seen, busy),
+            None => {
+                let names = show::names(wanted);
+                let message = format!("{names} is free but others wait for it since longer");
+                Failure::new(Exit::Locked, "LOCKED", message).hint("Wait for your turn with -w.")
+            }
+        }
+    }
+}
+
+fn locked_by(seen: &SeenHold, busy: &Busy) -> Failure {
+    let hold = &seen.hold;
+    let resource = &hold.want.resource;
+    let holder = &hold.holder.label;
+    let (code, mut message) = match resource.kind() {
+        Kind::Task => {
+            ("TASK_LOCKED", format!("Task {:?} is locked by runner {holder}", resource.name()))
+        }
+        Kind::Section => (
+            "SECTION_LOCKED",
+            format!("Section {:?} is locked by runner {holder}", resource.name()),
+        ),
+        Kind::Lock | Kind::Path => ("LOCKED", format!("{resource} is held by {holder}")),
+    };
+    if let Some(operation) = &hold.operation {
+        message += &format!(" for {operation:?}");
+    }
+    message += &format!(" since {}", format_duration(seen.held_for));
+    if !busy.waited.is_zero() {
+        message += &format!("; waited {}", format_duration(busy.waited));
+    }
+    let expires = show::time(seen.expires_at);
+    let id = resource.name();
+    let mut failure = Failure::new(Exit::Locked, code, message).details(json!({
+        "resource": resource.to_string(),
+        "lockedBy": holder,
+        "runnerId": holder,
+        "expiresAt": expires,
+        "operation": hold.operation,
+        "waitedSeconds": busy.waited.as_secs_f64(),
+    }));
+    if resource.kind() == Kind::Task {
+        failure.details["taskId"] = json!(id);
+    }
+    failure.more.push(format!("Lock expires at: {expires} unless renewed"));
+    failure
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let (exit, code) = match &error {
+            Error::Store(StoreError::Corrupt { .. }) => (Exit::Configuration, "STORE_CORRUPT"),
+            Error::Store(StoreError::Unsupported { .. }) => (Exit::Configuration, "UNSUPPORTED"),
+            Error::Store(StoreError::Unavailable { .. }) => {
+                (Exit::Configuration, "STORE_UNAVAILABLE")
+            }
+            Error::Store(StoreError::Unknown { .. }) => (Exit::Error, "OUTCOME_UNKNOWN"),
+            Error::Store(StoreError::Contended { .. }) => (Exit::Error, "STORE_CONTENDED"),
+            Error::Resource(_) | Error::Label(_) | Error::Request(_) => (Exit::Usage, "USAGE"),
+            Error::Url(_) => (Exit::Configuration, "STORE_URL"),
+            Error::Deadlock(_) => (Exit::Locked, "DEADLOCK"),
+        };
+        let mut failure = Failure::new(exit, code, error.to_string());
+        failure.hint = error.hint();
+        if let Error::Deadlock(cycle) = &error {
+            let steps = cycle.steps.iter().map(|step| {
+                json!({
+                    "waiter": step.waiter,
+                    "resource": step.resource.to_string(),
+                    "blockedBy": step.blocked_by,
+                })
+            });
+            failure.details = json!({ "cycle": steps.collect::<Vec<_>>() });
+        }
+        failure
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        let failure = Failure::new(Exit::Configuration, "CONFIG", error.to_string());
+        failure.hint(error.hint())
+    }
+}
+
+impl From<PlaceError> for Failure {
+    fn from(error: PlaceError) -> Failure {
+        let failure = Failure::new(Exit::Configuration, "STORE_PLACE", error.to_string());
+        failure.hint(error.hint())
+    }
+}
+
+impl From<SpawnError> for Failure {
+    fn from(error: SpawnError) -> Failure {
+        let mut failure = Failure::new(Exit::Error, "COMMAND", error.to_string());
+        failure.exit = error.exit_code();
+        failure.hint(error.hint())
+    }
+}

@@ -1,0 +1,136 @@
+//! The only module that prints. Data goes to stdout, everything else to stderr.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::exit,
+    reason = "this is the one place that prints and ends"
+)]
+
+use crate::failure::Failure;
+use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
+use std::io::{self, IsTerminal, Write};
+
+/// How to speak.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
+    pub(crate) command: String,
+    pub(crate) subcommand: Option<String>,
+}
+
+/// A name, standing out on a terminal.
+pub(crate) const NAME: Style = Style::new().bold();
+/// Something wrong.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// Something to notice.
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+/// Something in order.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// Something less important.
+pub(crate) const DIM: Style = Style::new().dimmed();
+
+/// The text in this style; where colours are off, they are taken out when printing.
+pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+impl Output {
+    /// The result of a command: the envelope for scripts, or words for people.
+    pub(crate) fn done(&self, data: Value, human: impl FnOnce() -> String) {
+        if self.json {
+            self.envelope(true, data, Value::Null);
+        } else {
+            let text = human();
+            if !text.is_empty() {
+                out(&text);
+            }
+        }
+    }
+
+    /// One line of data in a stream: a JSON object for scripts, a line for people.
+    pub(crate) fn line(&self, data: &Value, human: impl FnOnce() -> String) {
+        out(&if self.json { data.to_string() } else { human() });
+    }
+
+    /// Data as it is, whatever the format.
+    pub(crate) fn raw(&self, bytes: &[u8]) {
+        let mut stdout = io::stdout().lock();
+        end_if_closed(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+    }
+
+    /// Something for the person or the log, not part of the result.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(anstream::stderr().lock(), "{text}");
+        }
+    }
+
+    /// The same, only when asked to say more.
+    pub(crate) fn detail(&self, text: &str) {
+        if self.verbose {
+            self.note(text);
+        }
+    }
+
+    /// What went wrong.
+    pub(crate) fn fail(&self, failure: &Failure) {
+        if self.json {
+            let details = match &failure.details {
+                Value::Null => json!({}),
+                details => details.clone(),
+            };
+            let error = json!({
+                "code": failure.code,
+                "message": failure.message,
+                "hint": failure.hint,
+                "details": details,
+            });
+            return self.envelope(false, Value::Null, error);
+        }
+        let mut stderr = anstream::stderr().lock();
+        let _ = writeln!(stderr, "{}: {}", styled(BAD, "Error"), failure.message);
+        for line in &failure.more {
+            let _ = writeln!(stderr, "{line}");
+        }
+        if let Some(hint) = &failure.hint {
+            let _ = writeln!(stderr, "{}: {hint}", styled(NAME, "Hint"));
+        }
+    }
+
+    fn envelope(&self, success: bool, data: Value, error: Value) {
+        let envelope = json!({
+            "success": success,
+            "command": self.command,
+            "subcommand": self.subcommand,
+            "data": data,
+            "error": error,
+        });
+        let text = match io::stdout().is_terminal() {
+            true => serde_json::to_string_pretty(&envelope).unwrap_or_default(),
+            false => envelope.to_string(),
+        };
+        out(&text);
+    }
+}
+
+/// Ends the process with this code, without running destructors: SQLite needs none, and a command
+/// that is done should be gone.
+pub(crate) fn end(code: i32) -> ! {
+    let _ = io::stdout().flush();
+    std::process::exit(code)
+}
+
+fn out(text: &str) {
+    let mut stdout = anstream::stdout().lock();
+    end_if_closed(writeln!(stdout, "{text}").and_then(|()| stdout.flush()));
+}
+
+/// Whoever read us has seen enough: that is no error.
+fn end_if_closed(written: io::Result<()>) {
+    if written.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        end(0);
+    }
+}
