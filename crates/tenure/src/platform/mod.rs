@@ -107,6 +107,21 @@ mod tests {
         child.wait().unwrap();
     }
 
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_group_of_zombies_is_gone() {
+        use std::os::unix::process::CommandExt;
+        let mut command = std::process::Command::new("sleep");
+        let mut child = command.arg("1000").process_group(0).spawn().unwrap();
+        assert!(group_exists(child.id()));
+        child.kill().unwrap();
+        while group_exists(child.id()) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(!group_exists(child.id()));
+    }
+
     #[tokio::test]
     async fn the_end_of_a_process_is_noticed() {
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();

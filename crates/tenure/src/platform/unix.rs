@@ -52,6 +52,7 @@ pub(crate) fn start_of(pid: u32) -> Option<Option<u64>> {
 
 struct Stat {
     defunct: bool,
+    group: u32,
     start: u64,
 }
 
@@ -60,11 +61,12 @@ fn parse_stat(stat: &str) -> Option<Stat> {
     // the fields after it begin behind the last parenthesis.
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
     let state = *fields.first()?;
+    let group = fields.get(2)?.parse().ok()?;
     let threads: u64 = fields.get(17)?.parse().ok()?;
     let start = fields.get(19)?.parse().ok()?;
     // A leader that ended before its threads also shows as a zombie, but the process goes on.
     let defunct = matches!(state, "Z" | "X" | "x") && threads <= 1;
-    Some(Stat { defunct, start })
+    Some(Stat { defunct, group, start })
 }
 
 fn process_exists(pid: u32) -> bool {
@@ -72,18 +74,32 @@ fn process_exists(pid: u32) -> bool {
     !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
 
-/// Whether any process is left in the group of this leader.
+/// Whether any process is left in the group of this leader that can still do something. The
+/// kernel also counts those that are dead and wait for a parent to look, which may be never.
 pub(crate) fn group_exists(leader: u32) -> bool {
     let Some(pid) = to_pid(leader) else { return false };
-    !matches!(rustix::process::test_kill_process_group(pid), Err(rustix::io::Errno::SRCH))
+    if matches!(rustix::process::test_kill_process_group(pid), Err(rustix::io::Errno::SRCH)) {
+        return false;
+    }
+    let Ok(processes) = fs::read_dir("/proc") else { return true };
+    let mut told_anything = false;
+    for process in processes.flatten() {
+        let Ok(stat) = fs::read_to_string(process.path().join("stat")) else { continue };
+        let Some(stat) = parse_stat(&stat) else { continue };
+        told_anything = true;
+        if stat.group == leader && !stat.defunct {
+            return true;
+        }
+    }
+    !told_anything
 }
 
 fn to_pid(pid: u32) -> Option<rustix::process::Pid> {
     rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
-/// How often the end of a process is looked for where the system cannot tell of it.
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// How often the end of a process or group is looked for where the system cannot tell of it.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Returns when all that this evidence names has ended: the process, and the group if there is one.
 pub(crate) async fn ended(evidence: Evidence) {
