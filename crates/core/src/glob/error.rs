@@ -108,6 +108,14 @@ pub enum GlobError {
         /// The glob as written.
         glob: String,
     },
+    /// An escape before a character that has no special meaning.
+    #[error("glob `{}` escapes `{character}`, which needs no escape", shown(.glob))]
+    NeedlessEscape {
+        /// The glob as written.
+        glob: String,
+        /// The character after the backslash.
+        character: char,
+    },
     /// The glob ends in the middle of an escape.
     #[error("glob `{}` ends in `\\` with nothing to escape", shown(.glob))]
     DanglingEscape {
@@ -140,7 +148,9 @@ impl GlobError {
             GlobError::NestedTooDeep { .. } | GlobError::TooManyAlternatives { .. } => {
                 Some("use a wildcard, or hold several globs")
             }
-            GlobError::DanglingEscape { .. } => Some("separate segments with `/`"),
+            GlobError::DanglingEscape { .. } | GlobError::NeedlessEscape { .. } => {
+                Some("separate segments with `/`")
+            }
             GlobError::ControlCharacter { .. } | GlobError::BackwardRange { .. } => None,
         }
     }

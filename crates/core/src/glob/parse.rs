@@ -118,7 +118,15 @@ impl Parser<'_> {
     }
 
     fn escaped(&mut self) -> Result<char, GlobError> {
-        self.next().ok_or_else(|| GlobError::DanglingEscape { glob: self.glob() })
+        match self.next() {
+            None => Err(GlobError::DanglingEscape { glob: self.glob() }),
+            // `src\main.rs` is meant as a path by whoever writes it: as an escape it would lock
+            // the wrong file without a word.
+            Some(character) if character.is_alphanumeric() => {
+                Err(GlobError::NeedlessEscape { glob: self.glob(), character })
+            }
+            Some(character) => Ok(character),
+        }
     }
 
     fn next(&mut self) -> Option<char> {

@@ -22,7 +22,7 @@ fn spelling_is_normalised() {
         ("**/**/a/**/**", "**/a/**"),
         ("a**b", "a*b"),
         ("***", "*"),
-        (r"\a\b", "ab"),
+        (r"\,\-", ",-"),
         (r"a\/b", "a/b"),
         (r"\*\{\,", r"\*\{,"),
         (r"{a\,b,c}", r"{a\,b,c}"),
@@ -171,12 +171,11 @@ fn what_could_leave_the_root_is_refused() {
         "/x",
         r"\/x",
         "C:/x",
-        r"C:\x",
         "c:x",
         "C:",
         "./C:/x",
         "[C]:/x",
-        r"\\server\share",
+        r"\\server/share",
         r"[\\]x",
         "{/a,b}",
         "{a,}/b",
@@ -194,7 +193,7 @@ fn what_could_leave_the_root_is_refused() {
         assert!(matches!(error, GlobError::ParentSegment { .. }), "{text}: {error}");
     }
     let encoded = [
-        "%2e%2e/a", "%2E%2e", ".%2e/a", "a%2fb", "a%2Fb", "a%5cb", "a%5Cb", "a%00", r"%2\e",
+        "%2e%2e/a", "%2E%2e", ".%2e/a", "a%2fb", "a%2Fb", "a%5cb", "a%5Cb", "a%00", r"\%2e",
         "[%]2f", "%{2,3}f",
     ];
     for text in encoded {
@@ -217,7 +216,8 @@ fn each_refusal_names_the_text_in_one_sentence() {
         ("{,a}", "glob `{,a}` is empty or has an empty alternative"),
         (&*long, &*long_message),
         ("/x", "glob `/x` is absolute"),
-        (r"C:\x", r"glob `C:\x` is absolute"),
+        ("C:/x", "glob `C:/x` is absolute"),
+        (r"C:\x", r"glob `C:\x` escapes `x`, which needs no escape"),
         ("a/../b", "glob `a/../b` has a `..` segment"),
         ("a\0b", r"glob `a\0b` holds the control character `\0`"),
         ("a\nb", r"glob `a\nb` holds the control character `\n`"),
@@ -234,6 +234,7 @@ fn each_refusal_names_the_text_in_one_sentence() {
         ("a}", "glob `a}` has an unbalanced brace"),
         (&*deep, &*deep_message),
         ("a\\", r"glob `a\` ends in `\` with nothing to escape"),
+        (r"src\main.rs", r"glob `src\main.rs` escapes `m`, which needs no escape"),
         ("\u{202e}/../", r"glob `\u{202e}/../` has a `..` segment"),
     ];
     for (text, message) in table {
