@@ -1,5 +1,6 @@
 //! What a rule answers: what to write, which events to record, whom to wake.
 
+use crate::task::{Section, Task, TaskId};
 use crate::{GrantId, Hold, NewEvent, Resource, Waiter};
 use std::time::Duration;
 
@@ -76,4 +77,12 @@ pub enum Write {
     KeepPlace(Waiter),
     /// A place in the queue that ended.
     DropWait(Waiter),
+    /// A task, new or changed.
+    Task(Box<Task>),
+    /// A task that is no more.
+    DropTask(TaskId),
+    /// A section, new or changed.
+    Section(Section),
+    /// A section that nobody describes any more.
+    DropSection(String),
 }

@@ -59,6 +59,48 @@ pub enum EventKind {
     },
     /// A wait was refused because it would never have ended.
     Deadlock,
+    /// A task was added.
+    Added,
+    /// A task was changed by hand.
+    Updated,
+    /// A task was removed.
+    Deleted,
+    /// A task was completed by its worker.
+    Completed,
+    /// A task's worker could not do it.
+    Failed {
+        /// Why, in the worker's words.
+        reason: String,
+        /// Whether it will be tried again.
+        retry: bool,
+    },
+    /// A task waits for somebody to look at it.
+    SentToReview,
+    /// A task was looked at and is fine.
+    Approved,
+    /// A task was looked at and is to be done again.
+    Rejected {
+        /// What is to be changed, in the reviewer's words.
+        feedback: String,
+    },
+    /// A task was put off.
+    Snoozed,
+    /// A task was given back untouched.
+    HandedBack,
+    /// A task is no longer wanted.
+    Cancelled,
+    /// A task was passed over.
+    Skipped,
+    /// A task is to be done after all.
+    Retried,
+    /// A task came back: its worker died or fell silent.
+    Recovered,
+    /// A task was set aside: its workers died or fell silent too often.
+    SetAside,
+    /// Nothing of a section is handed out for now.
+    Paused,
+    /// A section is handed out again.
+    Resumed,
     /// The store was opened under a new boot of the machine, and its tokens jumped ahead.
     Rebooted,
 }
@@ -87,6 +129,23 @@ impl EventKind {
             EventKind::Waiting => "waiting",
             EventKind::Left { .. } => "left",
             EventKind::Deadlock => "deadlock",
+            EventKind::Added => "added",
+            EventKind::Updated => "updated",
+            EventKind::Deleted => "deleted",
+            EventKind::Completed => "completed",
+            EventKind::Failed { .. } => "failed",
+            EventKind::SentToReview => "sent_to_review",
+            EventKind::Approved => "approved",
+            EventKind::Rejected { .. } => "rejected",
+            EventKind::Snoozed => "snoozed",
+            EventKind::HandedBack => "handed_back",
+            EventKind::Cancelled => "cancelled",
+            EventKind::Skipped => "skipped",
+            EventKind::Retried => "retried",
+            EventKind::Recovered => "recovered",
+            EventKind::SetAside => "set_aside",
+            EventKind::Paused => "paused",
+            EventKind::Resumed => "resumed",
             EventKind::Rebooted => "rebooted",
         }
     }

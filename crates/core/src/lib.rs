@@ -42,6 +42,7 @@ pub mod id;
 pub mod resource;
 pub mod rules;
 pub mod seen;
+pub mod task;
 
 pub use decision::{Change, Decision, Write};
 pub use event::{Event, EventKind, NewEvent, WhyLeft};
@@ -53,4 +54,5 @@ pub use rules::{
     Ask, Blocker, BreakAsk, Cycle, CycleStep, Grant, Outcome, Proof, Reason, ReleaseAsk, Released,
     Takeover, TakeoverReason, VerifyAnswer,
 };
-pub use seen::{Look, Seen, SeenHold, SeenWaiter};
+pub use seen::{Look, Pick, Seen, SeenHold, SeenSection, SeenWaiter, TaskLook};
+pub use task::{Claim, Section, Status, Task, TaskId, Verb};

@@ -1,5 +1,6 @@
 //! What a store shows to a rule.
 
+use crate::task::{Section, Task, TaskId};
 use crate::{GrantId, Hold, Liveness, Resource, Revision, Token, Waiter, WallTime, Witness};
 use std::time::Duration;
 
@@ -16,8 +17,37 @@ pub enum Look {
     },
     /// The same, with all of each queue.
     Queues(Vec<Resource>),
-    /// All of it.
+    /// All of it, but no tasks.
     Everything,
+    /// Tasks, all sections, and what is held and waited for on the tasks shown, on sections and on
+    /// paths.
+    Tasks(TaskLook),
+}
+
+/// Which tasks a rule looks at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskLook {
+    /// Those with these ids.
+    pub ids: Vec<TaskId>,
+    /// Those with these keys.
+    pub keys: Vec<String>,
+    /// Those that wait for the ones with these ids.
+    pub dependents: bool,
+    /// All that somebody has.
+    pub in_progress: bool,
+    /// Those that could be taken next.
+    pub pick: Option<Pick>,
+}
+
+/// Which of the tasks that could be taken are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pick {
+    /// Only of this section.
+    pub section: Option<String>,
+    /// Only with all of these labels.
+    pub labels: Vec<String>,
+    /// At least so many of each section are shown, in the order of claims, if there are.
+    pub depth: usize,
 }
 
 /// What a store saw, at one moment, judged by the store's own clock.
@@ -35,6 +65,14 @@ pub struct Seen {
     pub next: u64,
     /// The newest change that this shows.
     pub revision: Revision,
+    /// The store's time of day.
+    pub wall: WallTime,
+    /// The tasks that were looked for.
+    pub tasks: Vec<Task>,
+    /// All sections that somebody described or that have tasks, where tasks were looked for.
+    pub sections: Vec<SeenSection>,
+    /// Whether some section has more tasks to pick from than are shown.
+    pub more_to_pick: bool,
 }
 
 impl Seen {
@@ -48,10 +86,30 @@ impl Seen {
         Token(self.next)
     }
 
+    /// The task with this id, if it is shown.
+    pub fn task(&self, id: &TaskId) -> Option<&Task> {
+        self.tasks.iter().find(|task| task.id == *id)
+    }
+
+    /// The section with this name, as described or as usual.
+    pub fn section(&self, name: &str) -> Section {
+        let described = self.sections.iter().find(|seen| seen.section.name == name);
+        described.map_or_else(|| Section::named(name), |seen| seen.section.clone())
+    }
+
     /// The holds of one grant.
     pub fn holds_of(&self, grant: GrantId) -> impl Iterator<Item = &SeenHold> {
         self.holds.iter().filter(move |seen| seen.hold.grant == grant)
     }
+}
+
+/// A section, with how much of it is left to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenSection {
+    /// The record.
+    pub section: Section,
+    /// How many of its tasks have not come to their end.
+    pub open: u64,
 }
 
 /// A hold, with what the store's clock says of it.

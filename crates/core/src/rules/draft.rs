@@ -4,7 +4,7 @@ use crate::decision::{Change, Decision, Write};
 use crate::event::{EventKind, NewEvent, WhyLeft};
 use crate::hold::{Hold, Waiter, Want, compatible};
 use crate::rules::reap::{TakeoverReason, gone_reason};
-use crate::{GrantId, Liveness, Seen, SeenHold, SeenWaiter, Witness};
+use crate::{GrantId, Liveness, Resource, Seen, SeenHold, SeenWaiter, Witness};
 use std::collections::HashSet;
 
 /// Collects writes and events, and knows which records would be left.
@@ -55,6 +55,30 @@ impl<'a> Draft<'a> {
             token: hold.map(|hold| hold.token),
             kind,
         });
+    }
+
+    /// Records something about a resource as a whole.
+    pub(super) fn note(&mut self, resource: &Resource, label: &str, kind: EventKind) {
+        let resource = Some(resource.clone());
+        self.change.events.push(NewEvent { resource, label: label.to_owned(), token: None, kind });
+    }
+
+    /// How many events there are so far.
+    pub(super) fn events(&self) -> u64 {
+        self.change.events.len() as u64
+    }
+
+    /// What the draft adds.
+    pub(super) fn added(&self) -> impl Iterator<Item = &Want> + Clone {
+        self.added.iter()
+    }
+
+    /// What the draft adds under this grant.
+    pub(super) fn added_under(&self, grant: GrantId) -> impl Iterator<Item = &Want> {
+        self.change.writes.iter().filter_map(move |write| match write {
+            Write::Hold(hold) if hold.grant == grant => Some(&hold.want),
+            _ => None,
+        })
     }
 
     pub(super) fn write(&mut self, write: Write) {

@@ -7,6 +7,7 @@ mod draft;
 mod leave;
 mod reap;
 mod release;
+pub mod tasks;
 mod verify;
 
 pub use acquire::{Ask, Blocker, Grant, Outcome, Reason, Takeover, acquire};

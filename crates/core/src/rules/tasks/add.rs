@@ -1,0 +1,348 @@
+//! Adding tasks.
+
+use crate::decision::{Change, Decision, Write};
+use crate::event::{EventKind, NewEvent};
+use crate::resource::ResourceError;
+use crate::seen::{Look, Seen, TaskLook};
+use crate::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT, PRIORITY_MAX, Status, Task, TaskId};
+use crate::{Kind, Resource, WallTime};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// A task to be added.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    /// Its name, which must be new.
+    pub id: TaskId,
+    /// In a line.
+    pub title: String,
+    /// In full.
+    pub description: Option<String>,
+    /// Which section it belongs to.
+    pub section: Option<String>,
+    /// Where it stands; anything but pending comes from an import.
+    pub status: Status,
+    /// Lower goes first, 0 to 100.
+    pub priority: u8,
+    /// Among equals of priority, lower goes first.
+    pub position: i64,
+    /// What must be completed before: tasks of the store or of the same request.
+    pub depends_on: Vec<TaskId>,
+    /// For picking.
+    pub labels: Vec<String>,
+    /// Globs of the files that it touches.
+    pub files: Vec<String>,
+    /// JSON for the worker.
+    pub payload: Option<String>,
+    /// How often it may be tried in all.
+    pub max_attempts: u32,
+    /// How long a worker may take.
+    pub timeout: Option<Duration>,
+    /// Not to be taken before this time of day.
+    pub not_before: Option<WallTime>,
+    /// Adding a second task with this key adds none.
+    pub key: Option<String>,
+    /// What was made of it, from an import.
+    pub result: Option<String>,
+    /// Why it failed, from an import.
+    pub error: Option<String>,
+}
+
+impl NewTask {
+    /// A task with this name and title, and nothing special.
+    pub fn new(id: TaskId, title: impl Into<String>) -> NewTask {
+        NewTask {
+            id,
+            title: title.into(),
+            description: None,
+            section: None,
+            status: Status::Pending,
+            priority: PRIORITY_DEFAULT,
+            position: 0,
+            depends_on: vec![],
+            labels: vec![],
+            files: vec![],
+            payload: None,
+            max_attempts: MAX_ATTEMPTS_DEFAULT,
+            timeout: None,
+            not_before: None,
+            key: None,
+            result: None,
+            error: None,
+        }
+    }
+}
+
+/// Tasks to be added, all or none.
+#[derive(Clone, Debug)]
+pub struct AddAsk {
+    /// The tasks, in order.
+    pub tasks: Vec<NewTask>,
+    /// Who adds them.
+    pub by: String,
+}
+
+impl AddAsk {
+    /// What must be seen to decide.
+    pub fn look(&self) -> Look {
+        let ids = self.tasks.iter().flat_map(|task| task.depends_on.iter().chain([&task.id]));
+        let ids: HashSet<TaskId> = ids.cloned().collect();
+        let keys = self.tasks.iter().filter_map(|task| task.key.clone()).collect();
+        Look::Tasks(TaskLook { ids: ids.into_iter().collect(), keys, ..TaskLook::default() })
+    }
+}
+
+/// What became of one task to be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is there now.
+    New(TaskId),
+    /// A task with the same key was there already.
+    Existing(TaskId),
+}
+
+/// Why nothing was added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddError {
+    /// There is a task with this id.
+    #[error("there is a task {id} already")]
+    Exists {
+        /// Which.
+        id: TaskId,
+    },
+    /// Two tasks of the request have this id.
+    #[error("the task {id} is given twice")]
+    Twice {
+        /// Which.
+        id: TaskId,
+    },
+    /// It is to wait for a task that does not exist.
+    #[error("the task {id} is to wait for {missing}, which does not exist")]
+    NoSuchDependency {
+        /// Which.
+        id: TaskId,
+        /// What it names.
+        missing: TaskId,
+    },
+    /// Tasks would wait for each other.
+    #[error("these tasks would wait for each other: {}", join(.cycle))]
+    Cycle {
+        /// Each waits for the next, the last for the first.
+        cycle: Vec<TaskId>,
+    },
+    /// A section's name is not acceptable.
+    #[error("the section of task {id}: {error}")]
+    Section {
+        /// Of which task.
+        id: TaskId,
+        /// What is wrong with it.
+        error: ResourceError,
+    },
+    /// A glob of files is not acceptable.
+    #[error("the files of task {id}: {error}")]
+    File {
+        /// Of which task.
+        id: TaskId,
+        /// What is wrong with it.
+        error: ResourceError,
+    },
+    /// The priority is out of bounds.
+    #[error("the priority of task {id} is {priority}; it must be between 0 and {PRIORITY_MAX}")]
+    Priority {
+        /// Of which task.
+        id: TaskId,
+        /// What was given.
+        priority: u8,
+    },
+    /// A task needs a title.
+    #[error("the task {id} has no title")]
+    NoTitle {
+        /// Which.
+        id: TaskId,
+    },
+}
+
+fn join(ids: &[TaskId]) -> String {
+    let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
+    names.join(" → ")
+}
+
+/// Adds all of the tasks, or says why none.
+pub fn add(seen: &Seen, ask: &AddAsk) -> (Decision, Result<Vec<Added>, AddError>) {
+    match plan(seen, ask) {
+        Ok((change, added)) => (change.decide(), Ok(added)),
+        Err(error) => (Decision::Nothing, Err(error)),
+    }
+}
+
+fn plan(seen: &Seen, ask: &AddAsk) -> Result<(Change, Vec<Added>), AddError> {
+    let by_key: HashMap<&str, &Task> =
+        seen.tasks.iter().filter_map(|task| Some((task.key.as_deref()?, task))).collect();
+    let existing: HashMap<&TaskId, &Task> = seen.tasks.iter().map(|task| (&task.id, task)).collect();
+    let mut added = Vec::with_capacity(ask.tasks.len());
+    let mut fresh: HashMap<&TaskId, &NewTask> = HashMap::new();
+    let mut keys: HashMap<&str, &TaskId> = HashMap::new();
+    for task in &ask.tasks {
+        let same_key = task.key.as_deref().and_then(|key| {
+            keys.get(key).copied().or_else(|| by_key.get(key).map(|task| &task.id))
+        });
+        if let Some(id) = same_key {
+            added.push(Added::Existing(id.clone()));
+            continue;
+        }
+        check(task)?;
+        if existing.contains_key(&task.id) {
+            return Err(AddError::Exists { id: task.id.clone() });
+        }
+        if fresh.insert(&task.id, task).is_some() {
+            return Err(AddError::Twice { id: task.id.clone() });
+        }
+        if let Some(key) = &task.key {
+            keys.insert(key, &task.id);
+        }
+        added.push(Added::New(task.id.clone()));
+    }
+    refuse_cycles(&fresh, &ask.tasks)?;
+    let mut change = Change { durable: true, ..Change::default() };
+    for task in ask.tasks.iter().filter(|task| fresh.get(&task.id).is_some_and(|one| std::ptr::eq(*one, *task))) {
+        let unmet = unmet(task, &existing, &fresh)?;
+        let age = seen.next + change.events.len() as u64;
+        change.events.push(NewEvent {
+            resource: Some(task.id.resource()),
+            label: ask.by.clone(),
+            token: None,
+            kind: EventKind::Added,
+        });
+        change.writes.push(Write::Task(Box::new(record(task, unmet, age, seen.wall))));
+    }
+    Ok((change, added))
+}
+
+fn check(task: &NewTask) -> Result<(), AddError> {
+    let id = || task.id.clone();
+    if task.title.trim().is_empty() {
+        return Err(AddError::NoTitle { id: id() });
+    }
+    if task.priority > PRIORITY_MAX {
+        return Err(AddError::Priority { id: id(), priority: task.priority });
+    }
+    if let Some(section) = &task.section {
+        Resource::new(Kind::Section, section).map_err(|error| AddError::Section { id: id(), error })?;
+    }
+    for file in &task.files {
+        Resource::new(Kind::Path, file).map_err(|error| AddError::File { id: id(), error })?;
+    }
+    Ok(())
+}
+
+fn unmet(
+    task: &NewTask,
+    existing: &HashMap<&TaskId, &Task>,
+    fresh: &HashMap<&TaskId, &NewTask>,
+) -> Result<u32, AddError> {
+    let mut unmet = 0;
+    let once: HashSet<&TaskId> = task.depends_on.iter().collect();
+    for dependency in once {
+        let status = existing.get(dependency).map(|task| task.status);
+        let status = status.or_else(|| fresh.get(dependency).map(|task| task.status));
+        let Some(status) = status else {
+            return Err(AddError::NoSuchDependency {
+                id: task.id.clone(),
+                missing: dependency.clone(),
+            });
+        };
+        unmet += u32::from(!status.satisfies());
+    }
+    Ok(unmet)
+}
+
+fn record(task: &NewTask, unmet: u32, age: u64, wall: WallTime) -> Task {
+    let mut depends_on = task.depends_on.clone();
+    depends_on.sort();
+    depends_on.dedup();
+    // Whoever had it elsewhere does not have it here.
+    let status = match task.status {
+        Status::InProgress => Status::Pending,
+        status => status,
+    };
+    Task {
+        id: task.id.clone(),
+        title: task.title.clone(),
+        description: task.description.clone(),
+        section: task.section.clone(),
+        status,
+        priority: task.priority,
+        position: task.position,
+        age,
+        depends_on,
+        unmet,
+        labels: task.labels.clone(),
+        files: task.files.clone(),
+        payload: task.payload.clone(),
+        max_attempts: task.max_attempts.max(1),
+        attempts: 0,
+        recoveries: 0,
+        timeout: task.timeout,
+        not_before: task.not_before,
+        key: task.key.clone(),
+        claim: None,
+        result: task.result.clone(),
+        error: task.error.clone(),
+        feedback: None,
+        created_at: wall,
+        claimed_at: None,
+        started_at: None,
+        finished_at: status.is_final().then_some(wall),
+    }
+}
+
+/// New tasks can wait for old ones, but no old one waits for a new one: so a cycle can only be
+/// among the new ones.
+fn refuse_cycles(fresh: &HashMap<&TaskId, &NewTask>, tasks: &[NewTask]) -> Result<(), AddError> {
+    let next = |id: &TaskId| -> Vec<TaskId> {
+        let task = fresh.get(id);
+        let dependencies = task.into_iter().flat_map(|task| &task.depends_on);
+        dependencies.filter(|id| fresh.contains_key(id)).cloned().collect()
+    };
+    match find_cycle(tasks.iter().map(|task| task.id.clone()), next) {
+        Some(cycle) => Err(AddError::Cycle { cycle }),
+        None => Ok(()),
+    }
+}
+
+/// Depth first without recursion: a chain of a hundred thousand must not need as much stack.
+pub(super) fn find_cycle(
+    all: impl Iterator<Item = TaskId>,
+    next: impl Fn(&TaskId) -> Vec<TaskId>,
+) -> Option<Vec<TaskId>> {
+    let mut done: HashSet<TaskId> = HashSet::new();
+    for start in all {
+        let mut path: Vec<(TaskId, Vec<TaskId>)> = Vec::new();
+        let mut on_path: HashSet<TaskId> = HashSet::new();
+        if done.contains(&start) {
+            continue;
+        }
+        on_path.insert(start.clone());
+        path.push((start.clone(), next(&start)));
+        while let Some((_, ahead)) = path.last_mut() {
+            match ahead.pop() {
+                None => {
+                    let (id, _) = path.pop().expect("it was there a line ago");
+                    on_path.remove(&id);
+                    done.insert(id);
+                }
+                Some(id) if on_path.contains(&id) => {
+                    let from = path.iter().position(|(other, _)| *other == id).unwrap_or(0);
+                    return Some(path[from..].iter().map(|(id, _)| id.clone()).collect());
+                }
+                Some(id) if done.contains(&id) => {}
+                Some(id) => {
+                    on_path.insert(id.clone());
+                    let ahead = next(&id);
+                    path.push((id, ahead));
+                }
+            }
+        }
+    }
+    None
+}

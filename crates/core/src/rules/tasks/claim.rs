@@ -1,0 +1,369 @@
+//! Handing a task to one worker: the task, its section and its files in one act.
+
+use crate::decision::{Decision, Write};
+use crate::event::EventKind;
+use crate::hold::{Hold, Mode, Want, compatible};
+use crate::rules::draft::Draft;
+use crate::rules::tasks::EVERYTHING;
+use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
+use crate::task::{Claim, Section, Status, Task, TaskId, Verb, after};
+use crate::{GrantId, Holder, Kind, Resource, Token, Witness};
+use std::time::Duration;
+
+/// How many tasks of each section are looked at at first, and then at most. Those at the front may
+/// all touch files that somebody holds.
+const DEPTH: usize = 8;
+const DEPTH_WIDE: usize = 4096;
+
+/// A worker asks for work.
+#[derive(Clone, Debug)]
+pub struct ClaimAsk {
+    /// One id for each task that is wanted at most; each becomes a grant.
+    pub grants: Vec<GrantId>,
+    /// Under which grant the worker keeps its section from task to task. Without one the section
+    /// is held with the task and ends with it.
+    pub runner: Option<GrantId>,
+    /// Who asks.
+    pub holder: Holder,
+    /// Lease of a task.
+    pub ttl: Duration,
+    /// Lease of a section.
+    pub section_ttl: Duration,
+    /// Only this one.
+    pub task: Option<TaskId>,
+    /// Only of this section.
+    pub section: Option<String>,
+    /// Only with all of these labels.
+    pub labels: Vec<String>,
+}
+
+impl ClaimAsk {
+    /// What must be seen to decide.
+    pub fn look(&self) -> Look {
+        self.look_deep(DEPTH)
+    }
+
+    /// The same, further back in each section.
+    pub fn look_wide(&self) -> Look {
+        self.look_deep(DEPTH_WIDE)
+    }
+
+    fn look_deep(&self, depth: usize) -> Look {
+        let look = match &self.task {
+            Some(id) => TaskLook { ids: vec![id.clone()], ..TaskLook::default() },
+            None => {
+                let pick = Pick {
+                    section: self.section.clone(),
+                    labels: self.labels.clone(),
+                    depth: depth.max(self.grants.len()),
+                };
+                TaskLook { pick: Some(pick), ..TaskLook::default() }
+            }
+        };
+        Look::Tasks(look)
+    }
+}
+
+/// A task that was handed out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The task as it is now.
+    pub task: Task,
+    /// The grant of its hold.
+    pub grant: GrantId,
+    /// Its token.
+    pub token: Token,
+    /// All that is held under the grant.
+    pub resources: Vec<Resource>,
+}
+
+/// Why no task was handed out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoClaim {
+    /// The named task does not exist.
+    NotFound,
+    /// Nothing is ready to be taken.
+    NothingReady,
+    /// Something is ready, but held by others, or paused.
+    AllTaken {
+        /// What is in the way of the first.
+        why: Vec<String>,
+        /// Who holds it, where somebody does.
+        by: Option<Box<SeenHold>>,
+        /// Whether looking further back could help.
+        look_wider: bool,
+    },
+    /// The named task cannot be taken as it is.
+    NotReady {
+        /// What it waits for.
+        why: Vec<String>,
+    },
+}
+
+/// Hands out up to as many tasks as there are grants, first in order first.
+pub fn claim(
+    seen: &Seen,
+    ask: &ClaimAsk,
+    witness: &dyn Witness,
+) -> (Decision, Result<Vec<Claimed>, NoClaim>) {
+    if let Some(id) = &ask.task {
+        match seen.task(id) {
+            None => return (Decision::Nothing, Err(NoClaim::NotFound)),
+            Some(task) if !task.is_ready(seen.wall) => {
+                let why = why_not(seen, task, witness);
+                return (Decision::Nothing, Err(NoClaim::NotReady { why }));
+            }
+            Some(_) => {}
+        }
+    }
+    let mut ready: Vec<&Task> = seen.tasks.iter().filter(|task| task.is_ready(seen.wall)).collect();
+    if ready.is_empty() {
+        return (Decision::Nothing, Err(NoClaim::NothingReady));
+    }
+    let mine = my_section(seen, ask);
+    ready.sort_by_key(|task| order(seen, task, mine.as_deref()));
+
+    let mut round = Round { seen, ask, witness, draft: Draft::new(seen, witness), claimed: vec![] };
+    let mut in_the_way = None;
+    for task in ready {
+        if round.claimed.len() == ask.grants.len() {
+            break;
+        }
+        if let Err(obstacle) = round.try_one(task) {
+            in_the_way.get_or_insert(obstacle);
+        }
+    }
+    if round.claimed.is_empty() {
+        let Obstacle { why, by } = in_the_way.unwrap_or_default();
+        let look_wider = seen.more_to_pick;
+        return (round.draft.decide(None), Err(NoClaim::AllTaken { why, by, look_wider }));
+    }
+    round.draft.require_durable();
+    (round.draft.decide(None), Ok(round.claimed))
+}
+
+/// The section that the runner keeps, if any: it comes first, so that it can be given up soon.
+fn my_section(seen: &Seen, ask: &ClaimAsk) -> Option<String> {
+    let runner = ask.runner?;
+    let hold = seen.holds_of(runner).find(|seen| seen.hold.want.resource.kind() == Kind::Section)?;
+    Some(hold.hold.want.resource.name().to_owned())
+}
+
+fn order(seen: &Seen, task: &Task, mine: Option<&str>) -> (bool, u8, u8, i64, i64, u64) {
+    let kept = mine.is_some() && task.section.as_deref() == mine;
+    let section = task.section.as_deref().map(|name| seen.section(name));
+    let (section_priority, section_position) =
+        section.map_or((0, i64::MIN), |section| (section.priority, section.position));
+    (!kept, task.priority, section_priority, section_position, task.position, task.age)
+}
+
+#[derive(Default)]
+struct Obstacle {
+    why: Vec<String>,
+    by: Option<Box<SeenHold>>,
+}
+
+impl Obstacle {
+    fn because(why: String) -> Obstacle {
+        Obstacle { why: vec![why], by: None }
+    }
+}
+
+struct Round<'a> {
+    seen: &'a Seen,
+    ask: &'a ClaimAsk,
+    witness: &'a dyn Witness,
+    draft: Draft<'a>,
+    claimed: Vec<Claimed>,
+}
+
+impl Round<'_> {
+    fn try_one(&mut self, task: &Task) -> Result<(), Obstacle> {
+        if let Some(section) = task.section.as_deref() {
+            admit(self.seen, &self.seen.section(section))?;
+        } else if paused(self.seen, EVERYTHING) {
+            return Err(Obstacle::because("everything is paused".to_owned()));
+        }
+        let (task_wants, section_want) = self.wants(task);
+        let all: Vec<Want> = task_wants.iter().cloned().chain(section_want.clone()).collect();
+        self.free(&all)?;
+        self.take(task, task_wants, section_want);
+        Ok(())
+    }
+
+    /// What the task needs, and its section unless the runner has that already.
+    fn wants(&self, task: &Task) -> (Vec<Want>, Option<Want>) {
+        let mut wants = vec![Want::exclusive(task.id.resource())];
+        let files = task.files.iter().filter_map(|glob| Resource::new(Kind::Path, glob).ok());
+        wants.extend(files.map(Want::exclusive));
+        let section = task.section.as_deref().and_then(|name| section_want(&self.seen.section(name)));
+        let section = section.filter(|want| !self.runner_has(want));
+        match self.ask.runner {
+            Some(_) => (wants, section),
+            None => {
+                wants.extend(section);
+                (wants, None)
+            }
+        }
+    }
+
+    fn runner_has(&self, want: &Want) -> bool {
+        let Some(runner) = self.ask.runner else { return false };
+        self.draft.added_under(runner).any(|added| added.resource == want.resource)
+            || self
+                .seen
+                .holds_of(runner)
+                .any(|seen| seen.hold.want.resource == want.resource && !seen.lapsed())
+    }
+
+    /// Clears what no longer counts, and says what is in the way.
+    fn free(&mut self, wants: &[Want]) -> Result<(), Obstacle> {
+        let touching: Vec<&SeenHold> = self
+            .draft
+            .holds()
+            .filter(|seen| wants.iter().any(|want| want.resource.overlaps(&seen.hold.want.resource)))
+            .collect();
+        for seen in touching {
+            self.draft.drop_if_gone(seen);
+        }
+        let held = self.draft.holds().map(|seen| &seen.hold.want);
+        let waited = self.draft.waiters().flat_map(|seen| &seen.waiter.wants);
+        if compatible(wants, held.chain(waited).chain(self.draft.added())) {
+            return Ok(());
+        }
+        let by = self.draft.holds().find(|seen| {
+            wants.iter().any(|want| want.resource.overlaps(&seen.hold.want.resource))
+        });
+        Err(match by {
+            Some(seen) => Obstacle {
+                why: vec![format!(
+                    "{} is held by {}",
+                    seen.hold.want.resource, seen.hold.holder.label
+                )],
+                by: Some(Box::new(seen.clone())),
+            },
+            None => Obstacle::because("others wait for it since longer".to_owned()),
+        })
+    }
+
+    fn take(&mut self, task: &Task, wants: Vec<Want>, section: Option<Want>) {
+        let grant = self.ask.grants[self.claimed.len()];
+        let token = Token(self.seen.next + self.draft.events());
+        let mut task = task.clone();
+        task.status = after(task.status, Verb::Claim).unwrap_or(Status::InProgress);
+        task.attempts += 1;
+        task.not_before = None;
+        task.claim = Some(Claim { by: self.ask.holder.label.clone(), grant, token });
+        task.claimed_at = Some(self.seen.wall);
+        task.started_at = None;
+        task.finished_at = None;
+        let hold = |want: Want, grant: GrantId, ttl: Duration| Hold {
+            want,
+            grant,
+            token,
+            holder: self.ask.holder.clone(),
+            operation: Some(task.title.clone()),
+            ttl,
+        };
+        let resources = wants.iter().map(|want| want.resource.clone()).collect();
+        let holds: Vec<Hold> =
+            wants.into_iter().map(|want| hold(want, grant, self.ask.ttl)).collect();
+        let section = section
+            .zip(self.ask.runner)
+            .map(|(want, runner)| hold(want, runner, self.ask.section_ttl));
+        for hold in holds.into_iter().chain(section) {
+            self.draft.add_hold(hold);
+        }
+        self.draft.write(Write::Task(Box::new(task.clone())));
+        self.claimed.push(Claimed { task, grant, token, resources });
+    }
+}
+
+/// How a section is held by one who works in it; not at all where any number may.
+pub(super) fn section_want(section: &Section) -> Option<Want> {
+    let mode = match section.max_runners? {
+        1 => Mode::Exclusive,
+        of => Mode::Slot { of },
+    };
+    Some(Want { resource: section.resource().ok()?, mode })
+}
+
+fn paused(seen: &Seen, name: &str) -> bool {
+    seen.sections.iter().any(|seen| seen.section.name == name && seen.section.paused)
+}
+
+/// Whether tasks of this section are handed out now.
+fn admit(seen: &Seen, section: &Section) -> Result<(), Obstacle> {
+    if section.paused || paused(seen, EVERYTHING) {
+        return Err(Obstacle::because(format!("section {} is paused", section.name)));
+    }
+    let unfinished = section.depends_on.iter().find(|name| {
+        seen.sections.iter().any(|seen| seen.section.name == **name && seen.open > 0)
+    });
+    match unfinished {
+        Some(name) => Err(Obstacle::because(format!(
+            "section {} waits for section {name} to be done",
+            section.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What a task waits for, one sentence each; nothing if it could be taken now.
+pub fn why_not(seen: &Seen, task: &Task, witness: &dyn Witness) -> Vec<String> {
+    let mut why = Vec::new();
+    match task.status {
+        Status::Pending => {}
+        Status::InProgress => {
+            let by = task.claim.as_ref().map_or("somebody", |claim| &claim.by);
+            why.push(format!("it is being worked on by {by}"));
+        }
+        status => why.push(format!("it is {status}")),
+    }
+    for dependency in &task.depends_on {
+        match seen.task(dependency) {
+            Some(other) if other.status.satisfies() => {}
+            Some(other) => {
+                why.push(format!("it waits for {dependency} ({:?}), which is {}", other.title, other.status));
+            }
+            None => why.push(format!("it waits for {dependency}, which is not there")),
+        }
+    }
+    if task.not_before.is_some_and(|time| time > seen.wall) {
+        why.push("its time has not come".to_owned());
+    }
+    if let Some(section) = task.section.as_deref() {
+        let section = seen.section(section);
+        why.extend(admit(seen, &section).err().into_iter().flat_map(|obstacle| obstacle.why));
+        if let Some(want) = section_want(&section) {
+            why.extend(held(seen, &want, witness));
+        }
+    } else if paused(seen, EVERYTHING) {
+        why.push("everything is paused".to_owned());
+    }
+    if task.status == Status::Pending {
+        let files = task.files.iter().filter_map(|glob| Resource::new(Kind::Path, glob).ok());
+        for resource in files.chain([task.id.resource()]) {
+            why.extend(held(seen, &Want::exclusive(resource), witness));
+        }
+    }
+    why
+}
+
+fn held(seen: &Seen, want: &Want, witness: &dyn Witness) -> Option<String> {
+    let live = || seen.holds.iter().filter(|seen| !seen.gone(witness));
+    if compatible(std::slice::from_ref(want), live().map(|seen| &seen.hold.want).collect::<Vec<_>>().into_iter()) {
+        return None;
+    }
+    let holder = live().find(|seen| seen.hold.want.resource.overlaps(&want.resource))?;
+    Some(format!("{} is held by {}", holder.hold.want.resource, holder.hold.holder.label))
+}
+
+/// Used by the finishing rules: ends a task's hold with this event.
+pub(super) fn end_holds(draft: &mut Draft<'_>, grant: GrantId, task: &TaskId, kind: EventKind) {
+    let holds: Vec<&SeenHold> = draft.holds().filter(|seen| seen.hold.grant == grant).collect();
+    for seen in holds {
+        let is_task = seen.hold.want.resource == task.resource();
+        draft.drop_hold(seen, if is_task { kind.clone() } else { EventKind::Released });
+    }
+}

@@ -1,0 +1,258 @@
+//! Changes by hand: approve, reject, cancel, retry, skip, snooze, update, delete; sections.
+
+use crate::decision::{Change, Decision, Write};
+use crate::event::{EventKind, NewEvent};
+use crate::resource::ResourceError;
+use crate::rules::draft::Draft;
+use crate::rules::tasks::claim::end_holds;
+use crate::rules::tasks::dependents_after;
+use crate::rules::tasks::finish::later;
+use crate::seen::{Look, Seen, TaskLook};
+use crate::task::{PRIORITY_MAX, Section, Status, Task, TaskId, Verb, after};
+use crate::{Kind, Resource, WallTime, Witness};
+use std::time::Duration;
+
+/// What somebody who is not its worker does to a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandVerb {
+    /// It was looked at and is fine.
+    Approve,
+    /// It was looked at and is to be done again.
+    Reject {
+        /// What is to be changed.
+        feedback: String,
+    },
+    /// It is no longer wanted. A worker that has it loses it.
+    Cancel,
+    /// It is to be done after all, with its attempts counted anew.
+    Retry,
+    /// It is passed over.
+    Skip,
+    /// It is put off.
+    Snooze {
+        /// For how long.
+        pause: Duration,
+    },
+    /// Its fields change.
+    Update(Box<TaskChange>),
+}
+
+/// New values of a task's fields; none leaves a field as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskChange {
+    /// In a line.
+    pub title: Option<String>,
+    /// In full.
+    pub description: Option<String>,
+    /// Which section; empty for none.
+    pub section: Option<String>,
+    /// Lower goes first.
+    pub priority: Option<u8>,
+    /// Among equals of priority, lower goes first.
+    pub position: Option<i64>,
+    /// JSON for the worker.
+    pub payload: Option<String>,
+    /// How often it may be tried.
+    pub max_attempts: Option<u32>,
+    /// Not before this time of day.
+    pub not_before: Option<WallTime>,
+}
+
+/// A change by hand.
+#[derive(Clone, Debug)]
+pub struct EditAsk {
+    /// Which task.
+    pub task: TaskId,
+    /// What happens to it.
+    pub verb: HandVerb,
+    /// Who does it.
+    pub by: String,
+}
+
+impl EditAsk {
+    /// What must be seen to decide.
+    pub fn look(&self) -> Look {
+        Look::Tasks(TaskLook { ids: vec![self.task.clone()], dependents: true, ..TaskLook::default() })
+    }
+}
+
+/// Why a task was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// There is none with this id.
+    #[error("there is no task {id}")]
+    NotFound {
+        /// Which.
+        id: TaskId,
+    },
+    /// That cannot happen to a task in this state.
+    #[error("the task {id} is {status}: it cannot be {what}")]
+    WrongStatus {
+        /// Which.
+        id: TaskId,
+        /// Where it stands.
+        status: Status,
+        /// What was wanted.
+        what: &'static str,
+    },
+    /// Somebody works on it.
+    #[error("the task {id} is being worked on by {by}")]
+    InProgress {
+        /// Which.
+        id: TaskId,
+        /// Who has it.
+        by: String,
+    },
+    /// Others wait for it.
+    #[error("the task {id} cannot be deleted: {dependent} waits for it")]
+    HasDependents {
+        /// Which.
+        id: TaskId,
+        /// One that waits.
+        dependent: TaskId,
+    },
+    /// A name is not acceptable.
+    #[error(transparent)]
+    Name(#[from] ResourceError),
+    /// The priority is out of bounds.
+    #[error("the priority is {priority}; it must be between 0 and {PRIORITY_MAX}")]
+    Priority {
+        /// What was given.
+        priority: u8,
+    },
+}
+
+/// Changes a task by hand.
+pub fn edit(seen: &Seen, ask: &EditAsk, witness: &dyn Witness) -> (Decision, Result<Task, EditError>) {
+    let Some(task) = seen.task(&ask.task) else {
+        return (Decision::Nothing, Err(EditError::NotFound { id: ask.task.clone() }));
+    };
+    let changed = match &ask.verb {
+        HandVerb::Update(change) => updated(task, change).map(|task| (task, EventKind::Updated)),
+        verb => moved(task, verb, seen.wall),
+    };
+    let (after, event) = match changed {
+        Ok(changed) => changed,
+        Err(error) => return (Decision::Nothing, Err(error)),
+    };
+    let mut draft = Draft::new(seen, witness);
+    let keeps_worker = after.claim.is_some();
+    match &task.claim {
+        // A worker that has it learns by its lost lease.
+        Some(claim) if !keeps_worker => end_holds(&mut draft, claim.grant, &task.id, event),
+        _ => draft.note(&task.id.resource(), &ask.by, event),
+    }
+    if task.status.satisfies() != after.status.satisfies() {
+        for dependent in dependents_after(seen, &task.id, after.status.satisfies()) {
+            draft.write(Write::Task(Box::new(dependent)));
+        }
+    }
+    draft.write(Write::Task(Box::new(after.clone())));
+    draft.require_durable();
+    (draft.decide(None), Ok(after))
+}
+
+fn moved(task: &Task, verb: &HandVerb, wall: WallTime) -> Result<(Task, EventKind), EditError> {
+    let (by, what, event) = match verb {
+        HandVerb::Approve => (Verb::Approve, "approved", EventKind::Approved),
+        HandVerb::Reject { feedback } => {
+            (Verb::Reject, "rejected", EventKind::Rejected { feedback: feedback.clone() })
+        }
+        HandVerb::Cancel => (Verb::Cancel, "cancelled", EventKind::Cancelled),
+        HandVerb::Retry => (Verb::Retry, "retried", EventKind::Retried),
+        HandVerb::Skip => (Verb::Skip, "skipped", EventKind::Skipped),
+        HandVerb::Snooze { .. } => (Verb::Snooze, "snoozed", EventKind::Snoozed),
+        HandVerb::Update(_) => unreachable!("updates do not move a task"),
+    };
+    let wrong = || EditError::WrongStatus { id: task.id.clone(), status: task.status, what };
+    if matches!(verb, HandVerb::Snooze { .. }) && task.status == Status::InProgress {
+        let by = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
+        return Err(EditError::InProgress { id: task.id.clone(), by });
+    }
+    let status = after(task.status, by).ok_or_else(wrong)?;
+    let mut task = Task { status, claim: None, ..task.clone() };
+    match verb {
+        HandVerb::Reject { feedback } => task.feedback = Some(feedback.clone()),
+        HandVerb::Retry => {
+            task.attempts = 0;
+            task.recoveries = 0;
+            task.not_before = None;
+        }
+        HandVerb::Snooze { pause } => task.not_before = Some(later(wall, *pause)),
+        _ => {}
+    }
+    task.finished_at = status.is_final().then_some(wall);
+    Ok((task, event))
+}
+
+fn updated(task: &Task, change: &TaskChange) -> Result<Task, EditError> {
+    let mut task = task.clone();
+    if let Some(section) = &change.section {
+        if !section.is_empty() {
+            Resource::new(Kind::Section, section)?;
+        }
+        task.section = (!section.is_empty()).then(|| section.clone());
+    }
+    if let Some(priority) = change.priority {
+        if priority > PRIORITY_MAX {
+            return Err(EditError::Priority { priority });
+        }
+        task.priority = priority;
+    }
+    let change = change.clone();
+    task.title = change.title.unwrap_or(task.title);
+    task.description = change.description.or(task.description);
+    task.position = change.position.unwrap_or(task.position);
+    task.payload = change.payload.or(task.payload);
+    task.max_attempts = change.max_attempts.map_or(task.max_attempts, |max| max.max(1));
+    task.not_before = change.not_before.or(task.not_before);
+    Ok(task)
+}
+
+/// Removes a task that nobody works on and nobody waits for.
+pub fn delete(
+    seen: &Seen,
+    id: &TaskId,
+    by: &str,
+    witness: &dyn Witness,
+) -> (Decision, Result<Task, EditError>) {
+    let refuse = |error| (Decision::Nothing, Err(error));
+    let Some(task) = seen.task(id) else { return refuse(EditError::NotFound { id: id.clone() }) };
+    if let Some(claim) = &task.claim {
+        return refuse(EditError::InProgress { id: id.clone(), by: claim.by.clone() });
+    }
+    let waiting = seen.tasks.iter().find(|other| other.depends_on.contains(id));
+    if let Some(dependent) = waiting {
+        let dependent = dependent.id.clone();
+        return refuse(EditError::HasDependents { id: id.clone(), dependent });
+    }
+    let mut draft = Draft::new(seen, witness);
+    draft.note(&id.resource(), by, EventKind::Deleted);
+    draft.write(Write::DropTask(id.clone()));
+    draft.require_durable();
+    (draft.decide(None), Ok(task.clone()))
+}
+
+/// Describes a section, new or changed.
+pub fn put_section(seen: &Seen, section: &Section, by: &str) -> Decision {
+    let before = seen.sections.iter().find(|seen| seen.section.name == section.name);
+    let was_paused = before.is_some_and(|seen| seen.section.paused);
+    let kind = match (was_paused, section.paused) {
+        (false, true) => EventKind::Paused,
+        (true, false) => EventKind::Resumed,
+        _ => EventKind::Updated,
+    };
+    let event = NewEvent {
+        resource: section.resource().ok(),
+        label: by.to_owned(),
+        token: None,
+        kind,
+    };
+    let change = Change {
+        writes: vec![Write::Section(section.clone())],
+        events: vec![event],
+        durable: true,
+        ..Change::default()
+    };
+    change.decide()
+}

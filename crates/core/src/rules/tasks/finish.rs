@@ -1,0 +1,232 @@
+//! What a worker says of its task: done, failed, to be looked at, put off, given back.
+
+use crate::decision::{Decision, Write};
+use crate::event::EventKind;
+use crate::rules::draft::Draft;
+use crate::rules::release::Proof;
+use crate::rules::tasks::claim::end_holds;
+use crate::rules::tasks::dependents_after;
+use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
+use crate::task::{Status, Task, TaskId, Verb, after};
+use crate::{GrantId, Kind, Resource, Token, WallTime, Witness};
+use std::time::Duration;
+
+/// The first pause before a task is tried again; each further one is twice as long.
+const BACK_OFF: Duration = Duration::from_secs(5);
+
+/// The longest pause before a task is tried again.
+const BACK_OFF_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// How a worker ends its work on a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// Done.
+    Complete {
+        /// What came of it, as JSON.
+        result: Option<String>,
+    },
+    /// Could not be done.
+    Fail {
+        /// Why.
+        reason: String,
+        /// Whether it may be tried again.
+        retry: bool,
+    },
+    /// Somebody is to look at it.
+    Review {
+        /// What came of it so far, as JSON.
+        result: Option<String>,
+    },
+    /// Not now; this attempt does not count.
+    Snooze {
+        /// For how long.
+        pause: Duration,
+    },
+    /// Given back untouched; this attempt does not count.
+    Release,
+}
+
+/// A worker ends its work on a task.
+#[derive(Clone, Debug)]
+pub struct FinishAsk {
+    /// Which.
+    pub task: TaskId,
+    /// Shows that it is the worker's.
+    pub proof: Proof,
+    /// The token of the claim, where it is known.
+    pub token: Option<Token>,
+    /// Under which grant the worker keeps its section.
+    pub runner: Option<GrantId>,
+    /// How it ends.
+    pub finish: Finish,
+}
+
+impl FinishAsk {
+    /// What must be seen to decide: the task, those that wait for it, and what else its section
+    /// has to offer.
+    pub fn look(&self, section: Option<String>) -> Look {
+        let pick = section.map(|section| Pick { section: Some(section), labels: vec![], depth: 1 });
+        Look::Tasks(TaskLook {
+            ids: vec![self.task.clone()],
+            dependents: true,
+            pick,
+            ..TaskLook::default()
+        })
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// The task as it is now.
+    Done(Task),
+    /// There is no such task.
+    NotFound,
+    /// The worker does not have it any more: it was taken back, and may be another's. Nothing was
+    /// changed.
+    NotYours(Task),
+}
+
+/// Ends a worker's work, if it still has the task. The token is the fence: as long as nobody took
+/// the task since, its finish counts even when its lease has just lapsed.
+pub fn finish(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
+    let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Finished::NotFound) };
+    let Some(hold) = own_hold(seen, task, ask) else {
+        return (Decision::Nothing, Finished::NotYours(task.clone()));
+    };
+    let (verb, event) = verb_and_event(task, &ask.finish);
+    let Some(status) = after(task.status, verb) else {
+        return (Decision::Nothing, Finished::NotYours(task.clone()));
+    };
+    let mut draft = Draft::new(seen, witness);
+    let after = finished(task, status, &ask.finish, seen.wall);
+    end_holds(&mut draft, hold.hold.grant, &task.id, event);
+    if status.satisfies() {
+        for dependent in dependents_after(seen, &task.id, true) {
+            draft.write(Write::Task(Box::new(dependent)));
+        }
+    }
+    draft.write(Write::Task(Box::new(after.clone())));
+    give_up_section(seen, &mut draft, ask, task);
+    draft.require_durable();
+    (draft.decide(None), Finished::Done(after))
+}
+
+/// The hold by which the worker has this task, if it still has it.
+fn own_hold<'a>(seen: &'a Seen, task: &Task, ask: &FinishAsk) -> Option<&'a SeenHold> {
+    let claim = task.claim.as_ref()?;
+    let resource = task.id.resource();
+    seen.holds.iter().find(|seen| {
+        seen.hold.want.resource == resource
+            && seen.hold.grant == claim.grant
+            && seen.hold.token == claim.token
+            && ask.proof.covers(seen)
+            && ask.token.is_none_or(|token| token == claim.token)
+    })
+}
+
+fn verb_and_event(task: &Task, finish: &Finish) -> (Verb, EventKind) {
+    match finish {
+        Finish::Complete { .. } => (Verb::Complete, EventKind::Completed),
+        Finish::Review { .. } => (Verb::Review, EventKind::SentToReview),
+        Finish::Snooze { .. } => (Verb::Snooze, EventKind::Snoozed),
+        Finish::Release => (Verb::Release, EventKind::HandedBack),
+        Finish::Fail { reason, retry } => {
+            let retry = *retry && task.attempts < task.max_attempts;
+            let verb = if retry { Verb::FailRetry } else { Verb::FailFinally };
+            (verb, EventKind::Failed { reason: reason.clone(), retry })
+        }
+    }
+}
+
+fn finished(task: &Task, status: Status, finish: &Finish, wall: WallTime) -> Task {
+    let mut task = Task { status, claim: None, ..task.clone() };
+    match finish {
+        Finish::Complete { result } | Finish::Review { result } => {
+            task.result = result.clone();
+            task.error = None;
+        }
+        Finish::Fail { reason, .. } => {
+            task.error = Some(reason.clone());
+            if status == Status::Pending {
+                task.not_before = Some(later(wall, back_off(task.attempts)));
+            }
+        }
+        Finish::Snooze { pause } => {
+            task.attempts = task.attempts.saturating_sub(1);
+            task.not_before = Some(later(wall, *pause));
+        }
+        Finish::Release => task.attempts = task.attempts.saturating_sub(1),
+    }
+    // It came to an end by a worker that lived to tell.
+    task.recoveries = 0;
+    task.finished_at = status.is_final().then_some(wall);
+    task
+}
+
+pub(super) fn later(wall: WallTime, pause: Duration) -> WallTime {
+    WallTime(wall.0.saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX)))
+}
+
+/// The pause before the next attempt, after so many.
+pub(super) fn back_off(attempts: u32) -> Duration {
+    let doublings = attempts.saturating_sub(1).min(16);
+    (BACK_OFF * 2_u32.pow(doublings)).min(BACK_OFF_MAX)
+}
+
+/// A runner keeps its section while there is something to do in it, then gives it up.
+fn give_up_section(seen: &Seen, draft: &mut Draft<'_>, ask: &FinishAsk, task: &Task) {
+    let (Some(runner), Some(section)) = (ask.runner, task.section.as_deref()) else { return };
+    let Ok(resource) = Resource::new(Kind::Section, section) else { return };
+    let comes_back_at_once = ask.finish == Finish::Release;
+    let more = seen.tasks.iter().any(|other| {
+        other.id != task.id
+            && other.section.as_deref() == Some(section)
+            && (other.is_ready(seen.wall) || is_freed_by(other, task, &ask.finish))
+    });
+    if more || comes_back_at_once {
+        return;
+    }
+    let others_of_mine = seen.tasks.iter().any(|other| {
+        other.id != task.id
+            && other.section.as_deref() == Some(section)
+            && other.status == Status::InProgress
+            && other.claim.as_ref().is_some_and(|claim| claim.by == ask_label(seen, runner))
+    });
+    if others_of_mine {
+        return;
+    }
+    let holds: Vec<&SeenHold> = draft
+        .holds()
+        .filter(|seen| seen.hold.grant == runner && seen.hold.want.resource == resource)
+        .collect();
+    for hold in holds {
+        draft.drop_hold(hold, EventKind::Released);
+    }
+}
+
+fn ask_label(seen: &Seen, runner: GrantId) -> String {
+    let hold = seen.holds_of(runner).next();
+    hold.map(|seen| seen.hold.holder.label.clone()).unwrap_or_default()
+}
+
+/// Whether `other` only waited for `task`, which is now done.
+fn is_freed_by(other: &Task, task: &Task, finish: &Finish) -> bool {
+    matches!(finish, Finish::Complete { .. })
+        && other.status == Status::Pending
+        && other.unmet == 1
+        && other.depends_on.contains(&task.id)
+}
+
+/// Notes that the worker began.
+pub fn start(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
+    let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Finished::NotFound) };
+    if own_hold(seen, task, ask).is_none() {
+        return (Decision::Nothing, Finished::NotYours(task.clone()));
+    }
+    let task = Task { started_at: Some(seen.wall), ..task.clone() };
+    let mut draft = Draft::new(seen, witness);
+    draft.write(Write::Task(Box::new(task.clone())));
+    draft.require_durable();
+    (draft.decide(None), Finished::Done(task))
+}

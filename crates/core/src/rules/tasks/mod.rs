@@ -1,0 +1,34 @@
+//! The rules of tasks: adding, claiming, finishing, recovering, changing by hand.
+
+mod add;
+mod claim;
+mod edit;
+mod finish;
+mod recover;
+
+pub use add::{AddAsk, AddError, Added, NewTask, add};
+pub use claim::{ClaimAsk, Claimed, NoClaim, claim, why_not};
+pub use edit::{EditAsk, EditError, HandVerb, TaskChange, delete, edit, put_section};
+pub use finish::{Finish, FinishAsk, Finished, finish, start};
+pub use recover::recover;
+
+use crate::seen::Seen;
+use crate::task::{Task, TaskId};
+
+/// The name of the section that stands for all of them, when everything is paused.
+pub const EVERYTHING: &str = "*";
+
+/// Those that wait for `task`, with one thing less, or more, to wait for.
+fn dependents_after(seen: &Seen, task: &TaskId, satisfied: bool) -> Vec<Task> {
+    let waiting = seen.tasks.iter().filter(|other| other.depends_on.contains(task));
+    waiting
+        .map(|other| {
+            let mut other = other.clone();
+            other.unmet = match satisfied {
+                true => other.unmet.saturating_sub(1),
+                false => other.unmet + 1,
+            };
+            other
+        })
+        .collect()
+}

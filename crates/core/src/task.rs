@@ -1,0 +1,370 @@
+//! Tasks and sections: what is to be done, by one worker each.
+
+use crate::resource::{Kind, Resource, ResourceError};
+use crate::{GrantId, Token, WallTime};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The priority of a task that was given none: the middle of 0 (first) to 100 (last).
+pub const PRIORITY_DEFAULT: u8 = 50;
+
+/// The lowest priority.
+pub const PRIORITY_MAX: u8 = 100;
+
+/// How often a task is tried in all, unless it says otherwise.
+pub const MAX_ATTEMPTS_DEFAULT: u32 = 3;
+
+/// How often a task may come back because its worker died or fell silent, before it is set aside:
+/// a task that kills its workers must not be handed out all night.
+pub const RECOVERIES_MAX: u32 = 3;
+
+/// Names a task. Anything that names a resource of kind `task`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(String);
+
+impl TaskId {
+    /// The task's resource: to hold it is to work on the task.
+    pub fn resource(&self) -> Resource {
+        Resource::new(Kind::Task, &self.0).expect("a task id was checked when it was made")
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = ResourceError;
+
+    fn from_str(text: &str) -> Result<TaskId, ResourceError> {
+        Resource::new(Kind::Task, text)?;
+        Ok(TaskId(text.to_owned()))
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// To be done.
+    Pending,
+    /// A worker has it.
+    InProgress,
+    /// Done, and somebody is to look at it.
+    Review,
+    /// Done.
+    Completed,
+    /// Tried as often as allowed.
+    Failed,
+    /// No longer wanted.
+    Cancelled,
+    /// Set aside until somebody looks: its workers died or fell silent too often.
+    Blocked,
+    /// Passed over; those that wait for it may go on.
+    Skipped,
+}
+
+impl Status {
+    /// All of them, in the order of a task's life.
+    pub const ALL: [Status; 8] = [
+        Status::Pending,
+        Status::InProgress,
+        Status::Review,
+        Status::Completed,
+        Status::Failed,
+        Status::Cancelled,
+        Status::Blocked,
+        Status::Skipped,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::InProgress => "in_progress",
+            Status::Review => "review",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+            Status::Blocked => "blocked",
+            Status::Skipped => "skipped",
+        }
+    }
+
+    /// Whether a task that waits for one in this state may begin.
+    pub fn satisfies(self) -> bool {
+        matches!(self, Status::Completed | Status::Skipped)
+    }
+
+    /// Whether nothing more happens to a task in this state by itself.
+    pub fn is_final(self) -> bool {
+        matches!(self, Status::Completed | Status::Failed | Status::Cancelled | Status::Skipped)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// The word is no status.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{word:?} is not a status; statuses are pending, in_progress, review, completed, failed, cancelled, blocked and skipped")]
+pub struct StatusError {
+    /// What was given.
+    pub word: String,
+}
+
+impl FromStr for Status {
+    type Err = StatusError;
+
+    /// Knows the words of other tools too.
+    fn from_str(word: &str) -> Result<Status, StatusError> {
+        Ok(match word {
+            "pending" | "available" | "queued" => Status::Pending,
+            "in_progress" | "claimed" | "assigned" | "working" => Status::InProgress,
+            "review" | "pending_review" => Status::Review,
+            "completed" | "done" | "approved" => Status::Completed,
+            "failed" => Status::Failed,
+            "cancelled" | "canceled" => Status::Cancelled,
+            "blocked" => Status::Blocked,
+            "skipped" => Status::Skipped,
+            _ => return Err(StatusError { word: word.chars().take(40).collect() }),
+        })
+    }
+}
+
+/// What can happen to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// A worker takes it.
+    Claim,
+    /// Its worker is done.
+    Complete,
+    /// Its worker could not do it, and it is to be tried again.
+    FailRetry,
+    /// Its worker could not do it, and that was the last try.
+    FailFinally,
+    /// Its worker asks for somebody to look.
+    Review,
+    /// Its worker, or anybody for one that nobody has, puts it off.
+    Snooze,
+    /// Its worker gives it back untouched.
+    Release,
+    /// Somebody looked, and it is fine.
+    Approve,
+    /// Somebody looked, and it is to be done again.
+    Reject,
+    /// It is no longer wanted.
+    Cancel,
+    /// It is passed over.
+    Skip,
+    /// It is to be done after all.
+    Retry,
+    /// Its worker died or fell silent.
+    Recover,
+    /// Its workers died or fell silent too often.
+    SetAside,
+}
+
+/// The state machine: from where, by what, to where. What is not here cannot happen.
+pub const MOVES: &[(Status, Verb, Status)] = &[
+    (Status::Pending, Verb::Claim, Status::InProgress),
+    (Status::Pending, Verb::Snooze, Status::Pending),
+    (Status::Pending, Verb::Cancel, Status::Cancelled),
+    (Status::Pending, Verb::Skip, Status::Skipped),
+    (Status::InProgress, Verb::Complete, Status::Completed),
+    (Status::InProgress, Verb::FailRetry, Status::Pending),
+    (Status::InProgress, Verb::FailFinally, Status::Failed),
+    (Status::InProgress, Verb::Review, Status::Review),
+    (Status::InProgress, Verb::Snooze, Status::Pending),
+    (Status::InProgress, Verb::Release, Status::Pending),
+    (Status::InProgress, Verb::Cancel, Status::Cancelled),
+    (Status::InProgress, Verb::Recover, Status::Pending),
+    (Status::InProgress, Verb::SetAside, Status::Blocked),
+    (Status::Review, Verb::Approve, Status::Completed),
+    (Status::Review, Verb::Reject, Status::Pending),
+    (Status::Review, Verb::Cancel, Status::Cancelled),
+    (Status::Blocked, Verb::Retry, Status::Pending),
+    (Status::Blocked, Verb::Cancel, Status::Cancelled),
+    (Status::Blocked, Verb::Skip, Status::Skipped),
+    (Status::Failed, Verb::Retry, Status::Pending),
+    (Status::Failed, Verb::Skip, Status::Skipped),
+    (Status::Cancelled, Verb::Retry, Status::Pending),
+    (Status::Skipped, Verb::Retry, Status::Pending),
+];
+
+/// Where the verb leads from this status, if it can happen there.
+pub fn after(status: Status, verb: Verb) -> Option<Status> {
+    MOVES.iter().find(|(from, by, _)| *from == status && *by == verb).map(|(_, _, to)| *to)
+}
+
+/// Something to be done by one worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its name.
+    pub id: TaskId,
+    /// In a line.
+    pub title: String,
+    /// In full.
+    pub description: Option<String>,
+    /// Which section it belongs to.
+    pub section: Option<String>,
+    /// Where it stands.
+    pub status: Status,
+    /// Lower goes first, 0 to 100.
+    pub priority: u8,
+    /// Among equals of priority, lower goes first.
+    pub position: i64,
+    /// Among equals of both, older goes first: the number of the change that added it.
+    pub age: u64,
+    /// What must be completed before.
+    pub depends_on: Vec<TaskId>,
+    /// How many of those are not yet.
+    pub unmet: u32,
+    /// For picking.
+    pub labels: Vec<String>,
+    /// Globs of the files that it touches; held while it is worked on.
+    pub files: Vec<String>,
+    /// JSON for the worker.
+    pub payload: Option<String>,
+    /// How often it may be tried in all.
+    pub max_attempts: u32,
+    /// How often it was taken.
+    pub attempts: u32,
+    /// How often it came back because its worker died or fell silent.
+    pub recoveries: u32,
+    /// How long a worker may take.
+    pub timeout: Option<Duration>,
+    /// Not to be taken before this time of day.
+    pub not_before: Option<WallTime>,
+    /// Adding a second task with this key adds none.
+    pub key: Option<String>,
+    /// Who has it.
+    pub claim: Option<Claim>,
+    /// What its worker made of it, as JSON.
+    pub result: Option<String>,
+    /// Why it failed last.
+    pub error: Option<String>,
+    /// What a reviewer said.
+    pub feedback: Option<String>,
+    /// When it was added.
+    pub created_at: WallTime,
+    /// When it was last taken.
+    pub claimed_at: Option<WallTime>,
+    /// When its worker last said that it began.
+    pub started_at: Option<WallTime>,
+    /// When it came to its end.
+    pub finished_at: Option<WallTime>,
+}
+
+/// Who has a task. The hold of the task's resource says whether that still counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The worker's label.
+    pub by: String,
+    /// The grant of the hold.
+    pub grant: GrantId,
+    /// Its token.
+    pub token: Token,
+}
+
+impl Task {
+    /// Where it stands in the order of claims.
+    pub fn order(&self) -> (u8, i64, u64) {
+        (self.priority, self.position, self.age)
+    }
+
+    /// Whether it may be taken, as far as the task itself tells.
+    pub fn is_ready(&self, now: WallTime) -> bool {
+        self.status == Status::Pending
+            && self.unmet == 0
+            && self.not_before.is_none_or(|time| time <= now)
+    }
+}
+
+/// A part of the task list that by default one runner works through at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// How many runners may work in it at once; none means any number.
+    pub max_runners: Option<u32>,
+    /// Lower goes first.
+    pub priority: u8,
+    /// Among equals of priority, lower goes first.
+    pub position: i64,
+    /// Sections that must be done before.
+    pub depends_on: Vec<String>,
+    /// Whether nothing of it is handed out for now.
+    pub paused: bool,
+}
+
+impl Section {
+    /// A section that nobody described: exclusive.
+    pub fn named(name: &str) -> Section {
+        Section {
+            name: name.to_owned(),
+            max_runners: Some(1),
+            priority: PRIORITY_DEFAULT,
+            position: 0,
+            depends_on: vec![],
+            paused: false,
+        }
+    }
+
+    /// The section's resource: to hold it is to work in the section.
+    pub fn resource(&self) -> Result<Resource, ResourceError> {
+        Resource::new(Kind::Section, &self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_can_be_reached_and_left_unless_it_is_completed() {
+        for status in Status::ALL {
+            let reached = MOVES.iter().any(|(_, _, to)| *to == status);
+            let left = MOVES.iter().any(|(from, _, _)| *from == status);
+            assert!(reached, "{status}");
+            assert_eq!(left, status != Status::Completed, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_verb_leads_to_one_place() {
+        for (index, (from, by, _)) in MOVES.iter().enumerate() {
+            let same = MOVES.iter().filter(|(f, b, _)| f == from && b == by).count();
+            assert_eq!(same, 1, "row {index}: {from} {by:?}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_other_tools_are_understood() {
+        for (word, status) in [
+            ("available", Status::Pending),
+            ("queued", Status::Pending),
+            ("claimed", Status::InProgress),
+            ("working", Status::InProgress),
+            ("done", Status::Completed),
+            ("approved", Status::Completed),
+            ("pending_review", Status::Review),
+        ] {
+            assert_eq!(word.parse(), Ok(status));
+        }
+        for status in Status::ALL {
+            assert_eq!(status.word().parse(), Ok(status));
+        }
+        assert!("lost".parse::<Status>().is_err());
+    }
+}
