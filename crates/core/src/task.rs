@@ -117,7 +117,9 @@ impl fmt::Display for Status {
 
 /// The word is no status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{word:?} is not a status; statuses are pending, in_progress, review, completed, failed, cancelled, blocked and skipped")]
+#[error(
+    "{word:?} is not a status; statuses are pending, in_progress, review, completed, failed, cancelled, blocked and skipped"
+)]
 pub struct StatusError {
     /// What was given.
     pub word: String,

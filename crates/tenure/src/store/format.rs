@@ -1,7 +1,7 @@
 //! The stored forms of domain types. They are promises: what was written must be readable later.
 
 use serde::{Deserialize, Serialize};
-use tenure_core::{EventKind, Evidence, GrantId, Mode, Resource, Want};
+use tenure_core::{EventKind, Evidence, GrantId, Mode, Resource, Status, TaskId, Want};
 
 /// A stored record that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +107,26 @@ pub fn event_kind_to_json(kind: &EventKind) -> String {
 /// Reads what [`event_kind_to_json`] wrote.
 pub fn event_kind_from_json(json: &str) -> Result<EventKind, FormatError> {
     from_json("the event", json)
+}
+
+/// A JSON list of texts.
+pub fn texts_to_json(texts: &[String]) -> String {
+    to_json(&texts)
+}
+
+/// Reads what [`texts_to_json`] wrote.
+pub fn texts_from_json(json: &str) -> Result<Vec<String>, FormatError> {
+    from_json("the list", json)
+}
+
+/// Reads a status.
+pub fn status_from_text(text: &str) -> Result<Status, FormatError> {
+    text.parse().map_err(unreadable("the status", text))
+}
+
+/// Reads a task id.
+pub fn task_id_from_text(text: &str) -> Result<TaskId, FormatError> {
+    text.parse().map_err(unreadable("the task id", text))
 }
 
 fn to_json<T: Serialize>(value: &T) -> String {

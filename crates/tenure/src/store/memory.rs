@@ -2,14 +2,16 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::turns::Turns;
-use crate::store::{Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo};
+use crate::store::{
+    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+};
 use async_trait::async_trait;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tenure_core::{
-    Change, Decision, Event, GrantId, Hold, Look, Resource, Revision, Seen, SeenHold, SeenWaiter,
-    Waiter, WallTime, Write,
+    Change, Decision, Event, GrantId, Hold, Kind, Look, Pick, Resource, Revision, Section, Seen,
+    SeenHold, SeenSection, SeenWaiter, Status, Task, TaskId, TaskLook, Waiter, WallTime, Write,
 };
 use tokio::sync::watch;
 
@@ -28,6 +30,8 @@ pub struct MemoryStore {
 struct State {
     holds: Vec<StoredHold>,
     waiters: Vec<StoredWaiter>,
+    tasks: BTreeMap<TaskId, Task>,
+    sections: BTreeMap<String, Section>,
     events: VecDeque<Event>,
     revision: u64,
 }
@@ -82,20 +86,71 @@ impl State {
             Look::At { resources, .. } | Look::Queues(resources) => {
                 resources.iter().any(|wanted| wanted.overlaps(resource))
             }
+            Look::Tasks(_) => resource.kind() != Kind::Lock,
         };
         let holds = self.holds.iter().filter(|stored| concerned(&stored.hold.want.resource));
         let waiters = self
             .waiters
             .iter()
             .filter(|stored| stored.waiter.wants.iter().any(|want| concerned(&want.resource)));
-        Seen {
+        let mut seen = Seen {
             holds: holds.map(|stored| stored.show(now, wall)).collect(),
             waiters: waiters.map(|stored| stored.show(now)).collect(),
             whole: *look == Look::Everything,
-            shown_until: None,
             next: self.revision + 1,
             revision: Revision(self.revision),
+            wall,
+            ..Seen::default()
+        };
+        if let Look::Tasks(look) = look {
+            self.show_tasks(look, wall, &mut seen);
         }
+        seen
+    }
+
+    fn show_tasks(&self, look: &TaskLook, wall: WallTime, seen: &mut Seen) {
+        let picked = self.picked(look.pick.as_ref(), wall, seen);
+        let shown = self.tasks.values().filter(|task| {
+            look.ids.contains(&task.id)
+                || task.key.as_ref().is_some_and(|key| look.keys.contains(key))
+                || (look.dependents && task.depends_on.iter().any(|id| look.ids.contains(id)))
+                || (look.in_progress && task.status == Status::InProgress)
+                || picked.contains(&task.id)
+        });
+        seen.tasks = shown.cloned().collect();
+        let of_tasks = self.tasks.values().filter_map(|task| task.section.clone());
+        let names: BTreeSet<String> = self.sections.keys().cloned().chain(of_tasks).collect();
+        let one = |name: String| {
+            let open = self
+                .tasks
+                .values()
+                .filter(|task| task.section.as_ref() == Some(&name) && !task.status.is_final());
+            let open = open.count() as u64;
+            let section =
+                self.sections.get(&name).cloned().unwrap_or_else(|| Section::named(&name));
+            SeenSection { section, open }
+        };
+        seen.sections = names.into_iter().map(one).collect();
+    }
+
+    /// The first of each section that could be taken.
+    fn picked(&self, pick: Option<&Pick>, wall: WallTime, seen: &mut Seen) -> BTreeSet<TaskId> {
+        let Some(pick) = pick else { return BTreeSet::new() };
+        let mut by_section: BTreeMap<Option<&str>, Vec<&Task>> = BTreeMap::new();
+        for task in self.tasks.values().filter(|task| task.is_ready(wall)) {
+            let section = pick.section.is_none() || pick.section == task.section;
+            let labels = pick.labels.iter().all(|label| task.labels.contains(label));
+            if section && labels {
+                by_section.entry(task.section.as_deref()).or_default().push(task);
+            }
+        }
+        let mut picked = BTreeSet::new();
+        for tasks in by_section.values_mut() {
+            tasks.sort_by_key(|task| task.order());
+            seen.more_to_pick |= tasks.len() > pick.depth;
+            picked.extend(tasks.iter().take(pick.depth).map(|task| task.id.clone()));
+        }
+        picked
     }
 
     fn apply(&mut self, change: Change, clock: &dyn Clock, turns: &Turns) {
@@ -157,6 +212,18 @@ impl State {
             Write::DropWait(waiter) => {
                 turns.forget(waiter.grant);
                 self.waiters.retain(|stored| stored.waiter.grant != waiter.grant);
+            }
+            Write::Task(task) => {
+                self.tasks.insert(task.id.clone(), *task);
+            }
+            Write::DropTask(id) => {
+                self.tasks.remove(&id);
+            }
+            Write::Section(section) => {
+                self.sections.insert(section.name.clone(), section);
+            }
+            Write::DropSection(name) => {
+                self.sections.remove(&name);
             }
         }
     }
@@ -269,6 +336,26 @@ impl Store for MemoryStore {
         let state = self.state();
         let later = state.events.iter().filter(|event| event.revision > after);
         Ok(later.take(limit as usize).cloned().collect())
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
+        let state = self.state();
+        let mut tasks: Vec<Task> =
+            state.tasks.values().filter(|task| filter.admits(task)).cloned().collect();
+        tasks.sort_by_key(|task| task.age);
+        tasks.truncate(filter.limit as usize);
+        Ok(tasks)
+    }
+
+    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
+        let state = self.state();
+        let mut counts: BTreeMap<(Option<String>, &'static str), (Status, u64)> = BTreeMap::new();
+        for task in state.tasks.values() {
+            let key = (task.section.clone(), task.status.word());
+            counts.entry(key).or_insert((task.status, 0)).1 += 1;
+        }
+        let tally = |((section, _), (status, count))| Tally { section, status, count };
+        Ok(counts.into_iter().map(tally).collect())
     }
 
     async fn tidy(&self) -> Result<usize, StoreError> {

@@ -15,7 +15,8 @@ pub use error::StoreError;
 use async_trait::async_trait;
 use std::time::Duration;
 use tenure_core::{
-    Decision, Event, Evidence, GrantId, Look, Resource, Revision, Seen, Token, WallTime,
+    Decision, Event, Evidence, GrantId, Look, Resource, Revision, Seen, Status, Task, Token,
+    WallTime,
 };
 
 /// A rule, ready to be applied to what a store sees. Pure: it may be called again on a fresh look.
@@ -59,6 +60,12 @@ pub trait Store: Send + Sync {
     /// Events after a revision, oldest first.
     async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError>;
 
+    /// Tasks, oldest first.
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError>;
+
+    /// How many tasks there are of each section and status.
+    async fn tallies(&self) -> Result<Vec<Tally>, StoreError>;
+
     /// Removes what crashed processes left behind beside the records; says how many things.
     async fn tidy(&self) -> Result<usize, StoreError>;
 
@@ -86,6 +93,62 @@ pub struct Finding {
     pub ok: bool,
     /// What was found.
     pub message: String,
+}
+
+/// Which tasks to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskFilter {
+    /// Only with this status.
+    pub status: Option<Status>,
+    /// Only of this section.
+    pub section: Option<String>,
+    /// Only with this label.
+    pub label: Option<String>,
+    /// Only whose id begins so.
+    pub id_prefix: Option<String>,
+    /// Only with exactly this title.
+    pub title: Option<String>,
+    /// Only younger than this, for paging.
+    pub after_age: u64,
+    /// At most so many.
+    pub limit: u32,
+}
+
+impl Default for TaskFilter {
+    fn default() -> TaskFilter {
+        TaskFilter {
+            status: None,
+            section: None,
+            label: None,
+            id_prefix: None,
+            title: None,
+            after_age: 0,
+            limit: u32::MAX,
+        }
+    }
+}
+
+impl TaskFilter {
+    /// Whether this task is to be listed, the limit aside.
+    pub fn admits(&self, task: &Task) -> bool {
+        self.status.is_none_or(|status| task.status == status)
+            && (self.section.is_none() || self.section == task.section)
+            && self.label.as_ref().is_none_or(|label| task.labels.contains(label))
+            && self.id_prefix.as_ref().is_none_or(|prefix| task.id.as_str().starts_with(prefix))
+            && self.title.as_ref().is_none_or(|title| task.title == *title)
+            && task.age > self.after_age
+    }
+}
+
+/// How many tasks of a section have a status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Of which section; none for tasks without one.
+    pub section: Option<String>,
+    /// With which status.
+    pub status: Status,
+    /// How many.
+    pub count: u64,
 }
 
 /// A lease to start anew.

@@ -178,7 +178,8 @@ pub fn add(seen: &Seen, ask: &AddAsk) -> (Decision, Result<Vec<Added>, AddError>
 fn plan(seen: &Seen, ask: &AddAsk) -> Result<(Change, Vec<Added>), AddError> {
     let by_key: HashMap<&str, &Task> =
         seen.tasks.iter().filter_map(|task| Some((task.key.as_deref()?, task))).collect();
-    let existing: HashMap<&TaskId, &Task> = seen.tasks.iter().map(|task| (&task.id, task)).collect();
+    let existing: HashMap<&TaskId, &Task> =
+        seen.tasks.iter().map(|task| (&task.id, task)).collect();
     let mut added = Vec::with_capacity(ask.tasks.len());
     let mut fresh: HashMap<&TaskId, &NewTask> = HashMap::new();
     let mut keys: HashMap<&str, &TaskId> = HashMap::new();
@@ -204,7 +205,11 @@ fn plan(seen: &Seen, ask: &AddAsk) -> Result<(Change, Vec<Added>), AddError> {
     }
     refuse_cycles(&fresh, &ask.tasks)?;
     let mut change = Change { durable: true, ..Change::default() };
-    for task in ask.tasks.iter().filter(|task| fresh.get(&task.id).is_some_and(|one| std::ptr::eq(*one, *task))) {
+    for task in ask
+        .tasks
+        .iter()
+        .filter(|task| fresh.get(&task.id).is_some_and(|one| std::ptr::eq(*one, *task)))
+    {
         let unmet = unmet(task, &existing, &fresh)?;
         let age = seen.next + change.events.len() as u64;
         change.events.push(NewEvent {
@@ -227,7 +232,8 @@ fn check(task: &NewTask) -> Result<(), AddError> {
         return Err(AddError::Priority { id: id(), priority: task.priority });
     }
     if let Some(section) = &task.section {
-        Resource::new(Kind::Section, section).map_err(|error| AddError::Section { id: id(), error })?;
+        Resource::new(Kind::Section, section)
+            .map_err(|error| AddError::Section { id: id(), error })?;
     }
     for file in &task.files {
         Resource::new(Kind::Path, file).map_err(|error| AddError::File { id: id(), error })?;

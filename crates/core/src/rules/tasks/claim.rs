@@ -123,7 +123,7 @@ pub fn claim(
     let mine = my_section(seen, ask);
     ready.sort_by_key(|task| order(seen, task, mine.as_deref()));
 
-    let mut round = Round { seen, ask, witness, draft: Draft::new(seen, witness), claimed: vec![] };
+    let mut round = Round { seen, ask, draft: Draft::new(seen, witness), claimed: vec![] };
     let mut in_the_way = None;
     for task in ready {
         if round.claimed.len() == ask.grants.len() {
@@ -145,7 +145,8 @@ pub fn claim(
 /// The section that the runner keeps, if any: it comes first, so that it can be given up soon.
 fn my_section(seen: &Seen, ask: &ClaimAsk) -> Option<String> {
     let runner = ask.runner?;
-    let hold = seen.holds_of(runner).find(|seen| seen.hold.want.resource.kind() == Kind::Section)?;
+    let hold =
+        seen.holds_of(runner).find(|seen| seen.hold.want.resource.kind() == Kind::Section)?;
     Some(hold.hold.want.resource.name().to_owned())
 }
 
@@ -172,7 +173,7 @@ impl Obstacle {
 struct Round<'a> {
     seen: &'a Seen,
     ask: &'a ClaimAsk,
-    witness: &'a dyn Witness,
+
     draft: Draft<'a>,
     claimed: Vec<Claimed>,
 }
@@ -196,7 +197,8 @@ impl Round<'_> {
         let mut wants = vec![Want::exclusive(task.id.resource())];
         let files = task.files.iter().filter_map(|glob| Resource::new(Kind::Path, glob).ok());
         wants.extend(files.map(Want::exclusive));
-        let section = task.section.as_deref().and_then(|name| section_want(&self.seen.section(name)));
+        let section =
+            task.section.as_deref().and_then(|name| section_want(&self.seen.section(name)));
         let section = section.filter(|want| !self.runner_has(want));
         match self.ask.runner {
             Some(_) => (wants, section),
@@ -221,7 +223,9 @@ impl Round<'_> {
         let touching: Vec<&SeenHold> = self
             .draft
             .holds()
-            .filter(|seen| wants.iter().any(|want| want.resource.overlaps(&seen.hold.want.resource)))
+            .filter(|seen| {
+                wants.iter().any(|want| want.resource.overlaps(&seen.hold.want.resource))
+            })
             .collect();
         for seen in touching {
             self.draft.drop_if_gone(seen);
@@ -231,9 +235,10 @@ impl Round<'_> {
         if compatible(wants, held.chain(waited).chain(self.draft.added())) {
             return Ok(());
         }
-        let by = self.draft.holds().find(|seen| {
-            wants.iter().any(|want| want.resource.overlaps(&seen.hold.want.resource))
-        });
+        let by = self
+            .draft
+            .holds()
+            .find(|seen| wants.iter().any(|want| want.resource.overlaps(&seen.hold.want.resource)));
         Err(match by {
             Some(seen) => Obstacle {
                 why: vec![format!(
@@ -297,9 +302,10 @@ fn admit(seen: &Seen, section: &Section) -> Result<(), Obstacle> {
     if section.paused || paused(seen, EVERYTHING) {
         return Err(Obstacle::because(format!("section {} is paused", section.name)));
     }
-    let unfinished = section.depends_on.iter().find(|name| {
-        seen.sections.iter().any(|seen| seen.section.name == **name && seen.open > 0)
-    });
+    let unfinished = section
+        .depends_on
+        .iter()
+        .find(|name| seen.sections.iter().any(|seen| seen.section.name == **name && seen.open > 0));
     match unfinished {
         Some(name) => Err(Obstacle::because(format!(
             "section {} waits for section {name} to be done",
@@ -324,7 +330,10 @@ pub fn why_not(seen: &Seen, task: &Task, witness: &dyn Witness) -> Vec<String> {
         match seen.task(dependency) {
             Some(other) if other.status.satisfies() => {}
             Some(other) => {
-                why.push(format!("it waits for {dependency} ({:?}), which is {}", other.title, other.status));
+                why.push(format!(
+                    "it waits for {dependency} ({:?}), which is {}",
+                    other.title, other.status
+                ));
             }
             None => why.push(format!("it waits for {dependency}, which is not there")),
         }
@@ -352,7 +361,10 @@ pub fn why_not(seen: &Seen, task: &Task, witness: &dyn Witness) -> Vec<String> {
 
 fn held(seen: &Seen, want: &Want, witness: &dyn Witness) -> Option<String> {
     let live = || seen.holds.iter().filter(|seen| !seen.gone(witness));
-    if compatible(std::slice::from_ref(want), live().map(|seen| &seen.hold.want).collect::<Vec<_>>().into_iter()) {
+    if compatible(
+        std::slice::from_ref(want),
+        live().map(|seen| &seen.hold.want).collect::<Vec<_>>().into_iter(),
+    ) {
         return None;
     }
     let holder = live().find(|seen| seen.hold.want.resource.overlaps(&want.resource))?;

@@ -72,7 +72,11 @@ pub struct EditAsk {
 impl EditAsk {
     /// What must be seen to decide.
     pub fn look(&self) -> Look {
-        Look::Tasks(TaskLook { ids: vec![self.task.clone()], dependents: true, ..TaskLook::default() })
+        Look::Tasks(TaskLook {
+            ids: vec![self.task.clone()],
+            dependents: true,
+            ..TaskLook::default()
+        })
     }
 }
 
@@ -123,7 +127,11 @@ pub enum EditError {
 }
 
 /// Changes a task by hand.
-pub fn edit(seen: &Seen, ask: &EditAsk, witness: &dyn Witness) -> (Decision, Result<Task, EditError>) {
+pub fn edit(
+    seen: &Seen,
+    ask: &EditAsk,
+    witness: &dyn Witness,
+) -> (Decision, Result<Task, EditError>) {
     let Some(task) = seen.task(&ask.task) else {
         return (Decision::Nothing, Err(EditError::NotFound { id: ask.task.clone() }));
     };
@@ -242,12 +250,8 @@ pub fn put_section(seen: &Seen, section: &Section, by: &str) -> Decision {
         (true, false) => EventKind::Resumed,
         _ => EventKind::Updated,
     };
-    let event = NewEvent {
-        resource: section.resource().ok(),
-        label: by.to_owned(),
-        token: None,
-        kind,
-    };
+    let event =
+        NewEvent { resource: section.resource().ok(), label: by.to_owned(), token: None, kind };
     let change = Change {
         writes: vec![Write::Section(section.clone())],
         events: vec![event],

@@ -1,12 +1,12 @@
 //! Taking back tasks whose worker died or fell silent.
 
+use crate::Witness;
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
 use crate::rules::reap::gone_reason;
 use crate::seen::Seen;
 use crate::task::{RECOVERIES_MAX, Status, Task, Verb, after};
-use crate::Witness;
 
 /// Takes back every shown task that somebody had and no longer has: it is pending again with its
 /// attempt counted, or set aside when that happened too often.

@@ -2,7 +2,7 @@
 //!
 //! - `schema` — the tables. `open` — creating, migrating, and what a reboot changes.
 //! - `turnstile` — the fair queue of writers. `post` — waking others.
-//! - `read`, `write` — records. `fault` — what SQLite's errors mean.
+//! - `read`, `write`, `tasks` — records. `fault` — what SQLite's errors mean.
 //!
 //! Beside `NAME.db` lies a folder `NAME.db.side` with the queue's lock files, the mailboxes of
 //! processes that wait, and the bell. The database's own files are opened by SQLite only.
@@ -12,11 +12,14 @@ mod open;
 mod post;
 mod read;
 mod schema;
+mod tasks;
 mod turnstile;
 mod write;
 
 use crate::clock::{Clock, SystemClock};
-use crate::store::{Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo};
+use crate::store::{
+    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+};
 use async_trait::async_trait;
 use fault::Stage;
 use post::Post;
@@ -25,7 +28,7 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
-use tenure_core::{Change, Decision, Event, GrantId, Look, Revision, Seen, Write};
+use tenure_core::{Change, Decision, Event, GrantId, Look, Revision, Seen, Task, Write};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use turnstile::Turnstile;
 
@@ -119,16 +122,26 @@ impl SqliteStore {
 
     fn write(&self, seat: &mut Seat, look: &Look, decide: Decide<'_>) -> Result<Written, Trouble> {
         let connection = &seat.writer.connection;
-        let mut written = self.attempt(connection, look, decide, false)?;
-        if written.needs_sync {
-            // How safely to commit must be said before a transaction begins, but only the rule
-            // knows: so it is asked again.
-            connection.pragma_update(None, "synchronous", "FULL").map_err(Trouble::before)?;
-            let again = self.attempt(connection, look, decide, true);
-            connection.pragma_update(None, "synchronous", "NORMAL").map_err(Trouble::before)?;
-            written = again?;
+        let about_tasks = matches!(look, Look::Tasks(_));
+        if !about_tasks {
+            let written = self.attempt(connection, look, decide, false)?;
+            if !written.needs_sync {
+                return Ok(written);
+            }
         }
-        Ok(written)
+        // How safely to commit must be said before a transaction begins. About tasks it is known
+        // beforehand; elsewhere only the rule knows, and is asked again.
+        let synchronous = |mode: &str| {
+            let mut sql = connection.prepare_cached(match mode {
+                "FULL" => "PRAGMA synchronous = FULL",
+                _ => "PRAGMA synchronous = NORMAL",
+            })?;
+            sql.execute([])
+        };
+        synchronous("FULL").map_err(Trouble::before)?;
+        let written = self.attempt(connection, look, decide, true);
+        synchronous("NORMAL").map_err(Trouble::before)?;
+        written
     }
 
     fn attempt(
@@ -342,6 +355,14 @@ impl Store for SqliteStore {
 
     async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
         self.with_reader(|connection| read::events(connection, after, limit))
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
+        self.with_reader(|connection| tasks::list(connection, filter))
+    }
+
+    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
+        self.with_reader(tasks::tallies)
     }
 
     async fn tidy(&self) -> Result<usize, StoreError> {

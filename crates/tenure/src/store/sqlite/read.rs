@@ -1,12 +1,13 @@
 //! Reading records inside a transaction.
 
+use super::tasks;
 use crate::store::format::{self, FormatError};
 use rusqlite::{Connection, Row, params};
 use std::collections::HashMap;
 use std::time::Duration;
 use tenure_core::{
     Event, EventKind, GrantId, Hold, Holder, Kind, Look, NewEvent, Resource, Revision, Seen,
-    SeenHold, SeenWaiter, Token, Waiter, WallTime, Want,
+    SeenHold, SeenWaiter, TaskLook, Token, Waiter, WallTime, Want,
 };
 
 /// How much of a queue is shown at first. Enough to skip some dead ones and to let a few readers
@@ -76,6 +77,7 @@ pub(super) fn show(
         }
         Look::Queues(resources) => view.at(resources, None, usize::MAX)?,
         Look::At { resources, ticket } => view.at(resources, *ticket, FRONT)?,
+        Look::Tasks(look) => view.tasks(look)?,
     }
     let View { mut seen, addresses, .. } = view;
     seen.holds.sort_by_key(|seen| seen.hold.token);
@@ -85,6 +87,7 @@ pub(super) fn show(
     seen.whole = *look == Look::Everything;
     seen.next = newest + 1;
     seen.revision = Revision(newest);
+    seen.wall = WallTime(at.wall_ms);
     Ok((seen, addresses))
 }
 
@@ -121,6 +124,23 @@ impl View<'_> {
         if let Some(ticket) = self.hidden(ticket) {
             let sql = waits!("WHERE resource = ?1 AND ticket = ?2");
             self.waits(sql, params![key, ticket], usize::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Tasks, all sections, and what is held and waited for around them.
+    fn tasks(&mut self, look: &TaskLook) -> Result<(), RowError> {
+        tasks::show(self.connection, look, self.at.wall_ms, &mut self.seen)?;
+        self.holds(holds!("WHERE resource >= 'section:' AND resource < 'section;'"), params![])?;
+        let sql = waits!("WHERE resource >= 'section:' AND resource < 'section;' ORDER BY ticket");
+        self.waits(sql, params![], usize::MAX)?;
+        if self.seen.tasks.iter().any(|task| !task.files.is_empty()) {
+            self.paths(None, usize::MAX)?;
+        }
+        let keys: Vec<String> =
+            self.seen.tasks.iter().map(|task| task.id.resource().key()).collect();
+        for key in keys {
+            self.named(&key, None, usize::MAX)?;
         }
         Ok(())
     }
@@ -183,15 +203,18 @@ impl View<'_> {
     }
 }
 
-fn span(ms: i64) -> Duration {
+pub(super) fn span(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }
 
-fn text<'a>(row: &'a Row<'_>, index: usize) -> Result<&'a str, rusqlite::Error> {
+pub(super) fn text<'a>(row: &'a Row<'_>, index: usize) -> Result<&'a str, rusqlite::Error> {
     Ok(row.get_ref(index)?.as_str()?)
 }
 
-fn optional_text<'a>(row: &'a Row<'_>, index: usize) -> Result<Option<&'a str>, rusqlite::Error> {
+pub(super) fn optional_text<'a>(
+    row: &'a Row<'_>,
+    index: usize,
+) -> Result<Option<&'a str>, rusqlite::Error> {
     Ok(row.get_ref(index)?.as_str_or_null()?)
 }
 

@@ -4,11 +4,11 @@
 pub(super) const APPLICATION_ID: i32 = 0x5445_4e52;
 
 /// The version that this library writes.
-pub(super) const VERSION: i32 = 1;
+pub(super) const VERSION: i32 = 2;
 
 /// Brings a file from version n to n + 1, for each n from 0. To change the schema, append a step;
 /// never edit one that was released.
-pub(super) const MIGRATIONS: [&str; VERSION as usize] = [TO_VERSION_1];
+pub(super) const MIGRATIONS: [&str; VERSION as usize] = [TO_VERSION_1, TO_VERSION_2];
 
 /// Times are integers. `*_ms` without more are milliseconds on the machine's monotonic clock and
 /// judge leases; `*_at_ms` are milliseconds since 1970 and are for showing only.
@@ -82,4 +82,84 @@ CREATE VIEW section_locks AS SELECT
     datetime(acquired_at_ms / 1000, 'unixepoch') AS acquired_at,
     datetime((renewed_at_ms + ttl_ms) / 1000, 'unixepoch') AS expires_at
 FROM holds WHERE resource >= 'section:' AND resource < 'section;';
+";
+
+/// Tasks. `section` is empty for none, so that indexes can lead with it. `tallies` counts tasks by
+/// section and status, kept by triggers, so that nobody ever has to count them.
+const TO_VERSION_2: &str = "
+CREATE TABLE tasks (
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    description TEXT,
+    section TEXT NOT NULL,
+    status TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    age INTEGER NOT NULL,
+    depends_on TEXT,
+    unmet INTEGER NOT NULL,
+    labels TEXT,
+    files TEXT,
+    payload TEXT,
+    max_attempts INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    recoveries INTEGER NOT NULL,
+    timeout_ms INTEGER,
+    not_before_at_ms INTEGER,
+    key TEXT,
+    claim_by TEXT,
+    claim_grant TEXT,
+    claim_token INTEGER,
+    result TEXT,
+    error TEXT,
+    feedback TEXT,
+    created_at_ms INTEGER NOT NULL,
+    claimed_at_ms INTEGER,
+    started_at_ms INTEGER,
+    finished_at_ms INTEGER
+) STRICT;
+CREATE INDEX tasks_ready ON tasks (section, priority, position, age)
+    WHERE status = 'pending' AND unmet = 0 AND not_before_at_ms IS NULL;
+CREATE INDEX tasks_later ON tasks (not_before_at_ms)
+    WHERE status = 'pending' AND unmet = 0 AND not_before_at_ms IS NOT NULL;
+CREATE INDEX tasks_in_progress ON tasks (age) WHERE status = 'in_progress';
+CREATE UNIQUE INDEX tasks_key ON tasks (key) WHERE key IS NOT NULL;
+CREATE INDEX tasks_title ON tasks (title);
+CREATE UNIQUE INDEX tasks_age ON tasks (age);
+
+CREATE TABLE dependencies (
+    task TEXT NOT NULL,
+    dependent TEXT NOT NULL,
+    PRIMARY KEY (task, dependent)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sections (
+    name TEXT PRIMARY KEY,
+    max_runners INTEGER,
+    priority INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    depends_on TEXT,
+    paused INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tallies (
+    section TEXT NOT NULL,
+    status TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (section, status)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER tasks_added AFTER INSERT ON tasks BEGIN
+    INSERT INTO tallies VALUES (new.section, new.status, 1)
+        ON CONFLICT DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER tasks_removed AFTER DELETE ON tasks BEGIN
+    UPDATE tallies SET count = count - 1 WHERE section = old.section AND status = old.status;
+    DELETE FROM dependencies WHERE dependent = old.id;
+END;
+CREATE TRIGGER tasks_moved AFTER UPDATE ON tasks
+    WHEN old.status <> new.status OR old.section <> new.section BEGIN
+    UPDATE tallies SET count = count - 1 WHERE section = old.section AND status = old.status;
+    INSERT INTO tallies VALUES (new.section, new.status, 1)
+        ON CONFLICT DO UPDATE SET count = count + 1;
+END;
 ";

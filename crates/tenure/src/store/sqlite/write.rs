@@ -1,6 +1,7 @@
 //! Writing records inside a transaction.
 
 use super::read::{Moment, RowError};
+use super::tasks;
 use crate::store::format;
 use crate::store::{Renewal, Renewed};
 use rusqlite::{Connection, params};
@@ -14,7 +15,7 @@ const EVENTS_KEPT: i64 = 100_000;
 /// cost nothing. The jump of tokens after a reboot is a multiple of it.
 pub(super) const TRIM_EVERY: u64 = 1024;
 
-fn milliseconds(duration: Duration) -> i64 {
+pub(super) fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -91,6 +92,10 @@ fn apply_one(
             }
             Ok(())
         }
+        Write::Task(task) => tasks::put(connection, task),
+        Write::DropTask(id) => tasks::delete(connection, id),
+        Write::Section(section) => tasks::put_section(connection, section),
+        Write::DropSection(name) => tasks::delete_section(connection, name),
     }
 }
 
@@ -179,16 +184,12 @@ pub(super) fn insert_event(
 /// What the kind's name does not say; nothing for most events, which keeps them small.
 fn detail(kind: &EventKind) -> Option<String> {
     match kind {
-        EventKind::Acquired { operation: None }
-        | EventKind::Released
-        | EventKind::Lapsed
-        | EventKind::Died
-        | EventKind::Waiting
-        | EventKind::Deadlock
-        | EventKind::Rebooted => None,
-        EventKind::Acquired { .. } | EventKind::Broken { .. } | EventKind::Left { .. } => {
-            Some(format::event_kind_to_json(kind))
-        }
+        EventKind::Acquired { operation: Some(_) }
+        | EventKind::Broken { .. }
+        | EventKind::Left { .. }
+        | EventKind::Failed { .. }
+        | EventKind::Rejected { .. } => Some(format::event_kind_to_json(kind)),
+        _ => None,
     }
 }
 

@@ -1,0 +1,347 @@
+//! Reading and writing tasks and sections inside a transaction.
+
+use super::read::{RowError, optional_text, span, text};
+use super::write::milliseconds;
+use crate::store::format;
+use crate::store::{Tally, TaskFilter};
+use rusqlite::{Connection, Row, params};
+use tenure_core::{
+    Claim, Pick, Section, Seen, SeenSection, Task, TaskId, TaskLook, Token, WallTime,
+};
+
+/// How many tasks whose time has come are looked at beside those that had none.
+const DUE_SHOWN: usize = 64;
+
+macro_rules! tasks {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, title, description, section, status, priority, position, age, depends_on, \
+             unmet, labels, files, payload, max_attempts, attempts, recoveries, timeout_ms, \
+             not_before_at_ms, key, claim_by, claim_grant, claim_token, result, error, feedback, \
+             created_at_ms, claimed_at_ms, started_at_ms, finished_at_ms FROM tasks ",
+            $rest
+        )
+    };
+}
+
+/// Shows the tasks that a rule looks at, and all sections.
+pub(super) fn show(
+    connection: &Connection,
+    look: &TaskLook,
+    wall_ms: i64,
+    seen: &mut Seen,
+) -> Result<(), RowError> {
+    for id in &look.ids {
+        read_all(connection, tasks!("WHERE id = ?1"), params![id.as_str()], &mut seen.tasks)?;
+        if look.dependents {
+            let sql = tasks!("WHERE id IN (SELECT dependent FROM dependencies WHERE task = ?1)");
+            read_all(connection, sql, params![id.as_str()], &mut seen.tasks)?;
+        }
+    }
+    for key in &look.keys {
+        read_all(connection, tasks!("WHERE key = ?1"), params![key], &mut seen.tasks)?;
+    }
+    if look.in_progress {
+        let sql = tasks!("WHERE status = 'in_progress'");
+        read_all(connection, sql, params![], &mut seen.tasks)?;
+    }
+    show_sections(connection, seen)?;
+    if let Some(pick) = &look.pick {
+        show_picked(connection, pick, wall_ms, seen)?;
+    }
+    if seen.tasks.len() > 1 {
+        seen.tasks.sort_by_key(|task| task.age);
+        seen.tasks.dedup_by(|one, other| one.id == other.id);
+    }
+    Ok(())
+}
+
+/// The first of each section that could be taken, and those whose time has come.
+fn show_picked(
+    connection: &Connection,
+    pick: &Pick,
+    wall_ms: i64,
+    seen: &mut Seen,
+) -> Result<(), RowError> {
+    let sections = match &pick.section {
+        Some(section) => vec![section.clone()],
+        None => sections_with_pending(connection)?,
+    };
+    let limit = i64::try_from(pick.depth + 1).unwrap_or(i64::MAX);
+    let labels = format::texts_to_json(&pick.labels);
+    for section in sections {
+        let before = seen.tasks.len();
+        if pick.labels.is_empty() {
+            let sql = tasks!(
+                "WHERE section = ?1 AND status = 'pending' AND unmet = 0
+                   AND not_before_at_ms IS NULL ORDER BY priority, position, age LIMIT ?2"
+            );
+            read_all(connection, sql, params![section, limit], &mut seen.tasks)?;
+        } else {
+            let sql = tasks!(
+                "WHERE section = ?1 AND status = 'pending' AND unmet = 0
+                   AND not_before_at_ms IS NULL
+                   AND NOT EXISTS (SELECT 1 FROM json_each(?3) AS wanted
+                       WHERE wanted.value NOT IN (SELECT value FROM json_each(tasks.labels)))
+                   ORDER BY priority, position, age LIMIT ?2"
+            );
+            read_all(connection, sql, params![section, limit, labels], &mut seen.tasks)?;
+        }
+        if seen.tasks.len() - before > pick.depth {
+            seen.more_to_pick = true;
+            seen.tasks.pop();
+        }
+    }
+    let mut due = Vec::new();
+    let sql = tasks!(
+        "WHERE status = 'pending' AND unmet = 0 AND not_before_at_ms IS NOT NULL
+           AND not_before_at_ms <= ?1 ORDER BY not_before_at_ms LIMIT ?2"
+    );
+    read_all(connection, sql, params![wall_ms, DUE_SHOWN as i64], &mut due)?;
+    seen.tasks.extend(due.into_iter().filter(|task: &Task| {
+        (pick.section.is_none() || pick.section == task.section)
+            && pick.labels.iter().all(|label| task.labels.contains(label))
+    }));
+    Ok(())
+}
+
+fn sections_with_pending(connection: &Connection) -> Result<Vec<String>, RowError> {
+    let mut statement = connection
+        .prepare_cached("SELECT section FROM tallies WHERE status = 'pending' AND count > 0")?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    Ok(names.collect::<Result<_, _>>()?)
+}
+
+fn show_sections(connection: &Connection, seen: &mut Seen) -> Result<(), RowError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT name, max_runners, priority, position, depends_on, paused,
+            (SELECT coalesce(sum(count), 0) FROM tallies WHERE section = name
+                AND status NOT IN ('completed', 'failed', 'cancelled', 'skipped'))
+         FROM sections",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let depends_on = optional_text(row, 4)?.map(format::texts_from_json).transpose()?;
+        let section = Section {
+            name: row.get(0)?,
+            max_runners: row.get(1)?,
+            priority: row.get(2)?,
+            position: row.get(3)?,
+            depends_on: depends_on.unwrap_or_default(),
+            paused: row.get(5)?,
+        };
+        seen.sections.push(SeenSection { section, open: row.get::<_, i64>(6)? as u64 });
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT section, sum(count) FROM tallies
+         WHERE section <> '' AND status NOT IN ('completed', 'failed', 'cancelled', 'skipped')
+           AND section NOT IN (SELECT name FROM sections) GROUP BY section",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let section = Section::named(text(row, 0)?);
+        seen.sections.push(SeenSection { section, open: row.get::<_, i64>(1)? as u64 });
+    }
+    Ok(())
+}
+
+fn read_all(
+    connection: &Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+    tasks: &mut Vec<Task>,
+) -> Result<(), RowError> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
+    while let Some(row) = rows.next()? {
+        tasks.push(read_task(row)?);
+    }
+    Ok(())
+}
+
+fn read_texts(row: &Row<'_>, index: usize) -> Result<Vec<String>, RowError> {
+    let texts = optional_text(row, index)?.map(format::texts_from_json).transpose()?;
+    Ok(texts.unwrap_or_default())
+}
+
+fn read_time(row: &Row<'_>, index: usize) -> Result<Option<WallTime>, RowError> {
+    Ok(row.get::<_, Option<i64>>(index)?.map(WallTime))
+}
+
+fn read_task(row: &Row<'_>) -> Result<Task, RowError> {
+    let section: String = row.get(3)?;
+    let claim = match (optional_text(row, 19)?, optional_text(row, 20)?) {
+        (Some(by), Some(grant)) => Some(Claim {
+            by: by.to_owned(),
+            grant: format::grant_from_text(grant)?,
+            token: Token(row.get::<_, i64>(21)? as u64),
+        }),
+        _ => None,
+    };
+    let depends_on = read_texts(row, 8)?;
+    let depends_on: Result<Vec<TaskId>, _> =
+        depends_on.iter().map(|id| format::task_id_from_text(id)).collect();
+    Ok(Task {
+        id: format::task_id_from_text(text(row, 0)?)?,
+        title: row.get(1)?,
+        description: row.get(2)?,
+        section: (!section.is_empty()).then_some(section),
+        status: format::status_from_text(text(row, 4)?)?,
+        priority: row.get(5)?,
+        position: row.get(6)?,
+        age: row.get::<_, i64>(7)? as u64,
+        depends_on: depends_on?,
+        unmet: row.get(9)?,
+        labels: read_texts(row, 10)?,
+        files: read_texts(row, 11)?,
+        payload: row.get(12)?,
+        max_attempts: row.get(13)?,
+        attempts: row.get(14)?,
+        recoveries: row.get(15)?,
+        timeout: row.get::<_, Option<i64>>(16)?.map(span),
+        not_before: read_time(row, 17)?,
+        key: row.get(18)?,
+        claim,
+        result: row.get(22)?,
+        error: row.get(23)?,
+        feedback: row.get(24)?,
+        created_at: WallTime(row.get(25)?),
+        claimed_at: read_time(row, 26)?,
+        started_at: read_time(row, 27)?,
+        finished_at: read_time(row, 28)?,
+    })
+}
+
+fn texts(texts: &[String]) -> Option<String> {
+    (!texts.is_empty()).then(|| format::texts_to_json(texts))
+}
+
+/// Writes a task, new or changed.
+pub(super) fn put(connection: &Connection, task: &Task) -> Result<(), RowError> {
+    let claim = task.claim.as_ref();
+    let depends_on: Vec<String> = task.depends_on.iter().map(|id| id.as_str().to_owned()).collect();
+    let params = params![
+        task.id.as_str(),
+        task.title,
+        task.description,
+        task.section.as_deref().unwrap_or_default(),
+        task.status.word(),
+        task.priority,
+        task.position,
+        task.age as i64,
+        texts(&depends_on),
+        task.unmet,
+        texts(&task.labels),
+        texts(&task.files),
+        task.payload,
+        task.max_attempts,
+        task.attempts,
+        task.recoveries,
+        task.timeout.map(milliseconds),
+        task.not_before.map(|time| time.0),
+        task.key,
+        claim.map(|claim| &claim.by),
+        claim.map(|claim| claim.grant.to_string()),
+        claim.map(|claim| claim.token.0 as i64),
+        task.result,
+        task.error,
+        task.feedback,
+        task.created_at.0,
+        task.claimed_at.map(|time| time.0),
+        task.started_at.map(|time| time.0),
+        task.finished_at.map(|time| time.0),
+    ];
+    let changed = connection
+        .prepare_cached(
+            "UPDATE tasks SET title = ?2, description = ?3, section = ?4, status = ?5,
+                priority = ?6, position = ?7, age = ?8, depends_on = ?9, unmet = ?10, labels = ?11,
+                files = ?12, payload = ?13, max_attempts = ?14, attempts = ?15, recoveries = ?16,
+                timeout_ms = ?17, not_before_at_ms = ?18, key = ?19, claim_by = ?20,
+                claim_grant = ?21, claim_token = ?22, result = ?23, error = ?24, feedback = ?25,
+                created_at_ms = ?26, claimed_at_ms = ?27, started_at_ms = ?28, finished_at_ms = ?29
+             WHERE id = ?1",
+        )?
+        .execute(params)?;
+    if changed > 0 {
+        return Ok(());
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO tasks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+                ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
+        )?
+        .execute(params)?;
+    let mut dependency =
+        connection.prepare_cached("INSERT OR IGNORE INTO dependencies VALUES (?1, ?2)")?;
+    for before in &task.depends_on {
+        dependency.execute(params![before.as_str(), task.id.as_str()])?;
+    }
+    Ok(())
+}
+
+pub(super) fn delete(connection: &Connection, id: &TaskId) -> Result<(), RowError> {
+    connection.prepare_cached("DELETE FROM tasks WHERE id = ?1")?.execute([id.as_str()])?;
+    Ok(())
+}
+
+pub(super) fn put_section(connection: &Connection, section: &Section) -> Result<(), RowError> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO sections VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute(params![
+        section.name,
+        section.max_runners,
+        section.priority,
+        section.position,
+        texts(&section.depends_on),
+        section.paused,
+    ])?;
+    Ok(())
+}
+
+pub(super) fn delete_section(connection: &Connection, name: &str) -> Result<(), RowError> {
+    connection.prepare_cached("DELETE FROM sections WHERE name = ?1")?.execute([name])?;
+    Ok(())
+}
+
+/// Tasks, oldest first.
+pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<Vec<Task>, RowError> {
+    let mut found = Vec::new();
+    if let Some(title) = &filter.title {
+        read_all(connection, tasks!("WHERE title = ?1 ORDER BY age"), params![title], &mut found)?;
+    } else if let Some(prefix) = &filter.id_prefix {
+        let sql = tasks!("WHERE id >= ?1 AND id < ?2 ORDER BY age");
+        let above = format!("{prefix}\u{10ffff}");
+        read_all(connection, sql, params![prefix, above], &mut found)?;
+    } else {
+        let sql = tasks!(
+            "WHERE age > ?1 AND (?2 IS NULL OR status = ?2) AND (?3 IS NULL OR section = ?3)
+               AND (?4 IS NULL OR ?4 IN (SELECT value FROM json_each(tasks.labels)))
+             ORDER BY age LIMIT ?5"
+        );
+        let status = filter.status.map(|status| status.word());
+        let params =
+            params![filter.after_age as i64, status, filter.section, filter.label, filter.limit];
+        read_all(connection, sql, params, &mut found)?;
+        return Ok(found);
+    }
+    found.retain(|task| filter.admits(task));
+    found.truncate(filter.limit as usize);
+    Ok(found)
+}
+
+/// How many tasks there are of each section and status.
+pub(super) fn tallies(connection: &Connection) -> Result<Vec<Tally>, RowError> {
+    let mut statement =
+        connection.prepare_cached("SELECT section, status, count FROM tallies WHERE count > 0")?;
+    let mut rows = statement.query([])?;
+    let mut tallies = Vec::new();
+    while let Some(row) = rows.next()? {
+        let section: String = row.get(0)?;
+        tallies.push(Tally {
+            section: (!section.is_empty()).then_some(section),
+            status: format::status_from_text(text(row, 1)?)?,
+            count: row.get::<_, i64>(2)? as u64,
+        });
+    }
+    Ok(tallies)
+}
