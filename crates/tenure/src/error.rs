@@ -2,6 +2,7 @@
 
 use crate::store::StoreError;
 use crate::url::UrlError;
+use tenure_core::rules::tasks::{AddError, EditError};
 use tenure_core::{Cycle, LabelError, ResourceError};
 
 /// A client could not do what was asked. That something is held by another is not an error but an
@@ -23,6 +24,26 @@ pub enum Error {
     /// The request makes no sense, such as one for nothing.
     #[error("{0}")]
     Request(#[from] RequestError),
+    /// Tasks could not be added; none of them was.
+    #[error(transparent)]
+    Add(#[from] AddError),
+    /// A task could not be changed.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// No task is meant by this text.
+    #[error("there is no task {text:?}")]
+    NoSuchTask {
+        /// What was given.
+        text: String,
+    },
+    /// More than one task is meant by this text.
+    #[error("{text:?} means more than one task: {}", ids.join(", "))]
+    Ambiguous {
+        /// What was given.
+        text: String,
+        /// Those that it means.
+        ids: Vec<String>,
+    },
     /// Waiting would never end: the cycle that it would close.
     #[error("waiting would never end: {0}")]
     Deadlock(Cycle),
@@ -69,7 +90,15 @@ impl Error {
             Error::Deadlock(_) => Some(
                 "Release what you hold first, or ask for all resources in one request.".to_owned(),
             ),
-            Error::Resource(_) | Error::Label(_) | Error::Request(_) => None,
+            Error::NoSuchTask { .. } | Error::Edit(EditError::NotFound { .. }) => {
+                Some("See `tenure tasks list` for all of them.".to_owned())
+            }
+            Error::Ambiguous { .. } => Some("Give the full id.".to_owned()),
+            Error::Resource(_)
+            | Error::Label(_)
+            | Error::Request(_)
+            | Error::Add(_)
+            | Error::Edit(_) => None,
         }
     }
 }

@@ -63,8 +63,9 @@ pub mod store;
 pub mod url;
 
 pub use client::{
-    Attempt, Broken, Busy, Cleanup, Client, ClientBuilder, Ending, Free, GUARD_LEASE, Guard,
-    IntoResource, Lease, LeaseAttempt, Request, Wait, Waiting,
+    Attempt, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Ending, Free,
+    GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Request, Runner, Stop, Swarm,
+    SwarmReport, Tasks, Wait, Waiting, Work, WorkEvent,
 };
 pub use error::Error;
 pub use tenure_core as core;

@@ -57,45 +57,23 @@ impl Guard {
 
     /// Whether the lease may be trusted now.
     pub fn is_held(&self) -> bool {
-        !self.held.is_lost() && self.client.inner.clock.now() < self.held.trusted_until()
+        is_held(&self.client, &self.held)
     }
 
     /// Time left in which the lease may be trusted without a further renewal.
     pub fn trusted_for(&self) -> Duration {
-        if self.held.is_lost() {
-            return Duration::ZERO;
-        }
-        self.held.trusted_until().saturating_sub(self.client.inner.clock.now())
+        trusted_for(&self.client, &self.held)
     }
 
     /// Returns when the lease is lost; never, while it is held.
     pub async fn lost(&self) {
-        let mut loss = self.held.watch_loss();
-        loop {
-            let left = self.trusted_for();
-            if left.is_zero() {
-                // The keeper may be stuck in a store that does not answer: time alone decides.
-                self.held.lose();
-                return;
-            }
-            let _ = tokio::time::timeout(left, loss.wait_for(|lost| *lost)).await;
-        }
+        lost(&self.client, &self.held).await;
     }
 
     /// Says that this process group works under the hold too: while any of it lives, the holder is
     /// not dead, whatever happens to this process. Says no if the lease is already lost.
     pub async fn bind_group(&self, leader: u32) -> Result<bool, Error> {
-        let evidence = Evidence { group: Some(leader), ..platform::this_process() };
-        let renewal = Renewal { bind: Some(evidence), ..self.held.lease.renewal() };
-        let asked_at = self.client.inner.clock.now();
-        let answers = self.client.inner.store.renew(&[renewal]).await?;
-        let renewed = answers == [Renewed::Renewed];
-        if renewed {
-            self.held.renewed(asked_at);
-        } else {
-            self.held.lose();
-        }
-        Ok(renewed)
+        bind_group(&self.client, &self.held, leader).await
     }
 
     /// Gives it back now, and says whether it was held until now.
@@ -110,6 +88,44 @@ impl Guard {
             Released::Ended(_) | Released::NotHeld(_) => Ending::Lost,
         })
     }
+}
+
+pub(super) fn is_held(client: &Client, held: &Held) -> bool {
+    !trusted_for(client, held).is_zero()
+}
+
+pub(super) fn trusted_for(client: &Client, held: &Held) -> Duration {
+    if held.is_lost() {
+        return Duration::ZERO;
+    }
+    held.trusted_until().saturating_sub(client.inner.clock.now())
+}
+
+pub(super) async fn lost(client: &Client, held: &Held) {
+    let mut loss = held.watch_loss();
+    loop {
+        let left = trusted_for(client, held);
+        if left.is_zero() {
+            // The keeper may be stuck in a store that does not answer: time alone decides.
+            held.lose();
+            return;
+        }
+        let _ = tokio::time::timeout(left, loss.wait_for(|lost| *lost)).await;
+    }
+}
+
+pub(super) async fn bind_group(client: &Client, held: &Held, leader: u32) -> Result<bool, Error> {
+    let evidence = Evidence { group: Some(leader), ..platform::this_process() };
+    let renewal = Renewal { bind: Some(evidence), ..held.lease.renewal() };
+    let asked_at = client.inner.clock.now();
+    let answers = client.inner.store.renew(&[renewal]).await?;
+    let renewed = answers == [Renewed::Renewed];
+    if renewed {
+        held.renewed(asked_at);
+    } else {
+        held.lose();
+    }
+    Ok(renewed)
 }
 
 impl Drop for Guard {

@@ -13,6 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tenure_core::rules::tasks::FinishAsk;
 use tenure_core::{GrantId, Look, Proof, ReleaseAsk, Resource, Seen, Witness, rules};
 use tokio::sync::watch;
 
@@ -62,6 +63,7 @@ impl Held {
 pub(super) enum Errand {
     Leave { grant: GrantId, resources: Vec<Resource>, ticket: u64 },
     Release { grant: GrantId, resources: Vec<Resource> },
+    HandBack { ask: Box<FinishAsk>, section: Option<String> },
 }
 
 impl Errand {
@@ -77,8 +79,10 @@ impl Errand {
             Errand::Release { resources, .. } => {
                 Look::At { resources: resources.clone(), ticket: None }
             }
+            Errand::HandBack { ask, section } => ask.look(section.clone()),
         };
         let mut decide = |seen: &Seen| match &self {
+            Errand::HandBack { ask, .. } => rules::tasks::finish(seen, ask, witness).0,
             Errand::Leave { grant, .. } => rules::leave(seen, *grant, witness).0,
             Errand::Release { grant, .. } => {
                 let ask = ReleaseAsk { proof: Proof::Grant(*grant), resources: None };

@@ -5,13 +5,17 @@ mod keeper;
 mod lease;
 mod obtain;
 mod request;
+mod tasks;
 mod verbs;
+mod work;
 
 pub use guard::{Ending, Guard};
 pub use lease::Lease;
 pub use obtain::{Busy, Waiting};
 pub use request::{Attempt, IntoResource, LeaseAttempt, Request, Wait};
+pub use tasks::{ClaimRequest, Claims, Tasks, Work};
 pub use verbs::{Broken, Cleanup, Free};
+pub use work::{Runner, Stop, Swarm, SwarmReport, WorkEvent};
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;

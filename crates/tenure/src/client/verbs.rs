@@ -40,7 +40,7 @@ pub enum Free {
 
 impl Inner {
     /// Runs a rule in the store, and returns what it answered.
-    async fn decide<T: Send>(
+    pub(super) async fn decide<T: Send>(
         &self,
         look: &Look,
         mut rule: impl FnMut(&Seen, &dyn Witness) -> (Decision, T) + Send,

@@ -69,6 +69,7 @@ impl FinishAsk {
         Look::Tasks(TaskLook {
             ids: vec![self.task.clone()],
             dependents: true,
+            in_progress: pick.is_some(),
             pick,
             ..TaskLook::default()
         })
@@ -78,8 +79,13 @@ impl FinishAsk {
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finished {
-    /// The task as it is now.
-    Done(Task),
+    /// It counts.
+    Done {
+        /// The task as it is now.
+        task: Task,
+        /// Whether the runner's section was given up: there is nothing more to do in it.
+        gave_up_section: bool,
+    },
     /// There is no such task.
     NotFound,
     /// The worker does not have it any more: it was taken back, and may be another's. Nothing was
@@ -107,9 +113,9 @@ pub fn finish(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision,
         }
     }
     draft.write(Write::Task(Box::new(after.clone())));
-    give_up_section(seen, &mut draft, ask, task);
+    let gave_up_section = give_up_section(seen, &mut draft, ask, task);
     draft.require_durable();
-    (draft.decide(None), Finished::Done(after))
+    (draft.decide(None), Finished::Done { task: after, gave_up_section })
 }
 
 /// The hold by which the worker has this task, if it still has it.
@@ -175,9 +181,9 @@ pub(super) fn back_off(attempts: u32) -> Duration {
 }
 
 /// A runner keeps its section while there is something to do in it, then gives it up.
-fn give_up_section(seen: &Seen, draft: &mut Draft<'_>, ask: &FinishAsk, task: &Task) {
-    let (Some(runner), Some(section)) = (ask.runner, task.section.as_deref()) else { return };
-    let Ok(resource) = Resource::new(Kind::Section, section) else { return };
+fn give_up_section(seen: &Seen, draft: &mut Draft<'_>, ask: &FinishAsk, task: &Task) -> bool {
+    let (Some(runner), Some(section)) = (ask.runner, task.section.as_deref()) else { return false };
+    let Ok(resource) = Resource::new(Kind::Section, section) else { return false };
     let comes_back_at_once = ask.finish == Finish::Release;
     let more = seen.tasks.iter().any(|other| {
         other.id != task.id
@@ -185,7 +191,7 @@ fn give_up_section(seen: &Seen, draft: &mut Draft<'_>, ask: &FinishAsk, task: &T
             && (other.is_ready(seen.wall) || is_freed_by(other, task, &ask.finish))
     });
     if more || comes_back_at_once {
-        return;
+        return false;
     }
     let others_of_mine = seen.tasks.iter().any(|other| {
         other.id != task.id
@@ -194,15 +200,16 @@ fn give_up_section(seen: &Seen, draft: &mut Draft<'_>, ask: &FinishAsk, task: &T
             && other.claim.as_ref().is_some_and(|claim| claim.by == ask_label(seen, runner))
     });
     if others_of_mine {
-        return;
+        return false;
     }
     let holds: Vec<&SeenHold> = draft
         .holds()
         .filter(|seen| seen.hold.grant == runner && seen.hold.want.resource == resource)
         .collect();
-    for hold in holds {
+    for hold in &holds {
         draft.drop_hold(hold, EventKind::Released);
     }
+    !holds.is_empty()
 }
 
 fn ask_label(seen: &Seen, runner: GrantId) -> String {
@@ -228,5 +235,5 @@ pub fn start(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, 
     let mut draft = Draft::new(seen, witness);
     draft.write(Write::Task(Box::new(task.clone())));
     draft.require_durable();
-    (draft.decide(None), Finished::Done(task))
+    (draft.decide(None), Finished::Done { task, gave_up_section: false })
 }

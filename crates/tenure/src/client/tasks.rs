@@ -1,0 +1,442 @@
+//! The verbs of tasks.
+
+use super::keeper::{Errand, Held};
+use super::lease::Lease;
+use super::request::Wait;
+use super::{Client, GUARD_LEASE, verbs};
+use crate::error::Error;
+use crate::platform;
+use crate::store::{Tally, TaskFilter};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::rules::tasks::{
+    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, NewTask,
+    NoClaim,
+};
+use tenure_core::{
+    Evidence, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection, Task,
+    TaskId, TaskLook, Token, WallTime, rules,
+};
+
+/// The verbs of tasks; see [`Client::tasks`].
+#[derive(Clone)]
+pub struct Tasks {
+    pub(super) client: Client,
+}
+
+impl Client {
+    /// The verbs of tasks.
+    pub fn tasks(&self) -> Tasks {
+        Tasks { client: self.clone() }
+    }
+}
+
+/// What a worker asks for.
+#[derive(Clone, Debug)]
+pub struct ClaimRequest {
+    /// Only this task.
+    pub task: Option<TaskId>,
+    /// Only of this section.
+    pub section: Option<String>,
+    /// Only with all of these labels.
+    pub labels: Vec<String>,
+    /// At most so many.
+    pub count: usize,
+    /// Lease of a task.
+    pub ttl: Duration,
+    /// Lease of a section.
+    pub section_ttl: Duration,
+    /// Under which grant the worker keeps its section from task to task.
+    pub runner: Option<GrantId>,
+    /// Whether the claim is tied to this process, rather than to nothing but its lease.
+    pub tied: bool,
+    /// Ties the claim to another process of this machine.
+    pub pid: Option<u32>,
+    /// Which of the client's workers asks; its label is the client's and this.
+    pub worker: Option<String>,
+}
+
+impl Default for ClaimRequest {
+    fn default() -> ClaimRequest {
+        ClaimRequest {
+            task: None,
+            section: None,
+            labels: vec![],
+            count: 1,
+            ttl: GUARD_LEASE,
+            section_ttl: GUARD_LEASE,
+            runner: None,
+            tied: true,
+            pid: None,
+            worker: None,
+        }
+    }
+}
+
+/// What came of a claim.
+#[derive(Clone, Debug)]
+pub enum Claims {
+    /// These are the worker's now.
+    Claimed {
+        /// The tasks, each with its grant and token.
+        tasks: Vec<Claimed>,
+        /// When, on the client's clock, the claim was asked for: trust counts from then.
+        asked_at: Duration,
+    },
+    /// None was to be had.
+    None(NoClaim),
+}
+
+/// How long a worker that found nothing sleeps at most before it looks again: deaths and lapses
+/// of others change nothing in the store.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+impl Tasks {
+    /// Adds tasks, all or none. A task whose key is known already is not added again.
+    pub async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Added>, Error> {
+        let ask = AddAsk { tasks, by: self.client.holder().label.clone() };
+        let added =
+            self.client.inner.decide(&ask.look(), |seen, _| rules::tasks::add(seen, &ask)).await?;
+        Ok(added?)
+    }
+
+    /// Takes the next tasks, or the named one, if any is to be had now.
+    pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
+        let ask = self.ask(request)?;
+        let claim = |seen: &Seen, witness: &dyn tenure_core::Witness| {
+            rules::tasks::claim(seen, &ask, witness)
+        };
+        let asked_at = self.client.inner.clock.now();
+        let answer = self.client.inner.decide(&ask.look(), claim).await?;
+        let answer = match answer {
+            Err(NoClaim::AllTaken { look_wider: true, .. }) => {
+                self.client.inner.decide(&ask.look_wide(), claim).await?
+            }
+            answer => answer,
+        };
+        Ok(match answer {
+            Ok(tasks) => Claims::Claimed { tasks, asked_at },
+            Err(none) => Claims::None(none),
+        })
+    }
+
+    fn ask(&self, request: &ClaimRequest) -> Result<ClaimAsk, Error> {
+        let evidence = match (request.pid, request.tied) {
+            (Some(pid), _) => platform::process_evidence(pid)
+                .ok_or(crate::error::RequestError::NoProcess { pid })?,
+            (None, true) => platform::this_process(),
+            (None, false) => platform::this_boot(),
+        };
+        Ok(ClaimAsk {
+            grants: (0..request.count.max(1)).map(|_| GrantId::random()).collect(),
+            runner: request.runner,
+            holder: self.holder(request, evidence),
+            ttl: request.ttl,
+            section_ttl: request.section_ttl,
+            task: request.task.clone(),
+            section: request.section.clone(),
+            labels: request.labels.clone(),
+        })
+    }
+
+    fn holder(&self, request: &ClaimRequest, evidence: Evidence) -> Holder {
+        let holder = self.client.holder().clone().with_evidence(evidence);
+        match &request.worker {
+            Some(worker) => Holder { label: format!("{}/{worker}", holder.label), ..holder },
+            None => holder,
+        }
+    }
+
+    /// The same, waiting for something to be had. Takes back the tasks of dead workers meanwhile.
+    pub async fn claim_within(&self, request: &ClaimRequest, wait: Wait) -> Result<Claims, Error> {
+        let begun = self.client.inner.clock.now();
+        loop {
+            let revision =
+                self.client.inner.store.changed(Default::default(), Duration::ZERO).await?;
+            let claims = self.claim(request).await?;
+            let none = match claims {
+                Claims::Claimed { .. } | Claims::None(NoClaim::NotFound) => return Ok(claims),
+                Claims::None(none) => none,
+            };
+            if !self.recover().await?.is_empty() {
+                continue;
+            }
+            let waited = self.client.inner.clock.now().saturating_sub(begun);
+            let left = match wait {
+                Wait::No => Duration::ZERO,
+                Wait::UpTo(limit) => limit.saturating_sub(waited),
+                Wait::Forever => Duration::MAX,
+            };
+            if left.is_zero() {
+                return Ok(Claims::None(none));
+            }
+            self.client.inner.store.changed(revision, left.min(LOOK_AGAIN)).await?;
+        }
+    }
+
+    /// Takes back the tasks whose worker died or fell silent; says which.
+    pub async fn recover(&self) -> Result<Vec<Task>, Error> {
+        let look = Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() });
+        // Most of the time there is nothing to take back: looking needs no turn to write.
+        let seen = self.client.inner.store.read(&look).await?;
+        if rules::tasks::recover(&seen, &*self.client.inner.witness).1.is_empty() {
+            return Ok(vec![]);
+        }
+        self.client.inner.decide(&look, rules::tasks::recover).await
+    }
+
+    /// Ends a worker's work on a task. `token`, where it is known, must be the claim's.
+    pub async fn finish(
+        &self,
+        task: &TaskId,
+        proof: Proof,
+        token: Option<Token>,
+        runner: Option<GrantId>,
+        finish: Finish,
+    ) -> Result<Finished, Error> {
+        let ask = FinishAsk { task: task.clone(), proof, token, runner, finish };
+        let section = match runner {
+            Some(_) => self.get(task).await?.and_then(|task| task.section),
+            None => None,
+        };
+        self.client
+            .inner
+            .decide(&ask.look(section), |seen, witness| rules::tasks::finish(seen, &ask, witness))
+            .await
+    }
+
+    /// Notes that the worker began.
+    pub async fn start(&self, task: &TaskId, proof: Proof) -> Result<Finished, Error> {
+        let ask = FinishAsk {
+            task: task.clone(),
+            proof,
+            token: None,
+            runner: None,
+            finish: Finish::Release,
+        };
+        self.client
+            .inner
+            .decide(&ask.look(None), |seen, witness| rules::tasks::start(seen, &ask, witness))
+            .await
+    }
+
+    /// Changes a task by hand.
+    pub async fn edit(&self, task: &TaskId, verb: HandVerb) -> Result<Task, Error> {
+        let ask = EditAsk { task: task.clone(), verb, by: self.client.holder().label.clone() };
+        let edited = self
+            .client
+            .inner
+            .decide(&ask.look(), |seen, witness| rules::tasks::edit(seen, &ask, witness))
+            .await?;
+        Ok(edited?)
+    }
+
+    /// Removes a task that nobody works on and nobody waits for.
+    pub async fn delete(&self, task: &TaskId) -> Result<Task, Error> {
+        let look = Look::Tasks(TaskLook {
+            ids: vec![task.clone()],
+            dependents: true,
+            ..TaskLook::default()
+        });
+        let by = self.client.holder().label.clone();
+        let deleted = self
+            .client
+            .inner
+            .decide(&look, |seen, witness| rules::tasks::delete(seen, task, &by, witness))
+            .await?;
+        Ok(deleted?)
+    }
+
+    /// Tasks, oldest first.
+    pub async fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, Error> {
+        Ok(self.client.inner.store.tasks(filter).await?)
+    }
+
+    /// The task with this id.
+    pub async fn get(&self, id: &TaskId) -> Result<Option<Task>, Error> {
+        let look = Look::Tasks(TaskLook { ids: vec![id.clone()], ..TaskLook::default() });
+        Ok(self.client.inner.store.read(&look).await?.task(id).cloned())
+    }
+
+    /// The task that a person means: by id, by a unique beginning of it, or by its exact title.
+    pub async fn find(&self, text: &str) -> Result<Task, Error> {
+        if let Ok(id) = text.parse::<TaskId>()
+            && let Some(task) = self.get(&id).await?
+        {
+            return Ok(task);
+        }
+        let by_title = TaskFilter { title: Some(text.to_owned()), limit: 10, ..Default::default() };
+        let mut found = self.list(&by_title).await?;
+        if found.is_empty() {
+            let id_prefix = Some(text.to_owned());
+            found = self.list(&TaskFilter { id_prefix, limit: 10, ..Default::default() }).await?;
+        }
+        match found.as_slice() {
+            [_] => Ok(found.remove(0)),
+            [] => Err(Error::NoSuchTask { text: text.to_owned() }),
+            many => Err(Error::Ambiguous {
+                text: text.to_owned(),
+                ids: many.iter().map(|task| format!("{} ({})", task.id, task.title)).collect(),
+            }),
+        }
+    }
+
+    /// What a task waits for, one sentence each; nothing if it could be taken now.
+    pub async fn why(&self, id: &TaskId) -> Result<Vec<String>, Error> {
+        let mut ids = vec![id.clone()];
+        let Some(task) = self.get(id).await? else {
+            return Err(Error::NoSuchTask { text: id.to_string() });
+        };
+        ids.extend(task.depends_on.iter().cloned());
+        let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
+        let seen = self.client.inner.store.read(&look).await?;
+        Ok(seen
+            .task(id)
+            .map_or(vec![], |task| rules::tasks::why_not(&seen, task, &*self.client.inner.witness)))
+    }
+
+    /// How many tasks there are of each section and status.
+    pub async fn tallies(&self) -> Result<Vec<Tally>, Error> {
+        Ok(self.client.inner.store.tallies().await?)
+    }
+
+    /// All sections, with how much is left to do in each.
+    pub async fn sections(&self) -> Result<Vec<SeenSection>, Error> {
+        let look = Look::Tasks(TaskLook::default());
+        Ok(self.client.inner.store.read(&look).await?.sections)
+    }
+
+    /// Describes a section, new or changed.
+    pub async fn put_section(&self, section: &Section) -> Result<(), Error> {
+        if section.name != rules::tasks::EVERYTHING {
+            section.resource()?;
+        }
+        let by = self.client.holder().label.clone();
+        let look = Look::Tasks(TaskLook::default());
+        let put = |seen: &Seen, _: &dyn tenure_core::Witness| {
+            (rules::tasks::put_section(seen, section, &by), ())
+        };
+        self.client.inner.decide(&look, put).await
+    }
+
+    /// Keeps a claim alive in the background; see [`Work`].
+    pub(super) fn keep(
+        &self,
+        claimed: Claimed,
+        ttl: Duration,
+        margin: Duration,
+        asked_at: Duration,
+        runner: Option<GrantId>,
+    ) -> Work {
+        let lease = claim_lease(&claimed, ttl, margin, asked_at, self.client.inner.clock.wall());
+        let held = Arc::new(Held::new(lease));
+        self.client.inner.keeper.keep(held.clone());
+        Work { client: self.client.clone(), task: claimed.task, held, runner, ended: false }
+    }
+}
+
+fn claim_lease(
+    claimed: &Claimed,
+    ttl: Duration,
+    margin: Duration,
+    asked_at: Duration,
+    wall: WallTime,
+) -> Lease {
+    Lease {
+        resources: claimed.resources.clone(),
+        grant: claimed.grant,
+        token: claimed.token,
+        ttl,
+        reason: Reason::AcquiredNew,
+        takeovers: vec![],
+        waited: Duration::ZERO,
+        acquired_at: wall,
+        expires_at: WallTime(wall.0.saturating_add(ttl.as_millis() as i64)),
+        trusted_until: (asked_at + ttl).saturating_sub(margin),
+        margin,
+    }
+}
+
+/// A task that is being worked on: renewed in the background, handed back if dropped.
+pub struct Work {
+    client: Client,
+    task: Task,
+    held: Arc<Held>,
+    runner: Option<GrantId>,
+    ended: bool,
+}
+
+impl Work {
+    /// The task.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The grant, token and time of the claim.
+    pub fn lease(&self) -> &Lease {
+        &self.held.lease
+    }
+
+    /// What is held for it.
+    pub fn resources(&self) -> &[Resource] {
+        &self.held.lease.resources
+    }
+
+    /// Returns when the claim is lost; never, while it is held.
+    pub async fn lost(&self) {
+        super::guard::lost(&self.client, &self.held).await;
+    }
+
+    /// Whether the claim may be trusted now.
+    pub fn is_held(&self) -> bool {
+        super::guard::is_held(&self.client, &self.held)
+    }
+
+    /// Says that this process group works on it too; see [`Guard::bind_group`](super::Guard).
+    pub async fn bind_group(&self, leader: u32) -> Result<bool, Error> {
+        super::guard::bind_group(&self.client, &self.held, leader).await
+    }
+
+    /// Says how the work ended. A claim that was lost changes nothing.
+    pub async fn finish(mut self, finish: Finish) -> Result<Finished, Error> {
+        let proof = Proof::Grant(self.held.lease.grant);
+        let token = Some(self.held.lease.token);
+        let tasks = self.client.tasks();
+        let finished = tasks.finish(&self.task.id, proof, token, self.runner, finish).await;
+        if finished.is_ok() {
+            self.client.inner.keeper.forget(self.held.lease.grant);
+            self.ended = true;
+        }
+        finished
+    }
+
+    /// Lets go without a word to the store: what was lost belongs to another.
+    pub fn abandon(mut self) {
+        self.client.inner.keeper.forget(self.held.lease.grant);
+        self.ended = true;
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.client.inner.keeper.forget(self.held.lease.grant);
+        let ask = FinishAsk {
+            task: self.task.id.clone(),
+            proof: Proof::Grant(self.held.lease.grant),
+            token: Some(self.held.lease.token),
+            runner: self.runner,
+            finish: Finish::Release,
+        };
+        let section = self.task.section.clone();
+        self.client.inner.keeper.send(Errand::HandBack { ask: Box::new(ask), section });
+    }
+}
+
+/// Gives back what a runner still holds: its section.
+pub(super) async fn release_runner(client: &Client, runner: GrantId) -> Result<(), Error> {
+    verbs::release(client, Proof::Grant(runner), None).await?;
+    Ok(())
+}
