@@ -1,6 +1,7 @@
 //! The `tenure` command: translates and prints. What it does, the library does.
 
 mod args;
+#[allow(dead_code, unused_imports, reason = "`run` uses a part of it")]
 mod child;
 mod commands;
 mod context;

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use super::ChildSpec;
 
+/// ENOEXEC, on every unix; the standard library has no kind for it.
+const EXEC_FORMAT_ERROR: i32 = 8;
+
 /// A command that never ran. Exit codes are those of `timeout(1)` and `env(1)`.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
@@ -90,9 +93,12 @@ impl SpawnError {
                     && std::path::Path::new(&program).exists(),
                 program,
             },
-            io::ErrorKind::PermissionDenied => Self::NotExecutable { program, source },
-            // ENOEXEC has no kind of its own.
-            _ if source.raw_os_error() == Some(8) => Self::NotExecutable { program, source },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ExecutableFileBusy => {
+                Self::NotExecutable { program, source }
+            }
+            _ if cfg!(unix) && source.raw_os_error() == Some(EXEC_FORMAT_ERROR) => {
+                Self::NotExecutable { program, source }
+            }
             _ => Self::Other { program, source },
         }
     }

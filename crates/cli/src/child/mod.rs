@@ -15,11 +15,12 @@
 //! };
 //! ```
 //!
-//! What is promised on Linux: the command is the leader of a process group of its own; it is
-//! killed by the kernel if tenure dies, however tenure dies; [`Child::stop`] reaches every process
-//! that the command started, also those that left its group or detached themselves, unless they
-//! both detached and wiped their environment. Other unixes have the process group only. Elsewhere
-//! only the command itself is watched and killed.
+//! What is promised on Linux: the command is the leader of a process group of its own.
+//! [`Child::stop`] reaches every process that it started, also those that left its group or
+//! detached themselves, unless they both detached and wiped their environment. If tenure dies,
+//! however it dies, the kernel kills the command's own process, but *not* what that started: a
+//! `sh -c` that runs a program leaves it running. Other unixes have the process group only.
+//! Elsewhere only the command itself is watched and killed.
 //!
 //! Everything here belongs on one thread, the main one, inside a Tokio runtime: the kernel ends
 //! the command when the *thread* that started it ends.

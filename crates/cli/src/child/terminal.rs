@@ -34,8 +34,8 @@ pub(super) struct Terminal {
 impl Terminal {
     /// The controlling terminal, if there is one.
     pub(super) fn open() -> Option<Self> {
-        let options = fs::File::options().read(true).write(true).open("/dev/tty");
-        let device = OwnedFd::from(options.ok()?);
+        let opened = fs::File::options().read(true).write(true).open("/dev/tty");
+        let device = OwnedFd::from(opened.ok()?);
         // Lending it turns tenure into a background process, which would be stopped when it sets
         // the terminal or, depending on the terminal's settings, prints.
         sys::block(Signal::TTOU);

@@ -20,7 +20,7 @@ pub(super) const MARK_VARIABLE: &str = "TENURE_TREE";
 
 /// The running commands' own processes: their status is for [`Child`](super::Child) to collect.
 /// Held while a command is started, so that nobody takes it for an orphan in between.
-pub(super) static LEADERS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+static LEADERS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// A new mark, unlike that of any other command.
 pub(super) fn new_mark() -> OsString {
@@ -232,7 +232,8 @@ impl Tree {
         process.group == self.leader.as_raw_pid()
             || self.seen.contains(&(process.pid, process.started))
             || Pid::from_raw(process.parent).is_some_and(|parent| members.contains(&parent))
-            || (process.parent == own.as_raw_pid() && (self.groups.contains(&process.group)))
+            || (process.parent == own.as_raw_pid()
+                && (self.groups.contains(&process.group) || self.has_mark(process.pid)))
     }
 
     fn has_mark(&self, pid: Pid) -> bool {

@@ -1,7 +1,7 @@
 //! `tenure run`: holding while a command runs.
 
 use crate::args::{self, ModeArgs};
-use crate::child::{self, Child, ChildSpec, Signals};
+use crate::child::{self, Child, ChildSpec, Ended, Signals};
 use crate::context::{Context, GRANT_VARIABLE, KEEPS_VARIABLE};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -201,15 +201,20 @@ async fn hold_while_running(
     };
     let Some(ended) = ended else { return Err(stop_after_loss(&guard, child, grace).await) };
     match guard.release().await {
-        Ok(Ending::Released) => Ok(ended.exit_code()),
-        Ok(Ending::Lost) => Err(lost("The lease was lost before the command ended")),
+        Ok(Ending::Released) => {}
+        Ok(Ending::Lost) => return Err(lost("The lease was lost before the command ended")),
         // The command is done; a lock that could not be given back lapses by itself.
-        Err(error) => {
-            context.output.note(&format!("The lock could not be released: {error}"));
-            Ok(ended.exit_code())
-        }
+        Err(error) => context.output.note(&format!("The lock could not be released: {error}")),
     }
+    if ended == Ended::Signal(INTERRUPT) {
+        // A shell goes on with its script unless it sees that Ctrl-C killed us too.
+        child.die_alike();
+    }
+    Ok(ended.exit_code())
 }
+
+/// What Ctrl-C sends.
+const INTERRUPT: i32 = 2;
 
 async fn stop_after_loss(guard: &Guard, mut child: Child, grace: Duration) -> Failure {
     let stopped = child.stop(grace).await;

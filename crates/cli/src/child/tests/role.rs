@@ -109,6 +109,18 @@ async fn what_a_killed_inner_tenure_left_is_reached_by_the_outer_one() {
 }
 
 #[test]
+fn orphans_that_end_are_collected_while_the_command_runs() {
+    let scratch = Scratch::new();
+    let script = "(setsid sh -c 'echo $$ >$D/a; sleep 0.1' &); echo $$ >$D/b; exec sleep 1000";
+    let mut tenure = tenure_running(script, &scratch).spawn().unwrap();
+    let (orphan, command) = (scratch.pid("a"), scratch.pid("b"));
+    until("its end without a trace", || state(orphan).is_none().then_some(()));
+    assert!(is_alive(command));
+    send(tenure.id(), Signal::TERM);
+    assert_eq!(tenure.wait().unwrap().code(), Some(143));
+}
+
+#[test]
 fn signals_reach_the_command_and_do_not_end_tenure() {
     let scratch = Scratch::new();
     let script = r#"
@@ -189,4 +201,6 @@ fn suspending_tenure_suspends_the_command_and_resuming_resumes_it() {
         }
     }
     tenure.kill().unwrap();
+    // Another test may collect it first: its group is its own, like that of an orphan.
+    let _ = tenure.wait();
 }

@@ -139,23 +139,6 @@ async fn dropping_a_running_command_kills_it_and_its_own() {
 }
 
 #[tokio::test]
-async fn orphans_that_end_are_collected_while_the_command_runs() {
-    let scratch = Scratch::new();
-    let script = "(setsid sh -c 'echo $$ >$D/a; sleep 0.1' &); exec sleep 1000";
-    let mut child = spawn(sh(script, &scratch)).unwrap();
-    let orphan = scratch.pid("a");
-    tokio::select! {
-        ended = child.wait() => panic!("{ended:?}"),
-        () = async {
-            while state(orphan).is_some() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        } => {}
-    }
-    assert_eq!(child.stop(LONG).await.survivors, []);
-}
-
-#[tokio::test]
 async fn children_of_other_parts_of_tenure_are_not_collected() {
     let scratch = Scratch::new();
     let mut foreign = std::process::Command::new("true").spawn().unwrap();

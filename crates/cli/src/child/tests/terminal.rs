@@ -160,6 +160,19 @@ fn ctrl_z_stops_both_and_fg_continues_both() {
 }
 
 #[test]
+fn fg_gives_the_terminal_back_to_a_command_that_had_it() {
+    each_shell(|screen| {
+        screen.keys("S='echo $$ >$D/a; exec sleep 1000'; tenure\n");
+        let command = screen.scratch.pid("a");
+        screen.keys("\x1a").shows("Stopped").keys("fg\n");
+        until("being in front", || {
+            let stat = fs::read_to_string(format!("/proc/{command}/stat")).ok()?;
+            (stat.split(' ').nth(7) == Some(&command.to_string())).then_some(())
+        });
+    });
+}
+
+#[test]
 fn ctrl_c_ends_the_command_and_the_script_around_it() {
     each_shell(|screen| {
         screen.keys("S='echo a$((1)); exec sleep 1000'; export S\n");
