@@ -4,6 +4,7 @@ use crate::child::SpawnError;
 use crate::exit::Exit;
 use serde_json::{Value, json};
 use tenure::config::ConfigError;
+use tenure::core::rules::tasks::EditError;
 use tenure::core::{Blocker, Kind, Resource, SeenHold};
 use tenure::duration::format_duration;
 use tenure::place::PlaceError;
@@ -124,6 +125,16 @@ impl From<Error> for Failure {
             Error::Resource(_) | Error::Label(_) | Error::Request(_) => (Exit::Usage, "USAGE"),
             Error::Url(_) => (Exit::Configuration, "STORE_URL"),
             Error::Deadlock(_) => (Exit::Locked, "DEADLOCK"),
+            Error::Add(_) => (Exit::Usage, "TASK_REFUSED"),
+            Error::Edit(EditError::NotFound { .. }) | Error::NoSuchTask { .. } => {
+                (Exit::NotFound, "TASK_NOT_FOUND")
+            }
+            Error::Edit(EditError::InProgress { .. }) => (Exit::Locked, "TASK_LOCKED"),
+            Error::Edit(EditError::WrongStatus { .. } | EditError::HasDependents { .. }) => {
+                (Exit::Error, "TASK_STATUS")
+            }
+            Error::Edit(_) => (Exit::Usage, "TASK_REFUSED"),
+            Error::Ambiguous { .. } => (Exit::Usage, "TASK_AMBIGUOUS"),
         };
         let mut failure = Failure::new(exit, code, error.to_string());
         failure.hint = error.hint();

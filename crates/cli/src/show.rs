@@ -184,6 +184,11 @@ pub(crate) fn event_json(event: &Event) -> Value {
             value["reason"] = json!(reason);
         }
         EventKind::Left { why } => value["why"] = json!(why_left(*why)),
+        EventKind::Failed { reason, retry } => {
+            value["reason"] = json!(reason);
+            value["retry"] = json!(retry);
+        }
+        EventKind::Rejected { feedback } => value["feedback"] = json!(feedback),
         _ => {}
     }
     value
@@ -223,6 +228,31 @@ pub(crate) fn event_words(event: &Event) -> String {
         EventKind::Deadlock => {
             format!("{holder} was refused to wait for {resource}: it would never have ended")
         }
+        EventKind::Added => format!("{holder} added {resource}"),
+        EventKind::Updated => format!("{holder} changed {resource}"),
+        EventKind::Deleted => format!("{holder} deleted {resource}"),
+        EventKind::Completed => format!("{holder} completed {resource}{token}"),
+        EventKind::Failed { reason, retry } => {
+            let next = if *retry { "; to be tried again" } else { "" };
+            format!("{holder} failed {resource}{token}: {reason:?}{next}")
+        }
+        EventKind::SentToReview => format!("{holder} sent {resource}{token} to review"),
+        EventKind::Approved => format!("{holder} approved {resource}"),
+        EventKind::Rejected { feedback } => format!("{holder} rejected {resource}: {feedback:?}"),
+        EventKind::Snoozed => format!("{holder} put off {resource}"),
+        EventKind::HandedBack => format!("{holder} handed back {resource}{token}"),
+        EventKind::Cancelled => format!("{resource} was cancelled; {holder}"),
+        EventKind::Skipped => format!("{holder} skipped {resource}"),
+        EventKind::Retried => format!("{holder} set {resource} to be done again"),
+        EventKind::Recovered => {
+            format!("{resource} is to be done again: {holder} died or fell silent")
+        }
+        EventKind::SetAside => {
+            let blocked = styled(BAD, "blocked");
+            format!("{resource} is {blocked}: its workers died or fell silent too often")
+        }
+        EventKind::Paused => format!("{holder} paused {resource}"),
+        EventKind::Resumed => format!("{holder} resumed {resource}"),
         EventKind::Rebooted => "the machine was rebooted; tokens moved ahead".to_owned(),
     };
     format!("{} {sentence}", styled(DIM, time(event.at)))
