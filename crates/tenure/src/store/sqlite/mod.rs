@@ -153,7 +153,7 @@ impl SqliteStore {
             return Ok(Written { revision: seen.revision, needs_sync: true, wake: vec![] });
         }
         for write in &change.writes {
-            if let Write::Wait(waiter) = write {
+            if let Write::Wait(waiter) | Write::KeepPlace(waiter) = write {
                 self.post.expect(waiter.grant);
             }
         }
@@ -191,8 +191,9 @@ impl SqliteStore {
 }
 
 fn moment(clock: &dyn Clock) -> Moment {
-    let now_ms = i64::try_from(clock.now().as_millis()).unwrap_or(i64::MAX);
-    Moment { now_ms, wall_ms: clock.wall().0 }
+    let now = clock.now();
+    let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    Moment { now_ms, begin_ms: write::milliseconds_up(now), wall_ms: clock.wall().0 }
 }
 
 /// The right to write, given back when dropped.
@@ -305,17 +306,17 @@ impl Store for SqliteStore {
     }
 
     async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
-        let at = moment(&*self.options.clock);
         self.with_reader(|connection| {
             // One transaction, so that all is seen at one moment.
             let transaction = connection.unchecked_transaction()?;
+            let at = moment(&*self.options.clock);
             let (seen, _) = read::show(&transaction, look, at)?;
             Ok(seen)
         })
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        let deadline = tokio::time::Instant::now() + patience;
+        let begun = tokio::time::Instant::now();
         let bell = self.post.bell();
         loop {
             let rang = bell.as_ref().map(|bell| bell.notified());
@@ -326,12 +327,11 @@ impl Store for SqliteStore {
                 }
             };);
             let newest = Revision(self.with_reader(read::newest)?);
-            let now = tokio::time::Instant::now();
-            if newest > since || now >= deadline {
+            let left = patience.saturating_sub(begun.elapsed());
+            if newest > since || left.is_zero() {
                 return Ok(newest);
             }
-            let look_again = deadline.min(now + self.options.poll_interval);
-            let _ = tokio::time::timeout_at(look_again, rang).await;
+            let _ = tokio::time::timeout(left.min(self.options.poll_interval), rang).await;
         }
     }
 
