@@ -242,7 +242,11 @@ impl State {
         if !all_held {
             return Renewed::Lost;
         }
-        for stored in self.holds.iter_mut().filter(|stored| stored.hold.grant == renewal.grant) {
+        let named = |stored: &StoredHold| {
+            stored.hold.grant == renewal.grant
+                && renewal.resources.contains(&stored.hold.want.resource)
+        };
+        for stored in self.holds.iter_mut().filter(|stored| named(stored)) {
             stored.extend(renewal.ttl, now, wall);
             if let Some(evidence) = &renewal.bind {
                 stored.hold.holder.evidence = Some(evidence.clone());
@@ -303,7 +307,12 @@ impl Store for MemoryStore {
             }
             (Revision(state.revision), wake)
         };
-        self.newest.send_replace(revision);
+        // Whoever wrote before may only come here after: the newest must not fall back.
+        self.newest.send_if_modified(|newest| {
+            let newer = *newest < revision;
+            *newest = revision.max(*newest);
+            newer
+        });
         for grant in wake {
             self.turns.wake(grant);
         }

@@ -172,7 +172,7 @@ fn begin_boot(connection: &mut Connection, boot: &str, at: Moment) -> Result<(),
     for table in ["holds", "waits"] {
         transaction.execute(
             &format!("UPDATE {table} SET deadline_ms = ?1 + ttl_ms, since_ms = ?1"),
-            [at.now_ms],
+            [at.begin_ms],
         )?;
     }
     if !first_use {

@@ -3,7 +3,7 @@
 use super::tasks;
 use crate::store::format::{self, FormatError};
 use rusqlite::{Connection, Row, params};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tenure_core::{
     Event, EventKind, GrantId, Hold, Holder, Kind, Look, NewEvent, Resource, Revision, Seen,
@@ -29,6 +29,8 @@ pub(super) enum RowError {
 #[derive(Clone, Copy)]
 pub(super) struct Moment {
     pub(super) now_ms: i64,
+    /// From when a lease is counted that starts now: rounded up, so that none ends too early.
+    pub(super) begin_ms: i64,
     pub(super) wall_ms: i64,
 }
 
@@ -105,11 +107,16 @@ impl View<'_> {
         ticket: Option<u64>,
         front: usize,
     ) -> Result<(), RowError> {
-        for resource in resources.iter().filter(|resource| resource.kind() != Kind::Path) {
+        let different: HashSet<&Resource> = resources.iter().collect();
+        for resource in different.iter().filter(|resource| resource.kind() != Kind::Path) {
             self.named(&resource.key(), ticket, front)?;
         }
-        if resources.iter().any(|resource| resource.kind() == Kind::Path) {
+        if different.iter().any(|resource| resource.kind() == Kind::Path) {
             self.paths(ticket, front)?;
+            let shown =
+                |want: &Want| different.iter().any(|resource| resource.overlaps(&want.resource));
+            self.seen.holds.retain(|seen| shown(&seen.hold.want));
+            self.seen.waiters.retain(|seen| seen.waiter.wants.iter().any(shown));
         }
         Ok(())
     }
@@ -277,7 +284,8 @@ pub(super) fn events(
         "SELECT id, at_ms, kind, resource, label, token, detail FROM events
          WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;
-    let mut rows = statement.query(params![after.0 as i64, limit])?;
+    let after = i64::try_from(after.0).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![after, limit])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         events.push(read_event(row)?);

@@ -15,8 +15,9 @@ const EVENTS_KEPT: i64 = 100_000;
 /// cost nothing. The jump of tokens after a reboot is a multiple of it.
 pub(super) const TRIM_EVERY: u64 = 1024;
 
-pub(super) fn milliseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+/// Rounded up: a lease must not end before its holder expects it to.
+pub(super) fn milliseconds_up(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
 /// Writes a change; its first event takes the number `next`. Returns the newest number.
@@ -51,7 +52,7 @@ fn apply_one(
     match write {
         Write::Hold(hold) => insert_hold(connection, hold, at),
         Write::Extend { resource, grant, ttl } => {
-            let ttl_ms = milliseconds(*ttl);
+            let ttl_ms = milliseconds_up(*ttl);
             connection
                 .prepare_cached(
                     "UPDATE holds SET ttl_ms = ?3, deadline_ms = ?4, renewed_at_ms = ?5
@@ -61,7 +62,7 @@ fn apply_one(
                     resource.key(),
                     grant.to_string(),
                     ttl_ms,
-                    at.now_ms.saturating_add(ttl_ms),
+                    at.begin_ms.saturating_add(ttl_ms),
                     at.wall_ms
                 ])?;
             Ok(())
@@ -74,13 +75,14 @@ fn apply_one(
         }
         Write::Wait(waiter) => insert_waiter(connection, waiter, at, mailbox),
         Write::KeepPlace(waiter) => {
-            let deadline_ms = at.now_ms.saturating_add(milliseconds(waiter.ttl));
+            let deadline_ms = at.begin_ms.saturating_add(milliseconds_up(waiter.ttl));
             let mut statement = connection.prepare_cached(
-                "UPDATE waits SET deadline_ms = ?3 WHERE resource = ?1 AND ticket = ?2",
+                "UPDATE waits SET deadline_ms = ?3, mailbox = ?4
+                 WHERE resource = ?1 AND ticket = ?2",
             )?;
             for want in &waiter.wants {
                 let ticket = waiter.ticket as i64;
-                statement.execute(params![want.resource.key(), ticket, deadline_ms])?;
+                statement.execute(params![want.resource.key(), ticket, deadline_ms, mailbox])?;
             }
             Ok(())
         }
@@ -100,7 +102,7 @@ fn apply_one(
 }
 
 fn insert_hold(connection: &Connection, hold: &Hold, at: Moment) -> Result<(), RowError> {
-    let ttl_ms = milliseconds(hold.ttl);
+    let ttl_ms = milliseconds_up(hold.ttl);
     connection
         .prepare_cached(
             "INSERT INTO holds (resource, grant_id, token, mode, label, chosen, evidence,
@@ -117,7 +119,7 @@ fn insert_hold(connection: &Connection, hold: &Hold, at: Moment) -> Result<(), R
             hold.holder.evidence.as_ref().map(format::evidence_to_json),
             hold.operation,
             ttl_ms,
-            at.now_ms.saturating_add(ttl_ms),
+            at.begin_ms.saturating_add(ttl_ms),
             at.now_ms,
             at.wall_ms,
         ])?;
@@ -130,7 +132,7 @@ fn insert_waiter(
     at: Moment,
     mailbox: &str,
 ) -> Result<(), RowError> {
-    let ttl_ms = milliseconds(waiter.ttl);
+    let ttl_ms = milliseconds_up(waiter.ttl);
     let mut statement = connection.prepare_cached(
         "INSERT INTO waits (resource, ticket, grant_id, wants, label, chosen, evidence, operation,
             keeps, ttl_ms, deadline_ms, since_ms, waiting_since_at_ms, mailbox)
@@ -149,7 +151,7 @@ fn insert_waiter(
             waiter.operation,
             keeps,
             ttl_ms,
-            at.now_ms.saturating_add(ttl_ms),
+            at.begin_ms.saturating_add(ttl_ms),
             at.now_ms,
             at.wall_ms,
             mailbox,
@@ -219,7 +221,7 @@ pub(super) fn renew(
     renewal: &Renewal,
     at: Moment,
 ) -> Result<Renewed, RowError> {
-    let ttl_ms = milliseconds(renewal.ttl);
+    let ttl_ms = milliseconds_up(renewal.ttl);
     let mut check = connection.prepare_cached(
         "SELECT 1 FROM holds WHERE resource = ?1 AND grant_id = ?2 AND token = ?3 AND deadline_ms > ?4",
     )?;
@@ -235,7 +237,7 @@ pub(super) fn renew(
          WHERE resource = ?1 AND grant_id = ?2",
     )?;
     let evidence = renewal.bind.as_ref().map(format::evidence_to_json);
-    let deadline_ms = at.now_ms.saturating_add(ttl_ms);
+    let deadline_ms = at.begin_ms.saturating_add(ttl_ms);
     for resource in &renewal.resources {
         update.execute(params![
             resource.key(),
