@@ -75,14 +75,16 @@ fn apply_one(
         }
         Write::Wait(waiter) => insert_waiter(connection, waiter, at, mailbox),
         Write::KeepPlace(waiter) => {
-            let deadline_ms = at.begin_ms.saturating_add(milliseconds_up(waiter.ttl));
+            let ttl_ms = milliseconds_up(waiter.ttl);
+            let deadline_ms = at.begin_ms.saturating_add(ttl_ms);
             let mut statement = connection.prepare_cached(
-                "UPDATE waits SET deadline_ms = ?3, mailbox = ?4
+                "UPDATE waits SET ttl_ms = ?3, deadline_ms = ?4, mailbox = ?5
                  WHERE resource = ?1 AND ticket = ?2",
             )?;
             for want in &waiter.wants {
                 let ticket = waiter.ticket as i64;
-                statement.execute(params![want.resource.key(), ticket, deadline_ms, mailbox])?;
+                let key = want.resource.key();
+                statement.execute(params![key, ticket, ttl_ms, deadline_ms, mailbox])?;
             }
             Ok(())
         }
