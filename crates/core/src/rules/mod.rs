@@ -7,6 +7,7 @@ mod draft;
 mod leave;
 mod reap;
 mod release;
+mod steady;
 mod verify;
 
 pub use acquire::{Ask, Blocker, Grant, Outcome, Reason, Takeover, acquire};
