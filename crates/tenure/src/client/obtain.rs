@@ -141,20 +141,22 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    async fn ask(&mut self, ask: &Ask) -> Result<Outcome, Error> {
+    async fn ask(&self, ask: &Ask) -> Result<Outcome, Error> {
+        let mut look = Look::At { resources: self.resources.clone(), ticket: self.ticket };
         let mut tries = 1;
         loop {
-            match self.ask_once(ask).await {
+            match self.ask_once(ask, &look).await {
                 Err(Error::Store(StoreError::Unknown { .. })) if tries < UNKNOWN_TRIES => {
-                    tries += 1
+                    tries += 1;
+                    // It may have a place by now, far back, whose ticket it was not told.
+                    look = Look::Queues(self.resources.clone());
                 }
                 result => return result,
             }
         }
     }
 
-    async fn ask_once(&mut self, ask: &Ask) -> Result<Outcome, Error> {
-        let look = Look::At { resources: self.resources.clone(), ticket: self.ticket };
+    async fn ask_once(&self, ask: &Ask, look: &Look) -> Result<Outcome, Error> {
         let mut outcome = Outcome::Busy { blockers: vec![] };
         let witness = &*self.inner.witness;
         let mut decide = |seen: &tenure_core::Seen| {
@@ -162,7 +164,7 @@ impl Place<'_> {
             outcome = answer;
             decision
         };
-        self.inner.store.transact(&look, &mut decide).await?;
+        self.inner.store.transact(look, &mut decide).await?;
         Ok(outcome)
     }
 

@@ -38,6 +38,7 @@ async fn a_sign_of_life_keeps_the_place(harness: &dyn Harness) -> Verdict {
         let (kept, silent) = (&seen.waiters[0], &seen.waiters[1]);
         ensure_eq!(kept.waiter.ticket, ticket, "the ticket in the queue of {name}");
         ensure_eq!(kept.waiting_since, before.waiting_since, "since when it waits for {name}");
+        ensure_eq!(kept.waiter.ttl, LONG, "how long the place for {name} lasts");
         ensure!(kept.left > LONG / 2, "{:?} is left for {name}", kept.left);
         ensure!(silent.left.is_zero(), "the other one gave no sign: {:?}", silent.left);
     }

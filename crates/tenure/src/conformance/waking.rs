@@ -18,6 +18,7 @@ cases!("waking":
     patience_ends,
     a_change_that_is_already_there_is_told_at_once,
     a_change_is_heard_on_every_handle,
+    of_changes_at_once_the_newest_is_told,
     whoever_follows_misses_no_change,
 );
 
@@ -147,6 +148,20 @@ async fn a_change_is_heard_on_every_handle(harness: &dyn Harness) -> Verdict {
         for listener in listeners {
             let heard = listener.await.map_err(|error| Failure(error.to_string()))??;
             ensure_eq!(heard, newest, "what was heard in round {round}");
+        }
+    }
+    Ok(())
+}
+
+async fn of_changes_at_once_the_newest_is_told(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let stores = four_handles(harness, &store).await;
+    for _ in 0..50 {
+        let task = |store: Arc<dyn Store>, _| async move { write(&*store, |_| noting("a")).await };
+        let newest = at_once(&stores, 4, task).await?.into_iter().max().unwrap_or_default();
+        for store in &stores {
+            let told = store.changed(Revision(newest.0 - 1), ENDLESS).await?;
+            ensure_eq!(told, newest, "the newest of four");
         }
     }
     Ok(())

@@ -205,6 +205,7 @@ impl State {
             Write::KeepPlace(waiter) => {
                 for stored in self.waiters.iter_mut() {
                     if stored.waiter.grant == waiter.grant {
+                        stored.waiter.ttl = waiter.ttl;
                         stored.deadline = now + waiter.ttl;
                     }
                 }

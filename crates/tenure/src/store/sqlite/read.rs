@@ -232,9 +232,15 @@ fn read_holder(row: &Row<'_>, first: usize) -> Result<Holder, RowError> {
     Ok(Holder { label, chosen: row.get(first + 1)?, evidence })
 }
 
+/// Reads the length of a lease and its end, which stand side by side; what rounding added to the end
+/// is not shown.
+fn left_ms(row: &Row<'_>, first: usize, at: Moment) -> Result<i64, rusqlite::Error> {
+    let (ttl_ms, deadline_ms): (i64, i64) = (row.get(first)?, row.get(first + 1)?);
+    Ok(deadline_ms.saturating_sub(at.now_ms).min(ttl_ms))
+}
+
 fn read_hold(row: &Row<'_>, at: Moment) -> Result<SeenHold, RowError> {
-    let deadline_ms: i64 = row.get(9)?;
-    let left_ms = deadline_ms.saturating_sub(at.now_ms);
+    let left_ms = left_ms(row, 8, at)?;
     Ok(SeenHold {
         hold: Hold {
             want: Want {
@@ -267,7 +273,7 @@ fn read_waiter(row: &Row<'_>, at: Moment) -> Result<(SeenWaiter, String), RowErr
             keeps: keeps.unwrap_or_default(),
             ttl: span(row.get(8)?),
         },
-        left: span(row.get::<_, i64>(9)?.saturating_sub(at.now_ms)),
+        left: span(left_ms(row, 8, at)?),
         waited_for: span(at.now_ms.saturating_sub(row.get(10)?)),
         waiting_since: WallTime(row.get(11)?),
     };

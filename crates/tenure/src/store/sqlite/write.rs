@@ -37,8 +37,9 @@ pub(super) fn apply(
         id += 1;
     }
     let newest = id - 1;
-    if (next - 1) / TRIM_EVERY != newest / TRIM_EVERY {
-        trim_events(connection)?;
+    let batches = newest / TRIM_EVERY - (next - 1) / TRIM_EVERY;
+    if batches > 0 {
+        trim_events(connection, (batches * TRIM_EVERY) as i64)?;
     }
     Ok(newest)
 }
@@ -75,14 +76,16 @@ fn apply_one(
         }
         Write::Wait(waiter) => insert_waiter(connection, waiter, at, mailbox),
         Write::KeepPlace(waiter) => {
-            let deadline_ms = at.begin_ms.saturating_add(milliseconds_up(waiter.ttl));
+            let ttl_ms = milliseconds_up(waiter.ttl);
+            let deadline_ms = at.begin_ms.saturating_add(ttl_ms);
             let mut statement = connection.prepare_cached(
-                "UPDATE waits SET deadline_ms = ?3, mailbox = ?4
+                "UPDATE waits SET ttl_ms = ?3, deadline_ms = ?4, mailbox = ?5
                  WHERE resource = ?1 AND ticket = ?2",
             )?;
             for want in &waiter.wants {
                 let ticket = waiter.ticket as i64;
-                statement.execute(params![want.resource.key(), ticket, deadline_ms, mailbox])?;
+                let key = want.resource.key();
+                statement.execute(params![key, ticket, ttl_ms, deadline_ms, mailbox])?;
             }
             Ok(())
         }
@@ -195,23 +198,28 @@ fn detail(kind: &EventKind) -> Option<String> {
     }
 }
 
-/// Called once per [`TRIM_EVERY`] events. Counting rows would cost more the more there are, so the
-/// tally is kept beside them.
-fn trim_events(connection: &Connection) -> Result<(), RowError> {
-    let batch = TRIM_EVERY as i64;
+/// Called once per [`TRIM_EVERY`] events, with how many came. Counting rows would cost more the more
+/// there are, so the tally is kept beside them: it is behind by the newest number's remainder.
+fn trim_events(connection: &Connection, came: i64) -> Result<(), RowError> {
     let kept: i64 = connection
         .prepare_cached("UPDATE tally SET kept = kept + ?1 RETURNING kept")?
-        .query_row([batch], |row| row.get(0))?;
+        .query_row([came], |row| row.get(0))?;
     if kept > EVENTS_KEPT {
         let deleted = connection
             .prepare_cached(
                 "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT ?1)",
             )?
-            .execute([batch])?;
+            .execute([kept - EVENTS_KEPT])?;
         connection
             .prepare_cached("UPDATE tally SET kept = kept - ?1")?
             .execute([deleted as i64])?;
     }
+    Ok(())
+}
+
+/// Counts an event whose number leaves the remainder as it was.
+pub(super) fn count_one_more(connection: &Connection) -> Result<(), RowError> {
+    connection.prepare_cached("UPDATE tally SET kept = kept + 1")?.execute([])?;
     Ok(())
 }
 
