@@ -27,6 +27,23 @@ fn all_kinds() -> Vec<EventKind> {
         EventKind::Left { why: WhyLeft::Died },
         EventKind::Deadlock,
         EventKind::Rebooted,
+        EventKind::Added,
+        EventKind::Updated,
+        EventKind::Deleted,
+        EventKind::Completed,
+        EventKind::Failed { reason: text("no 'disk'"), retry: true },
+        EventKind::SentToReview,
+        EventKind::Approved,
+        EventKind::Rejected { feedback: text("again, please") },
+        EventKind::Snoozed,
+        EventKind::HandedBack,
+        EventKind::Cancelled,
+        EventKind::Skipped,
+        EventKind::Retried,
+        EventKind::Recovered,
+        EventKind::SetAside,
+        EventKind::Paused,
+        EventKind::Resumed,
     ]
 }
 

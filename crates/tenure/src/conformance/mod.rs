@@ -13,6 +13,7 @@
 //! - `leases` and `renewal` — time is judged by the store's clock, and who may renew.
 //! - `places` — the queue.
 //! - `events` — the history.
+//! - `tasks` — tasks and sections, each task to one worker.
 //! - `waking` — nobody sleeps through a wake or a change.
 //!
 //! `kit` is what they share.
@@ -63,6 +64,7 @@ mod numbers;
 mod places;
 mod records;
 mod renewal;
+mod tasks;
 mod waking;
 
 use crate::store::Store;
@@ -91,7 +93,7 @@ pub trait Harness: Send + Sync {
     async fn pass(&self, time: Duration);
 }
 
-const TOPICS: [&[Case]; 9] = [
+const TOPICS: [&[Case]; 10] = [
     records::CASES,
     looks::CASES,
     atomic::CASES,
@@ -100,6 +102,7 @@ const TOPICS: [&[Case]; 9] = [
     renewal::CASES,
     places::CASES,
     events::CASES,
+    tasks::CASES,
     waking::CASES,
 ];
 
