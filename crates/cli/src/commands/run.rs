@@ -195,8 +195,10 @@ async fn hold_while_running(
         Ok(false) => None,
         // A store in trouble gets until the lease ends: the keeper goes on trying.
         Ok(true) | Err(_) => tokio::select! {
-            ended = child.wait_passing_on(&mut signals) => Some(ended),
+            // First: a tenure that wakes up too late must not tell its command to go on as well.
+            biased;
             () = guard.lost() => None,
+            ended = child.wait_passing_on(&mut signals) => Some(ended),
         },
     };
     let Some(ended) = ended else { return Err(stop_after_loss(&guard, child, grace).await) };

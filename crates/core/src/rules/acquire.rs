@@ -6,7 +6,7 @@ use crate::hold::{Hold, Waiter, Want, compatible, may_exclude};
 use crate::rules::cycle::{self, Cycle};
 use crate::rules::draft::Draft;
 use crate::rules::reap::TakeoverReason;
-use crate::{GrantId, Holder, Seen, SeenHold, SeenWaiter, Token, Witness};
+use crate::{Evidence, GrantId, Holder, Seen, SeenHold, SeenWaiter, Token, Witness};
 use std::time::Duration;
 
 /// A request for one or more resources, all or nothing.
@@ -17,8 +17,11 @@ pub struct Ask {
     pub grant: GrantId,
     /// What is wanted.
     pub wants: Vec<Want>,
-    /// Who asks.
+    /// Who asks, tied to what the hold is to be tied to.
     pub holder: Holder,
+    /// The process that waits, where it is another than the one that the hold is to be tied to:
+    /// a place in the queue ends with the process that waits there.
+    pub presence: Option<Evidence>,
     /// What for, in the caller's words.
     pub operation: Option<String>,
     /// How long the lease is to last from each renewal.
@@ -237,7 +240,10 @@ fn wait_or_refuse(
         grant: ask.grant,
         ticket: place.map_or(seen.next, |place| place.waiter.ticket),
         wants: ask.wants.clone(),
-        holder: ask.holder.clone(),
+        holder: match &ask.presence {
+            Some(evidence) => ask.holder.clone().with_evidence(evidence.clone()),
+            None => ask.holder.clone(),
+        },
         operation: ask.operation.clone(),
         keeps: ask.keeps.clone(),
         ttl,

@@ -2,7 +2,7 @@
 
 use crate::support::{AskExt, PLACE_MS, TTL_MS, View, World, ask, exclusive, in_every_view};
 use crate::support::{shared, slot};
-use tenure_core::{Outcome, Want};
+use tenure_core::{Ask, Outcome, Want};
 
 #[test]
 fn waiters_are_served_in_the_order_in_which_they_came() {
@@ -158,6 +158,30 @@ fn a_dead_waiter_is_in_nobodys_way_and_is_dropped() {
         world.must_grant(&ask(3, &[exclusive("a")]));
         let expected = ["left a holder 2", "left b holder 2", "acquired a holder 3"];
         assert_eq!(world.news(), expected);
+    });
+}
+
+#[test]
+fn a_place_ends_with_who_waits_there_and_the_hold_with_what_it_is_tied_to() {
+    in_every_view(|world| {
+        // The second asks on behalf of another process, as a detached request does.
+        let waiting = |presence: u32| {
+            let presence = ask(presence, &[exclusive("a")]).holder.evidence;
+            Ask { presence, ..ask(2, &[exclusive("a")]).untied().queued() }
+        };
+        world.must_grant(&ask(1, &[exclusive("a")]));
+        world.must_wait(&waiting(7));
+        world.release(1, &["a"]);
+        world.must_grant(&waiting(7));
+        world.kill(7);
+        assert_eq!(world.must_be_busy(&ask(3, &[exclusive("a")])), [2], "untied, hence not dead");
+        world.release(2, &["a"]);
+
+        world.must_grant(&ask(1, &[exclusive("a")]));
+        world.must_wait(&waiting(8));
+        world.release(1, &["a"]);
+        world.kill(8);
+        world.must_grant(&ask(3, &[exclusive("a")]));
     });
 }
 

@@ -84,6 +84,19 @@ fn one_slot_of_the_gone_is_enough() {
 }
 
 #[test]
+fn a_slot_of_the_gone_is_free_even_if_a_waiter_before_wants_the_other() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[slot("a", 2)]));
+        world.must_grant(&ask(2, &[exclusive("b")]));
+        world.must_wait(&ask(3, &[slot("a", 2), exclusive("b")]).queued());
+        assert_eq!(world.must_be_busy(&ask(4, &[slot("a", 2)])), [1, 3]);
+        world.kill(1);
+        let grant = world.must_grant(&ask(4, &[slot("a", 2)]));
+        assert_eq!(grant.reason, Reason::ClaimedDead);
+    });
+}
+
+#[test]
 fn nobody_is_removed_who_is_not_in_the_way() {
     in_every_view(|world| {
         world.must_grant(&ask(1, &[shared("a")]));

@@ -37,6 +37,7 @@ pub fn ask(number: u32, wants: &[Want]) -> Ask {
         grant: grant_id(number),
         wants: wants.to_vec(),
         holder,
+        presence: None,
         operation: None,
         ttl: Duration::from_millis(TTL_MS),
         keeps: vec![],

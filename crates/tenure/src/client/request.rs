@@ -235,6 +235,7 @@ impl Request {
             grant: self.grant.unwrap_or_else(GrantId::random),
             wants,
             holder: self.client.inner.holder.clone().with_evidence(evidence),
+            presence: Some(platform::this_process()),
             operation: self.operation,
             ttl: self.ttl,
             keeps: self.keeps,

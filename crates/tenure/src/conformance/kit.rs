@@ -222,6 +222,7 @@ pub(super) async fn acquire(
         grant,
         wants: names.iter().map(|name| Want::exclusive(resource(name))).collect(),
         holder: Holder::anonymous("somebody".to_owned()),
+        presence: None,
         operation: None,
         ttl: LONG,
         keeps: vec![],

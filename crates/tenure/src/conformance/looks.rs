@@ -11,6 +11,7 @@ cases!("looks":
     a_look_at_a_path_shows_what_overlaps_it,
     the_front_of_a_long_queue_is_shown_in_order,
     a_place_far_back_is_shown_to_its_owner,
+    the_one_just_before_is_shown_however_far_back,
     the_fronts_of_several_queues_are_shown_honestly,
     a_place_in_several_queues_is_shown_once,
     the_queue_of_a_path_is_that_of_all_that_overlap,
@@ -123,6 +124,21 @@ async fn a_place_far_back_is_shown_to_its_owner(harness: &dyn Harness) -> Verdic
         for name in ["popular", "path:p/q"] {
             let look = Look::At { resources: vec![resource(name)], ticket: Some(own) };
             ensure_honest(&store.read(&look).await?, &all, Some(own))?;
+        }
+    }
+    Ok(())
+}
+
+async fn the_one_just_before_is_shown_however_far_back(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let all = fill(&*store, &["popular", "path:p/**"]).await?;
+    for name in ["popular", "path:p/**"] {
+        let before = all.windows(2).map(|pair| (Some(pair[1]), pair[0]));
+        // One that has no place yet will have the last before it.
+        for (own, before) in before.chain([(None, all[MANY - 1])]) {
+            let look = Look::At { resources: vec![resource(name)], ticket: own };
+            let shown = tickets(&store.read(&look).await?.waiters);
+            ensure!(shown.contains(&before), "{before} is not shown to {own:?}, only {shown:?}");
         }
     }
     Ok(())

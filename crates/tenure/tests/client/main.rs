@@ -6,6 +6,7 @@
 mod faulty;
 mod guards;
 mod losing;
+mod open_questions;
 mod proving;
 mod sharing;
 mod trouble;

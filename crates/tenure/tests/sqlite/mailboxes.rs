@@ -74,7 +74,6 @@ async fn the_mailbox_of_a_killed_process_is_removed_and_that_of_a_living_one_kep
 
 #[tokio::test]
 #[ignore = "run as a process of its own by the test above"]
-#[expect(clippy::print_stdout, reason = "the other process waits for this word")]
 async fn wait_until_killed() {
     let store = open_with(&crate::given_store(), Arc::new(SystemClock)).unwrap();
     queue(&store, grant(2)).await;

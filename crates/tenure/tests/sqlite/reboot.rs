@@ -99,6 +99,7 @@ async fn ask(store: &SqliteStore, number: u128, witness: &(dyn Witness + Sync)) 
         grant: grant(number),
         wants: vec![Want::exclusive(resource("a"))],
         holder: Holder::anonymous("asker".to_owned()),
+        presence: None,
         operation: None,
         ttl: crate::HOUR,
         keeps: vec![],

@@ -59,6 +59,8 @@ impl Default for SqliteOptions {
 /// Keeps everything in one SQLite file.
 pub struct SqliteStore {
     path: PathBuf,
+    /// Which file it was when it was opened.
+    identity: Option<(u64, u64)>,
     options: SqliteOptions,
     writer: Arc<Mutex<Writer>>,
     /// A connection for looking, so that those who look never keep a writer waiting.
@@ -81,6 +83,7 @@ impl SqliteStore {
 
     /// Opens the store in this file with these settings.
     pub fn open_with(path: &Path, options: SqliteOptions) -> Result<SqliteStore, StoreError> {
+        let path = &open::resolve(path);
         let mut connection = open::open(path, options.checkpoint_pages)?;
         let side = open::side_folder(path);
         let io = |error| fault::from_io(path, "its side folder cannot be used", &error);
@@ -92,6 +95,7 @@ impl SqliteStore {
         let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None }));
         Ok(SqliteStore {
             path: path.to_owned(),
+            identity: open::identity(path),
             options,
             writer,
             reader: StdMutex::new(None),
@@ -99,8 +103,18 @@ impl SqliteStore {
         })
     }
 
+    /// Refuses to go on with a file that was removed or replaced: others use another one by now,
+    /// and what is held here is held by nobody's leave.
+    fn check_identity(&self) -> Result<(), StoreError> {
+        match open::identity(&self.path) == self.identity {
+            true => Ok(()),
+            false => Err(fault::corrupt(&self.path, "its file was removed or replaced")),
+        }
+    }
+
     /// Waits for this process's turn, then for that among processes.
     async fn enter(&self) -> Result<Seat, StoreError> {
+        self.check_identity()?;
         let writer = match self.writer.clone().try_lock_owned() {
             Ok(writer) => writer,
             Err(_) => self.writer.clone().lock_owned().await,
@@ -209,6 +223,7 @@ impl SqliteStore {
         &self,
         act: impl FnOnce(&Connection) -> Result<T, RowError>,
     ) -> Result<T, StoreError> {
+        self.check_identity()?;
         let mut reader = self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if reader.is_none() {
             *reader = Some(open::connect(&self.path, self.options.checkpoint_pages)?);

@@ -28,6 +28,27 @@ pub(super) fn side_folder(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// The file itself, where the path leads to it by a link: all ways to it must share one side
+/// folder.
+pub(super) fn resolve(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What tells this file from another that takes its place; `None` where there is none, or where
+/// the system cannot tell. Opens nothing: see [`super`].
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 /// Opens the database, creating it whole if there is none. Beside a file that is not a store of
 /// ours nothing is made.
 pub(super) fn open(path: &Path, checkpoint_pages: u32) -> Result<Connection, StoreError> {

@@ -127,10 +127,11 @@ impl View<'_> {
             FRONT => waits!("WHERE resource = ?1 ORDER BY ticket LIMIT 9"),
             _ => waits!("WHERE resource = ?1 ORDER BY ticket"),
         };
-        self.waits(sql, params![key], front)?;
-        if let Some(ticket) = self.hidden(ticket) {
-            let sql = waits!("WHERE resource = ?1 AND ticket = ?2");
-            self.waits(sql, params![key, ticket], usize::MAX)?;
+        let shown = self.waits(sql, params![key], front)?;
+        if let Some(place) = hidden(shown, ticket) {
+            // The request's own place, and the one before it, whose end it is to notice.
+            let sql = waits!("WHERE resource = ?1 AND ticket <= ?2 ORDER BY ticket DESC LIMIT 2");
+            self.waits(sql, params![key, place], usize::MAX)?;
         }
         Ok(())
     }
@@ -161,18 +162,17 @@ impl View<'_> {
             }
             _ => waits!("WHERE resource >= 'path:' AND resource < 'path;' ORDER BY ticket"),
         };
-        self.waits(sql, params![], front)?;
-        if let Some(ticket) = self.hidden(ticket) {
+        let shown = self.waits(sql, params![], front)?;
+        if let Some(place) = hidden(shown, ticket) {
             let sql = waits!("WHERE resource >= 'path:' AND resource < 'path;' AND ticket = ?1");
-            self.waits(sql, params![ticket], usize::MAX)?;
+            self.waits(sql, params![place], usize::MAX)?;
+            let sql = waits!(
+                "WHERE resource >= 'path:' AND resource < 'path;' AND ticket < ?1
+                 ORDER BY ticket DESC LIMIT 1"
+            );
+            self.waits(sql, params![place], usize::MAX)?;
         }
         Ok(())
-    }
-
-    /// The ticket that must be shown, if it is beyond what is.
-    fn hidden(&self, ticket: Option<u64>) -> Option<i64> {
-        let until = self.seen.shown_until?;
-        ticket.filter(|ticket| *ticket > until).map(|ticket| ticket as i64)
     }
 
     fn holds(&mut self, sql: &str, params: impl rusqlite::Params) -> Result<(), RowError> {
@@ -184,13 +184,14 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Adds places up to `front`; one more row tells that the queue goes on.
+    /// Adds places up to `front`; one more row tells that the queue goes on. Then the last place
+    /// that is shown is returned.
     fn waits(
         &mut self,
         sql: &str,
         params: impl rusqlite::Params,
         front: usize,
-    ) -> Result<(), RowError> {
+    ) -> Result<Option<u64>, RowError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         let (mut shown, mut last) = (0, 0);
@@ -198,7 +199,7 @@ impl View<'_> {
             if shown == front {
                 let until = self.seen.shown_until.map_or(last, |until| until.min(last));
                 self.seen.shown_until = Some(until);
-                break;
+                return Ok(Some(last));
             }
             let (waiter, mailbox) = read_waiter(row, self.at)?;
             last = waiter.waiter.ticket;
@@ -206,8 +207,15 @@ impl View<'_> {
             self.seen.waiters.push(waiter);
             shown += 1;
         }
-        Ok(())
+        Ok(None)
     }
+}
+
+/// A place that is not shown because the queue was shown only up to another: that of a ticket, or
+/// for a request that has none yet, the end of the queue.
+fn hidden(shown_until: Option<u64>, ticket: Option<u64>) -> Option<i64> {
+    let place = ticket.map_or(i64::MAX, |ticket| ticket as i64);
+    shown_until.filter(|until| place > *until as i64).map(|_| place)
 }
 
 pub(super) fn span(ms: i64) -> Duration {
