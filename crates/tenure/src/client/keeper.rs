@@ -22,6 +22,9 @@ use tokio::sync::watch;
 const RETRY_MIN: Duration = Duration::from_millis(20);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
+/// How long a client that is dropped waits for its last errands.
+const LAST_ERRANDS: Duration = Duration::from_secs(2);
+
 /// What a guard and the keeper both know of a lease.
 pub(super) struct Held {
     pub(super) lease: Lease,
@@ -109,11 +112,14 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    kept: HashMap<GrantId, Kept>,
+    /// By the address of what is held: two guards may share one grant, and each counts.
+    kept: HashMap<usize, Kept>,
     errands: VecDeque<Errand>,
     /// When the thread wakes by itself; `None` while it has no reason to.
     wakes_at: Option<Duration>,
     stop: bool,
+    /// Whether the thread has ended.
+    ended: bool,
 }
 
 struct Kept {
@@ -138,7 +144,7 @@ impl Keeper {
     pub(super) fn keep(&self, held: Arc<Held>) {
         let due = self.shared.clock.now() + held.lease.ttl / 3;
         let mut state = self.shared.state();
-        state.kept.insert(held.lease.grant, Kept { held, due });
+        state.kept.insert(key(&held), Kept { held, due });
         let must_wake = state.wakes_at.is_none_or(|at| due < at);
         drop(state);
         if must_wake {
@@ -147,8 +153,8 @@ impl Keeper {
     }
 
     /// Renews this no longer.
-    pub(super) fn forget(&self, grant: GrantId) {
-        self.shared.state().kept.remove(&grant);
+    pub(super) fn forget(&self, held: &Held) {
+        self.shared.state().kept.remove(&key(held));
     }
 
     /// Runs an errand soon.
@@ -171,14 +177,28 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.shared.state().stop = true;
-        self.shared.changed.notify_one();
-        let thread = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        if let Some(thread) = thread {
-            // Errands of guards dropped just before are still run.
-            let _ = thread.join();
+        let mut state = self.shared.state();
+        state.stop = true;
+        self.shared.changed.notify_all();
+        if self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_none() {
+            return;
+        }
+        // Errands of guards dropped just before are still run; but a store that does not answer
+        // must not keep its client from ending.
+        let deadline = std::time::Instant::now() + LAST_ERRANDS;
+        while !state.ended {
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
         }
     }
+}
+
+fn key(held: &Held) -> usize {
+    std::ptr::from_ref(held).addr()
 }
 
 enum Job {
@@ -188,6 +208,7 @@ enum Job {
 
 fn run(shared: &Shared) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        shared.state().ended = true;
         return;
     };
     let witness = LocalWitness::new();
@@ -198,6 +219,8 @@ fn run(shared: &Shared) {
             Job::Renew(due) => runtime.block_on(renew(shared, due)),
         }
     }
+    shared.state().ended = true;
+    shared.changed.notify_all();
 }
 
 /// Waits for something to do; nothing once the keeper was dropped and all errands are run.
@@ -272,12 +295,12 @@ fn try_again(shared: &Shared, held: &Held, error: &StoreError) {
 }
 
 fn reschedule(shared: &Shared, held: &Held, due: Duration) {
-    if let Some(kept) = shared.state().kept.get_mut(&held.lease.grant) {
+    if let Some(kept) = shared.state().kept.get_mut(&key(held)) {
         kept.due = due;
     }
 }
 
 fn lose(shared: &Shared, held: &Held) {
-    shared.state().kept.remove(&held.lease.grant);
+    shared.state().kept.remove(&key(held));
     held.lose();
 }

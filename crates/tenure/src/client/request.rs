@@ -176,7 +176,8 @@ impl Request {
         self
     }
 
-    /// Presents an earlier grant: if it still holds all this, its lease starts anew.
+    /// Presents an earlier grant: if it still holds all this, its lease starts anew. A guard made
+    /// this way renews while it lives, and leaves it to the first one to release it.
     pub fn with_grant(mut self, grant: GrantId) -> Request {
         self.grant = Some(grant);
         self

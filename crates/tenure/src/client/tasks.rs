@@ -404,7 +404,7 @@ impl Work {
         let tasks = self.client.tasks();
         let finished = tasks.finish(&self.task.id, proof, token, self.runner, finish).await;
         if finished.is_ok() {
-            self.client.inner.keeper.forget(self.held.lease.grant);
+            self.client.inner.keeper.forget(&self.held);
             self.ended = true;
         }
         finished
@@ -412,7 +412,7 @@ impl Work {
 
     /// Lets go without a word to the store: what was lost belongs to another.
     pub fn abandon(mut self) {
-        self.client.inner.keeper.forget(self.held.lease.grant);
+        self.client.inner.keeper.forget(&self.held);
         self.ended = true;
     }
 }
@@ -422,7 +422,7 @@ impl Drop for Work {
         if self.ended {
             return;
         }
-        self.client.inner.keeper.forget(self.held.lease.grant);
+        self.client.inner.keeper.forget(&self.held);
         let ask = FinishAsk {
             task: self.task.id.clone(),
             proof: Proof::Grant(self.held.lease.grant),

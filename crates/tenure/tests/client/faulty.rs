@@ -4,8 +4,10 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tenure::core::{Event, GrantId, Look, Revision, Seen};
-use tenure::store::{Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo};
+use tenure::core::{Event, GrantId, Look, Revision, Seen, Task};
+use tenure::store::{
+    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+};
 use tokio::sync::watch;
 
 /// Passes everything on to another store, except for the trouble that it was told to make.
@@ -99,6 +101,14 @@ impl Store for Faulty {
 
     async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
         self.inner.events(after, limit).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
+        self.inner.tasks(filter).await
+    }
+
+    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
+        self.inner.tallies().await
     }
 
     async fn tidy(&self) -> Result<usize, StoreError> {

@@ -3,10 +3,11 @@
 //!
 //! Nothing here depends on speed: whoever waits, waits for a state.
 
+mod ending;
 mod faulty;
 mod guards;
 mod losing;
-mod open_questions;
+
 mod proving;
 mod sharing;
 mod trouble;

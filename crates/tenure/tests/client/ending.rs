@@ -1,4 +1,5 @@
-//! What does not hold yet. Each is ignored with its reason; run them with `--ignored`.
+//! Ends that must not hurt others: of one of two guards of a grant, and of a client whose store
+//! hangs.
 
 use crate::faulty::Faulty;
 use crate::{Stores, ensure_becomes_free, held};
@@ -7,7 +8,6 @@ use tenure::{Client, Wait};
 
 /// Two guards of one grant share its hold, but the first that ends releases it for both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a second guard of the same grant releases it while the first goes on trusting it"]
 async fn no_guard_trusts_what_another_of_its_grant_released() {
     let stores = Stores::memory();
     let (one, other) = (stores.anonymous(), stores.anonymous());
@@ -24,7 +24,6 @@ async fn no_guard_trusts_what_another_of_its_grant_released() {
 
 /// Whoever lost a lease because the store hangs must be able to end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "dropping the last client waits for the keeper, which waits for the store"]
 async fn a_store_that_does_not_answer_does_not_keep_a_client_from_ending() {
     let stores = Stores::memory();
     let store = Faulty::new(stores.handle());
