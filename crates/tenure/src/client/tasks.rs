@@ -185,6 +185,21 @@ impl Tasks {
         self.client.inner.decide(&look, rules::tasks::recover).await
     }
 
+    /// Gives up the sections that a runner keeps although there is nothing left to do in them;
+    /// says which. A finish does so by itself; this is for when others ended the last tasks.
+    pub async fn leave_idle_sections(&self, runner: GrantId) -> Result<Vec<Resource>, Error> {
+        let look = rules::tasks::idle_look();
+        let leave = |seen: &Seen, witness: &dyn tenure_core::Witness| {
+            rules::tasks::leave_idle_sections(seen, runner, witness)
+        };
+        // Most of the time there is nothing to give up: looking needs no turn to write.
+        let seen = self.client.inner.store.read(&look).await?;
+        if leave(&seen, &*self.client.inner.witness).1.is_empty() {
+            return Ok(vec![]);
+        }
+        self.client.inner.decide(&look, leave).await
+    }
+
     /// Ends a worker's work on a task. `token`, where it is known, must be the claim's.
     pub async fn finish(
         &self,

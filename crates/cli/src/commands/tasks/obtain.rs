@@ -74,6 +74,7 @@ pub(super) async fn obtain(
             Claims::Claimed { tasks, .. } => {
                 display.end(true);
                 renew_sections(client, request, &tasks).await?;
+                leave_idle_sections(client, request).await?;
                 return with_holds(client, tasks).await;
             }
             Claims::None(none) => none,
@@ -93,7 +94,8 @@ pub(super) async fn obtain(
             Hope::None => false,
         };
         if left.is_zero() || !worth_waiting {
-            display.end(false);
+            display.end(refusal.hope != Hope::Held);
+            leave_idle_sections(client, request).await?;
             return Err(match refusal.hope {
                 Hope::Held => name_limit(refusal.failure, wait),
                 Hope::NotYet | Hope::None => refusal.failure,
@@ -116,6 +118,14 @@ async fn renew_sections(
     let sections: Vec<Resource> = sections.collect();
     if !sections.is_empty() {
         client.renew(&Proof::Grant(runner), Some(&sections), Some(request.section_ttl)).await?;
+    }
+    Ok(())
+}
+
+/// A section in which others ended the last tasks is not kept for nothing.
+async fn leave_idle_sections(client: &Client, request: &ClaimRequest) -> Result<(), Failure> {
+    if let Some(runner) = request.runner {
+        client.tasks().leave_idle_sections(runner).await?;
     }
     Ok(())
 }

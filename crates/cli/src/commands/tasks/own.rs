@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_label_has_the_same_runner_grant_in_every_version() {
         let grant = runner_grant("alice").to_string();
-        assert_eq!(grant, "PLACEHOLDER");
+        assert_eq!(grant, "508b2abb-65a0-3907-68fa-5652a6d5cd5b");
         assert_ne!(runner_grant("alice"), runner_grant("bob"));
     }
 }

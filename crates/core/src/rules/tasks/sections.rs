@@ -37,7 +37,7 @@ pub enum SectionError {
         missing: String,
     },
     /// Sections would wait for each other.
-    #[error("these sections would wait for each other: {}", .cycle.join(" → "))]
+    #[error("these sections would wait for each other: {} → {}", .cycle.join(" → "), .cycle[0])]
     Cycle {
         /// Each waits for the next, the last for the first.
         cycle: Vec<String>,
