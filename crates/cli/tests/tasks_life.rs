@@ -151,6 +151,9 @@ fn a_task_is_found_by_id_by_a_beginning_of_it_and_by_title() {
     for (text, id) in [("abc1", "abc1"), ("abd", "abd2"), ("task:abc1", "abc1")] {
         assert_eq!(place.task(text)["id"], id);
     }
+    assert_eq!(place.ok(&["why", "ab"]), "ab is free");
+    let evil = place.add(&["red \u{1b}[31m", "--description", "two\nlines\u{7}"]);
+    assert!(!place.ok(&["tasks", "show", &evil]).contains(['\u{1b}', '\u{7}']));
     for text in ["Same", "ab"] {
         let said = place.json(&["tasks", "show", text]);
         assert_eq!((said.code, &said.error()["code"]), (2, &json!("TASK_AMBIGUOUS")));

@@ -59,6 +59,8 @@ async fn meant_task(
     match client.tasks().find(resource.name()).await {
         Ok(task) => Ok(Some(task)),
         Err(Error::NoSuchTask { .. }) => Ok(None),
+        // The name of a free lock may well be how several ids begin.
+        Err(Error::Ambiguous { .. }) if resource.kind() == Kind::Lock => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -100,17 +100,19 @@ pub(crate) fn task_table(tasks: &[Task], holds: &[SeenHold], witness: &dyn Witne
     table(&std::iter::once(header.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
 }
 
-/// A text that may have any characters, on one line of the screen.
+/// A text that may have any characters, on one line of the screen and without power over it.
 fn one_line(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 /// A task in full, for people.
 pub(crate) fn task_words(task: &Task, hold: Option<&SeenHold>, witness: &dyn Witness) -> String {
-    let mut lines = vec![format!("{}  {}", styled(NAME, &task.title), status(task.status))];
+    let mut lines =
+        vec![format!("{}  {}", styled(NAME, one_line(&task.title)), status(task.status))];
     let mut line = |name: &str, text: Option<String>| {
         if let Some(text) = text {
-            lines.push(format!("  {name:<12} {text}"));
+            let indented: Vec<String> = text.lines().map(one_line).collect();
+            lines.push(format!("  {name:<12} {}", indented.join("\n               ")));
         }
     };
     let list = |list: &[String]| (!list.is_empty()).then(|| list.join(", "));
@@ -140,7 +142,7 @@ pub(crate) fn task_words(task: &Task, hold: Option<&SeenHold>, witness: &dyn Wit
 
 fn lease_words(seen: &SeenHold, witness: &dyn Witness) -> String {
     match stale_reason(seen, witness) {
-        Some(reason) => styled(WARN, format!("no longer counts: {reason}")),
+        Some(reason) => format!("no longer counts: {reason}"),
         None => format!("ends in {} unless renewed", format_duration(seen.left)),
     }
 }
