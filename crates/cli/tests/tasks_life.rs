@@ -152,13 +152,23 @@ fn a_task_is_found_by_id_by_a_beginning_of_it_and_by_title() {
         assert_eq!(place.task(text)["id"], id);
     }
     assert_eq!(place.ok(&["why", "ab"]), "ab is free");
-    let evil = place.add(&["red \u{1b}[31m", "--description", "two\nlines\u{7}"]);
-    assert!(!place.ok(&["tasks", "show", &evil]).contains(['\u{1b}', '\u{7}']));
     for text in ["Same", "ab"] {
         let said = place.json(&["tasks", "show", text]);
         assert_eq!((said.code, &said.error()["code"]), (2, &json!("TASK_AMBIGUOUS")));
         let message = said.error()["message"].to_string();
         assert!(message.contains("abc1") && message.contains("abd2"), "{message}");
+    }
+}
+
+#[test]
+fn the_text_of_a_task_has_no_power_over_the_terminal() {
+    let place = Place::new();
+    let red = "\u{1b}[31m";
+    place.add(&[&format!("{red}T"), "--id", "t", "--description", &format!("two\nlines{red}")]);
+    for args in [["tasks", "show", "t"], ["tasks", "list", "--limit=1"], ["tasks", "cancel", "t"]] {
+        let said = place.coloured(&args);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(said.out.contains("[31mT") && !said.out.contains(red), "{:?}", said.out);
     }
 }
 

@@ -72,6 +72,11 @@ impl Place {
         self.command(&[&["--json"], args].concat()).output().unwrap().into()
     }
 
+    /// The same with colours, as on a terminal.
+    pub fn coloured(&self, args: &[&str]) -> Said {
+        self.command(args).env("CLICOLOR_FORCE", "1").output().unwrap().into()
+    }
+
     /// Runs a command that must succeed, and says what it printed.
     pub fn ok(&self, args: &[&str]) -> String {
         let said = self.tenure(args);
