@@ -25,6 +25,7 @@ Examples:
   tenure acquire db --ttl 10m             take a lease and keep it after this command ends
   tenure why deploy                       who holds it, who waits, what would free it
   tenure locks                            everything that is held
+  tenure tasks claim --as alice           the next task that is ready
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 configuration or store, 4 not found, 5 not yours or needs
 --force, 6 locked or not in time, 7 a check failed, 8 lease lost or token refused. run passes the
@@ -82,6 +83,8 @@ pub(crate) enum Command {
     Wait(commands::wait::WaitArgs),
     Status(commands::status::StatusArgs),
     Locks(commands::locks::LocksArgs),
+    Tasks(commands::tasks::TasksArgs),
+    Sections(commands::sections::SectionsArgs),
     Why(commands::why::WhyArgs),
     Events(commands::events::EventsArgs),
     Init(commands::init::InitArgs),

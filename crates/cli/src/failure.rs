@@ -4,7 +4,7 @@ use crate::child::SpawnError;
 use crate::exit::Exit;
 use serde_json::{Value, json};
 use tenure::config::ConfigError;
-use tenure::core::rules::tasks::EditError;
+use tenure::core::rules::tasks::{EditError, SectionError};
 use tenure::core::{Blocker, Kind, Resource, SeenHold};
 use tenure::duration::format_duration;
 use tenure::place::PlaceError;
@@ -134,6 +134,10 @@ impl From<Error> for Failure {
                 (Exit::Error, "TASK_STATUS")
             }
             Error::Edit(_) => (Exit::Usage, "TASK_REFUSED"),
+            Error::Section(SectionError::NoSuchDependency { .. }) => {
+                (Exit::NotFound, "SECTION_NOT_FOUND")
+            }
+            Error::Section(_) => (Exit::Usage, "SECTION_REFUSED"),
             Error::Ambiguous { .. } => (Exit::Usage, "TASK_AMBIGUOUS"),
         };
         let mut failure = Failure::new(exit, code, error.to_string());

@@ -18,12 +18,17 @@ const TICK: Duration = Duration::from_millis(200);
 /// What a full bar means when there is no limit.
 const BAR_SPAN: Duration = Duration::from_secs(10 * 60);
 
+/// What a person who waits must know first.
+const WAITING: &str = "Waiting for lock... (Ctrl+C to cancel)";
+
 /// Shows who is waited for. Says nothing until a first try failed.
 #[derive(Clone)]
 pub(crate) struct WaitDisplay {
     output: Output,
     names: String,
     span: Duration,
+    /// Whether the end is told even where there is no bar.
+    tells_end: bool,
     state: Arc<State>,
 }
 
@@ -53,8 +58,14 @@ impl WaitDisplay {
             output: output.clone(),
             names: show::names(resources),
             span,
+            tells_end: false,
             state: Arc::new(state),
         }
+    }
+
+    /// For waiting for tasks: what is waited for is said with each look.
+    pub(crate) fn for_tasks(output: &Output, wait: Wait) -> WaitDisplay {
+        WaitDisplay { tells_end: !output.json, ..WaitDisplay::new(output, &[], wait) }
     }
 
     /// To be called after each look that ended with waiting.
@@ -72,12 +83,30 @@ impl WaitDisplay {
             None => {}
             Some(bar) => {
                 if first {
-                    self.output.note("Waiting for lock... (Ctrl+C to cancel)");
+                    self.output.note(WAITING);
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                     self.animate(bar.clone());
                 }
                 bar.set_message(sentence);
             }
+        }
+    }
+
+    /// The same for tasks: what is in the way in short, in full, and for scripts.
+    pub(crate) fn tell_of(&self, headline: &str, sentence: &str, event: &serde_json::Value) {
+        let first = !self.state.begun.swap(true, Ordering::Relaxed);
+        if first && self.output.json {
+            self.output.note(&event.to_string());
+        } else if first {
+            self.output.note(headline);
+            self.output.note(WAITING);
+        }
+        if let Some(bar) = &self.state.bar {
+            if first {
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+                self.animate(bar.clone());
+            }
+            bar.set_message(sentence.to_owned());
         }
     }
 
@@ -90,9 +119,9 @@ impl WaitDisplay {
         }
         if let Some(bar) = &self.state.bar {
             bar.finish_and_clear();
-            if obtained {
-                self.output.note("Lock released!");
-            }
+        }
+        if obtained && (self.tells_end || self.state.bar.is_some()) {
+            self.output.note("Lock released!");
         }
     }
 

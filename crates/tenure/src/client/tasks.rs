@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::rules::tasks::{
     AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, NewTask,
-    NoClaim,
+    NoClaim, SectionChange,
 };
 use tenure_core::{
-    Evidence, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection, Task,
-    TaskId, TaskLook, Token, WallTime, rules,
+    Decision, Evidence, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection,
+    Task, TaskId, TaskLook, Token, WallTime, rules,
 };
 
 /// The verbs of tasks; see [`Client::tasks`].
@@ -185,6 +185,21 @@ impl Tasks {
         self.client.inner.decide(&look, rules::tasks::recover).await
     }
 
+    /// Gives up the sections that a runner keeps although there is nothing left to do in them;
+    /// says which. A finish does so by itself; this is for when others ended the last tasks.
+    pub async fn leave_idle_sections(&self, runner: GrantId) -> Result<Vec<Resource>, Error> {
+        let look = rules::tasks::idle_look();
+        let leave = |seen: &Seen, witness: &dyn tenure_core::Witness| {
+            rules::tasks::leave_idle_sections(seen, runner, witness)
+        };
+        // Most of the time there is nothing to give up: looking needs no turn to write.
+        let seen = self.client.inner.store.read(&look).await?;
+        if leave(&seen, &*self.client.inner.witness).1.is_empty() {
+            return Ok(vec![]);
+        }
+        self.client.inner.decide(&look, leave).await
+    }
+
     /// Ends a worker's work on a task. `token`, where it is known, must be the claim's.
     pub async fn finish(
         &self,
@@ -306,17 +321,31 @@ impl Tasks {
         Ok(self.client.inner.store.read(&look).await?.sections)
     }
 
-    /// Describes a section, new or changed.
+    /// Describes a section, new or changed. Sections that would wait for each other are refused.
     pub async fn put_section(&self, section: &Section) -> Result<(), Error> {
-        if section.name != rules::tasks::EVERYTHING {
-            section.resource()?;
-        }
         let by = self.client.holder().label.clone();
         let look = Look::Tasks(TaskLook::default());
-        let put = |seen: &Seen, _: &dyn tenure_core::Witness| {
-            (rules::tasks::put_section(seen, section, &by), ())
+        let put = |seen: &Seen, _: &dyn tenure_core::Witness| match rules::tasks::put_section(
+            seen, section, &by,
+        ) {
+            Ok(decision) => (decision, Ok(())),
+            Err(error) => (Decision::Nothing, Err(error)),
         };
-        self.client.inner.decide(&look, put).await
+        Ok(self.client.inner.decide(&look, put).await??)
+    }
+
+    /// Changes sections, all or none; says what they are now. What a change does not name stays
+    /// as it is, whoever changes it at the same time.
+    pub async fn change_sections(
+        &self,
+        changes: &[(String, SectionChange)],
+    ) -> Result<Vec<Section>, Error> {
+        let by = self.client.holder().label.clone();
+        let look = Look::Tasks(TaskLook::default());
+        let change = |seen: &Seen, _: &dyn tenure_core::Witness| {
+            rules::tasks::change_sections(seen, changes, &by)
+        };
+        Ok(self.client.inner.decide(&look, change).await??)
     }
 
     /// Keeps a claim alive in the background; see [`Work`].
