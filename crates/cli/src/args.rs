@@ -74,6 +74,7 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
+    Work(commands::work::WorkArgs),
     Acquire(commands::acquire::AcquireArgs),
     Renew(commands::renew::RenewArgs),
     Release(commands::release::ReleaseArgs),

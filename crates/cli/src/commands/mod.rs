@@ -16,6 +16,7 @@ pub(crate) mod status;
 pub(crate) mod verify;
 pub(crate) mod wait;
 pub(crate) mod why;
+pub(crate) mod work;
 
 use crate::context::Context;
 use crate::failure::Failure;
