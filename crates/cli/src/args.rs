@@ -25,6 +25,8 @@ Examples:
   tenure acquire db --ttl 10m             take a lease and keep it after this command ends
   tenure why deploy                       who holds it, who waits, what would free it
   tenure locks                            everything that is held
+  tenure work -- ./agent.sh               do one task after another
+  tenure swarm -n 8 -- ./agent.sh         eight at a time, until all are done
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 configuration or store, 4 not found, 5 not yours or needs
 --force, 6 locked or not in time, 7 a check failed, 8 lease lost or token refused. run passes the
@@ -75,6 +77,7 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
     Work(commands::work::WorkArgs),
+    Swarm(commands::swarm::SwarmArgs),
     Acquire(commands::acquire::AcquireArgs),
     Renew(commands::renew::RenewArgs),
     Release(commands::release::ReleaseArgs),

@@ -85,9 +85,7 @@ pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
     };
     // From here on a failure drops, and so kills, the child.
     let stdin = std::mem::replace(&mut spec.stdin, Stdin::Null);
-    child
-        .connect(&mut process, stdin)
-        .map_err(|error| failed(&spec, error))?;
+    child.connect(&mut process, stdin).map_err(|error| failed(&spec, error))?;
     Ok(child)
 }
 

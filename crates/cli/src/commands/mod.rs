@@ -13,6 +13,7 @@ pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod run;
 pub(crate) mod status;
+pub(crate) mod swarm;
 pub(crate) mod verify;
 pub(crate) mod wait;
 pub(crate) mod why;

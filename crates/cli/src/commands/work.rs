@@ -67,7 +67,7 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
     );
     let report = tokio::select! {
         report = work => report?,
-        () = stopping::obey(&mut signals, &stop, patience, &context.output) => {
+        () = stopping::obey(&mut signals, &stop, patience, |text| context.output.note(text)) => {
             unreachable!("obeying signals has no end")
         }
     };

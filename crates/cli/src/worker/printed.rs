@@ -27,17 +27,15 @@ struct Stream {
 }
 
 impl Stream {
-    /// The next piece. Never returns once there is no more. Cancel-safe.
+    /// The next piece, empty at the end. Never returns after the end. Cancel-safe.
     async fn next(&mut self) -> Vec<u8> {
-        if let Some(output) = &mut self.output {
-            let mut bytes = Vec::new();
-            if let Ok(1..) = output.read(&mut bytes).await {
-                self.last.push(&bytes);
-                return bytes;
-            }
+        let Some(output) = &mut self.output else { return std::future::pending().await };
+        let mut bytes = Vec::new();
+        if !matches!(output.read(&mut bytes).await, Ok(1..)) {
             self.output = None;
         }
-        std::future::pending().await
+        self.last.push(&bytes);
+        bytes
     }
 }
 
@@ -56,7 +54,8 @@ impl Printed {
             }
         };
         let deadline = Instant::now() + REST_MAX;
-        let rest = async { while timeout(SILENCE, self.hand_on()).await.is_ok() {} };
+        let rest =
+            async { while self.is_open() && timeout(SILENCE, self.hand_on()).await.is_ok() {} };
         let _ = timeout_at(deadline, rest).await;
         ended
     }
@@ -72,6 +71,12 @@ impl Printed {
         }
     }
 
+    fn is_open(&self) -> bool {
+        self.stdout.output.is_some() || self.stderr.output.is_some()
+    }
+
+    /// Hands on what comes next, nothing at the end of a stream. Never returns once both are at
+    /// their end. Cancel-safe.
     async fn hand_on(&mut self) {
         tokio::select! {
             bytes = self.stdout.next() => self.sink.stdout(&bytes),

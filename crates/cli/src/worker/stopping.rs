@@ -3,7 +3,6 @@
 use crate::child::Signals;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::Output;
 use std::time::Duration;
 use tenure::Stop;
 use tenure::duration::format_duration;
@@ -37,18 +36,18 @@ pub(crate) async fn obey(
     signals: &mut Signals,
     stop: &watch::Sender<Stop>,
     patience: Patience,
-    output: &Output,
+    tell: impl Fn(&str),
 ) {
     let first = next(signals).await;
     stop.send_if_modified(|stop| raise(stop, Stop::Drain));
     match patience {
         Patience::Person(_) if first == INTERRUPT => {
-            output.note("Stopping: what runs comes to its end; again to hand it back");
+            tell("Stopping: what runs comes to its end; again to hand it back");
             next(signals).await;
         }
         Patience::Person(grace) | Patience::Grace(grace) => {
             let grace_words = format_duration(grace);
-            output.note(&format!("Stopping: what runs has {grace_words} to come to its end"));
+            tell(&format!("Stopping: what runs has {grace_words} to come to its end"));
             let _ = timeout(grace, next(signals)).await;
         }
     }
