@@ -89,8 +89,7 @@ async fn a_task_whose_time_is_over_is_called_off_and_fails() {
     let slow = NewTask { timeout, max_attempts: 1, ..task("slow") };
     client.tasks().add(vec![slow]).await.unwrap();
     let cleaned = RefCell::new(false);
-    let swarm =
-        Swarm::new(&client, ClaimRequest::default()).clean_up(Duration::from_secs(60));
+    let swarm = Swarm::new(&client, ClaimRequest::default()).clean_up(Duration::from_secs(60));
     let work = async |work: &tenure::Work| {
         work.called_off().await;
         tokio::task::yield_now().await;
