@@ -26,6 +26,8 @@ Examples:
   tenure why deploy                       who holds it, who waits, what would free it
   tenure locks                            everything that is held
   tenure tasks claim --as alice           the next task that is ready
+  tenure work -- ./agent.sh               do one task after another
+  tenure swarm -n 8 -- ./agent.sh         eight at a time, until all are done
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 configuration or store, 4 not found, 5 not yours or needs
 --force, 6 locked or not in time, 7 a check failed, 8 lease lost or token refused. run passes the
@@ -75,6 +77,8 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
+    Work(commands::work::WorkArgs),
+    Swarm(commands::swarm::SwarmArgs),
     Acquire(commands::acquire::AcquireArgs),
     Renew(commands::renew::RenewArgs),
     Release(commands::release::ReleaseArgs),

@@ -85,6 +85,15 @@ impl Context {
 
     /// A client for commands that change something; makes the default store if there is none.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
+        self.changing(true).await
+    }
+
+    /// The same, for commands that go on for long.
+    pub(crate) async fn worker_client(&self) -> Result<Client, Failure> {
+        self.changing(false).await
+    }
+
+    async fn changing(&self, one_shot: bool) -> Result<Client, Failure> {
         let url = self.store_url()?;
         if let Some(path) = url.strip_prefix("sqlite:") {
             let folder = Path::new(path).parent().unwrap_or(Path::new("."));
@@ -93,7 +102,7 @@ impl Context {
             }
             place::check_file_system(folder)?;
         }
-        self.open(&url).await
+        self.open(&url, one_shot).await
     }
 
     /// A client for commands that only look: where there is no store yet, nothing is held.
@@ -101,14 +110,17 @@ impl Context {
         let default = self.settings.text(Key::Store).is_none();
         if default && !self.place()?.database().exists() {
             self.output.detail("There is no store here yet.");
-            return self.open("memory:").await;
+            return self.open("memory:", true).await;
         }
         self.client().await
     }
 
-    async fn open(&self, url: &str) -> Result<Client, Failure> {
+    async fn open(&self, url: &str, one_shot: bool) -> Result<Client, Failure> {
         let mut builder =
-            Client::builder().one_shot().poll_interval(self.settings.duration(Key::PollInterval));
+            Client::builder().poll_interval(self.settings.duration(Key::PollInterval));
+        if one_shot {
+            builder = builder.one_shot();
+        }
         if let Some(label) = self.chosen_label() {
             builder = builder.label(label);
         }

@@ -9,7 +9,9 @@ mod exit;
 mod failure;
 mod output;
 mod show;
+mod swarm;
 mod waiting;
+mod worker;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -78,6 +80,8 @@ fn enter(cli: &Cli) -> Result<(), Failure> {
 fn words(command: &Command) -> (&'static str, Option<&'static str>) {
     match command {
         Command::Run(_) => ("run", None),
+        Command::Work(_) => ("work", None),
+        Command::Swarm(_) => ("swarm", None),
         Command::Acquire(_) => ("acquire", None),
         Command::Renew(_) => ("renew", None),
         Command::Release(_) => ("release", None),
@@ -107,6 +111,8 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
     runtime.block_on(async {
         match cli.command {
             Command::Run(args) => commands::run::run(&context, args).await,
+            Command::Work(args) => commands::work::run(&context, args).await,
+            Command::Swarm(args) => commands::swarm::run(&context, args).await,
             Command::Acquire(args) => commands::acquire::run(&context, args).await,
             Command::Renew(args) => commands::renew::run(&context, args).await,
             Command::Release(args) => commands::release::run(&context, args).await,

@@ -61,6 +61,17 @@ impl Output {
         end_if_closed(stdout.write_all(bytes).and_then(|()| stdout.flush()));
     }
 
+    /// What a command printed. That nobody reads it must not end the worker.
+    pub(crate) fn pass_on(&self, bytes: &[u8]) {
+        let mut stdout = io::stdout().lock();
+        let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    }
+
+    /// What a command said on its standard error.
+    pub(crate) fn pass_on_error(&self, bytes: &[u8]) {
+        let _ = io::stderr().lock().write_all(bytes);
+    }
+
     /// Something for the person or the log, not part of the result.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {

@@ -71,8 +71,10 @@ pub struct ChildSpec {
     pub directory: Option<PathBuf>,
     /// What it reads.
     pub stdin: Stdin,
-    /// Where its standard output goes. Standard error is always tenure's own.
+    /// Where its standard output goes.
     pub stdout: Stdout,
+    /// Where its standard error goes.
+    pub stderr: Stdout,
     /// Whether it may have the terminal, if tenure has one. At most one child at a time may; one
     /// that may not, and reads the terminal all the same, is stopped by the kernel.
     pub foreground: bool,
@@ -88,6 +90,7 @@ impl ChildSpec {
             directory: None,
             stdin: Stdin::Inherit,
             stdout: Stdout::Inherit,
+            stderr: Stdout::Inherit,
             foreground: false,
         }
     }
@@ -110,12 +113,12 @@ pub enum Stdin {
     Bytes(Vec<u8>),
 }
 
-/// Where a command's standard output goes.
+/// Where a command's standard output or error goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdout {
     /// Where tenure's own goes.
     Inherit,
-    /// To tenure: see [`Child::take_stdout`]. A command whose output nobody reads comes to a halt.
+    /// To tenure: see [`Child::take_stdout`] and [`Child::take_stderr`]. A command whose output nobody reads comes to a halt.
     Piped,
 }
 

@@ -33,6 +33,7 @@ const CHUNKS_WAITING: usize = 4;
 pub struct Child {
     process: Process,
     stdout: Option<Output>,
+    stderr: Option<Output>,
 }
 
 /// Starts the command of `spec`.
@@ -53,13 +54,18 @@ pub fn spawn(spec: ChildSpec) -> Result<Child, SpawnError> {
         Stdout::Inherit => Stdio::inherit(),
         Stdout::Piped => Stdio::piped(),
     });
+    command.stderr(match spec.stderr {
+        Stdout::Inherit => Stdio::inherit(),
+        Stdout::Piped => Stdio::piped(),
+    });
     let mut process = command.spawn().map_err(|error| SpawnError::from_attempt(&spec, error))?;
     if let (Some(mut pipe), Stdin::Bytes(bytes)) = (process.stdin.take(), spec.stdin) {
         // A command need not read what it is given.
         std::thread::spawn(move || drop(pipe.write_all(&bytes)));
     }
     let stdout = process.stdout.take().map(Output::new);
-    Ok(Child { process, stdout })
+    let stderr = process.stderr.take().map(Output::new);
+    Ok(Child { process, stdout, stderr })
 }
 
 impl Child {
@@ -71,6 +77,11 @@ impl Child {
     /// What the command prints, if [`Stdout::Piped`] was asked for; once.
     pub fn take_stdout(&mut self) -> Option<Output> {
         self.stdout.take()
+    }
+
+    /// What the command says on its standard error, if that is piped; once.
+    pub fn take_stderr(&mut self) -> Option<Output> {
+        self.stderr.take()
     }
 
     /// There are no signals here.
@@ -132,7 +143,7 @@ pub struct Output {
 }
 
 impl Output {
-    fn new(mut pipe: std::process::ChildStdout) -> Self {
+    fn new(mut pipe: impl Read + Send + 'static) -> Self {
         let (sender, chunks) = mpsc::channel(CHUNKS_WAITING);
         std::thread::spawn(move || {
             let mut buffer = vec![0; CHUNK_BYTES];

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child as Process, Command, Stdio};
 
 use rustix::process::{self, Pid, Signal, WaitId, WaitIdOptions};
 #[cfg(target_os = "linux")]
@@ -36,6 +36,7 @@ pub struct Child {
     /// The terminal was the command's when the command ended.
     had_terminal: bool,
     stdout: Option<Output>,
+    stderr: Option<Output>,
     feeder: Option<JoinHandle<()>>,
     /// Becomes readable when the command ends.
     #[cfg(target_os = "linux")]
@@ -76,6 +77,7 @@ pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
         ended: None,
         had_terminal: false,
         stdout: None,
+        stderr: None,
         feeder: None,
         #[cfg(target_os = "linux")]
         exit: exit_handle(leader),
@@ -83,9 +85,7 @@ pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
     };
     // From here on a failure drops, and so kills, the child.
     let stdin = std::mem::replace(&mut spec.stdin, Stdin::Null);
-    child
-        .connect(process.stdin.take(), stdin, process.stdout.take())
-        .map_err(|error| failed(&spec, error))?;
+    child.connect(&mut process, stdin).map_err(|error| failed(&spec, error))?;
     Ok(child)
 }
 
@@ -106,6 +106,10 @@ fn command(spec: &ChildSpec, mark: &OsString, terminal: Option<&mut Terminal>) -
         Stdin::Bytes(_) => Stdio::piped(),
     });
     command.stdout(match spec.stdout {
+        Stdout::Inherit => Stdio::inherit(),
+        Stdout::Piped => Stdio::piped(),
+    });
+    command.stderr(match spec.stderr {
         Stdout::Inherit => Stdio::inherit(),
         Stdout::Piped => Stdio::piped(),
     });
@@ -171,6 +175,11 @@ impl Child {
     /// What the command prints, if [`Stdout::Piped`] was asked for; once.
     pub fn take_stdout(&mut self) -> Option<Output> {
         self.stdout.take()
+    }
+
+    /// What the command says on its standard error, if that is piped; once.
+    pub fn take_stderr(&mut self) -> Option<Output> {
+        self.stderr.take()
     }
 
     /// Signals the command's process group; nothing happens if it is gone or not ours to signal.
@@ -294,16 +303,12 @@ impl Child {
     }
 
     /// Takes over tenure's ends of the pipes.
-    fn connect(
-        &mut self,
-        stdin: Option<ChildStdin>,
-        source: Stdin,
-        stdout: Option<ChildStdout>,
-    ) -> io::Result<()> {
-        if let Some(pipe) = stdout {
-            self.stdout = Some(Output::new(OwnedFd::from(pipe))?);
-        }
-        if let (Some(pipe), Stdin::Bytes(bytes)) = (stdin, source) {
+    fn connect(&mut self, process: &mut Process, source: Stdin) -> io::Result<()> {
+        let stdout = process.stdout.take().map(OwnedFd::from);
+        self.stdout = stdout.map(Output::new).transpose()?;
+        let stderr = process.stderr.take().map(OwnedFd::from);
+        self.stderr = stderr.map(Output::new).transpose()?;
+        if let (Some(pipe), Stdin::Bytes(bytes)) = (process.stdin.take(), source) {
             let pipe = pipe::Sender::from_owned_fd(OwnedFd::from(pipe))?;
             self.feeder = Some(tokio::spawn(output::feed(pipe, bytes)));
         }

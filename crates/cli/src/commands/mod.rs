@@ -14,10 +14,12 @@ pub(crate) mod renew;
 pub(crate) mod run;
 pub(crate) mod sections;
 pub(crate) mod status;
+pub(crate) mod swarm;
 pub(crate) mod tasks;
 pub(crate) mod verify;
 pub(crate) mod wait;
 pub(crate) mod why;
+pub(crate) mod work;
 
 use crate::context::Context;
 use crate::failure::Failure;

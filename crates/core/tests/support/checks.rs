@@ -59,6 +59,7 @@ impl World {
                         self.check_left(stored, &event.kind);
                     }
                 }
+                other => unreachable!("the rules of holding write no tasks: {other:?}"),
             }
         }
         told.retain(|event| event.kind != EventKind::Deadlock);

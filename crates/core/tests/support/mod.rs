@@ -166,6 +166,7 @@ impl World {
                 let index = self.waiter_index(waiter.ticket);
                 self.waiters.remove(index);
             }
+            other => unreachable!("the rules of holding write no tasks: {other:?}"),
         }
     }
 

@@ -31,6 +31,7 @@ impl World {
             }
             (Look::At { resources, .. } | Look::Queues(resources), _) => self
                 .show_if(|want| resources.iter().any(|resource| resource.overlaps(&want.resource))),
+            (Look::Tasks(_), _) => unreachable!("the rules of holding look at no tasks"),
         };
         seen.whole = *look == Look::Everything || self.view == View::Whole;
         seen.holds.sort_by_key(|seen| seen.hold.token);

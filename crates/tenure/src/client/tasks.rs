@@ -17,6 +17,7 @@ use tenure_core::{
     Decision, Evidence, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection,
     Task, TaskId, TaskLook, Token, WallTime, rules,
 };
+use tokio::sync::watch;
 
 /// The verbs of tasks; see [`Client::tasks`].
 #[derive(Clone)]
@@ -360,7 +361,8 @@ impl Tasks {
         let lease = claim_lease(&claimed, ttl, margin, asked_at, self.client.inner.clock.wall());
         let held = Arc::new(Held::new(lease));
         self.client.inner.keeper.keep(held.clone());
-        Work { client: self.client.clone(), task: claimed.task, held, runner, ended: false }
+        let call = watch::Sender::new(false);
+        Work { client: self.client.clone(), task: claimed.task, held, runner, call, ended: false }
     }
 }
 
@@ -392,6 +394,8 @@ pub struct Work {
     task: Task,
     held: Arc<Held>,
     runner: Option<GrantId>,
+    /// Whether whoever runs the worker wants it to stop.
+    call: watch::Sender<bool>,
     ended: bool,
 }
 
@@ -426,11 +430,32 @@ impl Work {
         super::guard::bind_group(&self.client, &self.held, leader).await
     }
 
-    /// Says how the work ended. A claim that was lost changes nothing.
+    /// Returns when the work is to stop, whatever came of it so far: the claim is lost, the task's
+    /// time is over, or the worker is to end. What was started for it must then be stopped.
+    pub async fn called_off(&self) {
+        let mut call = self.call.subscribe();
+        tokio::select! {
+            () = self.lost() => {}
+            _ = call.wait_for(|called| *called) => {}
+        }
+    }
+
+    pub(super) fn call_off(&self) {
+        self.call.send_replace(true);
+    }
+
+    /// Says how the work ended. A claim that was lost changes nothing. If the store fails, the
+    /// claim is handed back.
     pub async fn finish(mut self, finish: Finish) -> Result<Finished, Error> {
+        self.try_finish(&finish).await
+    }
+
+    /// The same, to be tried again if the store fails.
+    pub(super) async fn try_finish(&mut self, finish: &Finish) -> Result<Finished, Error> {
         let proof = Proof::Grant(self.held.lease.grant);
         let token = Some(self.held.lease.token);
         let tasks = self.client.tasks();
+        let finish = finish.clone();
         let finished = tasks.finish(&self.task.id, proof, token, self.runner, finish).await;
         if finished.is_ok() {
             self.client.inner.keeper.forget(&self.held);

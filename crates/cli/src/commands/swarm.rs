@@ -1,0 +1,151 @@
+//! `tenure swarm`: many workers in one process.
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{GOOD, NAME, WARN, styled};
+use crate::swarm::{Scope, View};
+use crate::worker::stopping::{self, Patience};
+use crate::worker::{Outlet, TaskCommand, WorkerArgs, tell};
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tenure::{Client, SwarmReport};
+
+/// Run a command for all tasks, several at a time, and show how it goes
+///
+/// Like N times `tenure work --until-empty` in one process, over one connection to the store. Ends
+/// when nothing is left to do, and exits with 0 only if all tasks are then completed. What the
+/// commands print goes to files, one for each attempt, in .tenure/logs or --logs. Ctrl-C: no more
+/// tasks are taken, and what runs comes to its end; a second time: what runs is stopped and handed
+/// back.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure swarm -n 8 -- ./agent.sh
+  tenure swarm --tasks plan.json --section Backend -- ./agent.sh
+  tenure swarm -n 2 --forever -- ./agent.sh       go on when all is done, for what is added later")]
+pub(crate) struct SwarmArgs {
+    /// How many workers
+    #[arg(short = 'n', long = "workers", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    workers: u16,
+    /// Go on when nothing is left to do
+    #[arg(long)]
+    forever: bool,
+    #[command(flatten)]
+    worker: WorkerArgs,
+}
+
+/// How often the numbers of the whole are looked up.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failure> {
+    let client = context.worker_client().await?;
+    args.worker.import(context, &client).await?;
+    let workers = usize::from(args.workers);
+    let swarm = args.worker.swarm(context, &client).workers(workers);
+    let swarm = if args.forever { swarm.forever() } else { swarm };
+    let logs = logs(context, &args.worker)?;
+    let command = TaskCommand::new(context, &args.worker, &swarm, Outlet::Files(logs.clone()))?;
+
+    let begun = Instant::now();
+    let mut signals = stopping::listen()?;
+    let view = View::new(&context.output, workers);
+    let (stop, patience) = (swarm.stopper(), Patience::Person(args.worker.grace(context)));
+    let work = swarm.run(async |work| command.run(work).await, |event| view.tell(&event));
+    let report = tokio::select! {
+        report = work => report,
+        () = stopping::obey(&mut signals, &stop, patience, |text| view.note(text)) => {
+            unreachable!("obeying signals has no end")
+        }
+        () = watch(&client, &args.worker, &view) => unreachable!("watching has no end"),
+    };
+    view.end();
+    let report = report?;
+    if let Some(failure) = command.broken() {
+        return Err(failure);
+    }
+    let scope = scope(&client, &args.worker).await?;
+    let took = begun.elapsed();
+    context
+        .output
+        .done(report_json(&report, &scope, took, &logs), || summary(&report, &scope, took, &logs));
+    Ok(if scope.all_done() { Exit::Ok.code() } else { Exit::Error.code() })
+}
+
+/// Where the logs go: beside the embedded store, unless told.
+fn logs(context: &Context, args: &WorkerArgs) -> Result<PathBuf, Failure> {
+    if let Some(folder) = &args.logs {
+        return Ok(folder.clone());
+    }
+    let url = context.store_url()?;
+    let beside = url.strip_prefix("sqlite:").and_then(|path| Path::new(path).parent());
+    Ok(match beside {
+        Some(folder) => folder.join("logs"),
+        None => context.place()?.folder.join("logs"),
+    })
+}
+
+async fn scope(client: &Client, args: &WorkerArgs) -> Result<Scope, tenure::Error> {
+    Scope::look(client, args.section.as_deref(), &args.labels).await
+}
+
+async fn watch(client: &Client, args: &WorkerArgs, view: &View) {
+    loop {
+        // The workers tell of a store in trouble.
+        if let Ok(scope) = scope(client, args).await {
+            view.progress(&scope);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+fn summary(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> String {
+    let mut text = format!(
+        "{} in {}: {} completed, {} failed, {} retried, {} lost",
+        styled(NAME, format!("{} tasks taken", report.taken())),
+        tell::span(took),
+        report.completed,
+        report.failed,
+        report.retried,
+        report.lost
+    );
+    for (count, word) in [(report.review, "to review"), (report.returned, "put off or handed back")]
+    {
+        if count > 0 {
+            text += &format!(", {count} {word}");
+        }
+    }
+    if let Some((title, took)) = &report.slowest {
+        text += &format!("\nSlowest: {title:?} in {}", tell::span(*took));
+    }
+    text + &match scope.all_done() {
+        true => format!("\n{}", styled(GOOD, format!("All {} tasks are done", scope.total()))),
+        false => format!(
+            "\n{}: {}; see the logs in {}",
+            styled(WARN, "Not all is done"),
+            scope.open_words(),
+            logs.display()
+        ),
+    }
+}
+
+fn report_json(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> Value {
+    let seconds = |time: Duration| time.as_millis() as f64 / 1000.0;
+    let slowest = report.slowest.as_ref();
+    json!({
+        "taken": report.taken(),
+        "completed": report.completed,
+        "failed": report.failed,
+        "retried": report.retried,
+        "review": report.review,
+        "returned": report.returned,
+        "lost": report.lost,
+        "slowest": slowest.map(|(title, took)| json!({ "title": title, "seconds": seconds(*took) })),
+        "seconds": seconds(took),
+        "all_done": scope.all_done(),
+        "tasks": scope.json(),
+        "logs": logs.display().to_string(),
+    })
+}

@@ -1,0 +1,99 @@
+//! `tenure work`: a worker that does one task after another.
+
+use crate::args;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::worker::stopping::{self, Patience};
+use crate::worker::{Outlet, TaskCommand, WorkerArgs, tell};
+use clap::Args;
+use std::time::Duration;
+use tenure::{Client, Swarm, SwarmReport};
+
+/// Run a command for one task after another
+///
+/// Takes the next task that is ready, with its section and its files, runs the command for it, and
+/// says how it ended. The claim is renewed all the while. If it is lost, the command and all that
+/// it started get SIGTERM, then after --grace SIGKILL, and nothing is said of the task: it is
+/// another's. The same when the task's time is over, which fails it. SIGTERM or Ctrl-C: no more
+/// tasks are taken, and the command has --grace to end, or is stopped and its task handed back.
+///
+/// The command gets the task as one JSON object on its standard input, and TENURE_TASK_ID, _TITLE,
+/// _SECTION, _ATTEMPT, _PAYLOAD (if it is not long) and _FILES in its environment, beside what
+/// `tenure run` sets. Its exit code decides: 0 completes the task, and the last line that it
+/// printed, if it is JSON, is the result; 75 puts the task off; 76 sends it to review; any other
+/// fails it, and it is tried again after a pause, as often as the task allows.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure work -- ./agent.sh                       for ever
+  tenure work --until-empty --section Backend -- ./agent.sh
+  tenure work --once -- sh -c 'jq -r .title'      one task; its command's exit code")]
+pub(crate) struct WorkArgs {
+    /// Do one task and end with its command's code; 4 if none is to be had, 8 if it was lost
+    #[arg(long, conflicts_with_all = ["until_empty", "max"])]
+    once: bool,
+    /// End when nothing is left to do, also for others
+    #[arg(long)]
+    until_empty: bool,
+    /// End after so many tasks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max: Option<u64>,
+    /// End when there was nothing to do for so long
+    #[arg(long, value_name = "DURATION", value_parser = args::span)]
+    idle_exit: Option<Duration>,
+    #[command(flatten)]
+    worker: WorkerArgs,
+}
+
+pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failure> {
+    let client = context.worker_client().await?;
+    args.worker.import(context, &client).await?;
+    let swarm = swarm(context, &client, &args);
+    let outlet = match &args.worker.logs {
+        Some(folder) => Outlet::Files(folder.clone()),
+        None => Outlet::PassOn(context.output.clone()),
+    };
+    let command = TaskCommand::new(context, &args.worker, &swarm, outlet)?;
+    let mut signals = stopping::listen()?;
+    let (stop, patience) = (swarm.stopper(), Patience::Grace(args.worker.grace(context)));
+    let work = swarm.run(
+        async |work| command.run(work).await,
+        |event| match (context.output.json, tell::words(&event)) {
+            (true, _) => context.output.line(&tell::json(&event), String::new),
+            (false, Some(words)) => context.output.note(&words),
+            (false, None) => {}
+        },
+    );
+    let report = tokio::select! {
+        report = work => report?,
+        () = stopping::obey(&mut signals, &stop, patience, |text| context.output.note(text)) => {
+            unreachable!("obeying signals has no end")
+        }
+    };
+    if let Some(failure) = command.broken() {
+        return Err(failure);
+    }
+    if args.once { once(&report, command.last_code()) } else { Ok(0) }
+}
+
+fn swarm(context: &Context, client: &Client, args: &WorkArgs) -> Swarm {
+    let mut swarm = args.worker.swarm(context, client);
+    let idle_exit = args.idle_exit.or(args.once.then_some(Duration::ZERO));
+    if let Some(idle_exit) = idle_exit {
+        swarm = swarm.idle_exit(idle_exit);
+    }
+    if let Some(limit) = args.max.or(args.once.then_some(1)) {
+        swarm = swarm.limit(limit);
+    }
+    if args.until_empty { swarm } else { swarm.forever() }
+}
+
+fn once(report: &SwarmReport, code: Option<i32>) -> Result<i32, Failure> {
+    match (report.taken(), report.lost) {
+        (0, _) => Err(Failure::new(Exit::NotFound, "NOTHING_READY", "No task is to be had now")
+            .hint("Wait for one with --idle-exit DURATION.")),
+        (_, 0) => Ok(code.unwrap_or(Exit::Error.code())),
+        _ => Err(super::run::lost("The claim was lost; the command was stopped")),
+    }
+}

@@ -1,0 +1,87 @@
+//! How the tasks stand that a swarm is there for.
+
+use serde_json::{Map, Value, json};
+use tenure::core::{Status, Task};
+use tenure::store::TaskFilter;
+use tenure::{Client, Error};
+
+/// How many of the swarm's tasks there are of each status.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    counts: [u64; Status::ALL.len()],
+}
+
+impl Scope {
+    /// Looks at the tasks of this section, or all, with all of these labels.
+    pub(crate) async fn look(
+        client: &Client,
+        section: Option<&str>,
+        labels: &[String],
+    ) -> Result<Scope, Error> {
+        let mut scope = Scope::default();
+        let Some(label) = labels.first() else {
+            for tally in client.tasks().tallies().await? {
+                if section.is_none() || section == tally.section.as_deref() {
+                    scope.add(tally.status, tally.count);
+                }
+            }
+            return Ok(scope);
+        };
+        let filter = TaskFilter {
+            section: section.map(str::to_owned),
+            label: Some(label.clone()),
+            ..TaskFilter::default()
+        };
+        let wanted = |task: &&Task| labels.iter().all(|label| task.labels.contains(label));
+        let tasks = client.tasks().list(&filter).await?;
+        tasks.iter().filter(wanted).for_each(|task| scope.add(task.status, 1));
+        Ok(scope)
+    }
+
+    fn add(&mut self, status: Status, count: u64) {
+        let all = Status::ALL.iter().zip(&mut self.counts);
+        all.filter(|(one, _)| **one == status).for_each(|(_, sum)| *sum += count);
+    }
+
+    fn count(&self, wanted: impl Fn(Status) -> bool) -> u64 {
+        let all = Status::ALL.iter().zip(self.counts);
+        all.filter(|(status, _)| wanted(**status)).map(|(_, count)| count).sum()
+    }
+
+    /// How many there are, without those that nobody wants any more.
+    pub(crate) fn total(&self) -> u64 {
+        self.count(|status| status != Status::Cancelled)
+    }
+
+    /// How many need nothing more: completed, or passed over.
+    pub(crate) fn done(&self) -> u64 {
+        self.count(Status::satisfies)
+    }
+
+    /// How many wait for a person: failed, blocked, or to be looked at.
+    pub(crate) fn stuck(&self) -> u64 {
+        self.count(|status| matches!(status, Status::Failed | Status::Blocked | Status::Review))
+    }
+
+    /// Whether nothing is left to do, and nothing went wrong.
+    pub(crate) fn all_done(&self) -> bool {
+        self.done() == self.total()
+    }
+
+    /// As words: what is not done, by status.
+    pub(crate) fn open_words(&self) -> String {
+        let open = Status::ALL.iter().zip(self.counts).filter(|(status, count)| {
+            *count > 0 && !status.satisfies() && **status != Status::Cancelled
+        });
+        let words: Vec<String> = open.map(|(status, count)| format!("{count} {status}")).collect();
+        words.join(", ")
+    }
+
+    /// As JSON: a number for each status.
+    pub(crate) fn json(&self) -> Value {
+        let all = Status::ALL.iter().zip(self.counts);
+        let map: Map<String, Value> =
+            all.map(|(status, count)| (status.word().to_owned(), json!(count))).collect();
+        Value::Object(map)
+    }
+}

@@ -1,0 +1,67 @@
+//! What a command is told of its task: variables, and an object on its standard input.
+
+use crate::context::{GRANT_VARIABLE, KEEPS_VARIABLE};
+use crate::show;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use tenure::Work;
+use tenure::core::{GrantId, Resource};
+
+/// Longer payloads come on standard input only: no system takes a variable of more than 128 KiB.
+const PAYLOAD_MAX_BYTES: usize = 64 * 1024;
+
+/// The command's variables. `keeps` is what commands around this one hold.
+pub(super) fn environment(
+    work: &Work,
+    keeps: &[GrantId],
+    store_url: &str,
+) -> Vec<(OsString, OsString)> {
+    let (task, lease) = (work.task(), work.lease());
+    let names: Vec<String> = work.resources().iter().map(Resource::to_string).collect();
+    let keeps = keeps.iter().chain([&lease.grant]).map(GrantId::to_string);
+    let payload = task.payload.clone().unwrap_or_default();
+    let fits = payload.len() <= PAYLOAD_MAX_BYTES;
+    let variables = [
+        ("TENURE_TASK_ID", task.id.to_string()),
+        ("TENURE_TASK_TITLE", task.title.clone()),
+        ("TENURE_TASK_SECTION", task.section.clone().unwrap_or_default()),
+        ("TENURE_TASK_ATTEMPT", task.attempts.to_string()),
+        ("TENURE_TASK_PAYLOAD", if fits { payload } else { String::new() }),
+        ("TENURE_TASK_FILES", task.files.join("\n")),
+        ("TENURE_RESOURCE", names.join("\n")),
+        ("TENURE_TOKEN", lease.token.to_string()),
+        (GRANT_VARIABLE, lease.grant.to_string()),
+        (KEEPS_VARIABLE, keeps.collect::<Vec<_>>().join(",")),
+        ("TENURE_STORE", store_url.to_owned()),
+        ("TENURE_DEADLINE", show::time(lease.expires_at)),
+    ];
+    variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+/// The task as one line of JSON.
+pub(super) fn standard_input(work: &Work) -> Vec<u8> {
+    let task = work.task();
+    let payload = task.payload.as_ref().map(|text| match serde_json::from_str(text) {
+        Ok(payload) => payload,
+        Err(_) => Value::String(text.clone()),
+    });
+    let ids: Vec<&str> = task.depends_on.iter().map(|id| id.as_str()).collect();
+    let brief = json!({
+        "id": task.id.as_str(),
+        "title": task.title,
+        "description": task.description,
+        "section": task.section,
+        "priority": task.priority,
+        "depends_on": ids,
+        "labels": task.labels,
+        "files": task.files,
+        "payload": payload,
+        "attempt": task.attempts,
+        "max_attempts": task.max_attempts,
+        "timeout_seconds": task.timeout.map(|timeout| timeout.as_secs_f64()),
+        "last_error": task.error,
+        "feedback": task.feedback,
+        "token": work.lease().token,
+    });
+    format!("{brief}\n").into_bytes()
+}

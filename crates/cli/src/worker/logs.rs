@@ -1,0 +1,89 @@
+//! Where what the commands print goes.
+
+use crate::output::Output;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tenure::core::Task;
+
+/// Where what the commands print goes.
+#[derive(Debug)]
+pub(crate) enum Outlet {
+    /// To where tenure's own goes.
+    PassOn(Output),
+    /// To a file for each attempt, in this folder.
+    Files(PathBuf),
+}
+
+/// The same, for one attempt.
+pub(super) enum Sink {
+    PassOn(Output),
+    File(File),
+}
+
+/// Names of files may have 255 bytes; this leaves room for the attempt.
+const NAME_MAX_BYTES: usize = 200;
+
+impl Outlet {
+    pub(super) fn open(&self, task: &Task) -> io::Result<Sink> {
+        match self {
+            Outlet::PassOn(output) => Ok(Sink::PassOn(output.clone())),
+            Outlet::Files(folder) => {
+                std::fs::create_dir_all(folder)?;
+                let path = log_path(folder, task);
+                // A task that was put off or handed back has the same attempt twice.
+                Ok(Sink::File(OpenOptions::new().create(true).append(true).open(path)?))
+            }
+        }
+    }
+}
+
+/// The file of the task's current attempt.
+fn log_path(folder: &Path, task: &Task) -> PathBuf {
+    folder.join(format!("{}-{}.log", file_name(task.id.as_str()), task.attempts))
+}
+
+/// The id, with everything that a file name should not have written as `%XX`.
+fn file_name(id: &str) -> String {
+    let mut name = String::new();
+    for (index, byte) in id.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        match plain || (byte == b'.' && index > 0) {
+            true => name.push(char::from(byte)),
+            false => name += &format!("%{byte:02X}"),
+        }
+    }
+    name.truncate(NAME_MAX_BYTES);
+    name
+}
+
+impl Sink {
+    pub(super) fn stdout(&mut self, bytes: &[u8]) {
+        match self {
+            Sink::PassOn(output) if output.json => output.pass_on_error(bytes),
+            Sink::PassOn(output) => output.pass_on(bytes),
+            // A full disk must not fail the task.
+            Sink::File(file) => drop(file.write_all(bytes)),
+        }
+    }
+
+    pub(super) fn stderr(&mut self, bytes: &[u8]) {
+        match self {
+            Sink::PassOn(output) => output.pass_on_error(bytes),
+            Sink::File(file) => drop(file.write_all(bytes)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_cannot_name_a_file_elsewhere() {
+        assert_eq!(file_name("t17.a_b-c"), "t17.a_b-c");
+        assert_eq!(file_name("../x"), "%2E.%2Fx");
+        assert_eq!(file_name("a/b"), "a%2Fb");
+        assert!(file_name(&"ü".repeat(400)).len() <= NAME_MAX_BYTES);
+    }
+}

@@ -1,0 +1,110 @@
+//! Runs a command for a task.
+
+use super::logs::Outlet;
+use super::printed::Printed;
+use super::{brief, verdict};
+use crate::child::{self, ChildSpec, SpawnError, Stdin, Stdout};
+use crate::context::Context;
+use crate::failure::Failure;
+use std::cell::{Cell, RefCell};
+use std::ffi::OsString;
+use std::time::Duration;
+use tenure::core::GrantId;
+use tenure::core::rules::tasks::Finish;
+use tenure::{Stop, Swarm, Work};
+use tokio::sync::watch;
+
+/// A command that does tasks, one after another or several at once.
+pub(crate) struct TaskCommand {
+    command: Vec<OsString>,
+    store_url: String,
+    keeps: Vec<GrantId>,
+    grace: Duration,
+    snooze: Duration,
+    outlet: Outlet,
+    stop: watch::Sender<Stop>,
+    /// Why the command could never be run.
+    broken: RefCell<Option<SpawnError>>,
+    last_code: Cell<Option<i32>>,
+}
+
+impl TaskCommand {
+    pub(crate) fn new(
+        context: &Context,
+        args: &super::WorkerArgs,
+        swarm: &Swarm,
+        outlet: Outlet,
+    ) -> Result<TaskCommand, Failure> {
+        Ok(TaskCommand {
+            command: args.command.clone(),
+            store_url: context.store_url()?,
+            keeps: context.kept_grants(),
+            grace: args.grace(context),
+            snooze: args.snooze,
+            outlet,
+            stop: swarm.stopper(),
+            broken: RefCell::new(None),
+            last_code: Cell::new(None),
+        })
+    }
+
+    /// The code of the command that ended last.
+    pub(crate) fn last_code(&self) -> Option<i32> {
+        self.last_code.get()
+    }
+
+    /// Why the command cannot be run for any task; then the swarm was stopped.
+    pub(crate) fn broken(&self) -> Option<Failure> {
+        self.broken.take().map(Failure::from)
+    }
+
+    /// Does the task. When it is called off, the command and all that it started is stopped.
+    pub(crate) async fn run(&self, work: &Work) -> Finish {
+        let sink = match self.outlet.open(work.task()) {
+            Ok(sink) => sink,
+            Err(error) => {
+                let reason = format!("the log cannot be written: {error}");
+                return Finish::Fail { reason, retry: true };
+            }
+        };
+        let mut child = match child::spawn(self.spec(work)) {
+            Ok(child) => child,
+            Err(error) => return self.not_started(error),
+        };
+        let mut printed = Printed::of(&mut child, sink);
+        // A store in trouble gets until the lease ends: the keeper goes on trying. A claim that is
+        // gone calls the work off.
+        let _ = work.bind_group(child.pid()).await;
+        let ended = tokio::select! {
+            ended = printed.follow(&mut child) => Some(ended),
+            () = work.called_off() => None,
+        };
+        let Some(ended) = ended else {
+            let ended = printed.stop(&mut child, self.grace).await;
+            self.last_code.set(ended.map(|ended| ended.exit_code()));
+            return Finish::Release;
+        };
+        self.last_code.set(Some(ended.exit_code()));
+        verdict::verdict(ended, &printed, self.snooze)
+    }
+
+    fn spec(&self, work: &Work) -> ChildSpec {
+        ChildSpec {
+            environment: brief::environment(work, &self.keeps, &self.store_url),
+            stdin: Stdin::Bytes(brief::standard_input(work)),
+            stdout: Stdout::Piped,
+            stderr: Stdout::Piped,
+            ..ChildSpec::new(self.command.clone())
+        }
+    }
+
+    /// A command that cannot be run at all must not use up the attempts of every task.
+    fn not_started(&self, error: SpawnError) -> Finish {
+        if matches!(error, SpawnError::Other { .. }) {
+            return Finish::Fail { reason: error.to_string(), retry: true };
+        }
+        self.broken.replace(Some(error));
+        self.stop.send_replace(Stop::HandBack);
+        Finish::Release
+    }
+}

@@ -1,0 +1,120 @@
+//! A folder with a store, tasks in it, and `tenure` run there.
+
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+pub struct Bench {
+    folder: tempfile::TempDir,
+}
+
+/// How a `tenure` ended and what it said.
+pub struct Said {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Said {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Said {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+impl Bench {
+    /// A store with these tasks.
+    pub fn new(tasks: Value) -> Bench {
+        let bench = Bench { folder: tempfile::tempdir().unwrap() };
+        let file = json!({ "tasks": tasks });
+        std::fs::write(bench.path("tasks.json"), file.to_string()).unwrap();
+        let said = bench.tenure(&["init"]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        // Nobody has this label, so this adds the tasks and takes none.
+        let add = ["work", "--once", "--label", "nobody", "--tasks", "tasks.json", "--", "true"];
+        let said = bench.tenure(&add);
+        assert_eq!(said.code, Some(4), "{}", said.stderr);
+        bench
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        command.args(args).current_dir(self.folder.path());
+        for name in ["TENURE_STORE", "TENURE_AGENT", "TENURE_KEEPS", "TENURE_GRANT"] {
+            command.env_remove(name);
+        }
+        command.env("HOME", self.folder.path()).env("XDG_CONFIG_HOME", self.folder.path());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    pub fn tenure(&self, args: &[&str]) -> Said {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// `tenure work` with these options, for a shell script.
+    pub fn work(&self, options: &[&str], script: &str) -> Said {
+        self.tenure(&work_args(options, script))
+    }
+
+    /// The same, not waited for.
+    pub fn start(&self, options: &[&str], script: &str) -> Child {
+        let mut command = self.command(&work_args(options, script));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Waits until the file is there.
+    pub fn await_file(&self, name: &str) -> String {
+        let mut tries = 0;
+        loop {
+            match std::fs::read_to_string(self.path(name)) {
+                Ok(text) if text.ends_with('\n') => return text,
+                _ => std::thread::sleep(Duration::from_millis(10)),
+            }
+            tries += 1;
+            assert!(tries < 6000, "{name} does not appear");
+        }
+    }
+
+    /// What happened to the task, as words of events.
+    pub fn events(&self, task: &str) -> Vec<Value> {
+        let said = self.tenure(&["events", "--json", "--last", "100000"]);
+        let envelope: Value = serde_json::from_str(&said.stdout).unwrap();
+        let resource = json!(format!("task:{task}"));
+        let events = envelope["data"]["events"].as_array().unwrap().iter();
+        events.filter(|event| event["resource"] == resource).cloned().collect()
+    }
+
+    /// The words of the events of the task.
+    pub fn history(&self, task: &str) -> Vec<String> {
+        let words = self.events(task).into_iter();
+        words.map(|event| event["event"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// What the store remembers of the task.
+    pub fn task(&self, id: &str) -> tenure::core::Task {
+        let url = format!("sqlite:{}", self.path(".tenure/tenure.db").display());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let id = id.parse().unwrap();
+        runtime.block_on(async {
+            let client = tenure::Client::open(&url).await.unwrap();
+            client.tasks().get(&id).await.unwrap().unwrap()
+        })
+    }
+}
+
+fn work_args<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
+    let mut args = vec!["work"];
+    args.extend(options);
+    args.extend(["--", "sh", "-c", script]);
+    args
+}

@@ -1,0 +1,81 @@
+//! `tenure swarm`: all tasks, several at a time, and what it says of them.
+#![cfg(unix)]
+
+mod work_support;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::process::Stdio;
+use tenure::core::Status;
+use work_support::{Bench, Said};
+
+fn tasks(count: usize) -> Value {
+    let task =
+        |n| json!({ "id": format!("t{n}"), "title": format!("task {n}"), "max_attempts": 1 });
+    (0..count).map(task).collect()
+}
+
+#[test]
+fn all_tasks_are_done_once_and_counted() {
+    let bench = Bench::new(tasks(20));
+    let said = bench.tenure(&["swarm", "-n", "4", "--json", "--", "sh", "-c", "echo hi"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let envelope: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(envelope["data"]["completed"], 20);
+    assert_eq!(envelope["data"]["tasks"]["completed"], 20);
+    assert_eq!(envelope["data"]["all_done"], true);
+    for n in 0..20 {
+        assert_eq!(bench.history(&format!("t{n}")), ["added", "acquired", "completed"]);
+    }
+    assert_eq!(bench.await_file(".tenure/logs/t3-1.log"), "hi\n");
+}
+
+#[test]
+fn a_task_that_failed_is_told_and_fails_the_swarm() {
+    let bench = Bench::new(tasks(3));
+    let script = "[ $TENURE_TASK_ID != t1 ] || { echo bad luck; exit 9; }";
+    let said = bench.tenure(&["swarm", "-n", "2", "--", "sh", "-c", script]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(said.stderr.contains("failed t1 \"task 1\" in "), "{}", said.stderr);
+    assert!(said.stderr.contains("exit code 9: bad luck"), "{}", said.stderr);
+    assert!(said.stdout.contains("2 completed, 1 failed"), "{}", said.stdout);
+    assert!(said.stdout.contains("Not all is done: 1 failed"), "{}", said.stdout);
+}
+
+#[test]
+fn ctrl_c_once_lets_what_runs_end_and_twice_hands_it_back() {
+    for (signals, status) in [(1, Status::Completed), (2, Status::Pending)] {
+        let bench = Bench::new(tasks(2));
+        let script = "echo > begun; while [ ! -e go ]; do sleep 0.02; done";
+        let swarm = bench
+            .command(&["swarm", "-n", "1", "--", "sh", "-c", script])
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(bench.path("stderr")).unwrap())
+            .spawn()
+            .unwrap();
+        bench.await_file("begun");
+        let pid = Pid::from_child(&swarm);
+        kill_process(pid, Signal::INT).unwrap();
+        while !std::fs::read_to_string(bench.path("stderr")).unwrap().contains("Stopping") {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        match signals {
+            1 => std::fs::write(bench.path("go"), "").unwrap(),
+            _ => kill_process(pid, Signal::INT).unwrap(),
+        }
+        let said = Said::from(swarm.wait_with_output().unwrap());
+        assert_eq!(said.code, Some(1), "not all is done");
+        assert_eq!(bench.task("t0").status, status);
+        assert_eq!(bench.history("t1"), ["added"]);
+    }
+}
+
+#[test]
+fn tasks_of_a_file_are_added_once() {
+    let bench = Bench::new(tasks(2));
+    for _ in 0..2 {
+        let said = bench.tenure(&["swarm", "--tasks", "tasks.json", "--", "true"]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+    }
+    assert_eq!(bench.history("t0"), ["added", "acquired", "completed"]);
+}

@@ -1,0 +1,266 @@
+//! One worker of a swarm: takes a task, has it done, says how it ended, and takes the next.
+
+use super::caught::caught;
+use super::{Stop, Swarm, SwarmReport, WorkEvent};
+use crate::client::request::Wait;
+use crate::client::tasks::{ClaimRequest, Work};
+use crate::client::work::Runner;
+use crate::duration::format_duration;
+use crate::error::Error;
+use crate::store::{StoreError, TaskFilter};
+use std::pin::pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tenure_core::rules::tasks::{Finish, Finished, NoClaim};
+use tenure_core::{Status, Task};
+
+/// The first pause of a worker whose store is in trouble, and the longest; each is twice the last.
+const TROUBLE_PAUSE: Duration = Duration::from_millis(100);
+const TROUBLE_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// What the workers of a swarm share.
+pub(super) struct Shared<'a, F> {
+    pub(super) swarm: &'a Swarm,
+    pub(super) work: &'a F,
+    pub(super) watcher: &'a (dyn Fn(WorkEvent) + 'a),
+    pub(super) report: &'a Mutex<SwarmReport>,
+    pub(super) taken: &'a AtomicU64,
+}
+
+/// Why work on a task is stopped from outside.
+enum CallOff {
+    Lost,
+    TimedOut(Duration),
+    HandBack,
+}
+
+impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
+    pub(super) async fn worker(&self, worker: usize) -> Result<(), Error> {
+        let name = (self.swarm.workers > 1).then(|| format!("{}", worker + 1));
+        let request = ClaimRequest { worker: name, ..self.swarm.request.clone() };
+        let mut runner = Runner::new(&self.swarm.client, request);
+        if let Some(margin) = self.swarm.margin {
+            runner = runner.margin(margin);
+        }
+        let mut trouble = Trouble { pause: TROUBLE_PAUSE };
+        let mut idle_since = None;
+        while *self.swarm.stop.borrow() == Stop::No {
+            match self.one(worker, &runner, &mut idle_since).await {
+                Ok(true) => trouble = Trouble { pause: TROUBLE_PAUSE },
+                Ok(false) => break,
+                Err(Error::Store(error)) if error.is_passing() => {
+                    self.wait_out(worker, &error, &mut trouble).await;
+                }
+                Err(error) => {
+                    let _ = runner.leave().await;
+                    return Err(error);
+                }
+            }
+        }
+        // A section that cannot be given back now lapses by itself.
+        let _ = runner.leave().await;
+        (self.watcher)(WorkEvent::Ended { worker });
+        Ok(())
+    }
+
+    async fn wait_out(&self, worker: usize, error: &StoreError, trouble: &mut Trouble) {
+        (self.watcher)(WorkEvent::Trouble { worker, message: error.to_string() });
+        let mut stop = self.swarm.stop.subscribe();
+        tokio::select! {
+            () = tokio::time::sleep(trouble.pause) => {}
+            _ = stop.changed() => {}
+        }
+        trouble.pause = (trouble.pause * 2).min(TROUBLE_PAUSE_MAX);
+    }
+
+    /// Takes and does one task; says whether to go on.
+    async fn one(
+        &self,
+        worker: usize,
+        runner: &Runner,
+        idle_since: &mut Option<Duration>,
+    ) -> Result<bool, Error> {
+        let Some(place) = Place::reserve(self.taken, self.swarm.limit) else { return Ok(false) };
+        let work = match runner.next(Wait::No).await? {
+            Ok(work) => work,
+            Err(none) => {
+                drop(place);
+                return self.idle(worker, runner, &none, idle_since).await;
+            }
+        };
+        place.keep();
+        *idle_since = None;
+        let begun = self.swarm.client.inner.clock.now();
+        let task = Box::new(work.task().clone());
+        (self.watcher)(WorkEvent::Claimed { worker, task: task.clone() });
+        let finish = match self.do_it(&work).await {
+            Ok(finish) => finish,
+            Err(CallOff::TimedOut(limit)) => {
+                let reason = format!("timed out after {}", format_duration(limit));
+                Finish::Fail { reason, retry: true }
+            }
+            Err(CallOff::HandBack) => Finish::Release,
+            Err(CallOff::Lost) => {
+                work.abandon();
+                return Ok(self.lost(worker, task));
+            }
+        };
+        let took = self.swarm.client.inner.clock.now().saturating_sub(begun);
+        match self.finish(worker, runner, work, &finish).await? {
+            Some(task) => {
+                self.report().note(&task, &finish, took);
+                (self.watcher)(WorkEvent::Finished { worker, task: Box::new(task), finish, took });
+                Ok(true)
+            }
+            None => Ok(self.lost(worker, task)),
+        }
+    }
+
+    /// Has the task done, unless it is called off. Whoever is called off gets a little time.
+    async fn do_it(&self, work: &Work) -> Result<Finish, CallOff> {
+        let mut doing = pin!(caught(async { (self.work)(work).await }));
+        let why = tokio::select! {
+            biased;
+            finish = &mut doing => return Ok(finish),
+            why = self.call_off(work) => why,
+        };
+        work.call_off();
+        let _ = tokio::time::timeout(self.swarm.clean_up, doing).await;
+        Err(why)
+    }
+
+    async fn call_off(&self, work: &Work) -> CallOff {
+        let mut stop = self.swarm.stop.subscribe();
+        let timeout = async {
+            match work.task().timeout {
+                Some(limit) => {
+                    tokio::time::sleep(limit).await;
+                    limit
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = work.lost() => CallOff::Lost,
+            limit = timeout => CallOff::TimedOut(limit),
+            _ = stop.wait_for(|stop| *stop == Stop::HandBack) => CallOff::HandBack,
+        }
+    }
+
+    /// Says how it ended, again and again while the store is in trouble and the claim is held:
+    /// what was done must not be done again because of that. Nothing if the claim was lost.
+    async fn finish(
+        &self,
+        worker: usize,
+        runner: &Runner,
+        mut work: Work,
+        finish: &Finish,
+    ) -> Result<Option<Task>, Error> {
+        let mut trouble = Trouble { pause: TROUBLE_PAUSE };
+        loop {
+            match runner.try_finish(&mut work, finish).await {
+                Ok(Finished::Done { task, .. }) => return Ok(Some(task)),
+                Ok(Finished::NotFound | Finished::NotYours(_)) => return Ok(None),
+                Err(Error::Store(error)) if error.is_passing() && work.is_held() => {
+                    self.wait_out(worker, &error, &mut trouble).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn report(&self) -> std::sync::MutexGuard<'_, SwarmReport> {
+        self.report.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn lost(&self, worker: usize, task: Box<Task>) -> bool {
+        self.report().lost += 1;
+        (self.watcher)(WorkEvent::Lost { worker, task });
+        true
+    }
+
+    /// Nothing to be had: waits a little, unless nothing will ever come.
+    async fn idle(
+        &self,
+        worker: usize,
+        runner: &Runner,
+        none: &NoClaim,
+        idle_since: &mut Option<Duration>,
+    ) -> Result<bool, Error> {
+        let now = self.swarm.client.inner.clock.now();
+        let since = *idle_since.get_or_insert_with(|| {
+            (self.watcher)(WorkEvent::Idle { worker });
+            now
+        });
+        let idle = now.saturating_sub(since);
+        if self.swarm.idle_exit.is_some_and(|limit| idle >= limit) {
+            return Ok(false);
+        }
+        if self.swarm.until_empty
+            && *none == NoClaim::NothingReady
+            && self.nothing_will_come().await?
+        {
+            return Ok(false);
+        }
+        // Whoever waits for others must not keep a section from them.
+        runner.leave().await?;
+        let store = &self.swarm.client.inner.store;
+        let revision = store.changed(Default::default(), Duration::ZERO).await?;
+        let left = self.swarm.idle_exit.map_or(Duration::MAX, |limit| limit.saturating_sub(idle));
+        let mut stop = self.swarm.stop.subscribe();
+        tokio::select! {
+            changed = store.changed(revision, self.swarm.look_every.min(left)) => { changed?; }
+            _ = stop.changed() => {}
+        }
+        Ok(true)
+    }
+
+    /// Whether no task is being worked on that could free or become one of ours, and none of ours
+    /// waits for its time.
+    async fn nothing_will_come(&self) -> Result<bool, Error> {
+        let tasks = self.swarm.client.tasks();
+        let tallies = tasks.tallies().await?;
+        if tallies.iter().any(|tally| tally.status == Status::InProgress && tally.count > 0) {
+            return Ok(false);
+        }
+        let request = &self.swarm.request;
+        let pending = TaskFilter {
+            status: Some(Status::Pending),
+            section: request.section.clone(),
+            label: request.labels.first().cloned(),
+            ..TaskFilter::default()
+        };
+        let pending = tasks.list(&pending).await?;
+        let wanted = |task: &&Task| request.labels.iter().all(|label| task.labels.contains(label));
+        Ok(!pending.iter().filter(wanted).any(|task| task.unmet == 0))
+    }
+}
+
+/// How long to wait while the store is in trouble.
+struct Trouble {
+    pause: Duration,
+}
+
+/// One of the tasks that may be taken, kept for this worker while it looks for one.
+struct Place<'a> {
+    taken: &'a AtomicU64,
+}
+
+impl<'a> Place<'a> {
+    fn reserve(taken: &'a AtomicU64, limit: Option<u64>) -> Option<Place<'a>> {
+        let before = taken.fetch_add(1, Ordering::Relaxed);
+        let place = Place { taken };
+        limit.is_none_or(|limit| before < limit).then_some(place)
+    }
+
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.taken.fetch_sub(1, Ordering::Relaxed);
+    }
+}
