@@ -57,6 +57,7 @@ pub mod clock;
 pub mod config;
 pub mod duration;
 pub mod error;
+pub mod exchange;
 pub mod place;
 pub mod platform;
 pub mod store;

@@ -4,12 +4,14 @@ mod add;
 mod claim;
 mod edit;
 mod finish;
+mod import;
 mod recover;
 
 pub use add::{AddAsk, AddError, Added, NewTask, add};
 pub use claim::{ClaimAsk, Claimed, NoClaim, claim, why_not};
 pub use edit::{EditAsk, EditError, HandVerb, TaskChange, delete, edit, put_section};
 pub use finish::{Finish, FinishAsk, Finished, finish, start};
+pub use import::{ImportAsk, Imported, import};
 pub use recover::recover;
 
 use crate::seen::Seen;

@@ -36,8 +36,9 @@ pub(super) fn apply(
         id += 1;
     }
     let newest = id - 1;
-    if (next - 1) / TRIM_EVERY != newest / TRIM_EVERY {
-        trim_events(connection)?;
+    let batches = newest / TRIM_EVERY - (next - 1) / TRIM_EVERY;
+    if batches > 0 {
+        trim_events(connection, batches)?;
     }
     Ok(newest)
 }
@@ -193,10 +194,10 @@ fn detail(kind: &EventKind) -> Option<String> {
     }
 }
 
-/// Called once per [`TRIM_EVERY`] events. Counting rows would cost more the more there are, so the
-/// tally is kept beside them.
-fn trim_events(connection: &Connection) -> Result<(), RowError> {
-    let batch = TRIM_EVERY as i64;
+/// Called whenever one or more batches of [`TRIM_EVERY`] events are full: one change may have many
+/// events. Counting rows would cost more the more there are, so the tally is kept beside them.
+fn trim_events(connection: &Connection, batches: u64) -> Result<(), RowError> {
+    let batch = i64::try_from(batches * TRIM_EVERY).unwrap_or(i64::MAX);
     let kept: i64 = connection
         .prepare_cached("UPDATE tally SET kept = kept + ?1 RETURNING kept")?
         .query_row([batch], |row| row.get(0))?;
