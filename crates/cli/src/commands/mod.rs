@@ -13,6 +13,8 @@ pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod run;
 pub(crate) mod status;
+#[allow(dead_code, reason = "`tasks` wires it")]
+pub(crate) mod task_files;
 pub(crate) mod verify;
 pub(crate) mod wait;
 pub(crate) mod why;

@@ -21,7 +21,7 @@ mod record;
 mod time;
 mod tree;
 
-pub use detect::Format;
+pub use detect::{Format, FormatWordError};
 pub use error::ExchangeError;
 pub use export::write;
 pub use time::parse_time;
