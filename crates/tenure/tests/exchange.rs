@@ -68,6 +68,7 @@ fn a_checklist_is_read_with_its_sections_and_nesting() {
     assert_eq!(api.description.as_deref(), Some(description));
     assert_eq!(ids(task(&file, "orders")), ["prices"]);
     assert_eq!(task(&file, "orders").files, ["src/{orders,carts}/**"]);
+    assert_eq!(ids(titled(&file, "Announce it")), ["api"]);
     assert_eq!(titled(&file, "Print leaflets").status, Status::Cancelled);
     assert_eq!(file.notes, ["In progress elsewhere, pending here: 1 task (users)."]);
 }

@@ -66,8 +66,11 @@ impl Sparse {
     /// JSON that is kept as text: embedded, unless that would change more than white space.
     fn put_json(&mut self, embedded: &str, as_text: &str, json: Option<&String>) {
         let Some(json) = json else { return };
-        let value = serde_json::from_str::<Value>(json).ok();
-        match value.filter(|value| !value.is_null() && value.to_string() == without_space(json)) {
+        let same = |value: &Value| {
+            let written = value.to_string();
+            !value.is_null() && written == without_space(json)
+        };
+        match serde_json::from_str(json).ok().filter(same) {
             Some(value) => self.put(embedded, value),
             None => self.put(as_text, json.as_str()),
         }
