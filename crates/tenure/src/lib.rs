@@ -58,6 +58,7 @@ pub mod config;
 pub mod conformance;
 pub mod duration;
 pub mod error;
+pub mod exchange;
 pub mod place;
 pub mod platform;
 pub mod store;

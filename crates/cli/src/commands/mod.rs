@@ -15,6 +15,7 @@ pub(crate) mod run;
 pub(crate) mod sections;
 pub(crate) mod status;
 pub(crate) mod swarm;
+pub(crate) mod task_files;
 pub(crate) mod tasks;
 pub(crate) mod verify;
 pub(crate) mod wait;

@@ -5,13 +5,14 @@ use super::lease::Lease;
 use super::request::Wait;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
+use crate::exchange::TaskFile;
 use crate::platform;
 use crate::store::{Tally, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::rules::tasks::{
-    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, NewTask,
-    NoClaim, SectionChange,
+    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, ImportAsk,
+    Imported, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
     Decision, Evidence, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection,
@@ -99,6 +100,29 @@ impl Tasks {
         let added =
             self.client.inner.decide(&ask.look(), |seen, _| rules::tasks::add(seen, &ask)).await?;
         Ok(added?)
+    }
+
+    /// Takes over a file of tasks, all or nothing; what is there already stays as it is.
+    pub async fn import(&self, file: TaskFile) -> Result<Imported, Error> {
+        let ask = self.import_ask(file);
+        let imported = self
+            .client
+            .inner
+            .decide(&ask.look(), |seen, _| rules::tasks::import(seen, &ask))
+            .await?;
+        Ok(imported?)
+    }
+
+    /// What [`Tasks::import`] would do now.
+    pub async fn try_import(&self, file: TaskFile) -> Result<Imported, Error> {
+        let ask = self.import_ask(file);
+        let seen = self.client.inner.store.read(&ask.look()).await?;
+        Ok(rules::tasks::import(&seen, &ask).1?)
+    }
+
+    fn import_ask(&self, file: TaskFile) -> ImportAsk {
+        let by = self.client.holder().label.clone();
+        ImportAsk { add: AddAsk { tasks: file.tasks, by }, sections: file.sections }
     }
 
     /// Takes the next tasks, or the named one, if any is to be had now.

@@ -12,6 +12,7 @@ pub(crate) mod show;
 mod update;
 pub(crate) mod values;
 
+use crate::commands::task_files;
 use crate::context::Context;
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
@@ -68,6 +69,8 @@ enum TasksCommand {
     Stats,
     /// Take back the tasks whose worker died or fell silent
     Recover,
+    Import(task_files::ImportArgs),
+    Export(task_files::ExportArgs),
 }
 
 /// Which task.
@@ -102,6 +105,8 @@ impl TasksArgs {
             TasksCommand::Delete(_) => "delete",
             TasksCommand::Stats => "stats",
             TasksCommand::Recover => "recover",
+            TasksCommand::Import(_) => "import",
+            TasksCommand::Export(_) => "export",
         }
     }
 }
@@ -129,6 +134,8 @@ pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failu
         TasksCommand::Delete(args) => hand::delete(context, &args.task).await,
         TasksCommand::Stats => list::stats(context).await,
         TasksCommand::Recover => hand::recover(context).await,
+        TasksCommand::Import(args) => task_files::import(context, args).await,
+        TasksCommand::Export(args) => task_files::export(context, args).await,
     }
 }
 

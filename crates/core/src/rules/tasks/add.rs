@@ -3,6 +3,7 @@
 use crate::decision::{Change, Decision, Write};
 use crate::event::{EventKind, NewEvent};
 use crate::resource::ResourceError;
+use crate::rules::tasks::sections::SectionError;
 use crate::seen::{Look, Seen, TaskLook};
 use crate::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT, PRIORITY_MAX, Status, Task, TaskId};
 use crate::{Kind, Resource, WallTime};
@@ -155,6 +156,9 @@ pub enum AddError {
         /// What was given.
         priority: u8,
     },
+    /// The sections cannot be as they are described.
+    #[error(transparent)]
+    Sections(#[from] SectionError),
     /// A task needs a title.
     #[error("the task {id} has no title")]
     NoTitle {

@@ -103,7 +103,11 @@ fn changed(
     Ok(section)
 }
 
-fn put_all(seen: &Seen, sections: Vec<Section>, by: &str) -> Result<Decision, SectionError> {
+pub(super) fn put_all(
+    seen: &Seen,
+    sections: Vec<Section>,
+    by: &str,
+) -> Result<Decision, SectionError> {
     for section in &sections {
         section.resource()?;
         if section.priority > PRIORITY_MAX {

@@ -258,3 +258,24 @@ pub(super) fn renew(
     }
     Ok(Renewed::Renewed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An import of many tasks is one change with many events; all of them count.
+    #[test]
+    fn every_batch_of_events_counts_even_in_one_change() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let connection = super::super::open::open(&folder.path().join("a.db"), 1000).expect("open");
+        let event =
+            NewEvent { resource: None, label: String::new(), token: None, kind: EventKind::Added };
+        let events = vec![event; 3 * TRIM_EVERY as usize];
+        let change = Change { events, ..Change::default() };
+        let at = Moment { now_ms: 0, wall_ms: 0 };
+        apply(&connection, &change, 1, at, "").expect("written");
+        let kept: i64 =
+            connection.query_row("SELECT kept FROM tally", [], |row| row.get(0)).expect("a tally");
+        assert_eq!(kept, 3 * TRIM_EVERY as i64);
+    }
+}
