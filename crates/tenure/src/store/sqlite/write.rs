@@ -272,7 +272,7 @@ mod tests {
             NewEvent { resource: None, label: String::new(), token: None, kind: EventKind::Added };
         let events = vec![event; 3 * TRIM_EVERY as usize];
         let change = Change { events, ..Change::default() };
-        let at = Moment { now_ms: 0, wall_ms: 0 };
+        let at = Moment { now_ms: 0, begin_ms: 0, wall_ms: 0 };
         apply(&connection, &change, 1, at, "").expect("written");
         let kept: i64 =
             connection.query_row("SELECT kept FROM tally", [], |row| row.get(0)).expect("a tally");
