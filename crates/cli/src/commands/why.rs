@@ -12,6 +12,10 @@ use tenure::duration::format_duration;
 
 /// Tell who holds a resource, who waits, and what would free it
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure why deploy
+  tenure why 'path:src/**'                whoever holds any of these files")]
 pub(crate) struct WhyArgs {
     /// What to explain
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
