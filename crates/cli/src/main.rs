@@ -14,8 +14,8 @@ mod waiting;
 mod worker;
 
 use args::{Cli, Command};
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use context::Context;
 use exit::Exit;
 use failure::Failure;
@@ -28,23 +28,22 @@ fn main() {
     })
 }
 
-/// Help and version are no errors; for the rest the one sentence is clap's, with its hints.
+/// Help and version are no errors; of the rest, clap words what it found itself.
 fn refuse(error: &clap::Error) -> i32 {
     let informative = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
-    if json && !informative {
-        let text = error.render().to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        let output = Output {
-            json,
-            quiet: false,
-            verbose: false,
-            command: std::env::args().nth(1).unwrap_or_default(),
-            subcommand: None,
-        };
-        output.fail(&Failure::usage(message));
-    } else {
+    let words: Vec<_> = std::env::args_os().skip(1).take_while(|arg| arg != "--").collect();
+    let json = words.iter().any(|arg| arg == "--json");
+    if informative || !(json || error.kind() == ErrorKind::ValueValidation) {
         let _ = error.print();
+    } else {
+        let root = Cli::command();
+        let command = words.iter().find_map(|word| root.find_subcommand(word));
+        let subcommand = words.iter().find_map(|word| command?.find_subcommand(word));
+        let name = |command: &clap::Command| command.get_name().to_owned();
+        let command = command.map(name).unwrap_or_default();
+        let subcommand = subcommand.map(name);
+        Output { json, quiet: false, verbose: false, command, subcommand }
+            .fail(&Failure::from(error));
     }
     if informative { Exit::Ok.code() } else { Exit::Usage.code() }
 }

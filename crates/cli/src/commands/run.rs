@@ -37,7 +37,7 @@ pub(crate) struct RunArgs {
     #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
     resources: Vec<Resource>,
     #[command(flatten)]
-    wait: args::WaitArgs,
+    patience: args::PatienceArgs,
     #[command(flatten)]
     mode: ModeArgs,
     /// Length of the lease, renewed from a third of it [default: locking.runTimeout, 30s]
@@ -64,7 +64,7 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure
     let client = context.client().await?;
     let ttl = args.ttl.unwrap_or_else(|| context.settings.duration(Key::RunTimeout));
     let grace = args.grace.unwrap_or_else(|| context.settings.duration(Key::Grace));
-    let wait = context.wait(args.wait.no_wait, args.wait.limit);
+    let wait = context.wait(args.patience.nonblock, args.patience.limit);
     let operation = args.operation.clone().unwrap_or_else(|| command_words(&args.command));
     let request = request(&client, &args.resources, wait)
         .mode(args.mode.mode())
@@ -93,9 +93,7 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure
 /// The operation shown when none is given: the command, shortened.
 fn command_words(command: &[OsString]) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let words = words.join(" ");
-    let printable = words.chars().map(|c| if c.is_control() { ' ' } else { c });
-    printable.take(80).collect()
+    show::one_line(&words.join(" "))
 }
 
 fn request(client: &Client, resources: &[Resource], wait: Wait) -> Request {
@@ -231,5 +229,5 @@ async fn stop_after_loss(guard: &Guard, mut child: Child, grace: Duration) -> Fa
 /// The lease is gone: what was done under it may have been done beside another holder.
 pub(crate) fn lost(message: &str) -> Failure {
     Failure::new(Exit::Lost, "LEASE_LOST", message)
-        .hint("It lapsed, or an operator broke it; see `tenure events`.")
+        .hint("It lapsed, was released, or an operator broke it; see `tenure events`.")
 }

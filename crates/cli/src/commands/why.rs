@@ -13,6 +13,10 @@ use tenure::{Client, Error};
 
 /// Tell who holds a resource, who waits, and what would free it; or what a task waits for
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure why deploy
+  tenure why 'path:src/**'                whoever holds any of these files")]
 pub(crate) struct WhyArgs {
     /// What to explain: a resource, or a task by its id, a beginning of it, or its title
     #[arg(value_name = "RESOURCE|TASK", value_parser = args::resource)]
