@@ -13,18 +13,27 @@ mod show;
 mod waiting;
 
 use args::{Cli, Command};
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 use context::Context;
 use exit::Exit;
 use failure::Failure;
 use output::Output;
+use std::mem::ManuallyDrop;
 
 fn main() {
-    output::end(match Cli::try_parse() {
+    output::end(match parse() {
         Ok(cli) => start(cli),
         Err(error) => refuse(&error),
     })
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    // Never dropped: to take the description of all commands apart again would take almost as long
+    // as to read the command line.
+    let mut commands = ManuallyDrop::new(Cli::command());
+    let mut matches = commands.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut commands))
 }
 
 /// Help and version are no errors; for the rest the one sentence is clap's, with its hints.
