@@ -45,7 +45,8 @@ impl Default for SqliteOptions {
     fn default() -> SqliteOptions {
         SqliteOptions {
             clock: Arc::new(SystemClock),
-            checkpoint_pages: 1000,
+            // Four megabytes, as is usual in SQLite.
+            checkpoint_pages: 2000,
             poll_interval: Duration::from_secs(5),
         }
     }
