@@ -161,11 +161,11 @@ impl SqliteStore {
             (seen, addresses) = read::show(connection, &Look::Everything, at)?;
             decision = decide(&seen);
         }
-        let Decision::Write(change) = decision else {
-            return Ok(Written { revision: seen.revision, needs_sync: false, wake: vec![] });
-        };
+        let nothing =
+            Written { revision: seen.revision, has_news: false, needs_sync: false, wake: vec![] };
+        let Decision::Write(change) = decision else { return Ok(nothing) };
         if change.durable && !durably {
-            return Ok(Written { revision: seen.revision, needs_sync: true, wake: vec![] });
+            return Ok(Written { needs_sync: true, ..nothing });
         }
         for write in &change.writes {
             if let Write::Wait(waiter) | Write::KeepPlace(waiter) = write {
@@ -176,6 +176,7 @@ impl SqliteStore {
         transaction.commit()?;
         Ok(Written {
             revision: Revision(newest),
+            has_news: Revision(newest) > seen.revision,
             needs_sync: false,
             wake: self.follow_up(change, addresses),
         })
@@ -226,6 +227,8 @@ impl Drop for Seat {
 
 struct Written {
     revision: Revision,
+    /// Whether those who watch have something to see.
+    has_news: bool,
     needs_sync: bool,
     wake: Vec<(GrantId, String)>,
 }
@@ -302,7 +305,9 @@ impl Store for SqliteStore {
         for (grant, address) in written.wake {
             self.post.wake(grant, &address);
         }
-        self.post.ring();
+        if written.has_news {
+            self.post.ring();
+        }
         Ok(written.revision)
     }
 
