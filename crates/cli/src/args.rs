@@ -96,6 +96,9 @@ pub(crate) enum Command {
     Init(commands::init::InitArgs),
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Bench(commands::bench::BenchArgs),
+    #[command(hide = true)]
+    BenchWorker(commands::bench::WorkerArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
 }

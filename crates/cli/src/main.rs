@@ -1,6 +1,7 @@
 //! The `tenure` command: translates and prints. What it does, the library does.
 
 mod args;
+mod bench;
 #[allow(dead_code, unused_imports, reason = "`run` uses a part of it")]
 mod child;
 mod commands;
@@ -15,17 +16,26 @@ mod worker;
 
 use args::{Cli, Command};
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use context::Context;
 use exit::Exit;
 use failure::Failure;
 use output::Output;
+use std::mem::ManuallyDrop;
 
 fn main() {
-    output::end(match Cli::try_parse() {
+    output::end(match parse() {
         Ok(cli) => start(cli),
         Err(error) => refuse(&error),
     })
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    // Never dropped: to take the description of all commands apart again would take almost as long
+    // as to read the command line.
+    let mut commands = ManuallyDrop::new(Cli::command());
+    let mut matches = commands.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut commands))
 }
 
 /// Help and version are no errors; of the rest, clap words what it found itself.
@@ -60,7 +70,12 @@ fn start(cli: Cli) -> i32 {
         command: command.to_owned(),
         subcommand: subcommand.map(str::to_owned),
     };
-    let result = enter(&cli).and_then(|()| act(cli, output.clone()));
+    let result = enter(&cli).and_then(|()| match &cli.command {
+        // Measures with clients and stores of its own, so the settings do not concern it.
+        Command::Bench(args) => commands::bench::run(&output, &cli.global, args),
+        Command::BenchWorker(args) => commands::bench::work(args),
+        _ => act(cli, output.clone()),
+    });
     result.unwrap_or_else(|failure| {
         output.fail(&failure);
         failure.exit
@@ -96,6 +111,8 @@ fn words(command: &Command) -> (&'static str, Option<&'static str>) {
         Command::Init(_) => ("init", None),
         Command::Config(args) => ("config", Some(args.subcommand())),
         Command::Doctor(_) => ("doctor", None),
+        Command::Bench(_) => ("bench", None),
+        Command::BenchWorker(_) => ("bench-worker", None),
         Command::Completions(_) => ("completions", None),
         Command::Man(_) => ("man", None),
     }
@@ -129,6 +146,9 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Doctor(args) => commands::doctor::run(&context, args).await,
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),
+            Command::Bench(_) | Command::BenchWorker(_) => {
+                unreachable!("they run without a context")
+            }
         }
     })
 }

@@ -1,6 +1,7 @@
 //! One file per command, named like it.
 
 pub(crate) mod acquire;
+pub(crate) mod bench;
 pub(crate) mod breaking;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -50,7 +50,8 @@ impl Default for SqliteOptions {
     fn default() -> SqliteOptions {
         SqliteOptions {
             clock: Arc::new(SystemClock),
-            checkpoint_pages: 1000,
+            // Four megabytes, as is usual in SQLite.
+            checkpoint_pages: 2000,
             poll_interval: Duration::from_secs(5),
         }
     }
@@ -189,8 +190,13 @@ impl SqliteStore {
             (seen, addresses) = read::show(connection, &Look::Everything, at)?;
             decision = decide(&seen);
         }
-        let mut written =
-            Written { revision: seen.revision, changed: false, needs_sync: false, wake: vec![] };
+        let mut written = Written {
+            revision: seen.revision,
+            changed: false,
+            has_news: false,
+            needs_sync: false,
+            wake: vec![],
+        };
         let Decision::Write(change) = decision else { return Ok(written) };
         if change.durable && !durably {
             written.needs_sync = true;
@@ -204,6 +210,7 @@ impl SqliteStore {
         let newest = write::apply(connection, &change, seen.next, at, self.post.address())?;
         written.revision = Revision(newest);
         written.changed = true;
+        written.has_news = written.revision > seen.revision;
         written.wake = self.follow_up(change, addresses);
         Ok(written)
     }
@@ -257,6 +264,8 @@ impl Drop for Seat {
 struct Written {
     revision: Revision,
     changed: bool,
+    /// Whether those who watch have something to see.
+    has_news: bool,
     needs_sync: bool,
     wake: Vec<(GrantId, String)>,
 }
@@ -350,7 +359,9 @@ impl Store for SqliteStore {
         for (grant, address) in written.wake {
             self.post.wake(grant, &address);
         }
-        self.post.ring();
+        if written.has_news {
+            self.post.ring();
+        }
         Ok(written.revision)
     }
 
