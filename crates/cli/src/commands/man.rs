@@ -63,7 +63,8 @@ fn write_all(root: &clap::Command, folder: &Path) -> Result<Vec<String>, Failure
             .map(|command| command.clone().display_name(format!("tenure-{}", command.get_name()))),
     );
     let mut pages = Vec::new();
-    for command in commands.filter(|command| command.get_name() != "help") {
+    for command in commands.filter(|command| command.get_name() != "help" && !command.is_hide_set())
+    {
         let name = command.get_display_name().unwrap_or("tenure").to_owned();
         let path = folder.join(format!("{name}.1"));
         let page = render(&command).map_err(|error| failed(&path, &error))?;

@@ -9,7 +9,7 @@ use crate::store::{Renewal, Renewed};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{Evidence, GrantId, Proof, Reason, Released, Token};
+use tenure_core::{Evidence, GrantId, Look, Proof, Reason, Released, Resource, Token};
 
 /// Holds what was asked for until it is released or dropped, renewing in the background.
 ///
@@ -114,8 +114,32 @@ pub(super) async fn lost(client: &Client, held: &Held) {
             held.lose();
             return;
         }
-        let _ = tokio::time::timeout(left, loss.wait_for(|lost| *lost)).await;
+        let pause = left.min(LOOK_FOR_BREAK);
+        let told = tokio::time::timeout(pause, loss.wait_for(|lost| *lost)).await;
+        // A store that hangs must not keep time from deciding.
+        let looked = async { tokio::time::timeout(left, was_ended(client, held)).await };
+        if told.is_err() && looked.await == Ok(true) {
+            client.inner.keeper.forget(held);
+            held.lose();
+        }
     }
+}
+
+/// How often one who waits for the loss of a lease looks whether somebody broke it: the next
+/// renewal may be far off, and a successor may hold by then.
+const LOOK_FOR_BREAK: Duration = Duration::from_secs(1);
+
+/// Whether the store knows that this is not held any more. A store that does not tell changes
+/// nothing: the lease's own time decides.
+async fn was_ended(client: &Client, held: &Held) -> bool {
+    let lease = &held.lease;
+    let look = Look::At { resources: lease.resources.clone(), ticket: None };
+    let Ok(seen) = client.inner.store.read(&look).await else { return false };
+    let holds = |resource: &Resource| {
+        seen.holds_of(lease.grant)
+            .any(|seen| seen.hold.want.resource == *resource && seen.hold.token == lease.token)
+    };
+    !lease.resources.iter().all(holds)
 }
 
 pub(super) async fn bind_group(client: &Client, held: &Held, leader: u32) -> Result<bool, Error> {
