@@ -127,8 +127,8 @@ fn sigterm_lets_a_command_end_in_time() {
     let script = "echo > begun; while [ ! -e go ]; do sleep 0.02; done";
     let worker = bench.start(&["--grace", "1h"], script);
     bench.await_file("begun");
-    let pid = Pid::from_child(&worker);
-    kill_process(pid, Signal::TERM).unwrap();
+    kill_process(Pid::from_child(&worker), Signal::TERM).unwrap();
+    bench.await_words("Stopping");
     std::fs::write(bench.path("go"), "").unwrap();
     let said = Said::from(worker.wait_with_output().unwrap());
     assert_eq!(said.code, Some(0), "{}", said.stderr);

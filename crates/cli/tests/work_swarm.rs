@@ -5,7 +5,6 @@ mod work_support;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::process::Stdio;
 use tenure::core::Status;
 use work_support::{Bench, Said};
 
@@ -47,18 +46,11 @@ fn ctrl_c_once_lets_what_runs_end_and_twice_hands_it_back() {
     for (signals, status) in [(1, Status::Completed), (2, Status::Pending)] {
         let bench = Bench::new(tasks(2));
         let script = "echo > begun; while [ ! -e go ]; do sleep 0.02; done";
-        let swarm = bench
-            .command(&["swarm", "-n", "1", "--", "sh", "-c", script])
-            .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(bench.path("stderr")).unwrap())
-            .spawn()
-            .unwrap();
+        let swarm = bench.spawn(&["swarm", "-n", "1", "--", "sh", "-c", script]);
         bench.await_file("begun");
         let pid = Pid::from_child(&swarm);
         kill_process(pid, Signal::INT).unwrap();
-        while !std::fs::read_to_string(bench.path("stderr")).unwrap().contains("Stopping") {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        bench.await_words("Stopping");
         match signals {
             1 => std::fs::write(bench.path("go"), "").unwrap(),
             _ => kill_process(pid, Signal::INT).unwrap(),

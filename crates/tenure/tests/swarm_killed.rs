@@ -177,7 +177,13 @@ async fn histories(client: &Client) -> HashMap<String, History> {
     histories
 }
 
-async fn check(client: &Client, folder: &Path, count: usize) {
+/// Shows the end of the test to be worth something: `kind` befell some worker in the middle.
+async fn check(client: &Client, folder: &Path, count: usize, kind: &EventKind) {
+    let events = client.events(Revision::default(), u32::MAX).await.unwrap();
+    let times = |kind: &EventKind| events.iter().filter(|one| one.event.kind == *kind).count();
+    println!("{} x {}, {} x recovered", times(kind), kind.word(), times(&EventKind::Recovered));
+    assert!(times(kind) > 0 && times(&EventKind::Recovered) > 0, "nothing happened");
+
     let tasks: Vec<Task> = client.tasks().list(&TaskFilter::default()).await.unwrap();
     assert_eq!(tasks.len(), count);
     let histories = histories(client).await;
@@ -220,7 +226,7 @@ async fn a_thousand_tasks_are_done_once_by_workers_that_are_killed() {
             })
             .collect::<Vec<_>>(),
     );
-    check(&client, &folder, TASKS).await;
+    check(&client, &folder, TASKS, &EventKind::Died).await;
 }
 
 #[tokio::test]
@@ -252,5 +258,5 @@ async fn workers_that_slept_through_their_lease_are_refused() {
     // Those still asleep wake up to find that their task is another's, and done.
     asleep.iter().for_each(|(index, _)| crowd.signal(*index, Signal::CONT));
     tokio::time::sleep(ttl).await;
-    check(&client, &folder, TASKS).await;
+    check(&client, &folder, TASKS, &EventKind::Lapsed).await;
 }

@@ -1,5 +1,7 @@
 //! A folder with a store, tasks in it, and `tenure` run there.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -68,21 +70,37 @@ impl Bench {
 
     /// The same, not waited for.
     pub fn start(&self, options: &[&str], script: &str) -> Child {
-        let mut command = self.command(&work_args(options, script));
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        self.spawn(&work_args(options, script))
+    }
+
+    /// A `tenure` that is not waited for; what it says goes to a file, for [`Bench::await_words`].
+    pub fn spawn(&self, args: &[&str]) -> Child {
+        let stderr = std::fs::File::create(self.path("stderr")).unwrap();
+        self.command(args).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap()
+    }
+
+    /// Waits until the `tenure` that was spawned says this.
+    pub fn await_words(&self, words: &str) {
+        self.wait_for(words, || {
+            std::fs::read_to_string(self.path("stderr")).is_ok_and(|text| text.contains(words))
+        });
     }
 
     /// Waits until the file is there.
     pub fn await_file(&self, name: &str) -> String {
-        let mut tries = 0;
-        loop {
-            match std::fs::read_to_string(self.path(name)) {
-                Ok(text) if text.ends_with('\n') => return text,
-                _ => std::thread::sleep(Duration::from_millis(10)),
+        let read = || std::fs::read_to_string(self.path(name)).unwrap_or_default();
+        self.wait_for(name, || read().ends_with('\n'));
+        read()
+    }
+
+    fn wait_for(&self, what: &str, is_there: impl Fn() -> bool) {
+        for _ in 0..6000 {
+            if is_there() {
+                return;
             }
-            tries += 1;
-            assert!(tries < 6000, "{name} does not appear");
+            std::thread::sleep(Duration::from_millis(10));
         }
+        panic!("{what} does not appear");
     }
 
     /// What happened to the task, as words of events.

@@ -56,7 +56,8 @@ pub struct Waiting {
     pub waited: Duration,
 }
 
-type Tell = Box<dyn FnMut(&Waiting) + Send>;
+/// Is told whenever a request looked and has to go on waiting.
+pub(super) type Tell = Box<dyn FnMut(&Waiting) + Send>;
 
 pub(super) async fn obtain(
     inner: &Inner,

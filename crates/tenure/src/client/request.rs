@@ -2,7 +2,7 @@
 
 use super::guard::Guard;
 use super::lease::Lease;
-use super::obtain::{self, Busy, Obtained, Waiting};
+use super::obtain::{self, Busy, Obtained, Tell, Waiting};
 use super::{Client, GUARD_LEASE};
 use crate::error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 use crate::platform;
@@ -84,7 +84,7 @@ pub struct Request {
     keeps: Vec<GrantId>,
     tie: Tie,
     grant: Option<GrantId>,
-    on_wait: Option<Box<dyn FnMut(&Waiting) + Send>>,
+    on_wait: Option<Tell>,
 }
 
 /// What a lease is tied to besides its time.

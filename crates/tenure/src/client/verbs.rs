@@ -15,7 +15,7 @@ use tenure_core::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// It ended.
-    Ended(SeenHold),
+    Ended(Box<SeenHold>),
     /// That exact hold is not there any more; this is who holds now. Nothing was changed.
     Gone(Vec<SeenHold>),
 }
@@ -132,7 +132,7 @@ impl Client {
             .decide(&look, |seen, witness| {
                 let (decision, ended) = rules::break_hold(seen, &ask, witness);
                 let answer = match ended {
-                    Some(hold) => Broken::Ended(hold),
+                    Some(hold) => Broken::Ended(Box::new(hold)),
                     None => Broken::Gone(holds_of(seen, &resource)),
                 };
                 (decision, answer)

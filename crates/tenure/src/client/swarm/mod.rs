@@ -129,7 +129,7 @@ impl Swarm {
         let taken = AtomicU64::new(0);
         let shared =
             Shared { swarm: self, work: &work, watcher: &watcher, report: &report, taken: &taken };
-        let mut workers: Vec<Pin<Box<dyn Future<Output = Result<(), Error>> + '_>>> = Vec::new();
+        let mut workers: Vec<Worker<'_>> = Vec::new();
         for worker in 0..self.workers {
             workers.push(Box::pin(shared.worker(worker)));
         }
@@ -138,10 +138,10 @@ impl Swarm {
     }
 }
 
+type Worker<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + 'a>>;
+
 /// Runs all to their end; the first error ends it.
-async fn join(
-    mut futures: Vec<Pin<Box<dyn Future<Output = Result<(), Error>> + '_>>>,
-) -> Result<(), Error> {
+async fn join(mut futures: Vec<Worker<'_>>) -> Result<(), Error> {
     std::future::poll_fn(|context| {
         let mut index = 0;
         while index < futures.len() {
