@@ -2,6 +2,8 @@
 //! accepted once and from the latest claim only, and the count of attempts is that of the log.
 //!
 //! The workers are this very test program, started again with `worker_process` as its only test.
+
+#![allow(clippy::print_stdout, reason = "what was measured or skipped is told")]
 #![cfg(unix)]
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -128,7 +130,7 @@ impl Drop for Crowd {
 async fn add(client: &Client, count: usize) {
     let task = |n: usize| {
         let id: TaskId = format!("t{n}").parse().unwrap();
-        let section = (n % 7 == 0).then(|| format!("s{}", n % 3));
+        let section = n.is_multiple_of(7).then(|| format!("s{}", n % 3));
         NewTask { section, ..NewTask::new(id, format!("task {n}")) }
     };
     client.tasks().add((0..count).map(task).collect()).await.unwrap();

@@ -111,7 +111,7 @@ pub(super) fn duel(
     let client = Client::open(url)?;
     let floor = Floor::open(floor, "row")?;
     worker::ready()?;
-    let store = || tally(span_ms, || Ok(drop(client.acquire("lock")?)));
+    let store = || tally(span_ms, || pair(&client, "lock"));
     let bare = || tally(span_ms, || Ok(floor.insert().and_then(|()| floor.delete())?));
     let (_, _) = (store()?, bare()?);
     let round = |number: u32| {
@@ -130,7 +130,12 @@ pub(super) fn duel(
 pub(super) fn pairs(url: &str, lock: &str, span_ms: u64) -> Result<Tally, BenchError> {
     let client = Client::open(url)?;
     worker::ready()?;
-    tally(span_ms, || Ok(drop(client.acquire(lock)?)))
+    tally(span_ms, || pair(&client, lock))
+}
+
+fn pair(client: &Client, lock: &str) -> Result<(), BenchError> {
+    drop(client.acquire(lock)?);
+    Ok(())
 }
 
 /// In a worker: the same on the floor.

@@ -55,7 +55,6 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Error, "MAN", format!("{} cannot be written: {error}", path.display()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "pages are no part of the store")]
 fn write_all(root: &clap::Command, folder: &Path) -> Result<Vec<String>, Failure> {
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     let commands = std::iter::once(root.clone()).chain(

@@ -32,7 +32,7 @@ async fn tenure() {
     exit(code);
 }
 
-#[expect(clippy::exit, reason = "a program, not a test")]
+#[expect(clippy::exit, clippy::disallowed_methods, reason = "a program, not a test")]
 fn exit(code: i32) -> ! {
     std::process::exit(code)
 }
