@@ -1,6 +1,6 @@
 //! A program that uses the database by itself delays tenure, and makes nothing fail.
 
-use crate::support::{Place, Running, until};
+use crate::support::{Place, Running, is_alive, until};
 use rusqlite::Connection;
 
 fn connect(place: &Place) -> Connection {
@@ -103,4 +103,20 @@ fn a_writer_stopped_in_the_middle_of_a_write_delays_the_others() {
         let ended = writer.end();
         assert_eq!(ended.code, 0, "{ended:?}");
     }
+}
+
+#[test]
+fn a_holder_that_cannot_reach_its_store_in_time_stops_its_command() {
+    let place = Place::new();
+    let script = "echo $$ >$D/command; while :; do sleep 0.02; done";
+    let holder = place.start(&["run", "--ttl", "2s", "x", "--", "sh", "-c", script]);
+    let command = place.number("command");
+    let seat = std::fs::File::open(place.path("tenure.db.side/seat")).expect("the seat");
+    seat.lock().expect("a seat that is soon free");
+    until("the end of the command", || (!is_alive(command)).then_some(()));
+    drop(seat);
+    let ended = holder.end();
+    assert_eq!(ended.code, 8, "{ended:?}");
+    assert_eq!(place.run(&["run", "-w", "50", "x", "--", "true"]).code, 0);
+    place.is_deserted();
 }
