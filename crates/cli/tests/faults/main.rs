@@ -8,6 +8,7 @@
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "tests stand outside the layers")]
+#![expect(clippy::print_stdout, reason = "seeds and measured times are for people")]
 
 #[path = "../support/mod.rs"]
 mod support;
