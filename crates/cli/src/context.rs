@@ -20,6 +20,11 @@ pub(crate) struct Context {
     place: Result<Place, place::PlaceError>,
 }
 
+/// Whether there is a store, or what is left of one, which the library tells apart.
+fn is_there(path: &str) -> bool {
+    Path::new(path).exists() || Path::new(&format!("{path}-wal")).exists()
+}
+
 /// Grants that commands around this one keep while it runs, separated by commas.
 pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
 
@@ -126,7 +131,7 @@ impl Context {
         let url = self.store_url()?;
         let named = self.settings.text(Key::Store).is_some();
         match url.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() && named && !Path::new(path).exists() => {
+            Some(path) if !path.is_empty() && named && !is_there(path) => {
                 let message = format!("there is no store at {url}");
                 Err(Failure::new(Exit::Configuration, "NO_STORE", message)
                     .hint("Check the path; `tenure init` with the same --store makes it."))

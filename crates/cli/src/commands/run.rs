@@ -188,16 +188,13 @@ async fn hold_while_running(
             return Err(error.into());
         }
     };
-    let bound = guard.bind_group(child.pid()).await;
-    let ended = match bound {
-        Ok(false) => None,
-        // A store in trouble gets until the lease ends: the keeper goes on trying.
-        Ok(true) | Err(_) => tokio::select! {
-            // First: a tenure that wakes up too late must not tell its command to go on as well.
-            biased;
-            () = guard.lost() => None,
-            ended = child.wait_passing_on(&mut signals) => Some(ended),
-        },
+    let refused = refused(&guard, child.pid());
+    let ended = tokio::select! {
+        // First: a tenure that wakes up too late must not tell its command to go on as well.
+        biased;
+        () = guard.lost() => None,
+        () = refused => None,
+        ended = child.wait_passing_on(&mut signals) => Some(ended),
     };
     let Some(ended) = ended else { return Err(stop_after_loss(&guard, child, grace).await) };
     match guard.release().await {
@@ -211,6 +208,14 @@ async fn hold_while_running(
         child.die_alike();
     }
     Ok(ended.exit_code())
+}
+
+/// Says that the command works under the hold too; returns only if the lease is lost already. A
+/// store in trouble gets until the lease ends: the keeper goes on trying.
+async fn refused(guard: &Guard, leader: u32) {
+    if let Ok(true) | Err(_) = guard.bind_group(leader).await {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// What Ctrl-C sends.

@@ -1,7 +1,8 @@
 //! A program that uses the database by itself delays tenure, and makes nothing fail.
 
-use crate::support::{Place, Running, until};
+use crate::support::{Place, Running, is_alive, until};
 use rusqlite::Connection;
+use tenure::blocking::Client;
 
 fn connect(place: &Place) -> Connection {
     Connection::open(place.database()).expect("the database")
@@ -102,5 +103,35 @@ fn a_writer_stopped_in_the_middle_of_a_write_delays_the_others() {
     for writer in delayed {
         let ended = writer.end();
         assert_eq!(ended.code, 0, "{ended:?}");
+    }
+}
+
+#[test]
+fn a_holder_that_cannot_reach_its_store_in_time_stops_its_command() {
+    // From the first moment that the hold can be seen, or only once the command runs.
+    for at_once in [true, false] {
+        let place = Place::new();
+        let client = Client::open(&place.url()).expect("the store");
+        let seat = std::fs::File::open(place.path("tenure.db.side/seat")).expect("the seat");
+        let is_held = || {
+            let seen = client.run(client.asynchronous().look_everywhere()).expect("a look");
+            !seen.holds.is_empty()
+        };
+        let script = "echo $$ >$D/command; while :; do sleep 0.02; done";
+        let holder = place.start(&["run", "--ttl", "2s", "x", "--", "sh", "-c", script]);
+        while !is_held() {
+            std::hint::spin_loop();
+        }
+        if !at_once {
+            place.wait_for("command");
+        }
+        seat.lock().expect("a seat that is soon free");
+        let command = place.number("command");
+        until("the end of the command", || (!is_alive(command)).then_some(()));
+        drop(seat);
+        let ended = holder.end();
+        assert_eq!(ended.code, 8, "{ended:?}");
+        assert_eq!(place.run(&["run", "-w", "50", "x", "--", "true"]).code, 0);
+        place.is_deserted();
     }
 }

@@ -62,10 +62,10 @@ pub fn increment() {
         };
         note(format!("begun {} {}\n", guard.token(), now()));
         let value = read_counter(&folder) + 1;
-        let before = value.is_multiple_of(2);
-        stay_if_asked(&folder, before);
+        let early = value.is_multiple_of(2);
+        stay_if_asked(&folder, early);
         write_counter(&folder, value);
-        stay_if_asked(&folder, !before);
+        stay_if_asked(&folder, !early);
         note(format!("done {} {} {value}\n", guard.token(), now()));
         assert_eq!(guard.release().expect("an answer"), Ending::Released);
     }

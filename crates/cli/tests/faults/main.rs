@@ -9,6 +9,7 @@
 #![allow(clippy::print_stdout, reason = "what was measured or skipped is told")]
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "tests stand outside the layers")]
+#![expect(clippy::print_stdout, reason = "seeds and measured times are for people")]
 
 #[path = "../support/mod.rs"]
 mod support;

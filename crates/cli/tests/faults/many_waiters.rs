@@ -40,6 +40,10 @@ fn two_hundred_waiters_are_served_in_order_and_none_hears_of_a_locked_database()
     let client = Client::open(&place.url()).expect("the store");
     let waiting = line_up(&place, &client, 200, NOTE);
     assert_eq!(place.run(&["release", "--grant", &grant]).code, 0);
+    // Those who come later and do not want to wait overtake nobody.
+    let pushing = ["run", "-n", "queue", "--", "true"];
+    until("the end of the queue", || (place.run(&pushing).code == 0).then_some(()));
+    assert_eq!(order(&place).len(), 200);
     for running in waiting {
         let ended = running.end();
         assert_eq!(ended.code, 0, "{ended:?}");
