@@ -13,6 +13,7 @@ cases!("looks":
     a_place_far_back_is_shown_to_its_owner,
     the_one_just_before_is_shown_however_far_back,
     the_fronts_of_several_queues_are_shown_honestly,
+    of_two_long_queues_the_shorter_front_counts,
     a_place_in_several_queues_is_shown_once,
     the_queue_of_a_path_is_that_of_all_that_overlap,
     all_of_a_queue_can_be_seen,
@@ -156,6 +157,17 @@ async fn the_fronts_of_several_queues_are_shown_honestly(harness: &dyn Harness) 
         let resources = names.iter().map(|name| resource(name)).collect();
         let look = Look::At { resources, ticket: Some(last) };
         ensure_honest(&store.read(&look).await?, visible, Some(last))?;
+    }
+    Ok(())
+}
+
+async fn of_two_long_queues_the_shorter_front_counts(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    // All of one waited before all of the other, so that their fronts end far apart.
+    let mut all = fill(&*store, &["a"]).await?;
+    all.extend(fill(&*store, &["b"]).await?);
+    for names in [["a", "b"], ["b", "a"]] {
+        ensure_honest(&store.read(&at(&names)).await?, &all, None)?;
     }
     Ok(())
 }
