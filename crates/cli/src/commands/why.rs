@@ -11,7 +11,7 @@ use tenure::core::{Kind, Liveness, Resource, Seen, SeenHold, Task};
 use tenure::duration::format_duration;
 use tenure::{Client, Error};
 
-/// Tell who holds a resource, who waits, and what would free it; or what a task waits for
+/// Tell who holds a resource and what would free it, or what a task waits for
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
