@@ -179,7 +179,7 @@ fn put_to_sleep(pids: Vec<Pid>, length: Duration, is_done: &std::sync::mpsc::Rec
 async fn add(client: &Client, count: usize) {
     let task = |n: usize| {
         let id: TaskId = format!("t{n}").parse().unwrap();
-        let section = (n % 7 == 0).then(|| format!("s{}", n % 3));
+        let section = n.is_multiple_of(7).then(|| format!("s{}", n % 3));
         NewTask { section, ..NewTask::new(id, format!("task {n}")) }
     };
     client.tasks().add((0..count).map(task).collect()).await.unwrap();
@@ -234,7 +234,6 @@ async fn histories(client: &Client) -> HashMap<String, History> {
 async fn check(client: &Client, folder: &Path, count: usize, kind: &EventKind) {
     let events = client.events(Revision::default(), u32::MAX).await.unwrap();
     let times = |kind: &EventKind| events.iter().filter(|one| one.event.kind == *kind).count();
-    println!("{} x {}, {} x recovered", times(kind), kind.word(), times(&EventKind::Recovered));
     assert!(times(kind) > 0 && times(&EventKind::Recovered) > 0, "nothing happened");
 
     let tasks: Vec<Task> = client.tasks().list(&TaskFilter::default()).await.unwrap();
