@@ -1,10 +1,12 @@
 //! The command line.
 
 use crate::commands;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
-use tenure::core::Resource;
+use tenure::core::{Holder, LabelError, Resource, ResourceError};
+use tenure::duration::{self, DurationError};
 
 /// Locks, leases and task claims for fleets of agents and workers.
 ///
@@ -25,6 +27,7 @@ Examples:
   tenure acquire db --ttl 10m             take a lease and keep it after this command ends
   tenure why deploy                       who holds it, who waits, what would free it
   tenure locks                            everything that is held
+  tenure tasks claim --as alice           the next task that is ready
   tenure work -- ./agent.sh               do one task after another
   tenure swarm -n 8 -- ./agent.sh         eight at a time, until all are done
 
@@ -44,10 +47,10 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// The store: sqlite:PATH; the nearest one by default [env: TENURE_STORE]
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) store: Option<String>,
     /// Your label, under which you hold; unique by default [env: TENURE_AGENT]
-    #[arg(long = "as", global = true, value_name = "LABEL")]
+    #[arg(long = "as", global = true, value_name = "LABEL", value_parser = label)]
     pub(crate) label: Option<String>,
     /// Answer in JSON
     #[arg(long, global = true)]
@@ -86,11 +89,16 @@ pub(crate) enum Command {
     Wait(commands::wait::WaitArgs),
     Status(commands::status::StatusArgs),
     Locks(commands::locks::LocksArgs),
+    Tasks(commands::tasks::TasksArgs),
+    Sections(commands::sections::SectionsArgs),
     Why(commands::why::WhyArgs),
     Events(commands::events::EventsArgs),
     Init(commands::init::InitArgs),
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Bench(commands::bench::BenchArgs),
+    #[command(hide = true)]
+    BenchWorker(commands::bench::WorkerArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
 }
@@ -121,31 +129,36 @@ impl ModeArgs {
 
 /// How patiently to wait.
 #[derive(Debug, Args)]
-pub(crate) struct WaitArgs {
+pub(crate) struct PatienceArgs {
     /// Do not wait: exit 6 if it is held
-    #[arg(short = 'n', long = "nonblock", visible_alias = "nb", conflicts_with = "limit")]
-    pub(crate) no_wait: bool,
+    #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "limit")]
+    pub(crate) nonblock: bool,
     /// Wait at most so long (fractions allowed; 0: do not wait; also 5m)
-    #[arg(short = 'w', long = "wait", visible_alias = "timeout", value_name = "SECS", value_parser = seconds)]
+    #[arg(short = 'w', long = "wait", visible_alias = "timeout", value_name = "SECS", allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) limit: Option<Duration>,
 }
 
 /// A resource on the command line.
-pub(crate) fn resource(text: &str) -> Result<Resource, String> {
-    text.parse().map_err(|error: tenure::core::ResourceError| error.to_string())
+pub(crate) fn resource(text: &str) -> Result<Resource, ResourceError> {
+    text.parse()
+}
+
+/// A label on the command line. An empty one is refused here: it is a variable that was not set.
+fn label(text: &str) -> Result<String, LabelError> {
+    Holder::chosen(text).map(|holder| holder.label)
 }
 
 /// A lease's length on the command line.
-pub(crate) fn lease(text: &str) -> Result<Duration, String> {
-    tenure::duration::parse_lease(text).map_err(|error| error.to_string())
+pub(crate) fn lease(text: &str) -> Result<Duration, DurationError> {
+    duration::parse_lease(text)
 }
 
 /// A span of time on the command line.
-pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    tenure::duration::parse_duration(text).map_err(|error| error.to_string())
+pub(crate) fn span(text: &str) -> Result<Duration, DurationError> {
+    duration::parse_duration(text)
 }
 
 /// Seconds on the command line, as `flock -w` takes them.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    tenure::duration::parse_seconds(text).map_err(|error| error.to_string())
+pub(crate) fn seconds(text: &str) -> Result<Duration, DurationError> {
+    duration::parse_seconds(text)
 }

@@ -1,6 +1,7 @@
 //! What a command needs from its surroundings: settings, the store, the label.
 
 use crate::args::Global;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,11 @@ pub(crate) struct Context {
     place: Result<Place, place::PlaceError>,
 }
 
+/// Whether there is a store, or what is left of one, which the library tells apart.
+fn is_there(path: &str) -> bool {
+    Path::new(path).exists() || Path::new(&format!("{path}-wal")).exists()
+}
+
 /// Grants that commands around this one keep while it runs, separated by commas.
 pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
 
@@ -30,7 +36,7 @@ impl Context {
         let place = std::env::current_dir()
             .map_err(|error| {
                 Failure::new(
-                    crate::exit::Exit::Configuration,
+                    Exit::Configuration,
                     "DIRECTORY",
                     format!("the current folder cannot be used: {error}"),
                 )
@@ -53,8 +59,7 @@ impl Context {
     /// Where the default store lives.
     pub(crate) fn place(&self) -> Result<&Place, Failure> {
         self.place.as_ref().map_err(|error| {
-            let failure =
-                Failure::new(crate::exit::Exit::Configuration, "STORE_PLACE", error.to_string());
+            let failure = Failure::new(Exit::Configuration, "STORE_PLACE", error.to_string());
             failure.hint(error.hint())
         })
     }
@@ -95,6 +100,11 @@ impl Context {
 
     async fn changing(&self, one_shot: bool) -> Result<Client, Failure> {
         let url = self.store_url()?;
+        if url.starts_with("memory:") {
+            let message = "a store in memory ends with this command: nobody else could see it";
+            return Err(Failure::new(Exit::Configuration, "STORE_URL", message)
+                .hint("Use sqlite:PATH; memory: is for programs that use the library."));
+        }
         if let Some(path) = url.strip_prefix("sqlite:") {
             let folder = Path::new(path).parent().unwrap_or(Path::new("."));
             if self.settings.text(Key::Store).is_none() {
@@ -112,7 +122,22 @@ impl Context {
             self.output.detail("There is no store here yet.");
             return self.open("memory:", true).await;
         }
+        self.refuse_missing()?;
         self.client().await
+    }
+
+    /// Whoever only looks at a store that was named must not make one by a slip of the pen.
+    fn refuse_missing(&self) -> Result<(), Failure> {
+        let url = self.store_url()?;
+        let named = self.settings.text(Key::Store).is_some();
+        match url.strip_prefix("sqlite:") {
+            Some(path) if !path.is_empty() && named && !is_there(path) => {
+                let message = format!("there is no store at {url}");
+                Err(Failure::new(Exit::Configuration, "NO_STORE", message)
+                    .hint("Check the path; `tenure init` with the same --store makes it."))
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn open(&self, url: &str, one_shot: bool) -> Result<Client, Failure> {

@@ -25,20 +25,6 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// All codes with their words, for documentation and tests.
-    #[cfg(test)]
-    pub(crate) const ALL: [Exit; 9] = [
-        Exit::Ok,
-        Exit::Error,
-        Exit::Usage,
-        Exit::Configuration,
-        Exit::NotFound,
-        Exit::Refused,
-        Exit::Locked,
-        Exit::CheckFailed,
-        Exit::Lost,
-    ];
-
     /// The number.
     pub(crate) fn code(self) -> i32 {
         self as i32

@@ -2,10 +2,12 @@
 
 use crate::child::SpawnError;
 use crate::exit::Exit;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
+use std::error::Error as _;
 use tenure::config::ConfigError;
-use tenure::core::rules::tasks::EditError;
-use tenure::core::{Blocker, Kind, Resource, SeenHold};
+use tenure::core::rules::tasks::{EditError, SectionError};
+use tenure::core::{Blocker, Kind, Resource, ResourceError, SeenHold};
 use tenure::duration::format_duration;
 use tenure::place::PlaceError;
 use tenure::store::StoreError;
@@ -89,9 +91,16 @@ fn locked_by(seen: &SeenHold, busy: &Busy) -> Failure {
         Kind::Lock | Kind::Path => ("LOCKED", format!("{resource} is held by {holder}")),
     };
     if let Some(operation) = &hold.operation {
-        message += &format!(" for {operation:?}");
+        message += &format!(" for {:?}", show::one_line(operation));
     }
-    message += &format!(" since {}", format_duration(seen.held_for));
+    message += &format!(" since {} ago", format_duration(seen.held_for));
+    let holders = busy.blockers.iter().filter(
+        |blocker| matches!(blocker, Blocker::Hold(other) if other.hold.want.resource == *resource),
+    );
+    match holders.count() {
+        0 | 1 => {}
+        many => message += &format!(", and by {} more", many - 1),
+    }
     if !busy.waited.is_zero() {
         message += &format!("; waited {}", format_duration(busy.waited));
     }
@@ -103,13 +112,43 @@ fn locked_by(seen: &SeenHold, busy: &Busy) -> Failure {
         "runnerId": holder,
         "expiresAt": expires,
         "operation": hold.operation,
-        "waitedSeconds": busy.waited.as_secs_f64(),
+        "waitedSeconds": show::seconds(busy.waited),
     }));
     if resource.kind() == Kind::Task {
         failure.details["taskId"] = json!(id);
     }
     failure.more.push(format!("Lock expires at: {expires} unless renewed"));
     failure
+}
+
+/// A command line that makes no sense. Where a value was refused, the sentence is ours: clap's would
+/// repeat the whole value as it is, be it ten kilobytes long or full of line breaks.
+impl From<&clap::Error> for Failure {
+    fn from(error: &clap::Error) -> Failure {
+        let reason = error.source().filter(|_| error.kind() == ErrorKind::ValueValidation);
+        let Some(reason) = reason else { return Failure::usage(first_paragraph(error)) };
+        let failure = match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::String(option)) if option.starts_with('-') => {
+                Failure::usage(format!("{option}: {reason}"))
+            }
+            _ => Failure::usage(reason.to_string()),
+        };
+        let hint = reason.downcast_ref().and_then(|error: &ResourceError| match error {
+            ResourceError::Path(error) => error.hint(),
+            _ => None,
+        });
+        failure.hint(hint.unwrap_or("See --help for what is possible."))
+    }
+}
+
+/// What clap says before its usage lines and tips, as one line.
+fn first_paragraph(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a subcommand is needed".to_owned();
+    }
+    let text = error.render().to_string();
+    let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
 impl From<Error> for Failure {
@@ -134,6 +173,10 @@ impl From<Error> for Failure {
                 (Exit::Error, "TASK_STATUS")
             }
             Error::Edit(_) => (Exit::Usage, "TASK_REFUSED"),
+            Error::Section(SectionError::NoSuchDependency { .. }) => {
+                (Exit::NotFound, "SECTION_NOT_FOUND")
+            }
+            Error::Section(_) => (Exit::Usage, "SECTION_REFUSED"),
             Error::Ambiguous { .. } => (Exit::Usage, "TASK_AMBIGUOUS"),
         };
         let mut failure = Failure::new(exit, code, error.to_string());

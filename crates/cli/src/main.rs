@@ -1,6 +1,7 @@
 //! The `tenure` command: translates and prints. What it does, the library does.
 
 mod args;
+mod bench;
 #[allow(dead_code, unused_imports, reason = "`run` uses a part of it")]
 mod child;
 mod commands;
@@ -14,37 +15,45 @@ mod waiting;
 mod worker;
 
 use args::{Cli, Command};
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 use context::Context;
 use exit::Exit;
 use failure::Failure;
 use output::Output;
+use std::mem::ManuallyDrop;
 
 fn main() {
-    output::end(match Cli::try_parse() {
+    output::end(match parse() {
         Ok(cli) => start(cli),
         Err(error) => refuse(&error),
     })
 }
 
-/// Help and version are no errors; for the rest the one sentence is clap's, with its hints.
+fn parse() -> Result<Cli, clap::Error> {
+    // Never dropped: to take the description of all commands apart again would take almost as long
+    // as to read the command line.
+    let mut commands = ManuallyDrop::new(Cli::command());
+    let mut matches = commands.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut commands))
+}
+
+/// Help and version are no errors; of the rest, clap words what it found itself.
 fn refuse(error: &clap::Error) -> i32 {
     let informative = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
-    if json && !informative {
-        let text = error.render().to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        let output = Output {
-            json,
-            quiet: false,
-            verbose: false,
-            command: std::env::args().nth(1).unwrap_or_default(),
-            subcommand: None,
-        };
-        output.fail(&Failure::usage(message));
-    } else {
+    let words: Vec<_> = std::env::args_os().skip(1).take_while(|arg| arg != "--").collect();
+    let json = words.iter().any(|arg| arg == "--json");
+    if informative || !(json || error.kind() == ErrorKind::ValueValidation) {
         let _ = error.print();
+    } else {
+        let root = Cli::command();
+        let command = words.iter().find_map(|word| root.find_subcommand(word));
+        let subcommand = words.iter().find_map(|word| command?.find_subcommand(word));
+        let name = |command: &clap::Command| command.get_name().to_owned();
+        let command = command.map(name).unwrap_or_default();
+        let subcommand = subcommand.map(name);
+        Output { json, quiet: false, verbose: false, command, subcommand }
+            .fail(&Failure::from(error));
     }
     if informative { Exit::Ok.code() } else { Exit::Usage.code() }
 }
@@ -61,7 +70,12 @@ fn start(cli: Cli) -> i32 {
         command: command.to_owned(),
         subcommand: subcommand.map(str::to_owned),
     };
-    let result = enter(&cli).and_then(|()| act(cli, output.clone()));
+    let result = enter(&cli).and_then(|()| match &cli.command {
+        // Measures with clients and stores of its own, so the settings do not concern it.
+        Command::Bench(args) => commands::bench::run(&output, &cli.global, args),
+        Command::BenchWorker(args) => commands::bench::work(args),
+        _ => act(cli, output.clone()),
+    });
     result.unwrap_or_else(|failure| {
         output.fail(&failure);
         failure.exit
@@ -90,11 +104,15 @@ fn words(command: &Command) -> (&'static str, Option<&'static str>) {
         Command::Wait(_) => ("wait", None),
         Command::Status(_) => ("status", None),
         Command::Locks(args) => ("locks", Some(args.subcommand())),
+        Command::Tasks(args) => ("tasks", Some(args.subcommand())),
+        Command::Sections(args) => ("sections", Some(args.subcommand())),
         Command::Why(_) => ("why", None),
         Command::Events(_) => ("events", None),
         Command::Init(_) => ("init", None),
         Command::Config(args) => ("config", Some(args.subcommand())),
         Command::Doctor(_) => ("doctor", None),
+        Command::Bench(_) => ("bench", None),
+        Command::BenchWorker(_) => ("bench-worker", None),
         Command::Completions(_) => ("completions", None),
         Command::Man(_) => ("man", None),
     }
@@ -119,6 +137,8 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Wait(args) => commands::wait::run(&context, args).await,
             Command::Status(args) => commands::status::run(&context, args).await,
             Command::Locks(args) => commands::locks::run(&context, args).await,
+            Command::Tasks(args) => commands::tasks::run(&context, args).await,
+            Command::Sections(args) => commands::sections::run(&context, args).await,
             Command::Why(args) => commands::why::run(&context, args).await,
             Command::Events(args) => commands::events::run(&context, args).await,
             Command::Init(args) => commands::init::run(&context, args).await,
@@ -126,6 +146,9 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Doctor(args) => commands::doctor::run(&context, args).await,
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),
+            Command::Bench(_) | Command::BenchWorker(_) => {
+                unreachable!("they run without a context")
+            }
         }
     })
 }

@@ -6,6 +6,7 @@
     reason = "this is the one place that prints and ends"
 )]
 
+use crate::exit::Exit;
 use crate::failure::Failure;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
@@ -96,7 +97,7 @@ impl Output {
             let error = json!({
                 "code": failure.code,
                 "message": failure.message,
-                "hint": failure.hint,
+                "hint": failure.hint.as_deref().map(capitalised),
                 "details": details,
             });
             return self.envelope(false, Value::Null, error);
@@ -107,7 +108,7 @@ impl Output {
             let _ = writeln!(stderr, "{line}");
         }
         if let Some(hint) = &failure.hint {
-            let _ = writeln!(stderr, "{}: {hint}", styled(NAME, "Hint"));
+            let _ = writeln!(stderr, "{}: {}", styled(NAME, "Hint"), capitalised(hint));
         }
     }
 
@@ -139,9 +140,20 @@ fn out(text: &str) {
     end_if_closed(writeln!(stdout, "{text}").and_then(|()| stdout.flush()));
 }
 
-/// Whoever read us has seen enough: that is no error.
+/// Whoever read us has seen enough: that is no error. An answer that nobody can read, such as a
+/// grant on a full disk, is one.
 fn end_if_closed(written: io::Result<()>) {
-    if written.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-        end(0);
+    let Err(error) = written else { return };
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        end(Exit::Ok.code());
     }
+    let mut stderr = anstream::stderr().lock();
+    let _ = writeln!(stderr, "{}: the answer cannot be written: {error}", styled(BAD, "Error"));
+    end(Exit::Error.code());
+}
+
+/// Libraries word hints as phrases; here they stand as sentences.
+fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()
 }

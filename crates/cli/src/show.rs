@@ -26,6 +26,19 @@ pub(crate) fn names(resources: &[Resource]) -> String {
     }
 }
 
+/// What somebody wrote, for a line that people read: whole lines and terminals stay in order.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut shown: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ONE_LINE).collect();
+    if text.chars().nth(ONE_LINE).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// As much as leaves room for the rest of a line.
+const ONE_LINE: usize = 80;
+
 fn mode(mode: Mode) -> String {
     match mode {
         Mode::Exclusive => "exclusive".to_owned(),
@@ -81,7 +94,8 @@ pub(crate) fn hold_json(seen: &SeenHold, witness: &dyn Witness, waiting: usize) 
     value
 }
 
-fn seconds(duration: std::time::Duration) -> f64 {
+/// To the millisecond.
+pub(crate) fn seconds(duration: std::time::Duration) -> f64 {
     duration.as_millis() as f64 / 1000.0
 }
 
@@ -105,17 +119,19 @@ pub(crate) fn hold_words(seen: &SeenHold, witness: &dyn Witness) -> String {
     let hold = &seen.hold;
     let resource = styled(NAME, &hold.want.resource);
     let holder = styled(NAME, &hold.holder.label);
-    let mut text = format!("{resource} is held by {holder}");
+    let how = match hold.want.mode {
+        Mode::Exclusive => String::new(),
+        Mode::Shared => " (shared)".to_owned(),
+        Mode::Slot { of } => format!(" (one of {of} slots)"),
+    };
+    let mut text = format!("{resource} is held{how} by {holder}");
     if let Some((evidence, pid)) = process_of(&hold.holder) {
         text += &format!(" (process {pid} on {})", evidence.host);
     }
-    if hold.want.mode != Mode::Exclusive {
-        text += &format!(", {}", mode(hold.want.mode));
-    }
     if let Some(operation) = &hold.operation {
-        text += &format!(" for {operation:?}");
+        text += &format!(" for {:?}", one_line(operation));
     }
-    text += &format!(" since {}\n", format_duration(seen.held_for));
+    text += &format!(" since {} ago\n", format_duration(seen.held_for));
     let left = match stale_reason(seen, witness) {
         Some(reason) => styled(WARN, format!("no longer counts: {reason}")),
         None => format!("lease ends in {} unless renewed", format_duration(seen.left)),
@@ -125,9 +141,9 @@ pub(crate) fn hold_words(seen: &SeenHold, witness: &dyn Witness) -> String {
 
 /// A waiter in one line for people.
 pub(crate) fn waiter_words(seen: &SeenWaiter, place: usize) -> String {
-    let operation = seen.waiter.operation.as_ref().map(|text| format!(" for {text:?}"));
+    let operation = seen.waiter.operation.as_ref().map(|text| format!(" for {:?}", one_line(text)));
     format!(
-        "  {place}. {}{} since {}",
+        "  {place}. {}{} since {} ago",
         styled(NAME, &seen.waiter.holder.label),
         operation.unwrap_or_default(),
         format_duration(seen.waited_for)
@@ -136,7 +152,7 @@ pub(crate) fn waiter_words(seen: &SeenWaiter, place: usize) -> String {
 
 /// Holds as a table.
 pub(crate) fn hold_table(holds: &[&SeenHold], witness: &dyn Witness) -> String {
-    let header = ["RESOURCE", "HOLDER", "SINCE", "LEFT", "TOKEN", "FOR"].map(str::to_owned);
+    let header = ["RESOURCE", "HOLDER", "AGE", "LEFT", "TOKEN", "FOR"].map(str::to_owned);
     let rows = holds.iter().map(|seen| {
         let left = match stale_reason(seen, witness) {
             Some(reason) => reason,
@@ -148,7 +164,7 @@ pub(crate) fn hold_table(holds: &[&SeenHold], witness: &dyn Witness) -> String {
             format_duration(seen.held_for),
             left,
             seen.hold.token.to_string(),
-            seen.hold.operation.clone().unwrap_or_default(),
+            seen.hold.operation.as_deref().map(one_line).unwrap_or_default(),
         ]
     });
     table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
@@ -211,7 +227,7 @@ pub(crate) fn event_words(event: &Event) -> String {
     let token = what.token.map(|token| format!(" (token {token})")).unwrap_or_default();
     let sentence = match &what.kind {
         EventKind::Acquired { operation: Some(operation) } => {
-            format!("{holder} acquired {resource}{token} for {operation:?}")
+            format!("{holder} acquired {resource}{token} for {:?}", one_line(operation))
         }
         EventKind::Acquired { operation: None } => format!("{holder} acquired {resource}{token}"),
         EventKind::Released => format!("{holder} released {resource}{token}"),

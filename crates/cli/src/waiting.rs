@@ -3,7 +3,7 @@
 use crate::output::{NAME, Output, styled};
 use crate::show;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,17 @@ const TICK: Duration = Duration::from_millis(200);
 /// What a full bar means when there is no limit.
 const BAR_SPAN: Duration = Duration::from_secs(10 * 60);
 
+/// What a person who waits must know first.
+const WAITING: &str = "Waiting for lock... (Ctrl+C to cancel)";
+
 /// Shows who is waited for. Says nothing until a first try failed.
 #[derive(Clone)]
 pub(crate) struct WaitDisplay {
     output: Output,
-    names: String,
+    resources: Vec<Resource>,
     span: Duration,
+    /// Whether the end is told even where there is no bar.
+    tells_end: bool,
     state: Arc<State>,
 }
 
@@ -51,33 +56,72 @@ impl WaitDisplay {
         let state = State { begun: AtomicBool::new(false), ended: AtomicBool::new(false), bar };
         WaitDisplay {
             output: output.clone(),
-            names: show::names(resources),
+            resources: resources.to_vec(),
             span,
+            tells_end: false,
             state: Arc::new(state),
         }
     }
 
+    /// For waiting for tasks: what is waited for is said with each look.
+    pub(crate) fn for_tasks(output: &Output, wait: Wait) -> WaitDisplay {
+        WaitDisplay { tells_end: !output.json, ..WaitDisplay::new(output, &[], wait) }
+    }
+
     /// To be called after each look that ended with waiting.
     pub(crate) fn tell(&self, waiting: &Waiting) {
+        let turn = match waiting.ahead {
+            Some(0) => "; you are next".to_owned(),
+            Some(1) => "; 1 waits before you".to_owned(),
+            Some(ahead) => format!("; {ahead} wait before you"),
+            None => "; many wait before you".to_owned(),
+        };
+        self.show(&waiting.blockers, &turn, json!(waiting.ahead));
+    }
+
+    /// The same for a command that only watches, and so has no turn.
+    pub(crate) fn watch(&self, blockers: &[Blocker]) {
+        self.show(blockers, "", json!(null));
+    }
+
+    fn show(&self, blockers: &[Blocker], turn: &str, ahead: Value) {
         let first = !self.state.begun.swap(true, Ordering::Relaxed);
-        let sentence = sentence(&self.names, waiting);
         if self.output.json {
             if first {
-                self.output.note(&event(&self.names, waiting).to_string());
+                self.output.note(&event(&self.resources, blockers, ahead).to_string());
             }
             return;
         }
+        let sentence = sentence(&self.resources, blockers) + turn;
         match &self.state.bar {
             None if first => self.output.note(&sentence),
             None => {}
             Some(bar) => {
                 if first {
-                    self.output.note("Waiting for lock... (Ctrl+C to cancel)");
+                    self.output.note(WAITING);
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                     self.animate(bar.clone());
                 }
                 bar.set_message(sentence);
             }
+        }
+    }
+
+    /// The same for tasks: what is in the way in short, in full, and for scripts.
+    pub(crate) fn tell_of(&self, headline: &str, sentence: &str, event: &serde_json::Value) {
+        let first = !self.state.begun.swap(true, Ordering::Relaxed);
+        if first && self.output.json {
+            self.output.note(&event.to_string());
+        } else if first {
+            self.output.note(headline);
+            self.output.note(WAITING);
+        }
+        if let Some(bar) = &self.state.bar {
+            if first {
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+                self.animate(bar.clone());
+            }
+            bar.set_message(sentence.to_owned());
         }
     }
 
@@ -90,9 +134,9 @@ impl WaitDisplay {
         }
         if let Some(bar) = &self.state.bar {
             bar.finish_and_clear();
-            if obtained {
-                self.output.note("Lock released!");
-            }
+        }
+        if obtained && (self.tells_end || self.state.bar.is_some()) {
+            self.output.note("Lock released!");
         }
     }
 
@@ -114,37 +158,33 @@ fn style() -> ProgressStyle {
     plain.clone().template(template).map_or(plain, |style| style.progress_chars("=> "))
 }
 
-fn sentence(names: &str, waiting: &Waiting) -> String {
-    let ahead = match waiting.ahead {
-        Some(0) => "you are next".to_owned(),
-        Some(1) => "1 waits before you".to_owned(),
-        Some(ahead) => format!("{ahead} wait before you"),
-        None => "many wait before you".to_owned(),
-    };
-    let names = styled(NAME, names);
-    match waiting.blockers.first() {
+fn sentence(resources: &[Resource], blockers: &[Blocker]) -> String {
+    let names = styled(NAME, show::names(resources));
+    match blockers.first() {
         Some(Blocker::Hold(seen)) => {
             let operation = seen.hold.operation.as_ref();
-            let operation = operation.map(|text| format!(" for {text:?}")).unwrap_or_default();
+            let operation = operation.map(|text| format!(" for {:?}", show::one_line(text)));
             format!(
-                "Waiting for {names}, held by {}{operation} since {}; {ahead}",
+                "Waiting for {names}, held by {}{} since {} ago",
                 styled(NAME, &seen.hold.holder.label),
+                operation.unwrap_or_default(),
                 format_duration(seen.held_for)
             )
         }
-        _ => format!("Waiting for {names}; {ahead}"),
+        _ => format!("Waiting for {names}"),
     }
 }
 
-fn event(names: &str, waiting: &Waiting) -> serde_json::Value {
-    let holder = waiting.blockers.iter().find_map(|blocker| match blocker {
+fn event(resources: &[Resource], blockers: &[Blocker], ahead: Value) -> Value {
+    let names: Vec<String> = resources.iter().map(Resource::to_string).collect();
+    let holder = blockers.iter().find_map(|blocker| match blocker {
         Blocker::Hold(seen) => Some(seen),
         Blocker::Waiter(_) => None,
     });
     json!({
         "event": "waiting",
-        "resource": names,
-        "ahead": waiting.ahead,
+        "resources": names,
+        "ahead": ahead,
         "lockedBy": holder.map(|seen| &seen.hold.holder.label),
         "operation": holder.and_then(|seen| seen.hold.operation.as_ref()),
         "expiresAt": holder.map(|seen| show::time(seen.expires_at)),

@@ -23,6 +23,7 @@
 //!     grant: GrantId::random(),
 //!     wants: vec![Want::exclusive("deploy".parse().unwrap())],
 //!     holder: Holder::chosen("alice").unwrap(),
+//!     presence: None,
 //!     operation: None,
 //!     ttl: Duration::from_secs(30),
 //!     keeps: vec![],

@@ -12,7 +12,8 @@ pub enum Look {
     At {
         /// Which resources.
         resources: Vec<Resource>,
-        /// A place that must be shown even if it is far back.
+        /// A place that must be shown even if it is far back, as must the one before it. Without
+        /// a ticket that is the last of the queue.
         ticket: Option<u64>,
     },
     /// The same, with all of each queue.

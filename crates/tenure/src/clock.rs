@@ -27,6 +27,7 @@ impl Clock for SystemClock {
         platform::monotonic()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that others ask")]
     fn wall(&self) -> WallTime {
         WallTime(match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => since.as_millis().try_into().unwrap_or(i64::MAX),

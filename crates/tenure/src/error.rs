@@ -2,7 +2,7 @@
 
 use crate::store::StoreError;
 use crate::url::UrlError;
-use tenure_core::rules::tasks::{AddError, EditError};
+use tenure_core::rules::tasks::{AddError, EditError, SectionError};
 use tenure_core::{Cycle, LabelError, ResourceError};
 
 /// A client could not do what was asked. That something is held by another is not an error but an
@@ -30,6 +30,9 @@ pub enum Error {
     /// A task could not be changed.
     #[error(transparent)]
     Edit(#[from] EditError),
+    /// Sections could not be changed; none of them was.
+    #[error(transparent)]
+    Section(#[from] SectionError),
     /// No task is meant by this text.
     #[error("there is no task {text:?}")]
     NoSuchTask {
@@ -98,7 +101,8 @@ impl Error {
             | Error::Label(_)
             | Error::Request(_)
             | Error::Add(_)
-            | Error::Edit(_) => None,
+            | Error::Edit(_)
+            | Error::Section(_) => None,
         }
     }
 }

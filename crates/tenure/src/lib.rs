@@ -46,7 +46,7 @@
 //!
 //! 1. [`tenure_core`]: the rules, pure.
 //! 2. [`store`]: what a store promises; [`store::memory`] is the reference,
-//!    [`store::sqlite`] the embedded default.
+//!    [`store::sqlite`] the embedded default. [`conformance`] is the test that each passes.
 //! 3. [`clock`] and [`platform`]: time and liveness.
 //! 4. [`Client`], [`Request`], [`Guard`]: asking, waiting, keeping, losing. [`blocking`]: the same
 //!    without async.
@@ -55,8 +55,10 @@ pub mod blocking;
 mod client;
 pub mod clock;
 pub mod config;
+pub mod conformance;
 pub mod duration;
 pub mod error;
+pub mod exchange;
 pub mod place;
 pub mod platform;
 pub mod store;

@@ -49,10 +49,10 @@ pub(crate) struct OpenOptions {
     pub(crate) poll_interval: std::time::Duration,
 }
 
-/// After so many pages a one-shot command folds the log into the database: some fifteen commands
+/// After so many pages a one-shot command folds the log into the database: some twenty-five commands
 /// share that cost, and each reads at most so much at its start.
 #[cfg(feature = "sqlite")]
-const ONE_SHOT_CHECKPOINT_PAGES: u32 = 64;
+const ONE_SHOT_CHECKPOINT_PAGES: u32 = 128;
 
 pub(crate) fn open_store(url: &str, options: OpenOptions) -> Result<Arc<dyn Store>, Error> {
     let owned = || url.to_owned();

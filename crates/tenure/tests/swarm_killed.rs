@@ -2,6 +2,8 @@
 //! accepted once and from the latest claim only, and the count of attempts is that of the log.
 //!
 //! The workers are this very test program, started again with `worker_process` as its only test.
+
+#![allow(clippy::print_stdout, reason = "what was measured or skipped is told")]
 #![cfg(unix)]
 
 use rustix::process::{Pid, Signal, kill_process};

@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tenure::config::Key;
-use tenure::core::{GrantId, Resource};
+use tenure::core::{GrantId, Reason, Resource, TakeoverReason};
 use tenure::duration::format_duration;
 use tenure::{Attempt, Client, Ending, Guard, Lease, LeaseAttempt, Request, Wait};
 
@@ -33,7 +33,7 @@ pub(crate) struct AcquireArgs {
     #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
     resources: Vec<Resource>,
     #[command(flatten)]
-    wait: args::WaitArgs,
+    patience: args::PatienceArgs,
     #[command(flatten)]
     mode: ModeArgs,
     /// Length of the lease [default: locking.lockTimeout 60m, sections 120m; with --hold 30s]
@@ -55,7 +55,7 @@ pub(crate) struct AcquireArgs {
 
 pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
-    let wait = context.wait(args.wait.no_wait, args.wait.limit);
+    let wait = context.wait(args.patience.nonblock, args.patience.limit);
     let request = build(context, &client, &args, wait).await?;
     let display = WaitDisplay::new(&context.output, &args.resources, wait);
     let telling = display.clone();
@@ -64,7 +64,7 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
         let attempt = request.hold().await;
         display.end(matches!(attempt, Ok(Attempt::Held(_))));
         return match attempt? {
-            Attempt::Held(guard) => hold(context, guard, args.operation.as_deref()).await,
+            Attempt::Held(guard) => hold(context, &client, guard, args.operation.as_deref()).await,
             Attempt::Busy(busy) => Err(name_limit(Failure::locked(&args.resources, &busy), wait)),
         };
     }
@@ -109,11 +109,16 @@ async fn build(
     keeping(context, client, request).await
 }
 
-async fn hold(context: &Context, guard: Guard, operation: Option<&str>) -> Result<i32, Failure> {
+async fn hold(
+    context: &Context,
+    client: &Client,
+    guard: Guard,
+    operation: Option<&str>,
+) -> Result<i32, Failure> {
     let names = show::names(&guard.lease().resources);
     let what = operation.unwrap_or(&names);
-    let data = json!({ "token": guard.token(), "resources": names, "operation": operation });
-    context.output.line(&data, || format!("Lock acquired for: {what}"));
+    let data = lease_json(client, guard.lease());
+    context.output.done(data, || format!("Lock acquired for: {what}"));
     context.output.note("Press Ctrl+C to release...");
     tokio::select! {
         () = guard.lost() => return Err(lost(&format!("The lease on {names} was lost"))),
@@ -166,20 +171,31 @@ fn lease_json(client: &Client, lease: &Lease) -> Value {
         "acquired_at": show::time(lease.acquired_at),
         "expires_at": show::time(lease.expires_at),
         "ttl_seconds": lease.ttl.as_secs_f64(),
-        "waited_seconds": lease.waited.as_secs_f64(),
+        "waited_seconds": show::seconds(lease.waited),
     })
 }
 
 fn lease_words(lease: &Lease) -> String {
     let names = styled(NAME, show::names(&lease.resources));
     let how = match lease.reason {
-        tenure::core::Reason::AcquiredNew => "Acquired",
-        tenure::core::Reason::AlreadyOwned => "Renewed",
-        tenure::core::Reason::ClaimedExpired => "Took over the lapsed",
-        tenure::core::Reason::ClaimedDead => "Took over from a dead holder",
+        Reason::AcquiredNew => "Acquired",
+        Reason::AlreadyOwned => "Renewed",
+        Reason::ClaimedExpired | Reason::ClaimedDead => "Took over",
     };
+    let from = lease.takeovers.iter().map(|takeover| {
+        let (holder, resource) = (&takeover.from.hold.holder, &takeover.from.hold.want.resource);
+        match takeover.reason {
+            TakeoverReason::Died => {
+                format!("\n  from     {}, who died holding {resource}", holder.label)
+            }
+            TakeoverReason::Lapsed => {
+                format!("\n  from     {}, whose lease on {resource} lapsed", holder.label)
+            }
+        }
+    });
     format!(
-        "{how} {names}\n  grant    {}\n  token    {}\n  expires  {} (in {})",
+        "{how} {names}{}\n  grant    {}\n  token    {}\n  expires  {} (in {})",
+        from.collect::<String>(),
         lease.grant,
         lease.token,
         show::time(lease.expires_at),

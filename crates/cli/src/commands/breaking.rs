@@ -16,6 +16,10 @@ use tenure::{Broken, Client};
 /// it and why is in the audit log. Only the exact hold that this command saw is ended, never a
 /// successor's.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure why deploy                       who holds it, and what would free it anyway
+  tenure break deploy --force --reason 'its build machine was scrapped'")]
 pub(crate) struct BreakArgs {
     /// What to free
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
@@ -67,11 +71,11 @@ pub(crate) async fn break_all(
         .filter(|seen| token.is_none_or(|token| seen.hold.token == token))
         .collect();
     if targets.is_empty() {
-        return Err(Failure::new(
-            Exit::NotFound,
-            "NOT_HELD",
-            format!("No lock to break: {resource} is free"),
-        ));
+        let message = match token {
+            Some(token) => format!("No lock to break: {resource} is not held under token {token}"),
+            None => format!("No lock to break: {resource} is free"),
+        };
+        return Err(Failure::new(Exit::NotFound, "NOT_HELD", message));
     }
     let mut ended = Vec::new();
     for target in targets {

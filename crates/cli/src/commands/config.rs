@@ -14,6 +14,11 @@ use tenure::config::{Setting, edit};
 /// Layers, later ones win: built-in, the user's file, the project's file, TENURE_* variables,
 /// flags.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure config show
+  tenure config set locking.waitTimeout 10m
+  tenure config set --user agent alice    in your own file, for all projects")]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     command: ConfigCommand,

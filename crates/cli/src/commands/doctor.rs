@@ -16,6 +16,10 @@ use tenure::store::Finding;
 ///
 /// Exits 7 when something is wrong.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure doctor || echo 'something is wrong'
+  tenure doctor --store sqlite:locks.db --json")]
 pub(crate) struct DoctorArgs {}
 
 pub(crate) async fn run(context: &Context, _: DoctorArgs) -> Result<i32, Failure> {
@@ -26,7 +30,10 @@ pub(crate) async fn run(context: &Context, _: DoctorArgs) -> Result<i32, Failure
     );
     let data = json!({ "healthy": wrong == 0, "checks": data.collect::<Vec<_>>() });
     if wrong > 0 && context.output.json {
-        let message = format!("{wrong} checks failed");
+        let message = match wrong {
+            1 => "1 check failed".to_owned(),
+            many => format!("{many} checks failed"),
+        };
         return Err(Failure::new(Exit::CheckFailed, "UNHEALTHY", message).details(data));
     }
     context.output.done(data, || findings.iter().map(line).collect::<Vec<_>>().join("\n"));
@@ -42,12 +49,18 @@ fn finding(subject: &str, ok: bool, message: impl Into<String>) -> Finding {
     Finding { subject: subject.to_owned(), ok, message: message.into() }
 }
 
+/// What is wrong with the store, and the cure.
+fn unusable(failure: Failure) -> Finding {
+    let cure = failure.hint.map(|hint| format!(". {hint}")).unwrap_or_default();
+    finding("store", false, failure.message + &cure)
+}
+
 async fn examine(context: &Context) -> Vec<Finding> {
     let mut findings = vec![clock(), process()];
     let url = match context.store_url() {
         Ok(url) => url,
         Err(failure) => {
-            findings.push(finding("store", false, failure.message));
+            findings.push(unusable(failure));
             return findings;
         }
     };
@@ -55,7 +68,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
         findings.push(file_system(Path::new(path)));
     }
     match context.client().await {
-        Err(failure) => findings.push(finding("store", false, failure.message)),
+        Err(failure) => findings.push(unusable(failure)),
         Ok(client) => {
             let info = client.info();
             findings.push(finding("store", true, format!("{} ({})", info.url, info.engine)));

@@ -14,6 +14,10 @@ use tenure::core::{Event, Resource, Revision};
 ///
 /// With --follow it goes on and prints what happens, one JSON object per line with --json.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure events deploy --last 5
+  tenure events --follow --json           one object per line, as things happen")]
 pub(crate) struct EventsArgs {
     /// Only about this resource
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
@@ -47,7 +51,7 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
         let data: Vec<Value> = events.iter().map(show::event_json).collect();
         context.output.done(json!({ "events": data, "revision": newest }), || {
             match events.as_slice() {
-                [] => "Nothing happened yet".to_owned(),
+                [] => "No events".to_owned(),
                 events => events.iter().map(show::event_words).collect::<Vec<_>>().join("\n"),
             }
         });

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use clap::Args;
 use serde_json::json;
+use std::path::Path;
 use tenure::config::Key;
 use tenure::place::{Place, PlaceKind};
 
@@ -16,6 +17,10 @@ use tenure::place::{Place, PlaceKind};
 /// themselves in a repository; outside one they use the nearest .tenure/ upward, else one per
 /// user.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure init                             for this repository, or this folder
+  tenure init --here                      for this folder, even in a repository")]
 pub(crate) struct InitArgs {
     /// In this folder, repository or not
     #[arg(long)]
@@ -24,8 +29,10 @@ pub(crate) struct InitArgs {
 
 pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failure> {
     if context.settings.text(Key::Store).is_some() {
+        let url = context.store_url()?;
+        let fresh = url.strip_prefix("sqlite:").is_none_or(|path| !Path::new(path).exists());
         let client = context.client().await?;
-        return tell(context, &client.info().url, true);
+        return tell(context, &client.info().url, fresh);
     }
     let found = context.place()?;
     let in_repository = matches!(found.kind, PlaceKind::Repository { .. });

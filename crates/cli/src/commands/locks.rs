@@ -14,6 +14,12 @@ use tenure::core::{Kind, Proof, Resource, Seen, SeenHold, rules};
 
 /// List, show, release or clean up what is held
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure locks                            everything that is held
+  tenure locks list --type task --json
+  tenure locks show task:42
+  tenure locks cleanup --dry-run          what lapsed or died, and would be removed")]
 pub(crate) struct LocksArgs {
     #[command(subcommand)]
     command: Option<LocksCommand>,

@@ -55,7 +55,6 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Error, "MAN", format!("{} cannot be written: {error}", path.display()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "pages are no part of the store")]
 fn write_all(root: &clap::Command, folder: &Path) -> Result<Vec<String>, Failure> {
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     let commands = std::iter::once(root.clone()).chain(
@@ -63,7 +62,8 @@ fn write_all(root: &clap::Command, folder: &Path) -> Result<Vec<String>, Failure
             .map(|command| command.clone().display_name(format!("tenure-{}", command.get_name()))),
     );
     let mut pages = Vec::new();
-    for command in commands.filter(|command| command.get_name() != "help") {
+    for command in commands.filter(|command| command.get_name() != "help" && !command.is_hide_set())
+    {
         let name = command.get_display_name().unwrap_or("tenure").to_owned();
         let path = folder.join(format!("{name}.1"));
         let page = render(&command).map_err(|error| failed(&path, &error))?;

@@ -1,6 +1,7 @@
 //! One file per command, named like it.
 
 pub(crate) mod acquire;
+pub(crate) mod bench;
 pub(crate) mod breaking;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -12,8 +13,11 @@ pub(crate) mod man;
 pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod run;
+pub(crate) mod sections;
 pub(crate) mod status;
 pub(crate) mod swarm;
+pub(crate) mod task_files;
+pub(crate) mod tasks;
 pub(crate) mod verify;
 pub(crate) mod wait;
 pub(crate) mod why;

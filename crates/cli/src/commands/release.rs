@@ -19,6 +19,10 @@ use tenure::core::{Proof, Released, Resource, SeenHold};
 /// Proves ownership by --grant, or by a label that you chose with --as. What others hold is never
 /// touched (exit 5).
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure release --grant \"$GRANT\"         all that this grant holds
+  tenure release --as alice db")]
 pub(crate) struct ReleaseArgs {
     /// Which of what you hold; all that the grant holds by default
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]

@@ -19,6 +19,10 @@ use tenure::store::Renewed;
 ///
 /// Only what has not lapsed can be renewed: after that somebody else may have it (exit 8).
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure renew --grant \"$GRANT\"           all that this grant holds, as long as before
+  tenure renew --as alice db --ttl 10m")]
 pub(crate) struct RenewArgs {
     /// Which of what you hold; all of it by default
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]

@@ -37,7 +37,7 @@ pub(crate) struct RunArgs {
     #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
     resources: Vec<Resource>,
     #[command(flatten)]
-    wait: args::WaitArgs,
+    patience: args::PatienceArgs,
     #[command(flatten)]
     mode: ModeArgs,
     /// Length of the lease, renewed from a third of it [default: locking.runTimeout, 30s]
@@ -64,7 +64,7 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure
     let client = context.client().await?;
     let ttl = args.ttl.unwrap_or_else(|| context.settings.duration(Key::RunTimeout));
     let grace = args.grace.unwrap_or_else(|| context.settings.duration(Key::Grace));
-    let wait = context.wait(args.wait.no_wait, args.wait.limit);
+    let wait = context.wait(args.patience.nonblock, args.patience.limit);
     let operation = args.operation.clone().unwrap_or_else(|| command_words(&args.command));
     let request = request(&client, &args.resources, wait)
         .mode(args.mode.mode())
@@ -93,9 +93,7 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure
 /// The operation shown when none is given: the command, shortened.
 fn command_words(command: &[OsString]) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let words = words.join(" ");
-    let printable = words.chars().map(|c| if c.is_control() { ' ' } else { c });
-    printable.take(80).collect()
+    show::one_line(&words.join(" "))
 }
 
 fn request(client: &Client, resources: &[Resource], wait: Wait) -> Request {
@@ -190,14 +188,13 @@ async fn hold_while_running(
             return Err(error.into());
         }
     };
-    let bound = guard.bind_group(child.pid()).await;
-    let ended = match bound {
-        Ok(false) => None,
-        // A store in trouble gets until the lease ends: the keeper goes on trying.
-        Ok(true) | Err(_) => tokio::select! {
-            ended = child.wait_passing_on(&mut signals) => Some(ended),
-            () = guard.lost() => None,
-        },
+    let refused = refused(&guard, child.pid());
+    let ended = tokio::select! {
+        // First: a tenure that wakes up too late must not tell its command to go on as well.
+        biased;
+        () = guard.lost() => None,
+        () = refused => None,
+        ended = child.wait_passing_on(&mut signals) => Some(ended),
     };
     let Some(ended) = ended else { return Err(stop_after_loss(&guard, child, grace).await) };
     match guard.release().await {
@@ -211,6 +208,14 @@ async fn hold_while_running(
         child.die_alike();
     }
     Ok(ended.exit_code())
+}
+
+/// Says that the command works under the hold too; returns only if the lease is lost already. A
+/// store in trouble gets until the lease ends: the keeper goes on trying.
+async fn refused(guard: &Guard, leader: u32) {
+    if let Ok(true) | Err(_) = guard.bind_group(leader).await {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// What Ctrl-C sends.
@@ -229,5 +234,5 @@ async fn stop_after_loss(guard: &Guard, mut child: Child, grace: Duration) -> Fa
 /// The lease is gone: what was done under it may have been done beside another holder.
 pub(crate) fn lost(message: &str) -> Failure {
     Failure::new(Exit::Lost, "LEASE_LOST", message)
-        .hint("It lapsed, or an operator broke it; see `tenure events`.")
+        .hint("It lapsed, was released, or an operator broke it; see `tenure events`.")
 }

@@ -14,6 +14,10 @@ use tenure::core::{Resource, Seen, SeenHold};
 /// Without a resource: everything that is held, and the store. Always exits 0; to test in a script
 /// read `data.locked` of --json.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure status deploy
+  tenure status deploy --json | jq .data.locked")]
 pub(crate) struct StatusArgs {
     /// What to look at
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]

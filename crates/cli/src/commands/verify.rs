@@ -13,6 +13,9 @@ use tenure::core::{Resource, Token, VerifyAnswer};
 /// Exit 0 if it does, 8 if not. For whoever guards the real data: a holder that was paused past
 /// its lease is refused here.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure verify db --token \"$TENURE_TOKEN\" && ./write.sh")]
 pub(crate) struct VerifyArgs {
     /// What the token is for
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]

@@ -4,27 +4,33 @@ use crate::args;
 use crate::commands::run::name_limit;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::waiting::WaitDisplay;
 use clap::Args;
 use serde_json::json;
-use tenure::Free;
+use std::time::Duration;
 use tenure::core::Resource;
+use tenure::{Busy, Client, Free, Wait};
 
 /// Wait until nobody holds a resource, without taking it
 ///
 /// Somebody else may take it the next moment; to take it yourself use `run` or `acquire`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure wait deploy && echo 'the deployment is over'
+  tenure wait -w 30 db                    up to 30 seconds, then exit 6")]
 pub(crate) struct WaitArgs {
     /// What to wait for
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resource: Resource,
     #[command(flatten)]
-    wait: args::WaitArgs,
+    patience: args::PatienceArgs,
 }
 
 pub(crate) async fn run(context: &Context, args: WaitArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let wait = context.wait(args.wait.no_wait, args.wait.limit);
-    match client.wait_until_free(&args.resource, wait).await? {
+    let wait = context.wait(args.patience.nonblock, args.patience.limit);
+    match watch(context, &client, &args.resource, wait).await? {
         Free::Free => {
             let data = json!({ "resource": args.resource.to_string(), "free": true });
             context.output.done(data, || match context.output.quiet {
@@ -35,4 +41,25 @@ pub(crate) async fn run(context: &Context, args: WaitArgs) -> Result<i32, Failur
         }
         Free::Busy(busy) => Err(name_limit(Failure::locked(&[args.resource], &busy), wait)),
     }
+}
+
+/// Looks once before it waits, to say whom it waits for.
+async fn watch(
+    context: &Context,
+    client: &Client,
+    resource: &Resource,
+    wait: Wait,
+) -> Result<Free, Failure> {
+    let blockers = match client.wait_until_free(resource, Wait::No).await? {
+        Free::Busy(busy) => busy.blockers,
+        Free::Free => return Ok(Free::Free),
+    };
+    if wait == Wait::No {
+        return Ok(Free::Busy(Busy { blockers, waited: Duration::ZERO }));
+    }
+    let display = WaitDisplay::new(&context.output, std::slice::from_ref(resource), wait);
+    display.watch(&blockers);
+    let answer = client.wait_until_free(resource, wait).await;
+    display.end(matches!(answer, Ok(Free::Free)));
+    Ok(answer?)
 }

@@ -1,26 +1,34 @@
 //! `tenure why`: who holds, who waits in which order, and what would free it.
 
 use crate::args;
+use crate::commands::tasks;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
-use tenure::Client;
-use tenure::core::{Liveness, Resource, Seen, SeenHold};
+use tenure::core::{Kind, Liveness, Resource, Seen, SeenHold, Task};
 use tenure::duration::format_duration;
+use tenure::{Client, Error};
 
-/// Tell who holds a resource, who waits, and what would free it
+/// Tell who holds a resource, who waits, and what would free it; or what a task waits for
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure why deploy
+  tenure why 'path:src/**'                whoever holds any of these files")]
 pub(crate) struct WhyArgs {
-    /// What to explain
-    #[arg(value_name = "RESOURCE", value_parser = args::resource)]
+    /// What to explain: a resource, or a task by its id, a beginning of it, or its title
+    #[arg(value_name = "RESOURCE|TASK", value_parser = args::resource)]
     resource: Resource,
 }
 
 pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let seen = client.look(std::slice::from_ref(&args.resource)).await?;
+    if let Some(task) = meant_task(&client, &args.resource, &seen).await? {
+        return explain_task(context, &client, &task).await;
+    }
     let holders = seen.holds.iter().map(|hold| {
         let mut value = show::hold_json(hold, client.witness(), seen.waiters.len());
         value["freed_by"] = json!(freed_by(&client, hold));
@@ -35,6 +43,53 @@ pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure
         "waiters": waiters.collect::<Vec<Value>>(),
     });
     context.output.done(data, || words(&client, &args.resource, &seen));
+    Ok(0)
+}
+
+/// The task that is meant: by `task:`, or by a text that names nothing that is held or waited for.
+async fn meant_task(
+    client: &Client,
+    resource: &Resource,
+    seen: &Seen,
+) -> Result<Option<Task>, Failure> {
+    let may_be = match resource.kind() {
+        Kind::Task => true,
+        Kind::Lock => seen.holds.is_empty() && seen.waiters.is_empty(),
+        Kind::Section | Kind::Path => false,
+    };
+    if !may_be {
+        return Ok(None);
+    }
+    match client.tasks().find(resource.name()).await {
+        Ok(task) => Ok(Some(task)),
+        Err(Error::NoSuchTask { .. }) => Ok(None),
+        // The name of a free lock may well be how several ids begin.
+        Err(Error::Ambiguous { .. }) if resource.kind() == Kind::Lock => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn explain_task(context: &Context, client: &Client, task: &Task) -> Result<i32, Failure> {
+    let why = client.tasks().why(&task.id).await?;
+    let seen = client.look(&[task.id.resource()]).await?;
+    let hold = tasks::show::hold_of(task, &seen.holds);
+    let data = json!({
+        "task": tasks::show::task_json(task, hold),
+        "ready": why.is_empty(),
+        "waits_for": why,
+        "freed_by": hold.map(|hold| freed_by(client, hold)),
+    });
+    context.output.done(data, || {
+        let name = tasks::show::name(task);
+        let mut lines = match why.is_empty() {
+            true => vec![format!("{name} is ready: it can be claimed now")],
+            false => vec![format!("{name} cannot be claimed now:")],
+        };
+        lines.extend(why.iter().map(|sentence| format!("  {sentence}")));
+        lines.extend(hold.map(|hold| show::hold_words(hold, client.witness())));
+        lines.extend(hold.map(|hold| format!("  {}", freed_by(client, hold))));
+        lines.join("\n")
+    });
     Ok(0)
 }
 

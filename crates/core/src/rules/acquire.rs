@@ -6,7 +6,7 @@ use crate::hold::{Hold, Waiter, Want, compatible, may_exclude};
 use crate::rules::cycle::{self, Cycle};
 use crate::rules::draft::Draft;
 use crate::rules::reap::TakeoverReason;
-use crate::{GrantId, Holder, Seen, SeenHold, SeenWaiter, Token, Witness};
+use crate::{Evidence, GrantId, Holder, Seen, SeenHold, SeenWaiter, Token, Witness};
 use std::time::Duration;
 
 /// A request for one or more resources, all or nothing.
@@ -17,8 +17,11 @@ pub struct Ask {
     pub grant: GrantId,
     /// What is wanted.
     pub wants: Vec<Want>,
-    /// Who asks.
+    /// Who asks, tied to what the hold is to be tied to.
     pub holder: Holder,
+    /// The process that waits, where it is another than the one that the hold is to be tied to:
+    /// a place in the queue ends with the process that waits there.
+    pub presence: Option<Evidence>,
     /// What for, in the caller's words.
     pub operation: Option<String>,
     /// How long the lease is to last from each renewal.
@@ -112,17 +115,17 @@ pub fn acquire(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> (Decision, Outc
         return answer;
     }
     let mut draft = Draft::new(seen, witness);
-    for own in seen.holds_of(ask.grant) {
+    for own in seen.holds_of(ask.grant).filter(|own| touches(ask, &own.hold.want)) {
         // Part of it was lost: what is left is worth nothing alone, and starts anew with the rest.
         let kind = if own.lapsed() { EventKind::Lapsed } else { EventKind::Released };
         draft.drop_hold(own, kind);
     }
-    let takeovers = clear_gone_holds(&mut draft, ask);
     let place = seen.waiters.iter().find(|seen| seen.waiter.grant == ask.grant);
-    clear_gone_waiters(&mut draft, ask, place);
+    let before = earlier(&draft, place);
+    let takeovers = clear_gone_holds(&mut draft, ask, &before);
 
-    if blocked(&draft, ask, place) {
-        return wait_or_refuse(seen, draft, ask, place, witness);
+    if !draft.fits(&ask.wants, &before) {
+        return wait_or_refuse(seen, draft, ask, place);
     }
     let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
     let all_earlier_are_visible = seen.shown_until.is_none_or(|until| mine <= until);
@@ -150,10 +153,22 @@ fn renew_own(seen: &Seen, ask: &Ask) -> Option<(Decision, Outcome)> {
     Some((change.decide(), Outcome::Granted(grant)))
 }
 
+fn touches(ask: &Ask, other: &Want) -> bool {
+    ask.wants.iter().any(|want| want.resource.overlaps(&other.resource))
+}
+
+/// Those who wait since longer.
+fn earlier<'a>(draft: &Draft<'a>, place: Option<&SeenWaiter>) -> Vec<&'a SeenWaiter> {
+    let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
+    draft.waiters().filter(|seen| seen.waiter.ticket < mine).collect()
+}
+
 /// Removes holds in the way that no longer count. Nobody is judged who is not in the way: to look
 /// at a process costs more than all the rest.
-fn clear_gone_holds(draft: &mut Draft<'_>, ask: &Ask) -> Vec<Takeover> {
-    if compatible(&ask.wants, draft.holds().map(|seen| &seen.hold.want)) {
+fn clear_gone_holds(draft: &mut Draft<'_>, ask: &Ask, before: &[&SeenWaiter]) -> Vec<Takeover> {
+    let holds = draft.holds().map(|seen| &seen.hold.want);
+    let waits = before.iter().flat_map(|seen| &seen.waiter.wants);
+    if compatible(&ask.wants, holds.chain(waits)) {
         return vec![];
     }
     let touching: Vec<&SeenHold> = draft
@@ -167,35 +182,6 @@ fn clear_gone_holds(draft: &mut Draft<'_>, ask: &Ask) -> Vec<Takeover> {
             Some(Takeover { from: seen.clone(), reason })
         })
         .collect()
-}
-
-fn clear_gone_waiters(draft: &mut Draft<'_>, ask: &Ask, place: Option<&SeenWaiter>) {
-    if !compatible(&ask.wants, draft.holds().map(|seen| &seen.hold.want)) {
-        return;
-    }
-    loop {
-        // The first earlier one that is in the way settles it, unless it is gone.
-        let first = earlier(draft, place).find(|seen| may_exclude(&ask.wants, &seen.waiter.wants));
-        match first {
-            Some(seen) if draft.drop_wait_if_gone(seen) => continue,
-            _ => return,
-        }
-    }
-}
-
-fn earlier<'a>(
-    draft: &Draft<'a>,
-    place: Option<&SeenWaiter>,
-) -> impl Iterator<Item = &'a SeenWaiter> + Clone {
-    let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
-    draft.waiters().filter(move |seen| seen.waiter.ticket < mine)
-}
-
-/// Whether anybody who holds, or who waits since longer, is in the way.
-fn blocked(draft: &Draft<'_>, ask: &Ask, place: Option<&SeenWaiter>) -> bool {
-    let holds = draft.holds().map(|seen| &seen.hold.want);
-    let before = earlier(draft, place).flat_map(|seen| &seen.waiter.wants);
-    !compatible(&ask.wants, holds.chain(before))
 }
 
 fn grant(
@@ -235,9 +221,9 @@ fn wait_or_refuse(
     mut draft: Draft<'_>,
     ask: &Ask,
     place: Option<&SeenWaiter>,
-    witness: &dyn Witness,
 ) -> (Decision, Outcome) {
-    let blockers = blockers(&draft, ask, place);
+    let before = earlier(&draft, place);
+    let blockers = blockers(&draft, ask, &before);
     let Some(ttl) = ask.queue else {
         return (draft.decide(None), Outcome::Busy { blockers });
     };
@@ -245,7 +231,7 @@ fn wait_or_refuse(
         if !seen.whole {
             return (Decision::LookWider, Outcome::Busy { blockers });
         }
-        if let Some(cycle) = cycle::closed_by(seen, ask, witness) {
+        if let Some(cycle) = cycle::closed_by(seen, ask, draft.witness()) {
             draft.event(&ask.wants[0], &ask.holder.label, None, EventKind::Deadlock);
             return (draft.decide(None), Outcome::Deadlock(cycle));
         }
@@ -254,7 +240,10 @@ fn wait_or_refuse(
         grant: ask.grant,
         ticket: place.map_or(seen.next, |place| place.waiter.ticket),
         wants: ask.wants.clone(),
-        holder: ask.holder.clone(),
+        holder: match &ask.presence {
+            Some(evidence) => ask.holder.clone().with_evidence(evidence.clone()),
+            None => ask.holder.clone(),
+        },
         operation: ask.operation.clone(),
         keeps: ask.keeps.clone(),
         ttl,
@@ -262,7 +251,7 @@ fn wait_or_refuse(
     let ahead = seen
         .shown_until
         .is_none_or(|until| place.is_some() && waiter.ticket <= until)
-        .then(|| earlier(&draft, place).count());
+        .then(|| before.iter().filter(|seen| waits_beside(ask, seen)).count());
     let ticket = waiter.ticket;
     match place {
         Some(_) => draft.write(Write::KeepPlace(waiter)),
@@ -276,16 +265,22 @@ fn wait_or_refuse(
     (draft.decide(Some(ask.grant)), Outcome::Waiting { blockers, ahead, ticket })
 }
 
+/// Whether the two wait in a queue together.
+fn waits_beside(ask: &Ask, seen: &SeenWaiter) -> bool {
+    seen.waiter.wants.iter().any(|want| touches(ask, want))
+}
+
 /// Most blockers that an answer names. Whoever wants all of them looks at the store.
 const BLOCKERS_MAX: usize = 32;
 
-fn blockers(draft: &Draft<'_>, ask: &Ask, place: Option<&SeenWaiter>) -> Vec<Blocker> {
+fn blockers(draft: &Draft<'_>, ask: &Ask, before: &[&SeenWaiter]) -> Vec<Blocker> {
     let holds = draft
         .holds()
         .filter(|seen| may_exclude(&ask.wants, std::slice::from_ref(&seen.hold.want)))
         .map(|seen| Blocker::Hold(seen.clone()));
-    let waiters = earlier(draft, place)
+    let waiters = before
+        .iter()
         .filter(|seen| may_exclude(&ask.wants, &seen.waiter.wants))
-        .map(|seen| Blocker::Waiter(seen.clone()));
+        .map(|seen| Blocker::Waiter(SeenWaiter::clone(seen)));
     holds.chain(waiters).take(BLOCKERS_MAX).collect()
 }

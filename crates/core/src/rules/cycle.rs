@@ -92,10 +92,10 @@ impl Search<'_> {
                 && must_exclude(wants, &seen.waiter.wants)
         });
         for earlier in before {
-            let shared = wants.iter().find(|want| {
-                earlier.waiter.wants.iter().any(|other| other.resource.overlaps(&want.resource))
-            });
-            let Some(want) = shared else { continue };
+            let excluded = wants
+                .iter()
+                .find(|want| must_exclude(std::slice::from_ref(want), &earlier.waiter.wants));
+            let Some(want) = excluded else { continue };
             steps.push(CycleStep {
                 waiter: label.to_owned(),
                 resource: want.resource.clone(),

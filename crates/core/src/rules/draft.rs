@@ -2,34 +2,43 @@
 
 use crate::decision::{Change, Decision, Write};
 use crate::event::{EventKind, NewEvent, WhyLeft};
-use crate::hold::{Hold, Waiter, Want, compatible};
+use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
 use crate::rules::reap::{TakeoverReason, gone_reason};
+use crate::rules::steady::SteadyWitness;
 use crate::{GrantId, Liveness, Resource, Seen, SeenHold, SeenWaiter, Witness};
 use std::collections::HashSet;
 
 /// Collects writes and events, and knows which records would be left.
 pub(super) struct Draft<'a> {
     seen: &'a Seen,
-    witness: &'a dyn Witness,
+    witness: SteadyWitness<'a>,
     change: Change,
     dropped_holds: HashSet<usize>,
     dropped_waiters: HashSet<GrantId>,
     added: Vec<Want>,
-    /// Whether room was made for somebody who waits.
-    made_room: bool,
+    /// Where room was made for somebody who waits.
+    freed: Vec<Resource>,
+    /// Who asks now, and so gives a sign of life, whatever the record of its place says.
+    asker: Option<GrantId>,
 }
 
 impl<'a> Draft<'a> {
     pub(super) fn new(seen: &'a Seen, witness: &'a dyn Witness) -> Draft<'a> {
         Draft {
             seen,
-            witness,
+            witness: SteadyWitness::new(witness),
             change: Change::default(),
             dropped_holds: HashSet::new(),
             dropped_waiters: HashSet::new(),
             added: Vec::new(),
-            made_room: false,
+            freed: Vec::new(),
+            asker: None,
         }
+    }
+
+    /// The witness to judge by while this draft is made.
+    pub(super) fn witness(&self) -> &dyn Witness {
+        &self.witness
     }
 
     /// The holds that would be left, without those that the draft adds.
@@ -105,12 +114,12 @@ impl<'a> Draft<'a> {
         let hold = &hold.hold;
         self.event(&hold.want, &hold.holder.label, Some(hold), kind);
         self.write(Write::DropHold { resource: hold.want.resource.clone(), grant: hold.grant });
-        self.made_room = true;
+        self.freed.push(hold.want.resource.clone());
     }
 
     /// Removes a hold that no longer counts; says why, or nothing if it does count.
     pub(super) fn drop_if_gone(&mut self, hold: &SeenHold) -> Option<TakeoverReason> {
-        let reason = gone_reason(hold, self.witness)?;
+        let reason = gone_reason(hold, &self.witness)?;
         self.drop_hold(hold, reason.event());
         Some(reason)
     }
@@ -131,23 +140,92 @@ impl<'a> Draft<'a> {
             self.event(want, &waiter.holder.label, None, EventKind::Left { why });
         }
         self.end_wait(waiter);
-        self.made_room = true;
+        self.freed.extend(waiter.wants.iter().map(|want| want.resource.clone()));
     }
 
     /// Removes a place that no longer counts; says whether it did.
-    pub(super) fn drop_wait_if_gone(&mut self, waiter: &SeenWaiter) -> bool {
-        let dead = waiter.waiter.holder.liveness(self.witness) == Liveness::Dead;
-        if !dead && !waiter.left.is_zero() {
-            return false;
+    pub(super) fn drop_wait_if_gone(&mut self, seen: &SeenWaiter) -> bool {
+        let why = self.why_gone(seen);
+        if let Some(why) = why {
+            self.drop_wait(&seen.waiter, why);
         }
-        let why = if dead { WhyLeft::Died } else { WhyLeft::Silent };
-        self.drop_wait(&waiter.waiter, why);
-        true
+        why.is_some()
     }
 
-    /// The decision, with those woken whose turn has come because of it.
-    pub(super) fn decide(mut self, except: Option<GrantId>) -> Decision {
-        if self.made_room && !self.wake_ready(except) {
+    fn why_gone(&self, seen: &SeenWaiter) -> Option<WhyLeft> {
+        if Some(seen.waiter.grant) == self.asker {
+            return None;
+        }
+        match seen.waiter.holder.liveness(&self.witness) {
+            Liveness::Dead => Some(WhyLeft::Died),
+            _ if seen.left.is_zero() => Some(WhyLeft::Silent),
+            _ => None,
+        }
+    }
+
+    /// Whether these wants fit beside those who hold and those who wait `before`. Removes waiters
+    /// in the way that are gone; holds that are gone do not count, and are left to whoever takes
+    /// over from them.
+    pub(super) fn fits(&mut self, wants: &[Want], before: &[&'a SeenWaiter]) -> bool {
+        let everybody = self.taken().chain(before.iter().flat_map(|seen| &seen.waiter.wants));
+        if compatible(wants, everybody) {
+            return true;
+        }
+        let mut gone = Vec::new();
+        let fits = self.fits_beside_the_living(wants, before, &|_| true, &mut gone);
+        for waiter in gone {
+            self.drop_wait_if_gone(waiter);
+        }
+        fits
+    }
+
+    fn taken(&self) -> impl Iterator<Item = &Want> + Clone {
+        self.holds().map(|seen| &seen.hold.want).chain(&self.added)
+    }
+
+    /// Judges those in the way one after the other, until it is settled. Of what they have, only
+    /// that counts which is `relevant`.
+    fn fits_beside_the_living(
+        &self,
+        wants: &[Want],
+        before: &[&'a SeenWaiter],
+        relevant: &dyn Fn(&Want) -> bool,
+        gone: &mut Vec<&'a SeenWaiter>,
+    ) -> bool {
+        let in_the_way =
+            |want: &&Want| relevant(want) && may_exclude(wants, std::slice::from_ref(want));
+        let mut taken: Vec<&Want> = self.added.iter().filter(in_the_way).collect();
+        for seen in self.holds().filter(|seen| in_the_way(&&seen.hold.want)) {
+            if seen.gone(&self.witness) {
+                continue;
+            }
+            taken.push(&seen.hold.want);
+            if !compatible(wants, taken.iter().copied()) {
+                return false;
+            }
+        }
+        for seen in before {
+            let theirs: Vec<&Want> = seen.waiter.wants.iter().filter(in_the_way).collect();
+            if theirs.is_empty() || self.dropped_waiters.contains(&seen.waiter.grant) {
+                continue;
+            }
+            if self.why_gone(seen).is_some() {
+                gone.push(seen);
+                continue;
+            }
+            taken.extend(theirs);
+            if !compatible(wants, taken.iter().copied()) {
+                return false;
+            }
+        }
+        compatible(wants, taken.into_iter())
+    }
+
+    /// The decision, with those woken whose turn has come because of it. `asker` is awake, and
+    /// stays in the queue or holds now.
+    pub(super) fn decide(mut self, asker: Option<GrantId>) -> Decision {
+        self.asker = asker;
+        if !self.freed.is_empty() && !self.wake_ready() {
             return Decision::LookWider;
         }
         self.change.decide()
@@ -155,25 +233,27 @@ impl<'a> Draft<'a> {
 
     /// Plays the queue forward in order: whoever fits beside the holders and all who wait before
     /// them is ready. Says no where the visible part of the queue does not tell.
-    fn wake_ready(&mut self, except: Option<GrantId>) -> bool {
-        let added = std::mem::take(&mut self.added);
-        let mut taken: Vec<&Want> =
-            self.holds().map(|seen| &seen.hold.want).chain(added.iter()).collect();
+    fn wake_ready(&mut self) -> bool {
         let shown_until = self.seen.shown_until.unwrap_or(u64::MAX);
         let waiting: Vec<&SeenWaiter> =
             self.waiters().filter(|seen| seen.waiter.ticket <= shown_until).collect();
-        let mut somebody_stays = false;
-        for seen in waiting {
-            let fits = compatible(&seen.waiter.wants, taken.iter().copied());
-            if fits && Some(seen.waiter.grant) != except {
-                if self.drop_wait_if_gone(seen) {
-                    continue;
-                }
+        for (index, seen) in waiting.iter().enumerate() {
+            if self.fits(&seen.waiter.wants, &waiting[..index]) && !self.drop_wait_if_gone(seen) {
                 self.change.wake.push(seen.waiter.grant);
             }
-            somebody_stays |= !fits;
-            taken.extend(&seen.waiter.wants);
         }
-        somebody_stays || self.seen.shown_until.is_none()
+        self.seen.shown_until.is_none()
+            || self.freed.iter().all(|resource| self.is_full(resource, &waiting))
+    }
+
+    /// Whether nobody who waits behind these could hold any of this, in whatever mode. Only those
+    /// tell who want the very same: of a glob, those who overlap it may leave a part free.
+    fn is_full(&self, resource: &Resource, waiting: &[&'a SeenWaiter]) -> bool {
+        [Mode::Shared, Mode::Slot { of: u32::MAX }].into_iter().all(|mode| {
+            let want = Want { resource: resource.clone(), mode };
+            let same = |other: &Want| other.resource == want.resource;
+            let wants = std::slice::from_ref(&want);
+            !self.fits_beside_the_living(wants, waiting, &same, &mut Vec::new())
+        })
     }
 }

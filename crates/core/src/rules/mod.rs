@@ -7,6 +7,7 @@ mod draft;
 mod leave;
 mod reap;
 mod release;
+mod steady;
 pub mod tasks;
 mod verify;
 

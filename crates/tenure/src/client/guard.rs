@@ -9,7 +9,7 @@ use crate::store::{Renewal, Renewed};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{Evidence, GrantId, Proof, Released, Token};
+use tenure_core::{Evidence, GrantId, Look, Proof, Reason, Released, Resource, Token};
 
 /// Holds what was asked for until it is released or dropped, renewing in the background.
 ///
@@ -21,6 +21,8 @@ use tenure_core::{Evidence, GrantId, Proof, Released, Token};
 pub struct Guard {
     client: Client,
     held: Arc<Held>,
+    /// Whether another guard or lease of the same grant was there first: it then releases.
+    shares: bool,
     ended: bool,
 }
 
@@ -35,9 +37,10 @@ pub enum Ending {
 
 impl Guard {
     pub(super) fn new(client: Client, lease: Lease) -> Guard {
+        let shares = lease.reason == Reason::AlreadyOwned;
         let held = Arc::new(Held::new(lease));
         client.inner.keeper.keep(held.clone());
-        Guard { client, held, ended: false }
+        Guard { client, held, shares, ended: false }
     }
 
     /// What was obtained.
@@ -76,11 +79,12 @@ impl Guard {
         bind_group(&self.client, &self.held, leader).await
     }
 
-    /// Gives it back now, and says whether it was held until now.
+    /// Gives it back now, and says whether it was held until now. A guard made from a grant that
+    /// held already ([`Request::with_grant`](super::Request::with_grant)) gives it back for all.
     pub async fn release(mut self) -> Result<Ending, Error> {
         self.ended = true;
         let lease = &self.held.lease;
-        self.client.inner.keeper.forget(lease.grant);
+        self.client.inner.keeper.forget(&self.held);
         let released =
             verbs::release(&self.client, Proof::Grant(lease.grant), Some(&lease.resources)).await?;
         Ok(match released {
@@ -110,8 +114,32 @@ pub(super) async fn lost(client: &Client, held: &Held) {
             held.lose();
             return;
         }
-        let _ = tokio::time::timeout(left, loss.wait_for(|lost| *lost)).await;
+        let pause = left.min(LOOK_FOR_BREAK);
+        let told = tokio::time::timeout(pause, loss.wait_for(|lost| *lost)).await;
+        // A store that hangs must not keep time from deciding.
+        let looked = async { tokio::time::timeout(left, was_ended(client, held)).await };
+        if told.is_err() && looked.await == Ok(true) {
+            client.inner.keeper.forget(held);
+            held.lose();
+        }
     }
+}
+
+/// How often one who waits for the loss of a lease looks whether somebody broke it: the next
+/// renewal may be far off, and a successor may hold by then.
+const LOOK_FOR_BREAK: Duration = Duration::from_secs(1);
+
+/// Whether the store knows that this is not held any more. A store that does not tell changes
+/// nothing: the lease's own time decides.
+async fn was_ended(client: &Client, held: &Held) -> bool {
+    let lease = &held.lease;
+    let look = Look::At { resources: lease.resources.clone(), ticket: None };
+    let Ok(seen) = client.inner.store.read(&look).await else { return false };
+    let holds = |resource: &Resource| {
+        seen.holds_of(lease.grant)
+            .any(|seen| seen.hold.want.resource == *resource && seen.hold.token == lease.token)
+    };
+    !lease.resources.iter().all(holds)
 }
 
 pub(super) async fn bind_group(client: &Client, held: &Held, leader: u32) -> Result<bool, Error> {
@@ -134,7 +162,10 @@ impl Drop for Guard {
             return;
         }
         let lease = &self.held.lease;
-        self.client.inner.keeper.forget(lease.grant);
+        self.client.inner.keeper.forget(&self.held);
+        if self.shares {
+            return;
+        }
         let errand = Errand::Release { grant: lease.grant, resources: lease.resources.clone() };
         self.client.inner.keeper.send(errand);
     }

@@ -2,7 +2,8 @@
 //!
 //! It is a thread of its own, so that long work on the caller's runtime cannot keep it from
 //! renewing. It starts with the first guard, and sleeps until the next renewal is due; a guard
-//! that comes and goes in between does not wake it.
+//! that comes and goes in between does not wake it. While it sleeps it holds nothing, so that
+//! nobody has to wait for its end.
 
 use super::lease::Lease;
 use crate::clock::Clock;
@@ -15,12 +16,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tenure_core::rules::tasks::FinishAsk;
 use tenure_core::{GrantId, Look, Proof, ReleaseAsk, Resource, Seen, Witness, rules};
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 /// A renewal that failed is tried again after a twentieth of the lease, within these bounds: often
 /// enough to have many tries, seldom enough not to burden a store that is in trouble.
 const RETRY_MIN: Duration = Duration::from_millis(20);
 const RETRY_MAX: Duration = Duration::from_secs(1);
+
+/// How long a client that is dropped waits for its last errands.
+const LAST_ERRANDS: Duration = Duration::from_secs(2);
 
 /// What a guard and the keeper both know of a lease.
 pub(super) struct Held {
@@ -101,19 +106,24 @@ pub(super) struct Keeper {
 }
 
 struct Shared {
-    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-#[derive(Default)]
 struct State {
-    kept: HashMap<GrantId, Kept>,
+    /// Taken away from a thread that sleeps when the keeper is dropped.
+    store: Option<Arc<dyn Store>>,
+    /// By the address of what is held: two guards may share one grant, and each counts.
+    kept: HashMap<usize, Kept>,
     errands: VecDeque<Errand>,
     /// When the thread wakes by itself; `None` while it has no reason to.
     wakes_at: Option<Duration>,
+    /// Whether the thread is at work.
+    busy: bool,
     stop: bool,
+    /// Whether the thread has come to its end.
+    ended: bool,
 }
 
 struct Kept {
@@ -125,12 +135,32 @@ impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+
+    /// Errands of guards dropped just before are still run; but a store that does not answer must
+    /// not keep its client from ending.
+    fn wait_for_end(&self, state: MutexGuard<'_, State>) {
+        let waited = self.changed.wait_timeout_while(state, LAST_ERRANDS, |state| !state.ended);
+        drop(waited);
+    }
+
+    fn end(&self) {
+        self.state().ended = true;
+        self.changed.notify_all();
+    }
 }
 
 impl Keeper {
     pub(super) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Keeper {
-        let state = Mutex::default();
-        let shared = Arc::new(Shared { store, clock, state, changed: Condvar::new() });
+        let state = Mutex::new(State {
+            store: Some(store),
+            kept: HashMap::new(),
+            errands: VecDeque::new(),
+            wakes_at: None,
+            busy: false,
+            stop: false,
+            ended: false,
+        });
+        let shared = Arc::new(Shared { clock, state, changed: Condvar::new() });
         Keeper { shared, thread: Mutex::new(None) }
     }
 
@@ -138,8 +168,11 @@ impl Keeper {
     pub(super) fn keep(&self, held: Arc<Held>) {
         let due = self.shared.clock.now() + held.lease.ttl / 3;
         let mut state = self.shared.state();
-        state.kept.insert(held.lease.grant, Kept { held, due });
+        state.kept.insert(key(&held), Kept { held, due });
         let must_wake = state.wakes_at.is_none_or(|at| due < at);
+        if must_wake {
+            state.wakes_at = Some(due);
+        }
         drop(state);
         if must_wake {
             self.wake();
@@ -147,8 +180,8 @@ impl Keeper {
     }
 
     /// Renews this no longer.
-    pub(super) fn forget(&self, grant: GrantId) {
-        self.shared.state().kept.remove(&grant);
+    pub(super) fn forget(&self, held: &Held) {
+        self.shared.state().kept.remove(&key(held));
     }
 
     /// Runs an errand soon.
@@ -171,56 +204,71 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.shared.state().stop = true;
-        self.shared.changed.notify_one();
-        let thread = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        if let Some(thread) = thread {
-            // Errands of guards dropped just before are still run.
-            let _ = thread.join();
+        let mut state = self.shared.state();
+        state.stop = true;
+        let busy = state.busy || !state.errands.is_empty();
+        let store = if busy { None } else { state.store.take() };
+        self.shared.changed.notify_all();
+        let started = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some();
+        if busy && started {
+            self.shared.wait_for_end(state);
         }
+        // Closed here and now if it was the last, not whenever the thread has noticed.
+        drop(store);
     }
 }
 
-enum Job {
+fn key(held: &Held) -> usize {
+    std::ptr::from_ref(held).addr()
+}
+
+enum Work {
     Errand(Errand),
     Renew(Vec<Arc<Held>>),
 }
 
+struct Job {
+    work: Work,
+    store: Arc<dyn Store>,
+}
+
 fn run(shared: &Shared) {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        return;
-    };
-    let witness = LocalWitness::new();
-    while let Some(job) = next_job(shared) {
-        match job {
+    // Most holds end before there is anything to do, so the means to do it are made when needed.
+    let mut means: Option<(Runtime, LocalWitness)> = None;
+    while let Some(Job { work, store }) = next_job(shared) {
+        if means.is_none() {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            means = runtime.ok().map(|runtime| (runtime, LocalWitness::new()));
+        }
+        let Some((runtime, witness)) = &means else { break };
+        match work {
             // What fails here ends by itself when its time has run out.
-            Job::Errand(errand) => drop(runtime.block_on(errand.run(&*shared.store, &witness))),
-            Job::Renew(due) => runtime.block_on(renew(shared, due)),
+            Work::Errand(errand) => drop(runtime.block_on(errand.run(&*store, witness))),
+            Work::Renew(due) => runtime.block_on(renew(shared, &*store, due)),
         }
     }
+    drop(means);
+    shared.end();
 }
 
 /// Waits for something to do; nothing once the keeper was dropped and all errands are run.
 fn next_job(shared: &Shared) -> Option<Job> {
     let mut state = shared.state();
+    state.busy = false;
     loop {
-        if let Some(errand) = state.errands.pop_front() {
-            return Some(Job::Errand(errand));
+        let now = shared.clock.now();
+        if let Some(work) = state.work(now) {
+            let store = state.store.clone()?;
+            state.busy = true;
+            return Some(Job { work, store });
         }
         if state.stop {
             return None;
         }
-        let now = shared.clock.now();
-        let due: Vec<Arc<Held>> = state
-            .kept
-            .values()
-            .filter(|kept| kept.due <= now)
-            .map(|kept| kept.held.clone())
-            .collect();
-        if !due.is_empty() {
-            return Some(Job::Renew(due));
-        }
-        state.wakes_at = state.kept.values().map(|kept| kept.due).min();
+        let next = state.kept.values().map(|kept| kept.due).min();
+        // Where all are gone, it sleeps on until the first of them would have been due: the next
+        // one will be due later still, and need not wake it.
+        state.wakes_at = next.or(state.wakes_at.filter(|at| *at > now));
         state = match state.wakes_at {
             None => shared.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner()),
             Some(at) => {
@@ -232,7 +280,22 @@ fn next_job(shared: &Shared) -> Option<Job> {
     }
 }
 
-async fn renew(shared: &Shared, mut due: Vec<Arc<Held>>) {
+impl State {
+    /// What is to be done now. Once the keeper was dropped, only errands are.
+    fn work(&mut self, now: Duration) -> Option<Work> {
+        if let Some(errand) = self.errands.pop_front() {
+            return Some(Work::Errand(errand));
+        }
+        if self.stop {
+            return None;
+        }
+        let due = self.kept.values().filter(|kept| kept.due <= now);
+        let due: Vec<Arc<Held>> = due.map(|kept| kept.held.clone()).collect();
+        (!due.is_empty()).then_some(Work::Renew(due))
+    }
+}
+
+async fn renew(shared: &Shared, store: &dyn Store, mut due: Vec<Arc<Held>>) {
     let asked_at = shared.clock.now();
     // Once trust has ended it does not come back: the holder may already have acted on it.
     due.retain(|held| {
@@ -246,7 +309,7 @@ async fn renew(shared: &Shared, mut due: Vec<Arc<Held>>) {
     if renewals.is_empty() {
         return;
     }
-    match shared.store.renew(&renewals).await {
+    match store.renew(&renewals).await {
         Ok(answers) => {
             for (held, answer) in due.iter().zip(answers) {
                 match answer {
@@ -272,12 +335,39 @@ fn try_again(shared: &Shared, held: &Held, error: &StoreError) {
 }
 
 fn reschedule(shared: &Shared, held: &Held, due: Duration) {
-    if let Some(kept) = shared.state().kept.get_mut(&held.lease.grant) {
+    if let Some(kept) = shared.state().kept.get_mut(&key(held)) {
         kept.due = due;
     }
 }
 
 fn lose(shared: &Shared, held: &Held) {
-    shared.state().kept.remove(&held.lease.grant);
+    shared.state().kept.remove(&key(held));
     held.lose();
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::Store;
+    use crate::store::memory::MemoryStore;
+    use crate::{Attempt, Client};
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn a_sleeping_keeper_lets_go_of_the_store_at_once() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let client = Client::builder().over(store.clone()).unwrap();
+        client.acquire("deploy").await.unwrap().release().await.unwrap();
+        drop(client);
+        assert_eq!(Arc::strong_count(&store), 1);
+    }
+
+    #[tokio::test]
+    async fn a_dropped_guard_is_released_before_its_client_is_gone() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let client = Client::builder().over(store.clone()).unwrap();
+        drop(client.acquire("deploy").await.unwrap());
+        drop(client);
+        let other = Client::builder().over(store).unwrap();
+        assert!(matches!(other.try_acquire("deploy").await.unwrap(), Attempt::Held(_)));
+    }
 }

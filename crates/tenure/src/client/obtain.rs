@@ -56,7 +56,8 @@ pub struct Waiting {
     pub waited: Duration,
 }
 
-type Tell = Box<dyn FnMut(&Waiting) + Send>;
+/// Is told whenever a request looked and has to go on waiting.
+pub(super) type Tell = Box<dyn FnMut(&Waiting) + Send>;
 
 pub(super) async fn obtain(
     inner: &Inner,
@@ -101,7 +102,7 @@ pub(super) async fn obtain(
             tell(&waiting);
         }
         let left = limit.map(|limit| limit.saturating_sub(waited));
-        sleep_until_turn(inner, ask.grant, &waiting, left).await?;
+        sleep_until_turn(&place, &waiting, left).await?;
     }
 }
 
@@ -141,20 +142,22 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    async fn ask(&mut self, ask: &Ask) -> Result<Outcome, Error> {
+    async fn ask(&self, ask: &Ask) -> Result<Outcome, Error> {
+        let mut look = Look::At { resources: self.resources.clone(), ticket: self.ticket };
         let mut tries = 1;
         loop {
-            match self.ask_once(ask).await {
+            match self.ask_once(ask, &look).await {
                 Err(Error::Store(StoreError::Unknown { .. })) if tries < UNKNOWN_TRIES => {
-                    tries += 1
+                    tries += 1;
+                    // It may have a place by now, far back, whose ticket it was not told.
+                    look = Look::Queues(self.resources.clone());
                 }
                 result => return result,
             }
         }
     }
 
-    async fn ask_once(&mut self, ask: &Ask) -> Result<Outcome, Error> {
-        let look = Look::At { resources: self.resources.clone(), ticket: self.ticket };
+    async fn ask_once(&self, ask: &Ask, look: &Look) -> Result<Outcome, Error> {
         let mut outcome = Outcome::Busy { blockers: vec![] };
         let witness = &*self.inner.witness;
         let mut decide = |seen: &tenure_core::Seen| {
@@ -162,7 +165,7 @@ impl Place<'_> {
             outcome = answer;
             decision
         };
-        self.inner.store.transact(&look, &mut decide).await?;
+        self.inner.store.transact(look, &mut decide).await?;
         Ok(outcome)
     }
 
@@ -189,8 +192,7 @@ impl Drop for Place<'_> {
 }
 
 async fn sleep_until_turn(
-    inner: &Inner,
-    grant: GrantId,
+    place: &Place<'_>,
     waiting: &Waiting,
     left: Option<Duration>,
 ) -> Result<(), Error> {
@@ -199,9 +201,9 @@ async fn sleep_until_turn(
         patience = LOOK_AGAIN_AT_HEAD.min(next_lapse(&waiting.blockers));
     }
     let patience = left.map_or(patience, |left| patience.min(left));
-    let mut watched = watched(inner, waiting);
+    let mut watched = watched(place.inner, &place.resources, waiting);
     tokio::select! {
-        turn = inner.store.turn(grant, patience) => Ok(turn?),
+        turn = place.inner.store.turn(place.grant, patience) => Ok(turn?),
         () = any(&mut watched) => Ok(()),
     }
 }
@@ -218,36 +220,38 @@ fn next_lapse(blockers: &[Blocker]) -> Duration {
 
 type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The ends to watch for: the one at the head watches those who hold, each other one watches the
-/// one before it. So the end of any process wakes one waiter, not all.
-fn watched(inner: &Inner, waiting: &Waiting) -> Vec<Ended> {
-    let evidence: Vec<&Evidence> = match waiting.ahead {
-        Some(0) => waiting.blockers.iter().filter_map(hold_evidence).take(WATCHED_MAX).collect(),
-        Some(_) => {
-            waiting.blockers.iter().filter_map(waiter_evidence).next_back().into_iter().collect()
+/// The ends to watch for: for each resource that of the one who waits just before, or if nobody
+/// does, those of who holds it. So the end of any process wakes one waiter, not all; and if one
+/// dies that was about to wake the next, the next notices by itself.
+fn watched(inner: &Inner, resources: &[Resource], waiting: &Waiting) -> Vec<Ended> {
+    let mut evidence: Vec<&Evidence> = Vec::new();
+    for resource in resources {
+        let before = waiting.blockers.iter().rev().find_map(|blocker| waits_for(blocker, resource));
+        match before {
+            Some(waiter) => evidence.push(waiter),
+            None => evidence.extend(waiting.blockers.iter().filter_map(|b| holds(b, resource))),
         }
-        None => vec![],
-    };
-    let alive = |evidence: &&&Evidence| inner.witness.liveness(evidence) == Liveness::Alive;
-    evidence.iter().filter(alive).map(|evidence| ended((*evidence).clone())).collect()
+    }
+    evidence.dedup();
+    evidence.truncate(WATCHED_MAX);
+    evidence.retain(|evidence| inner.witness.liveness(evidence) == Liveness::Alive);
+    evidence.into_iter().map(|evidence| ended(evidence.clone())).collect()
 }
 
 fn ended(evidence: Evidence) -> Ended {
     Box::pin(platform::ended(evidence))
 }
 
-fn hold_evidence(blocker: &Blocker) -> Option<&Evidence> {
-    match blocker {
-        Blocker::Hold(seen) => seen.hold.holder.evidence.as_ref(),
-        Blocker::Waiter(_) => None,
-    }
+fn holds<'a>(blocker: &'a Blocker, resource: &Resource) -> Option<&'a Evidence> {
+    let Blocker::Hold(seen) = blocker else { return None };
+    let touches = seen.hold.want.resource.overlaps(resource);
+    seen.hold.holder.evidence.as_ref().filter(|_| touches)
 }
 
-fn waiter_evidence(blocker: &Blocker) -> Option<&Evidence> {
-    match blocker {
-        Blocker::Waiter(seen) => seen.waiter.holder.evidence.as_ref(),
-        Blocker::Hold(_) => None,
-    }
+fn waits_for<'a>(blocker: &'a Blocker, resource: &Resource) -> Option<&'a Evidence> {
+    let Blocker::Waiter(seen) = blocker else { return None };
+    let touches = seen.waiter.wants.iter().any(|want| want.resource.overlaps(resource));
+    seen.waiter.holder.evidence.as_ref().filter(|_| touches)
 }
 
 /// Returns when the first of these does; never, if there is none.

@@ -2,7 +2,7 @@
 
 use super::guard::Guard;
 use super::lease::Lease;
-use super::obtain::{self, Busy, Obtained, Waiting};
+use super::obtain::{self, Busy, Obtained, Tell, Waiting};
 use super::{Client, GUARD_LEASE};
 use crate::error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 use crate::platform;
@@ -84,7 +84,7 @@ pub struct Request {
     keeps: Vec<GrantId>,
     tie: Tie,
     grant: Option<GrantId>,
-    on_wait: Option<Box<dyn FnMut(&Waiting) + Send>>,
+    on_wait: Option<Tell>,
 }
 
 /// What a lease is tied to besides its time.
@@ -176,7 +176,8 @@ impl Request {
         self
     }
 
-    /// Presents an earlier grant: if it still holds all this, its lease starts anew.
+    /// Presents an earlier grant: if it still holds all this, its lease starts anew. A guard made
+    /// this way renews while it lives, and leaves it to the first one to release it.
     pub fn with_grant(mut self, grant: GrantId) -> Request {
         self.grant = Some(grant);
         self
@@ -235,6 +236,7 @@ impl Request {
             grant: self.grant.unwrap_or_else(GrantId::random),
             wants,
             holder: self.client.inner.holder.clone().with_evidence(evidence),
+            presence: Some(platform::this_process()),
             operation: self.operation,
             ttl: self.ttl,
             keeps: self.keeps,

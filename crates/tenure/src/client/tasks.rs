@@ -5,17 +5,18 @@ use super::lease::Lease;
 use super::request::Wait;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
+use crate::exchange::TaskFile;
 use crate::platform;
 use crate::store::{Tally, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::rules::tasks::{
-    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, NewTask,
-    NoClaim,
+    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, ImportAsk,
+    Imported, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
-    Evidence, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection, Task,
-    TaskId, TaskLook, Token, WallTime, rules,
+    Decision, Evidence, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection,
+    Task, TaskId, TaskLook, Token, WallTime, rules,
 };
 use tokio::sync::watch;
 
@@ -101,6 +102,29 @@ impl Tasks {
         Ok(added?)
     }
 
+    /// Takes over a file of tasks, all or nothing; what is there already stays as it is.
+    pub async fn import(&self, file: TaskFile) -> Result<Imported, Error> {
+        let ask = self.import_ask(file);
+        let imported = self
+            .client
+            .inner
+            .decide(&ask.look(), |seen, _| rules::tasks::import(seen, &ask))
+            .await?;
+        Ok(imported?)
+    }
+
+    /// What [`Tasks::import`] would do now.
+    pub async fn try_import(&self, file: TaskFile) -> Result<Imported, Error> {
+        let ask = self.import_ask(file);
+        let seen = self.client.inner.store.read(&ask.look()).await?;
+        Ok(rules::tasks::import(&seen, &ask).1?)
+    }
+
+    fn import_ask(&self, file: TaskFile) -> ImportAsk {
+        let by = self.client.holder().label.clone();
+        ImportAsk { add: AddAsk { tasks: file.tasks, by }, sections: file.sections }
+    }
+
     /// Takes the next tasks, or the named one, if any is to be had now.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
         let ask = self.ask(request)?;
@@ -184,6 +208,21 @@ impl Tasks {
             return Ok(vec![]);
         }
         self.client.inner.decide(&look, rules::tasks::recover).await
+    }
+
+    /// Gives up the sections that a runner keeps although there is nothing left to do in them;
+    /// says which. A finish does so by itself; this is for when others ended the last tasks.
+    pub async fn leave_idle_sections(&self, runner: GrantId) -> Result<Vec<Resource>, Error> {
+        let look = rules::tasks::idle_look();
+        let leave = |seen: &Seen, witness: &dyn tenure_core::Witness| {
+            rules::tasks::leave_idle_sections(seen, runner, witness)
+        };
+        // Most of the time there is nothing to give up: looking needs no turn to write.
+        let seen = self.client.inner.store.read(&look).await?;
+        if leave(&seen, &*self.client.inner.witness).1.is_empty() {
+            return Ok(vec![]);
+        }
+        self.client.inner.decide(&look, leave).await
     }
 
     /// Ends a worker's work on a task. `token`, where it is known, must be the claim's.
@@ -307,17 +346,31 @@ impl Tasks {
         Ok(self.client.inner.store.read(&look).await?.sections)
     }
 
-    /// Describes a section, new or changed.
+    /// Describes a section, new or changed. Sections that would wait for each other are refused.
     pub async fn put_section(&self, section: &Section) -> Result<(), Error> {
-        if section.name != rules::tasks::EVERYTHING {
-            section.resource()?;
-        }
         let by = self.client.holder().label.clone();
         let look = Look::Tasks(TaskLook::default());
-        let put = |seen: &Seen, _: &dyn tenure_core::Witness| {
-            (rules::tasks::put_section(seen, section, &by), ())
+        let put = |seen: &Seen, _: &dyn tenure_core::Witness| match rules::tasks::put_section(
+            seen, section, &by,
+        ) {
+            Ok(decision) => (decision, Ok(())),
+            Err(error) => (Decision::Nothing, Err(error)),
         };
-        self.client.inner.decide(&look, put).await
+        Ok(self.client.inner.decide(&look, put).await??)
+    }
+
+    /// Changes sections, all or none; says what they are now. What a change does not name stays
+    /// as it is, whoever changes it at the same time.
+    pub async fn change_sections(
+        &self,
+        changes: &[(String, SectionChange)],
+    ) -> Result<Vec<Section>, Error> {
+        let by = self.client.holder().label.clone();
+        let look = Look::Tasks(TaskLook::default());
+        let change = |seen: &Seen, _: &dyn tenure_core::Witness| {
+            rules::tasks::change_sections(seen, changes, &by)
+        };
+        Ok(self.client.inner.decide(&look, change).await??)
     }
 
     /// Keeps a claim alive in the background; see [`Work`].
@@ -429,7 +482,7 @@ impl Work {
         let finish = finish.clone();
         let finished = tasks.finish(&self.task.id, proof, token, self.runner, finish).await;
         if finished.is_ok() {
-            self.client.inner.keeper.forget(self.held.lease.grant);
+            self.client.inner.keeper.forget(&self.held);
             self.ended = true;
         }
         finished
@@ -437,7 +490,7 @@ impl Work {
 
     /// Lets go without a word to the store: what was lost belongs to another.
     pub fn abandon(mut self) {
-        self.client.inner.keeper.forget(self.held.lease.grant);
+        self.client.inner.keeper.forget(&self.held);
         self.ended = true;
     }
 }
@@ -447,7 +500,7 @@ impl Drop for Work {
         if self.ended {
             return;
         }
-        self.client.inner.keeper.forget(self.held.lease.grant);
+        self.client.inner.keeper.forget(&self.held);
         let ask = FinishAsk {
             task: self.task.id.clone(),
             proof: Proof::Grant(self.held.lease.grant),

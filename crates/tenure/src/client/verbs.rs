@@ -15,7 +15,7 @@ use tenure_core::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// It ended.
-    Ended(SeenHold),
+    Ended(Box<SeenHold>),
     /// That exact hold is not there any more; this is who holds now. Nothing was changed.
     Gone(Vec<SeenHold>),
 }
@@ -132,7 +132,7 @@ impl Client {
             .decide(&look, |seen, witness| {
                 let (decision, ended) = rules::break_hold(seen, &ask, witness);
                 let answer = match ended {
-                    Some(hold) => Broken::Ended(hold),
+                    Some(hold) => Broken::Ended(Box::new(hold)),
                     None => Broken::Gone(holds_of(seen, &resource)),
                 };
                 (decision, answer)
@@ -154,7 +154,12 @@ impl Client {
 
     /// Who holds and who waits for what overlaps these resources.
     pub async fn look(&self, resources: &[Resource]) -> Result<Seen, Error> {
-        Ok(self.inner.store.read(&Look::Queues(resources.to_vec())).await?)
+        let mut seen = self.inner.store.read(&Look::Queues(resources.to_vec())).await?;
+        // A store may show more than was asked: of paths, all that are held.
+        let asked = |resource: &Resource| resources.iter().any(|wanted| wanted.overlaps(resource));
+        seen.holds.retain(|seen| asked(&seen.hold.want.resource));
+        seen.waiters.retain(|seen| seen.waiter.wants.iter().any(|want| asked(&want.resource)));
+        Ok(seen)
     }
 
     /// Who holds and who waits for anything.

@@ -81,8 +81,9 @@ impl Runner {
     }
 
     fn forget_section(&self) {
-        self.tasks.client.inner.keeper.forget(self.id);
-        *self.section() = None;
+        if let Some(held) = self.section().take() {
+            self.tasks.client.inner.keeper.forget(&held);
+        }
     }
 
     /// Says how the work ended. If the store fails, the task is handed back.

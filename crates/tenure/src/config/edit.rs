@@ -252,6 +252,7 @@ struct Turn {
 }
 
 impl Turn {
+    #[expect(clippy::disallowed_methods, reason = "settings are edited under a lock of their own")]
     fn take(folder: &Path) -> Self {
         let opened = fs::File::open(folder).ok();
         Self { _folder: opened.filter(|folder| folder.lock().is_ok()) }

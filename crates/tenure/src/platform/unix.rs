@@ -11,7 +11,25 @@ pub(crate) mod mailbox;
 /// set, and that stands still while the machine sleeps: nobody works then.
 pub(crate) fn monotonic() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
+    let now = i128::from(now.tv_sec) * NANOSECONDS + i128::from(now.tv_nsec);
+    let nanoseconds = u64::try_from(now - clock_offset()).unwrap_or(0);
+    Duration::from_nanos(nanoseconds)
+}
+
+const NANOSECONDS: i128 = 1_000_000_000;
+
+/// How far this process's clock is from the machine's, in nanoseconds: a container may have been
+/// given one of its own.
+fn clock_offset() -> i128 {
+    static OFFSET: OnceLock<i128> = OnceLock::new();
+    *OFFSET.get_or_init(|| parse_offsets(&read_trimmed("/proc/self/timens_offsets")).unwrap_or(0))
+}
+
+fn parse_offsets(text: &str) -> Option<i128> {
+    let mut words =
+        text.lines().find_map(|line| line.strip_prefix("monotonic "))?.split_whitespace();
+    let mut number = || words.next()?.parse::<i128>().ok();
+    Some(number()? * NANOSECONDS + number()?)
 }
 
 fn read_trimmed(path: &str) -> String {
@@ -37,16 +55,25 @@ pub(crate) fn pid_namespace() -> u64 {
     *NAMESPACE.get_or_init(|| fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino()))
 }
 
+/// Whether `/proc` shows the processes as this one counts them, and not as a container around or
+/// inside does.
+fn proc_is_ours() -> bool {
+    static OURS: OnceLock<bool> = OnceLock::new();
+    let own = || fs::read_link("/proc/self").ok()?.to_str()?.parse().ok();
+    *OURS.get_or_init(|| own() == Some(std::process::id()))
+}
+
 /// When the process with this number started. `None`: there is no such process, or only what a
 /// dead one leaves until its parent looks. `Some(None)`: there is one, but not more can be read.
 pub(crate) fn start_of(pid: u32) -> Option<Option<u64>> {
-    match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => match parse_stat(&stat) {
+    let read = || fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+    match proc_is_ours().then(read).flatten() {
+        Some(stat) => match parse_stat(&stat) {
             Some(Stat { defunct: true, .. }) => None,
             Some(stat) => Some(Some(stat.start)),
             None => Some(None),
         },
-        Err(_) => process_exists(pid).then_some(None),
+        None => process_exists(pid).then_some(None),
     }
 }
 
@@ -77,21 +104,30 @@ fn process_exists(pid: u32) -> bool {
 /// Whether any process is left in the group of this leader that can still do something. The
 /// kernel also counts those that are dead and wait for a parent to look, which may be never.
 pub(crate) fn group_exists(leader: u32) -> bool {
-    let Some(pid) = to_pid(leader) else { return false };
-    if matches!(rustix::process::test_kill_process_group(pid), Err(rustix::io::Errno::SRCH)) {
+    if !group_is_known(leader) {
         return false;
     }
-    let Ok(processes) = fs::read_dir("/proc") else { return true };
-    let mut told_anything = false;
-    for process in processes.flatten() {
+    if !proc_is_ours() {
+        return true;
+    }
+    let mut some_are_dead = false;
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Ok(stat) = fs::read_to_string(process.path().join("stat")) else { continue };
-        let Some(stat) = parse_stat(&stat) else { continue };
-        told_anything = true;
-        if stat.group == leader && !stat.defunct {
-            return true;
+        match parse_stat(&stat) {
+            Some(stat) if stat.group != leader => {}
+            Some(Stat { defunct: false, .. }) => return true,
+            Some(_) => some_are_dead = true,
+            None => {}
         }
     }
-    !told_anything
+    // Where none is to be seen, it ended just now, or the system hides other users' processes.
+    !some_are_dead && group_is_known(leader)
+}
+
+/// Whether the kernel knows this group, be its members dead or alive.
+fn group_is_known(leader: u32) -> bool {
+    let Some(pid) = to_pid(leader) else { return false };
+    !matches!(rustix::process::test_kill_process_group(pid), Err(rustix::io::Errno::SRCH))
 }
 
 fn to_pid(pid: u32) -> Option<rustix::process::Pid> {
@@ -151,6 +187,14 @@ mod tests {
         let stat = "7 (a) R 1 2) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         let parsed = parse_stat(stat).unwrap();
         assert_eq!((parsed.start, parsed.defunct), (12345, false));
+    }
+
+    #[test]
+    fn the_clock_of_a_container_is_read_as_that_of_its_machine() {
+        let text = "monotonic      100000         5\nboottime            0         0";
+        assert_eq!(parse_offsets(text), Some(100_000 * NANOSECONDS + 5));
+        assert_eq!(parse_offsets("monotonic -7 0"), Some(-7 * NANOSECONDS));
+        assert_eq!(parse_offsets(""), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What can go wrong in a store, named by what the caller can do.
 
 /// A store could not do what was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// Nothing was written. Trying again later may help.
     #[error("the store at {store} is not available: {reason}")]

@@ -6,7 +6,7 @@ use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
 use async_trait::async_trait;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tenure_core::{
@@ -110,27 +110,30 @@ impl State {
 
     fn show_tasks(&self, look: &TaskLook, wall: WallTime, seen: &mut Seen) {
         let picked = self.picked(look.pick.as_ref(), wall, seen);
+        let ids: HashSet<&TaskId> = look.ids.iter().collect();
+        let keys: HashSet<&String> = look.keys.iter().collect();
         let shown = self.tasks.values().filter(|task| {
-            look.ids.contains(&task.id)
-                || task.key.as_ref().is_some_and(|key| look.keys.contains(key))
-                || (look.dependents && task.depends_on.iter().any(|id| look.ids.contains(id)))
+            ids.contains(&task.id)
+                || task.key.as_ref().is_some_and(|key| keys.contains(key))
+                || (look.dependents && task.depends_on.iter().any(|id| ids.contains(id)))
                 || (look.in_progress && task.status == Status::InProgress)
                 || picked.contains(&task.id)
         });
         seen.tasks = shown.cloned().collect();
-        let of_tasks = self.tasks.values().filter_map(|task| task.section.clone());
-        let names: BTreeSet<String> = self.sections.keys().cloned().chain(of_tasks).collect();
-        let one = |name: String| {
-            let open = self
-                .tasks
-                .values()
-                .filter(|task| task.section.as_ref() == Some(&name) && !task.status.is_final());
-            let open = open.count() as u64;
-            let section =
-                self.sections.get(&name).cloned().unwrap_or_else(|| Section::named(&name));
+        let mut open: BTreeMap<&str, u64> = BTreeMap::new();
+        for task in self.tasks.values() {
+            if let Some(section) = &task.section {
+                *open.entry(section).or_default() += u64::from(!task.status.is_final());
+            }
+        }
+        for name in self.sections.keys() {
+            open.entry(name).or_default();
+        }
+        let one = |(name, open): (&str, u64)| {
+            let section = self.sections.get(name).cloned().unwrap_or_else(|| Section::named(name));
             SeenSection { section, open }
         };
-        seen.sections = names.into_iter().map(one).collect();
+        seen.sections = open.into_iter().map(one).collect();
     }
 
     /// The first of each section that could be taken.
@@ -205,6 +208,7 @@ impl State {
             Write::KeepPlace(waiter) => {
                 for stored in self.waiters.iter_mut() {
                     if stored.waiter.grant == waiter.grant {
+                        stored.waiter.ttl = waiter.ttl;
                         stored.deadline = now + waiter.ttl;
                     }
                 }
@@ -242,7 +246,11 @@ impl State {
         if !all_held {
             return Renewed::Lost;
         }
-        for stored in self.holds.iter_mut().filter(|stored| stored.hold.grant == renewal.grant) {
+        let named = |stored: &StoredHold| {
+            stored.hold.grant == renewal.grant
+                && renewal.resources.contains(&stored.hold.want.resource)
+        };
+        for stored in self.holds.iter_mut().filter(|stored| named(stored)) {
             stored.extend(renewal.ttl, now, wall);
             if let Some(evidence) = &renewal.bind {
                 stored.hold.holder.evidence = Some(evidence.clone());
@@ -303,7 +311,12 @@ impl Store for MemoryStore {
             }
             (Revision(state.revision), wake)
         };
-        self.newest.send_replace(revision);
+        // Whoever wrote before may only come here after: the newest must not fall back.
+        self.newest.send_if_modified(|newest| {
+            let newer = *newest < revision;
+            *newest = revision.max(*newest);
+            newer
+        });
         for grant in wake {
             self.turns.wake(grant);
         }

@@ -44,7 +44,7 @@ pub trait Store: Send + Sync {
     /// `decide` asks to look wider, everything is shown to it. Wakes those whom the change names.
     async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError>;
 
-    /// Starts the leases anew, each only if all of it is still held.
+    /// Starts the leases anew, each only if all that it names is still held.
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError>;
 
     /// Looks without changing anything, and without keeping a writer waiting.
@@ -53,8 +53,8 @@ pub trait Store: Send + Sync {
     /// Returns the newest revision as soon as it is beyond `since`, or when patience ends.
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError>;
 
-    /// Returns when the queued request of this client is woken, or when patience ends. A wake that
-    /// came before the call counts.
+    /// Returns when this queued request is woken, or when patience ends. A wake that came before
+    /// the call counts. A request is woken at the handle where it last took or kept its place.
     async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError>;
 
     /// Events after a revision, oldest first.

@@ -3,10 +3,12 @@
 use crate::decision::{Change, Decision, Write};
 use crate::event::{EventKind, NewEvent};
 use crate::resource::ResourceError;
+use crate::rules::tasks::sections::SectionError;
 use crate::seen::{Look, Seen, TaskLook};
 use crate::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT, PRIORITY_MAX, Status, Task, TaskId};
 use crate::{Kind, Resource, WallTime};
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::time::Duration;
 
 /// A task to be added.
@@ -154,6 +156,9 @@ pub enum AddError {
         /// What was given.
         priority: u8,
     },
+    /// The sections cannot be as they are described.
+    #[error(transparent)]
+    Sections(#[from] SectionError),
     /// A task needs a title.
     #[error("the task {id} has no title")]
     NoTitle {
@@ -317,14 +322,14 @@ fn refuse_cycles(fresh: &HashMap<&TaskId, &NewTask>, tasks: &[NewTask]) -> Resul
 }
 
 /// Depth first without recursion: a chain of a hundred thousand must not need as much stack.
-pub(super) fn find_cycle(
-    all: impl Iterator<Item = TaskId>,
-    next: impl Fn(&TaskId) -> Vec<TaskId>,
-) -> Option<Vec<TaskId>> {
-    let mut done: HashSet<TaskId> = HashSet::new();
+pub(super) fn find_cycle<Id: Clone + Eq + Hash>(
+    all: impl Iterator<Item = Id>,
+    next: impl Fn(&Id) -> Vec<Id>,
+) -> Option<Vec<Id>> {
+    let mut done: HashSet<Id> = HashSet::new();
     for start in all {
-        let mut path: Vec<(TaskId, Vec<TaskId>)> = Vec::new();
-        let mut on_path: HashSet<TaskId> = HashSet::new();
+        let mut path: Vec<(Id, Vec<Id>)> = Vec::new();
+        let mut on_path: HashSet<Id> = HashSet::new();
         if done.contains(&start) {
             continue;
         }

@@ -1,14 +1,14 @@
-//! Changes by hand: approve, reject, cancel, retry, skip, snooze, update, delete; sections.
+//! Changes by hand: approve, reject, cancel, retry, skip, snooze, update, delete.
 
-use crate::decision::{Change, Decision, Write};
-use crate::event::{EventKind, NewEvent};
+use crate::decision::{Decision, Write};
+use crate::event::EventKind;
 use crate::resource::ResourceError;
 use crate::rules::draft::Draft;
 use crate::rules::tasks::claim::end_holds;
 use crate::rules::tasks::dependents_after;
 use crate::rules::tasks::finish::later;
 use crate::seen::{Look, Seen, TaskLook};
-use crate::task::{PRIORITY_MAX, Section, Status, Task, TaskId, Verb, after};
+use crate::task::{PRIORITY_MAX, Status, Task, TaskId, Verb, after};
 use crate::{Kind, Resource, WallTime, Witness};
 use std::time::Duration;
 
@@ -239,24 +239,4 @@ pub fn delete(
     draft.write(Write::DropTask(id.clone()));
     draft.require_durable();
     (draft.decide(None), Ok(task.clone()))
-}
-
-/// Describes a section, new or changed.
-pub fn put_section(seen: &Seen, section: &Section, by: &str) -> Decision {
-    let before = seen.sections.iter().find(|seen| seen.section.name == section.name);
-    let was_paused = before.is_some_and(|seen| seen.section.paused);
-    let kind = match (was_paused, section.paused) {
-        (false, true) => EventKind::Paused,
-        (true, false) => EventKind::Resumed,
-        _ => EventKind::Updated,
-    };
-    let event =
-        NewEvent { resource: section.resource().ok(), label: by.to_owned(), token: None, kind };
-    let change = Change {
-        writes: vec![Write::Section(section.clone())],
-        events: vec![event],
-        durable: true,
-        ..Change::default()
-    };
-    change.decide()
 }

@@ -4,13 +4,19 @@ mod add;
 mod claim;
 mod edit;
 mod finish;
+mod idle;
+mod import;
 mod recover;
+mod sections;
 
 pub use add::{AddAsk, AddError, Added, NewTask, add};
 pub use claim::{ClaimAsk, Claimed, NoClaim, claim, why_not};
-pub use edit::{EditAsk, EditError, HandVerb, TaskChange, delete, edit, put_section};
+pub use edit::{EditAsk, EditError, HandVerb, TaskChange, delete, edit};
 pub use finish::{Finish, FinishAsk, Finished, finish, start};
+pub use idle::{idle_look, leave_idle_sections};
+pub use import::{ImportAsk, Imported, import};
 pub use recover::recover;
+pub use sections::{SectionChange, SectionError, change_sections, put_section};
 
 use crate::seen::Seen;
 use crate::task::{Task, TaskId};

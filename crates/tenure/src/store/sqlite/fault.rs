@@ -3,6 +3,7 @@
 use crate::store::StoreError;
 use crate::store::format::FormatError;
 use rusqlite::ErrorCode;
+use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 use std::path::Path;
 
 /// Whether a change could have been written when the error came.
@@ -30,6 +31,10 @@ pub(super) fn from_sqlite(path: &Path, stage: Stage, error: &rusqlite::Error) ->
             "another program has held its write lock for too long",
             "Look for a program that opened the database by itself, such as a sqlite3 shell in a transaction.",
         ),
+        // What cannot grow for want of space is not always reported as a full disk.
+        Some(ErrorCode::SystemIoFailure) if extended_code(error) == SQLITE_IOERR_SHMSIZE => {
+            unavailable("the disk is full", "Free some space, then try again; nothing was lost.")
+        }
         Some(ErrorCode::DiskFull) => {
             unavailable("the disk is full", "Free some space, then try again; nothing was lost.")
         }
@@ -46,6 +51,10 @@ pub(super) fn from_sqlite(path: &Path, stage: Stage, error: &rusqlite::Error) ->
         _ if stage == Stage::Commit => StoreError::Unknown { store, reason: error.to_string() },
         _ => StoreError::Unavailable { store, reason: error.to_string(), hint: None },
     }
+}
+
+fn extended_code(error: &rusqlite::Error) -> i32 {
+    error.sqlite_error().map_or(0, |error| error.extended_code)
 }
 
 pub(super) fn from_io(path: &Path, doing: &str, error: &std::io::Error) -> StoreError {
@@ -67,7 +76,8 @@ pub(super) fn corrupt(path: &Path, reason: &str) -> StoreError {
         store: store_name(path),
         reason: reason.to_owned(),
         hint: Some(format!(
-            "Nothing was changed. Move {} aside to begin with an empty store, or restore a backup.",
+            "Nothing was changed. Move all files whose names begin with {} aside to begin with an \
+             empty store, or restore a backup.",
             path.display()
         )),
     }

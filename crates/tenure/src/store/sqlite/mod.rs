@@ -1,12 +1,13 @@
 //! The embedded default: one SQLite file, shared by all processes of a machine.
 //!
 //! - `schema` — the tables. `open` — creating, migrating, and what a reboot changes.
-//! - `turnstile` — the fair queue of writers. `post` — waking others.
+//! - `turnstile` — the fair queue of writers. `batch` — one sync for many. `post` — waking others.
 //! - `read`, `write`, `tasks` — records. `fault` — what SQLite's errors mean.
 //!
 //! Beside `NAME.db` lies a folder `NAME.db.side` with the queue's lock files, the mailboxes of
 //! processes that wait, and the bell. The database's own files are opened by SQLite only.
 
+mod batch;
 mod fault;
 mod open;
 mod post;
@@ -21,6 +22,7 @@ use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
 use async_trait::async_trait;
+use batch::Batch;
 use fault::Stage;
 use post::Post;
 use read::{Addresses, Moment, RowError};
@@ -48,7 +50,8 @@ impl Default for SqliteOptions {
     fn default() -> SqliteOptions {
         SqliteOptions {
             clock: Arc::new(SystemClock),
-            checkpoint_pages: 1000,
+            // Four megabytes, as is usual in SQLite.
+            checkpoint_pages: 2000,
             poll_interval: Duration::from_secs(5),
         }
     }
@@ -57,6 +60,8 @@ impl Default for SqliteOptions {
 /// Keeps everything in one SQLite file.
 pub struct SqliteStore {
     path: PathBuf,
+    /// Which file it was when it was opened.
+    identity: Option<(u64, u64)>,
     options: SqliteOptions,
     writer: Arc<Mutex<Writer>>,
     /// A connection for looking, so that those who look never keep a writer waiting.
@@ -67,6 +72,8 @@ pub struct SqliteStore {
 struct Writer {
     connection: Connection,
     turnstile: Turnstile,
+    /// The transaction that waits to be committed together with others.
+    batch: Option<Batch>,
 }
 
 impl SqliteStore {
@@ -77,6 +84,7 @@ impl SqliteStore {
 
     /// Opens the store in this file with these settings.
     pub fn open_with(path: &Path, options: SqliteOptions) -> Result<SqliteStore, StoreError> {
+        let path = &open::resolve(path);
         let mut connection = open::open(path, options.checkpoint_pages)?;
         let side = open::side_folder(path);
         let io = |error| fault::from_io(path, "its side folder cannot be used", &error);
@@ -85,9 +93,10 @@ impl SqliteStore {
         let clock = options.clock.clone();
         let at = move || moment(&*clock);
         open::bring_up_to_date(path, &mut connection, &turnstile, &options.clock.boot(), at)?;
-        let writer = Arc::new(Mutex::new(Writer { connection, turnstile }));
+        let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None }));
         Ok(SqliteStore {
             path: path.to_owned(),
+            identity: open::identity(path),
             options,
             writer,
             reader: StdMutex::new(None),
@@ -95,12 +104,29 @@ impl SqliteStore {
         })
     }
 
+    /// Refuses to go on with a file that was removed or replaced: others use another one by now,
+    /// and what is held here is held by nobody's leave.
+    fn check_identity(&self) -> Result<(), StoreError> {
+        match open::identity(&self.path) == self.identity {
+            true => Ok(()),
+            false => Err(fault::corrupt(&self.path, "its file was removed or replaced")),
+        }
+    }
+
     /// Waits for this process's turn, then for that among processes.
     async fn enter(&self) -> Result<Seat, StoreError> {
+        self.check_identity()?;
         let writer = match self.writer.clone().try_lock_owned() {
             Ok(writer) => writer,
             Err(_) => self.writer.clone().lock_owned().await,
         };
+        let mut writer = writer;
+        batch::commit_now(&self.path, &mut writer);
+        self.take_seat(writer).await
+    }
+
+    /// Waits for the turn among processes.
+    async fn take_seat(&self, writer: OwnedMutexGuard<Writer>) -> Result<Seat, StoreError> {
         let io = |error| fault::from_io(&self.path, "its queue cannot be entered", &error);
         if writer.turnstile.try_enter().map_err(io)? {
             return Ok(Seat { writer });
@@ -122,25 +148,15 @@ impl SqliteStore {
 
     fn write(&self, seat: &mut Seat, look: &Look, decide: Decide<'_>) -> Result<Written, Trouble> {
         let connection = &seat.writer.connection;
-        let about_tasks = matches!(look, Look::Tasks(_));
-        if !about_tasks {
-            let written = self.attempt(connection, look, decide, false)?;
-            if !written.needs_sync {
-                return Ok(written);
-            }
+        let written = self.attempt(connection, look, decide, false)?;
+        if !written.needs_sync {
+            return Ok(written);
         }
-        // How safely to commit must be said before a transaction begins. About tasks it is known
-        // beforehand; elsewhere only the rule knows, and is asked again.
-        let synchronous = |mode: &str| {
-            let mut sql = connection.prepare_cached(match mode {
-                "FULL" => "PRAGMA synchronous = FULL",
-                _ => "PRAGMA synchronous = NORMAL",
-            })?;
-            sql.execute([])
-        };
-        synchronous("FULL").map_err(Trouble::before)?;
+        // How safely to commit must be said before a transaction begins, but only the rule knows:
+        // so it is asked again.
+        synchronous(connection, Synchronous::Full)?;
         let written = self.attempt(connection, look, decide, true);
-        synchronous("NORMAL").map_err(Trouble::before)?;
+        synchronous(connection, Synchronous::Normal)?;
         written
     }
 
@@ -152,6 +168,21 @@ impl SqliteStore {
         durably: bool,
     ) -> Result<Written, Trouble> {
         let transaction = Transaction::begin(connection)?;
+        let written = self.look_and_write(connection, look, decide, durably)?;
+        if written.changed {
+            transaction.commit()?;
+        }
+        Ok(written)
+    }
+
+    /// Shows, lets the rule choose, and writes, inside a transaction that the caller ends.
+    fn look_and_write(
+        &self,
+        connection: &Connection,
+        look: &Look,
+        decide: Decide<'_>,
+        durably: bool,
+    ) -> Result<Written, Trouble> {
         let at = moment(&*self.options.clock);
         let (mut seen, mut addresses) = read::show(connection, look, at)?;
         let mut decision = decide(&seen);
@@ -159,24 +190,29 @@ impl SqliteStore {
             (seen, addresses) = read::show(connection, &Look::Everything, at)?;
             decision = decide(&seen);
         }
-        let Decision::Write(change) = decision else {
-            return Ok(Written { revision: seen.revision, needs_sync: false, wake: vec![] });
+        let mut written = Written {
+            revision: seen.revision,
+            changed: false,
+            has_news: false,
+            needs_sync: false,
+            wake: vec![],
         };
+        let Decision::Write(change) = decision else { return Ok(written) };
         if change.durable && !durably {
-            return Ok(Written { revision: seen.revision, needs_sync: true, wake: vec![] });
+            written.needs_sync = true;
+            return Ok(written);
         }
         for write in &change.writes {
-            if let Write::Wait(waiter) = write {
+            if let Write::Wait(waiter) | Write::KeepPlace(waiter) = write {
                 self.post.expect(waiter.grant);
             }
         }
         let newest = write::apply(connection, &change, seen.next, at, self.post.address())?;
-        transaction.commit()?;
-        Ok(Written {
-            revision: Revision(newest),
-            needs_sync: false,
-            wake: self.follow_up(change, addresses),
-        })
+        written.revision = Revision(newest);
+        written.changed = true;
+        written.has_news = written.revision > seen.revision;
+        written.wake = self.follow_up(change, addresses);
+        Ok(written)
     }
 
     /// Forgets who waits no longer, and finds the addresses of those to wake.
@@ -194,6 +230,7 @@ impl SqliteStore {
         &self,
         act: impl FnOnce(&Connection) -> Result<T, RowError>,
     ) -> Result<T, StoreError> {
+        self.check_identity()?;
         let mut reader = self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if reader.is_none() {
             *reader = Some(open::connect(&self.path, self.options.checkpoint_pages)?);
@@ -204,8 +241,9 @@ impl SqliteStore {
 }
 
 fn moment(clock: &dyn Clock) -> Moment {
-    let now_ms = i64::try_from(clock.now().as_millis()).unwrap_or(i64::MAX);
-    Moment { now_ms, wall_ms: clock.wall().0 }
+    let now = clock.now();
+    let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    Moment { now_ms, begin_ms: write::milliseconds_up(now), wall_ms: clock.wall().0 }
 }
 
 /// The right to write, given back when dropped.
@@ -215,13 +253,19 @@ struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        // The kernel gives it back at the latest when the file is closed.
-        let _ = self.writer.turnstile.leave();
+        // An open batch keeps the seat until it is committed. Otherwise the kernel gives it back
+        // at the latest when the file is closed.
+        if self.writer.batch.is_none() {
+            let _ = self.writer.turnstile.leave();
+        }
     }
 }
 
 struct Written {
     revision: Revision,
+    changed: bool,
+    /// Whether those who watch have something to see.
+    has_news: bool,
     needs_sync: bool,
     wake: Vec<(GrantId, String)>,
 }
@@ -248,6 +292,18 @@ impl From<RowError> for Trouble {
     fn from(error: RowError) -> Trouble {
         Trouble { stage: Stage::Before, error }
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Synchronous {
+    Normal,
+    Full,
+}
+
+/// SQLite applies this when the statement is prepared, so it must be prepared each time.
+fn synchronous(connection: &Connection, mode: Synchronous) -> Result<(), Trouble> {
+    let mode = if mode == Synchronous::Full { "FULL" } else { "NORMAL" };
+    connection.pragma_update(None, "synchronous", mode).map_err(Trouble::before)
 }
 
 /// A transaction that is undone unless committed. Unlike rusqlite's own it uses prepared
@@ -291,14 +347,21 @@ impl Store for SqliteStore {
     }
 
     async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
-        let mut seat = self.enter().await?;
-        let written = self.write(&mut seat, look, decide);
-        drop(seat);
-        let written = written.map_err(|trouble| trouble.report(&self.path))?;
+        let written = match look {
+            Look::Tasks(_) => self.transact_together(look, decide).await?,
+            _ => {
+                let mut seat = self.enter().await?;
+                let written = self.write(&mut seat, look, decide);
+                drop(seat);
+                written.map_err(|trouble| trouble.report(&self.path))?
+            }
+        };
         for (grant, address) in written.wake {
             self.post.wake(grant, &address);
         }
-        self.post.ring();
+        if written.has_news {
+            self.post.ring();
+        }
         Ok(written.revision)
     }
 
@@ -318,17 +381,17 @@ impl Store for SqliteStore {
     }
 
     async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
-        let at = moment(&*self.options.clock);
         self.with_reader(|connection| {
             // One transaction, so that all is seen at one moment.
             let transaction = connection.unchecked_transaction()?;
+            let at = moment(&*self.options.clock);
             let (seen, _) = read::show(&transaction, look, at)?;
             Ok(seen)
         })
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        let deadline = tokio::time::Instant::now() + patience;
+        let begun = tokio::time::Instant::now();
         let bell = self.post.bell();
         loop {
             let rang = bell.as_ref().map(|bell| bell.notified());
@@ -339,12 +402,11 @@ impl Store for SqliteStore {
                 }
             };);
             let newest = Revision(self.with_reader(read::newest)?);
-            let now = tokio::time::Instant::now();
-            if newest > since || now >= deadline {
+            let left = patience.saturating_sub(begun.elapsed());
+            if newest > since || left.is_zero() {
                 return Ok(newest);
             }
-            let look_again = deadline.min(now + self.options.poll_interval);
-            let _ = tokio::time::timeout_at(look_again, rang).await;
+            let _ = tokio::time::timeout(left.min(self.options.poll_interval), rang).await;
         }
     }
 

@@ -21,6 +21,11 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(20);
 /// would have synced long before.
 const JUMP: u64 = 1024 * TRIM_EVERY;
 
+/// The page size of new databases. Every change writes one page of records and one of events to the
+/// log, whole: half of SQLite's usual size is half as much to copy, sum up and sync. Still smaller,
+/// and records would spill over into pages of their own.
+const PAGE_BYTES: u32 = 2048;
+
 /// The folder beside the database for what is not in it.
 pub(super) fn side_folder(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -28,11 +33,30 @@ pub(super) fn side_folder(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Opens the database, creating it whole if there is none.
+/// The file itself, where the path leads to it by a link: all ways to it must share one side
+/// folder.
+pub(super) fn resolve(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What tells this file from another that takes its place; `None` where there is none, or where
+/// the system cannot tell. Opens nothing: see [`super`].
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
+/// Opens the database, creating it whole if there is none. Beside a file that is not a store of
+/// ours nothing is made.
 pub(super) fn open(path: &Path, checkpoint_pages: u32) -> Result<Connection, StoreError> {
-    let side = side_folder(path);
-    std::fs::create_dir_all(side.join("wake"))
-        .map_err(|error| fault::from_io(path, "its side folder cannot be made", &error))?;
     match std::fs::metadata(path) {
         Ok(meta) if meta.is_dir() => {
             return Err(fault::corrupt(path, "there is a folder where the database should be"));
@@ -44,7 +68,38 @@ pub(super) fn open(path: &Path, checkpoint_pages: u32) -> Result<Connection, Sto
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(path)?,
         Err(error) => return Err(fault::from_io(path, "its file cannot be looked at", &error)),
     }
-    connect(path, checkpoint_pages)
+    let connection = connect(path, checkpoint_pages)?;
+    recognise(path, &connection)?;
+    make_side_folder(path)?;
+    Ok(connection)
+}
+
+fn make_side_folder(path: &Path) -> Result<(), StoreError> {
+    std::fs::create_dir_all(side_folder(path).join("wake"))
+        .map_err(|error| fault::from_io(path, "its side folder cannot be made", &error))
+}
+
+/// Refuses files that are not ours or too new.
+fn recognise(path: &Path, connection: &Connection) -> Result<(), StoreError> {
+    let pragma = |name: &str| -> Result<i32, StoreError> {
+        connection
+            .pragma_query_value(None, name, |row| row.get(0))
+            .map_err(|error| fault::from_sqlite(path, Stage::Before, &error))
+    };
+    if pragma("application_id")? != APPLICATION_ID {
+        return Err(fault::corrupt(path, "the file is a SQLite database but not a tenure store"));
+    }
+    let version = pragma("user_version")?;
+    if version > VERSION {
+        return Err(StoreError::Unsupported {
+            what: format!(
+                "the store at {} has version {version}; this tenure knows versions up to {VERSION}",
+                fault::store_name(path)
+            ),
+            instead: "Use a newer tenure, or another store.".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// Opens one more connection to a database that exists.
@@ -71,12 +126,18 @@ fn configure(connection: &Connection, checkpoint_pages: u32) -> rusqlite::Result
 /// it. Whoever comes second finds it there.
 fn create(path: &Path) -> Result<(), StoreError> {
     let sqlite = |error: rusqlite::Error| fault::from_sqlite(path, Stage::Before, &error);
+    refuse_stray_log(path)?;
+    make_side_folder(path)?;
     let draft = side_folder(path).join(format!("draft-{}", uuid::Uuid::new_v4().simple()));
     let made = (|| {
         let mut connection = Connection::open(&draft)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // Before anything is written: afterwards it is settled.
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         migrate(&mut connection, 0)?;
+        // Only now: what goes into a log reaches the file when it is closed, and if that fails,
+        // as on a full disk, nobody is told.
+        connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.close().map_err(|(_, error)| error)
     })();
     let linked = made.map_err(sqlite).and_then(|()| match std::fs::hard_link(&draft, path) {
@@ -85,12 +146,24 @@ fn create(path: &Path) -> Result<(), StoreError> {
         }
         _ => Ok(()),
     });
-    for suffix in ["", "-wal", "-shm"] {
+    for suffix in ["", "-journal", "-wal", "-shm"] {
         let mut name = draft.clone().into_os_string();
         name.push(suffix);
         let _ = std::fs::remove_file(name);
     }
     linked
+}
+
+/// SQLite would play the log of a database that was taken away into the new one.
+fn refuse_stray_log(path: &Path) -> Result<(), StoreError> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let has_log = std::fs::metadata(&log).is_ok_and(|meta| meta.len() > 0);
+    // In this order: whoever made the database just now made it before its log.
+    if has_log && !path.exists() {
+        return Err(fault::corrupt(path, "the file is gone but its log, NAME-wal, is there"));
+    }
+    Ok(())
 }
 
 fn migrate(connection: &mut Connection, from: i32) -> rusqlite::Result<()> {
@@ -103,8 +176,8 @@ fn migrate(connection: &mut Connection, from: i32) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Refuses files that are not ours or too new, brings older ones up to date, and moves the tokens
-/// ahead when the machine was rebooted since the last use.
+/// Brings older files up to date, and moves the tokens ahead when the machine was rebooted since the
+/// last use.
 pub(super) fn bring_up_to_date(
     path: &Path,
     connection: &mut Connection,
@@ -113,22 +186,8 @@ pub(super) fn bring_up_to_date(
     at: impl Fn() -> Moment,
 ) -> Result<(), StoreError> {
     let sqlite = |error: rusqlite::Error| fault::from_sqlite(path, Stage::Before, &error);
-    let pragma = |name: &str| -> rusqlite::Result<i32> {
-        connection.pragma_query_value(None, name, |row| row.get(0))
-    };
-    if pragma("application_id").map_err(sqlite)? != APPLICATION_ID {
-        return Err(fault::corrupt(path, "the file is a SQLite database but not a tenure store"));
-    }
-    let version = pragma("user_version").map_err(sqlite)?;
-    if version > VERSION {
-        return Err(StoreError::Unsupported {
-            what: format!(
-                "the store at {} has version {version}; this tenure knows versions up to {VERSION}",
-                fault::store_name(path)
-            ),
-            instead: "Use a newer tenure, or another store.".to_owned(),
-        });
-    }
+    let version: i32 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
     if version == VERSION && stored_boot(connection).map_err(sqlite)?.as_deref() == Some(boot) {
         return Ok(());
     }
@@ -172,7 +231,7 @@ fn begin_boot(connection: &mut Connection, boot: &str, at: Moment) -> Result<(),
     for table in ["holds", "waits"] {
         transaction.execute(
             &format!("UPDATE {table} SET deadline_ms = ?1 + ttl_ms, since_ms = ?1"),
-            [at.now_ms],
+            [at.begin_ms],
         )?;
     }
     if !first_use {
@@ -183,6 +242,7 @@ fn begin_boot(connection: &mut Connection, boot: &str, at: Moment) -> Result<(),
             kind: EventKind::Rebooted,
         };
         write::insert_event(&transaction, newest + JUMP, &event, at)?;
+        write::count_one_more(&transaction)?;
     }
     transaction.commit()?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;

@@ -3,7 +3,7 @@
 use super::tasks;
 use crate::store::format::{self, FormatError};
 use rusqlite::{Connection, Row, params};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tenure_core::{
     Event, EventKind, GrantId, Hold, Holder, Kind, Look, NewEvent, Resource, Revision, Seen,
@@ -29,6 +29,8 @@ pub(super) enum RowError {
 #[derive(Clone, Copy)]
 pub(super) struct Moment {
     pub(super) now_ms: i64,
+    /// From when a lease is counted that starts now: rounded up, so that none ends too early.
+    pub(super) begin_ms: i64,
     pub(super) wall_ms: i64,
 }
 
@@ -105,11 +107,16 @@ impl View<'_> {
         ticket: Option<u64>,
         front: usize,
     ) -> Result<(), RowError> {
-        for resource in resources.iter().filter(|resource| resource.kind() != Kind::Path) {
+        let different: HashSet<&Resource> = resources.iter().collect();
+        for resource in different.iter().filter(|resource| resource.kind() != Kind::Path) {
             self.named(&resource.key(), ticket, front)?;
         }
-        if resources.iter().any(|resource| resource.kind() == Kind::Path) {
+        if different.iter().any(|resource| resource.kind() == Kind::Path) {
             self.paths(ticket, front)?;
+            let shown =
+                |want: &Want| different.iter().any(|resource| resource.overlaps(&want.resource));
+            self.seen.holds.retain(|seen| shown(&seen.hold.want));
+            self.seen.waiters.retain(|seen| seen.waiter.wants.iter().any(shown));
         }
         Ok(())
     }
@@ -120,10 +127,11 @@ impl View<'_> {
             FRONT => waits!("WHERE resource = ?1 ORDER BY ticket LIMIT 9"),
             _ => waits!("WHERE resource = ?1 ORDER BY ticket"),
         };
-        self.waits(sql, params![key], front)?;
-        if let Some(ticket) = self.hidden(ticket) {
-            let sql = waits!("WHERE resource = ?1 AND ticket = ?2");
-            self.waits(sql, params![key, ticket], usize::MAX)?;
+        let shown = self.waits(sql, params![key], front)?;
+        if let Some(place) = hidden(shown, ticket) {
+            // The request's own place, and the one before it, whose end it is to notice.
+            let sql = waits!("WHERE resource = ?1 AND ticket <= ?2 ORDER BY ticket DESC LIMIT 2");
+            self.waits(sql, params![key, place], usize::MAX)?;
         }
         Ok(())
     }
@@ -154,18 +162,17 @@ impl View<'_> {
             }
             _ => waits!("WHERE resource >= 'path:' AND resource < 'path;' ORDER BY ticket"),
         };
-        self.waits(sql, params![], front)?;
-        if let Some(ticket) = self.hidden(ticket) {
+        let shown = self.waits(sql, params![], front)?;
+        if let Some(place) = hidden(shown, ticket) {
             let sql = waits!("WHERE resource >= 'path:' AND resource < 'path;' AND ticket = ?1");
-            self.waits(sql, params![ticket], usize::MAX)?;
+            self.waits(sql, params![place], usize::MAX)?;
+            let sql = waits!(
+                "WHERE resource >= 'path:' AND resource < 'path;' AND ticket < ?1
+                 ORDER BY ticket DESC LIMIT 1"
+            );
+            self.waits(sql, params![place], usize::MAX)?;
         }
         Ok(())
-    }
-
-    /// The ticket that must be shown, if it is beyond what is.
-    fn hidden(&self, ticket: Option<u64>) -> Option<i64> {
-        let until = self.seen.shown_until?;
-        ticket.filter(|ticket| *ticket > until).map(|ticket| ticket as i64)
     }
 
     fn holds(&mut self, sql: &str, params: impl rusqlite::Params) -> Result<(), RowError> {
@@ -177,13 +184,14 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Adds places up to `front`; one more row tells that the queue goes on.
+    /// Adds places up to `front`; one more row tells that the queue goes on. Then the last place
+    /// that is shown is returned.
     fn waits(
         &mut self,
         sql: &str,
         params: impl rusqlite::Params,
         front: usize,
-    ) -> Result<(), RowError> {
+    ) -> Result<Option<u64>, RowError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         let (mut shown, mut last) = (0, 0);
@@ -191,7 +199,7 @@ impl View<'_> {
             if shown == front {
                 let until = self.seen.shown_until.map_or(last, |until| until.min(last));
                 self.seen.shown_until = Some(until);
-                break;
+                return Ok(Some(last));
             }
             let (waiter, mailbox) = read_waiter(row, self.at)?;
             last = waiter.waiter.ticket;
@@ -199,8 +207,15 @@ impl View<'_> {
             self.seen.waiters.push(waiter);
             shown += 1;
         }
-        Ok(())
+        Ok(None)
     }
+}
+
+/// A place that is not shown because the queue was shown only up to another: that of a ticket, or
+/// for a request that has none yet, the end of the queue.
+fn hidden(shown_until: Option<u64>, ticket: Option<u64>) -> Option<i64> {
+    let place = ticket.map_or(i64::MAX, |ticket| ticket as i64);
+    shown_until.filter(|until| place > *until as i64).map(|_| place)
 }
 
 pub(super) fn span(ms: i64) -> Duration {
@@ -225,9 +240,15 @@ fn read_holder(row: &Row<'_>, first: usize) -> Result<Holder, RowError> {
     Ok(Holder { label, chosen: row.get(first + 1)?, evidence })
 }
 
+/// Reads the length of a lease and its end, which stand side by side; what rounding added to the end
+/// is not shown.
+fn left_ms(row: &Row<'_>, first: usize, at: Moment) -> Result<i64, rusqlite::Error> {
+    let (ttl_ms, deadline_ms): (i64, i64) = (row.get(first)?, row.get(first + 1)?);
+    Ok(deadline_ms.saturating_sub(at.now_ms).min(ttl_ms))
+}
+
 fn read_hold(row: &Row<'_>, at: Moment) -> Result<SeenHold, RowError> {
-    let deadline_ms: i64 = row.get(9)?;
-    let left_ms = deadline_ms.saturating_sub(at.now_ms);
+    let left_ms = left_ms(row, 8, at)?;
     Ok(SeenHold {
         hold: Hold {
             want: Want {
@@ -260,7 +281,7 @@ fn read_waiter(row: &Row<'_>, at: Moment) -> Result<(SeenWaiter, String), RowErr
             keeps: keeps.unwrap_or_default(),
             ttl: span(row.get(8)?),
         },
-        left: span(row.get::<_, i64>(9)?.saturating_sub(at.now_ms)),
+        left: span(left_ms(row, 8, at)?),
         waited_for: span(at.now_ms.saturating_sub(row.get(10)?)),
         waiting_since: WallTime(row.get(11)?),
     };
@@ -277,7 +298,8 @@ pub(super) fn events(
         "SELECT id, at_ms, kind, resource, label, token, detail FROM events
          WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;
-    let mut rows = statement.query(params![after.0 as i64, limit])?;
+    let after = i64::try_from(after.0).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![after, limit])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         events.push(read_event(row)?);

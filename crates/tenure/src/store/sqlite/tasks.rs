@@ -1,7 +1,7 @@
 //! Reading and writing tasks and sections inside a transaction.
 
 use super::read::{RowError, optional_text, span, text};
-use super::write::milliseconds;
+use super::write::milliseconds_up;
 use crate::store::format;
 use crate::store::{Tally, TaskFilter};
 use rusqlite::{Connection, Row, params};
@@ -237,7 +237,7 @@ pub(super) fn put(connection: &Connection, task: &Task) -> Result<(), RowError> 
         task.max_attempts,
         task.attempts,
         task.recoveries,
-        task.timeout.map(milliseconds),
+        task.timeout.map(milliseconds_up),
         task.not_before.map(|time| time.0),
         task.key,
         claim.map(|claim| &claim.by),

@@ -15,8 +15,9 @@ const EVENTS_KEPT: i64 = 100_000;
 /// cost nothing. The jump of tokens after a reboot is a multiple of it.
 pub(super) const TRIM_EVERY: u64 = 1024;
 
-pub(super) fn milliseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+/// Rounded up: a lease must not end before its holder expects it to.
+pub(super) fn milliseconds_up(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
 /// Writes a change; its first event takes the number `next`. Returns the newest number.
@@ -36,8 +37,9 @@ pub(super) fn apply(
         id += 1;
     }
     let newest = id - 1;
-    if (next - 1) / TRIM_EVERY != newest / TRIM_EVERY {
-        trim_events(connection)?;
+    let batches = newest / TRIM_EVERY - (next - 1) / TRIM_EVERY;
+    if batches > 0 {
+        trim_events(connection, (batches * TRIM_EVERY) as i64)?;
     }
     Ok(newest)
 }
@@ -51,7 +53,7 @@ fn apply_one(
     match write {
         Write::Hold(hold) => insert_hold(connection, hold, at),
         Write::Extend { resource, grant, ttl } => {
-            let ttl_ms = milliseconds(*ttl);
+            let ttl_ms = milliseconds_up(*ttl);
             connection
                 .prepare_cached(
                     "UPDATE holds SET ttl_ms = ?3, deadline_ms = ?4, renewed_at_ms = ?5
@@ -61,7 +63,7 @@ fn apply_one(
                     resource.key(),
                     grant.to_string(),
                     ttl_ms,
-                    at.now_ms.saturating_add(ttl_ms),
+                    at.begin_ms.saturating_add(ttl_ms),
                     at.wall_ms
                 ])?;
             Ok(())
@@ -74,13 +76,16 @@ fn apply_one(
         }
         Write::Wait(waiter) => insert_waiter(connection, waiter, at, mailbox),
         Write::KeepPlace(waiter) => {
-            let deadline_ms = at.now_ms.saturating_add(milliseconds(waiter.ttl));
+            let ttl_ms = milliseconds_up(waiter.ttl);
+            let deadline_ms = at.begin_ms.saturating_add(ttl_ms);
             let mut statement = connection.prepare_cached(
-                "UPDATE waits SET deadline_ms = ?3 WHERE resource = ?1 AND ticket = ?2",
+                "UPDATE waits SET ttl_ms = ?3, deadline_ms = ?4, mailbox = ?5
+                 WHERE resource = ?1 AND ticket = ?2",
             )?;
             for want in &waiter.wants {
                 let ticket = waiter.ticket as i64;
-                statement.execute(params![want.resource.key(), ticket, deadline_ms])?;
+                let key = want.resource.key();
+                statement.execute(params![key, ticket, ttl_ms, deadline_ms, mailbox])?;
             }
             Ok(())
         }
@@ -100,7 +105,7 @@ fn apply_one(
 }
 
 fn insert_hold(connection: &Connection, hold: &Hold, at: Moment) -> Result<(), RowError> {
-    let ttl_ms = milliseconds(hold.ttl);
+    let ttl_ms = milliseconds_up(hold.ttl);
     connection
         .prepare_cached(
             "INSERT INTO holds (resource, grant_id, token, mode, label, chosen, evidence,
@@ -117,7 +122,7 @@ fn insert_hold(connection: &Connection, hold: &Hold, at: Moment) -> Result<(), R
             hold.holder.evidence.as_ref().map(format::evidence_to_json),
             hold.operation,
             ttl_ms,
-            at.now_ms.saturating_add(ttl_ms),
+            at.begin_ms.saturating_add(ttl_ms),
             at.now_ms,
             at.wall_ms,
         ])?;
@@ -130,7 +135,7 @@ fn insert_waiter(
     at: Moment,
     mailbox: &str,
 ) -> Result<(), RowError> {
-    let ttl_ms = milliseconds(waiter.ttl);
+    let ttl_ms = milliseconds_up(waiter.ttl);
     let mut statement = connection.prepare_cached(
         "INSERT INTO waits (resource, ticket, grant_id, wants, label, chosen, evidence, operation,
             keeps, ttl_ms, deadline_ms, since_ms, waiting_since_at_ms, mailbox)
@@ -149,7 +154,7 @@ fn insert_waiter(
             waiter.operation,
             keeps,
             ttl_ms,
-            at.now_ms.saturating_add(ttl_ms),
+            at.begin_ms.saturating_add(ttl_ms),
             at.now_ms,
             at.wall_ms,
             mailbox,
@@ -193,23 +198,28 @@ fn detail(kind: &EventKind) -> Option<String> {
     }
 }
 
-/// Called once per [`TRIM_EVERY`] events. Counting rows would cost more the more there are, so the
-/// tally is kept beside them.
-fn trim_events(connection: &Connection) -> Result<(), RowError> {
-    let batch = TRIM_EVERY as i64;
+/// Called once per [`TRIM_EVERY`] events, with how many came. Counting rows would cost more the more
+/// there are, so the tally is kept beside them: it is behind by the newest number's remainder.
+fn trim_events(connection: &Connection, came: i64) -> Result<(), RowError> {
     let kept: i64 = connection
         .prepare_cached("UPDATE tally SET kept = kept + ?1 RETURNING kept")?
-        .query_row([batch], |row| row.get(0))?;
+        .query_row([came], |row| row.get(0))?;
     if kept > EVENTS_KEPT {
         let deleted = connection
             .prepare_cached(
                 "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT ?1)",
             )?
-            .execute([batch])?;
+            .execute([kept - EVENTS_KEPT])?;
         connection
             .prepare_cached("UPDATE tally SET kept = kept - ?1")?
             .execute([deleted as i64])?;
     }
+    Ok(())
+}
+
+/// Counts an event whose number leaves the remainder as it was.
+pub(super) fn count_one_more(connection: &Connection) -> Result<(), RowError> {
+    connection.prepare_cached("UPDATE tally SET kept = kept + 1")?.execute([])?;
     Ok(())
 }
 
@@ -219,7 +229,7 @@ pub(super) fn renew(
     renewal: &Renewal,
     at: Moment,
 ) -> Result<Renewed, RowError> {
-    let ttl_ms = milliseconds(renewal.ttl);
+    let ttl_ms = milliseconds_up(renewal.ttl);
     let mut check = connection.prepare_cached(
         "SELECT 1 FROM holds WHERE resource = ?1 AND grant_id = ?2 AND token = ?3 AND deadline_ms > ?4",
     )?;
@@ -235,7 +245,7 @@ pub(super) fn renew(
          WHERE resource = ?1 AND grant_id = ?2",
     )?;
     let evidence = renewal.bind.as_ref().map(format::evidence_to_json);
-    let deadline_ms = at.now_ms.saturating_add(ttl_ms);
+    let deadline_ms = at.begin_ms.saturating_add(ttl_ms);
     for resource in &renewal.resources {
         update.execute(params![
             resource.key(),
@@ -247,4 +257,25 @@ pub(super) fn renew(
         ])?;
     }
     Ok(Renewed::Renewed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An import of many tasks is one change with many events; all of them count.
+    #[test]
+    fn every_batch_of_events_counts_even_in_one_change() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let connection = super::super::open::open(&folder.path().join("a.db"), 1000).expect("open");
+        let event =
+            NewEvent { resource: None, label: String::new(), token: None, kind: EventKind::Added };
+        let events = vec![event; 3 * TRIM_EVERY as usize];
+        let change = Change { events, ..Change::default() };
+        let at = Moment { now_ms: 0, begin_ms: 0, wall_ms: 0 };
+        apply(&connection, &change, 1, at, "").expect("written");
+        let kept: i64 =
+            connection.query_row("SELECT kept FROM tally", [], |row| row.get(0)).expect("a tally");
+        assert_eq!(kept, 3 * TRIM_EVERY as i64);
+    }
 }

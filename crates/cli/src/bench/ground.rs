@@ -1,0 +1,96 @@
+//! Where it is measured: a fresh folder, never a store that somebody uses.
+
+use super::BenchError;
+use crate::failure::Failure;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tenure::place::{self, FileSystem};
+
+/// A folder that is removed afterwards, and how long to measure in it.
+pub(crate) struct Ground {
+    folder: PathBuf,
+    file_system: String,
+    quick: bool,
+}
+
+impl Ground {
+    /// Makes a folder in this one.
+    pub(crate) fn new(parent: &Path, quick: bool) -> Result<Ground, Failure> {
+        let file_system = match place::check_file_system(parent)? {
+            FileSystem::Local(name) => name.to_owned(),
+            FileSystem::Unrecognised(magic) => format!("0x{magic:x}"),
+            FileSystem::Unchecked => "unknown".to_owned(),
+        };
+        let make = || {
+            // Absolute, because the path is handed to other processes.
+            let parent = std::fs::canonicalize(parent)?;
+            let name = format!(".tenure-bench-{}", std::process::id());
+            let folder = parent.join(name);
+            std::fs::create_dir(&folder)?;
+            Ok(folder)
+        };
+        let folder =
+            make().map_err(|source| BenchError::Folder { folder: parent.to_owned(), source })?;
+        Ok(Ground { folder, file_system, quick })
+    }
+
+    /// The folder itself.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A file that no other measurement uses.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The URL of a store that no other measurement uses.
+    pub(super) fn store(&self, name: &str) -> String {
+        format!("sqlite:{}", self.file(&format!("{name}.db")).display())
+    }
+
+    /// The first when in a hurry, else the second.
+    pub(super) fn scale<T>(&self, quick: T, full: T) -> T {
+        if self.quick { quick } else { full }
+    }
+
+    /// What a reader must know to make sense of the numbers.
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "file_system": self.file_system,
+            "cores": cores(),
+            "engine": format!("SQLite {}", rusqlite::version()),
+            "quick": self.quick,
+        })
+    }
+
+    /// The same in words.
+    pub(crate) fn words(&self) -> String {
+        let version = rusqlite::version();
+        format!("On {}, {} cores, SQLite {version}", self.file_system, cores())
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// This very program, free of the settings of whoever measures.
+pub(super) fn this_program() -> Result<Command, BenchError> {
+    let program = std::env::current_exe()
+        .map_err(|source| BenchError::Process { program: "tenure".to_owned(), source })?;
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TENURE_") {
+            command.env_remove(name);
+        }
+    }
+    Ok(command)
+}

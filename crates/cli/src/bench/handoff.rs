@@ -1,0 +1,222 @@
+//! How soon the next waiter has what was released.
+//!
+//! So many wait at all times, spread over a few processes; whoever gets the lock notes the time,
+//! notes it again, releases, and queues anew. All processes share one clock, and tokens tell who
+//! came after whom.
+
+use super::crew::Crew;
+use super::report::{Figure, Report, Unit, Wanted};
+use super::sample::{now, quantile};
+use super::worker::{self, Work};
+use super::{BenchError, Ground};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+use tenure::{Attempt, Client, Wait, blocking};
+
+/// How many wait, in how many processes, and whether the targets apply.
+const CASES: [(usize, usize, bool); 4] =
+    [(2, 2, true), (16, 8, true), (128, 8, true), (1000, 8, false)];
+
+const LOCK: &str = "baton";
+
+/// What a worker says when all its contenders wait.
+const QUEUED: &str = "queued";
+
+/// No wait may last longer: then something is broken.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// One contender's turn. Times are nanoseconds on the shared clock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Turn {
+    token: u64,
+    asked: u64,
+    /// When it learned that it has to wait; 0 if it did not have to.
+    queued: u64,
+    acquired: u64,
+    released: u64,
+}
+
+pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
+    for (waiters, processes, judged) in CASES {
+        let mut turns = contest(ground, waiters, processes)?;
+        turns.sort_by_key(|turn| turn.token);
+        let latencies = latencies(&turns)?;
+        let figure = |statistic, value, unit, wanted: Wanted| Figure {
+            measurement: "handoff",
+            case: format!("{waiters} waiters"),
+            statistic,
+            value,
+            unit,
+            beside: None,
+            wanted: (judged || unit == Unit::Count).then_some(wanted),
+        };
+        let (p50, p99) = (quantile(&latencies, 0.5), quantile(&latencies, 0.99));
+        report.add(figure("p50", p50, Unit::Seconds, Wanted::AtMost(0.001)));
+        report.add(figure("p99", p99, Unit::Seconds, Wanted::AtMost(0.01)));
+        let overtaken = overtaken(&turns) as f64;
+        report.add(figure("overtaken", overtaken, Unit::Count, Wanted::AtMost(0.0)));
+    }
+    Ok(())
+}
+
+/// Lets them queue behind a hold of this process, then lets go.
+fn contest(ground: &Ground, waiters: usize, processes: usize) -> Result<Vec<Turn>, BenchError> {
+    let url = ground.store(&format!("handoff-{waiters}"));
+    let client = blocking::Client::open(&url)?;
+    let guard = client.acquire(LOCK)?;
+    let span_ms = ground.scale(700, 4000);
+    let mut crew = Crew::start((0..processes).map(|process| Work::Contend {
+        url: url.clone(),
+        lock: LOCK.to_owned(),
+        // One more than shall wait, because one of them holds.
+        contenders: waiters / processes + usize::from(process == 0),
+        span_ms,
+    }))?;
+    crew.go()?;
+    crew.hear(QUEUED)?;
+    guard.release()?;
+    Ok(crew.results::<Vec<Turn>>()?.into_iter().flatten().collect())
+}
+
+/// Seconds from each release to the next grant, where the next one was already waiting.
+fn latencies(turns: &[Turn]) -> Result<Vec<f64>, BenchError> {
+    let mut latencies = Vec::new();
+    for pair in turns.windows(2) {
+        let [earlier, later] = pair else { continue };
+        if later.acquired < earlier.released {
+            let (earlier, later) = (earlier.token, later.token);
+            return Err(BenchError::NotExclusive { earlier, later });
+        }
+        if later.queued > 0 && later.queued < earlier.released {
+            latencies.push((later.acquired - earlier.released) as f64 / 1e9);
+        }
+    }
+    Ok(latencies)
+}
+
+/// How many were served although another, served later, had waited since before they even asked.
+fn overtaken(turns: &[Turn]) -> usize {
+    let mut first_queued_of_later = u64::MAX;
+    let mut count = 0;
+    for turn in turns.iter().rev() {
+        count += usize::from(first_queued_of_later < turn.asked);
+        if turn.queued > 0 {
+            first_queued_of_later = first_queued_of_later.min(turn.queued);
+        }
+    }
+    count
+}
+
+/// In a worker: so many contenders, each queueing again after its turn until the time is over.
+pub(super) fn contend(
+    url: &str,
+    lock: &str,
+    contenders: usize,
+    span_ms: u64,
+) -> Result<Vec<Turn>, BenchError> {
+    let client = blocking::Client::open(url)?;
+    worker::ready()?;
+    let contest = Arc::new(Contest {
+        client: client.asynchronous().clone(),
+        lock: lock.to_owned(),
+        span_ns: Duration::from_millis(span_ms).as_nanos() as u64,
+        not_yet_queued: AtomicUsize::new(contenders),
+        ends_at: AtomicU64::new(u64::MAX),
+    });
+    client.run(async {
+        let mut contenders: tokio::task::JoinSet<_> =
+            (0..contenders).map(|_| contest.clone().take_turns()).collect();
+        let mut turns = Vec::new();
+        while let Some(taken) = contenders.join_next().await {
+            let panicked = |error: tokio::task::JoinError| BenchError::Worker {
+                said: error.to_string(),
+                expected: "turns",
+            };
+            turns.extend(taken.map_err(panicked)??);
+        }
+        Ok(turns)
+    })
+}
+
+struct Contest {
+    client: Client,
+    lock: String,
+    span_ns: u64,
+    not_yet_queued: AtomicUsize,
+    /// Known from this process's first turn on.
+    ends_at: AtomicU64,
+}
+
+impl Contest {
+    async fn take_turns(self: Arc<Contest>) -> Result<Vec<Turn>, BenchError> {
+        let mut turns = Vec::new();
+        loop {
+            let turn = self.take_turn(turns.is_empty()).await?;
+            self.ends_at.fetch_min(turn.acquired + self.span_ns, Ordering::Relaxed);
+            let over = turn.released >= self.ends_at.load(Ordering::Relaxed);
+            turns.push(turn);
+            if over {
+                return Ok(turns);
+            }
+        }
+    }
+
+    async fn take_turn(self: &Arc<Contest>, first: bool) -> Result<Turn, BenchError> {
+        let queued = Arc::new(AtomicU64::new(0));
+        let (contest, noted) = (self.clone(), queued.clone());
+        let note = move |_: &tenure::Waiting| {
+            let new = noted.compare_exchange(0, ticks(), Ordering::Relaxed, Ordering::Relaxed);
+            if first && new.is_ok() && contest.not_yet_queued.fetch_sub(1, Ordering::Relaxed) == 1 {
+                // Whoever listens is gone if this fails, and the worker soon will be.
+                let _ = worker::say(QUEUED);
+            }
+        };
+        let asked = ticks();
+        let request = self.client.request(self.lock.as_str()).wait(Wait::UpTo(LIMIT)).on_wait(note);
+        let Attempt::Held(guard) = request.hold().await? else {
+            return Err(BenchError::TooSlow { what: "a hand-off", seconds: LIMIT.as_secs() });
+        };
+        let acquired = ticks();
+        let token = guard.token().0;
+        let released = ticks();
+        guard.release().await?;
+        Ok(Turn { token, asked, queued: queued.load(Ordering::Relaxed), acquired, released })
+    }
+}
+
+fn ticks() -> u64 {
+    now().as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(token: u64, asked: u64, queued: u64, acquired: u64, released: u64) -> Turn {
+        Turn { token, asked, queued, acquired, released }
+    }
+
+    #[test]
+    fn only_those_who_waited_were_handed_anything() {
+        let turns = [turn(1, 0, 0, 1, 10), turn(2, 3, 4, 12, 20), turn(3, 25, 0, 26, 30)];
+        assert_eq!(latencies(&turns).unwrap(), [2e-9]);
+        assert_eq!(overtaken(&turns), 0);
+    }
+
+    #[test]
+    fn an_overlap_is_an_error() {
+        let turns = [turn(1, 0, 0, 1, 10), turn(2, 3, 4, 9, 20)];
+        assert!(matches!(latencies(&turns), Err(BenchError::NotExclusive { .. })));
+    }
+
+    #[test]
+    fn whoever_asked_after_another_waited_must_not_go_first() {
+        let turns = [turn(1, 5, 6, 10, 11), turn(2, 1, 2, 12, 13)];
+        assert_eq!(overtaken(&turns), 1);
+        // Two that asked at the same time have no order.
+        let turns = [turn(1, 2, 6, 10, 11), turn(2, 1, 3, 12, 13)];
+        assert_eq!(overtaken(&turns), 0);
+    }
+}

@@ -1,0 +1,163 @@
+//! Acquire and release, uncontended, beside the bare insert and delete of a row.
+
+use super::crew::Crew;
+use super::floor::Floor;
+use super::report::{Beside, Figure, Report, Unit, Wanted};
+use super::sample::{median, now};
+use super::worker::{self, Work};
+use super::{BenchError, Ground};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+use tenure::blocking::Client;
+
+const PROCESSES: usize = 8;
+
+/// How often something was done, in how long.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Tally {
+    count: u64,
+    seconds: f64,
+}
+
+impl Tally {
+    fn rate(self) -> f64 {
+        self.count as f64 / self.seconds
+    }
+}
+
+pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
+    alone(ground, report)?;
+    together(ground, report, "own locks", |process| format!("lock-{process}"))?;
+    together(ground, report, "one lock", |_| "lock".to_owned())
+}
+
+/// One process, store and floor in turns, so that noise meets both.
+fn alone(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
+    let floor = ground.file("pair-floor.db");
+    Floor::create(&floor)?;
+    let url = ground.store("pair");
+    let work =
+        Work::Duel { url, floor, rounds: ground.scale(6, 20), span_ms: ground.scale(60, 250) };
+    let rounds: Vec<(Tally, Tally)> = Crew::run([work])?.remove(0);
+    report.add(figure("1 process", &rounds, Some(Wanted::RatioAtLeast(0.5))));
+    Ok(())
+}
+
+/// Several processes, all on the store, then all on the floor, and again.
+fn together(
+    ground: &Ground,
+    report: &mut Report,
+    which: &str,
+    lock: impl Fn(usize) -> String,
+) -> Result<(), BenchError> {
+    let floor = ground.file(&format!("pair-{which}-floor.db"));
+    Floor::create(&floor)?;
+    let url = ground.store(&format!("pair-{which}"));
+    Client::open(&url)?;
+    let span_ms = ground.scale(250, 1000);
+    let mut rounds = Vec::new();
+    for _ in 0..ground.scale(1, 3) {
+        let store = Crew::run((0..PROCESSES).map(|process| Work::Pairs {
+            url: url.clone(),
+            lock: lock(process),
+            span_ms,
+        }))?;
+        let bare = Crew::run((0..PROCESSES).map(|process| Work::FloorPairs {
+            floor: floor.clone(),
+            // Bare rows know no waiting, so each process has its own.
+            name: format!("row-{process}"),
+            span_ms,
+        }))?;
+        rounds.push((total(&store), total(&bare)));
+    }
+    report.add(figure(&format!("{PROCESSES} processes, {which}"), &rounds, None));
+    Ok(())
+}
+
+/// What all did together.
+fn total(tallies: &[Tally]) -> Tally {
+    let rate: f64 = tallies.iter().map(|tally| tally.rate()).sum();
+    Tally { count: rate.round() as u64, seconds: 1.0 }
+}
+
+fn figure(case: &str, rounds: &[(Tally, Tally)], wanted: Option<Wanted>) -> Figure {
+    let store: Vec<f64> = rounds.iter().map(|(store, _)| store.rate()).collect();
+    let floor: Vec<f64> = rounds.iter().map(|(_, floor)| floor.rate()).collect();
+    let ratios: Vec<f64> = store.iter().zip(&floor).map(|(store, floor)| store / floor).collect();
+    Figure {
+        measurement: "pair",
+        case: case.to_owned(),
+        statistic: "acquire+release",
+        value: median(&store),
+        unit: Unit::PerSecond,
+        beside: Some(Beside {
+            what: "bare SQLite",
+            value: median(&floor),
+            // Of each round by itself: what slowed one of the two slowed the other as well.
+            ratio: median(&ratios),
+        }),
+        wanted,
+    }
+}
+
+/// In a worker: the two in turns, each first in every other round.
+pub(super) fn duel(
+    url: &str,
+    floor: &Path,
+    rounds: u32,
+    span_ms: u64,
+) -> Result<Vec<(Tally, Tally)>, BenchError> {
+    let client = Client::open(url)?;
+    let floor = Floor::open(floor, "row")?;
+    worker::ready()?;
+    let store = || tally(span_ms, || pair(&client, "lock"));
+    let bare = || tally(span_ms, || Ok(floor.insert().and_then(|()| floor.delete())?));
+    let (_, _) = (store()?, bare()?);
+    let round = |number: u32| {
+        Ok(match number % 2 {
+            0 => (store()?, bare()?),
+            _ => {
+                let bare = bare()?;
+                (store()?, bare)
+            }
+        })
+    };
+    (0..rounds).map(round).collect()
+}
+
+/// In a worker: acquire and release.
+pub(super) fn pairs(url: &str, lock: &str, span_ms: u64) -> Result<Tally, BenchError> {
+    let client = Client::open(url)?;
+    worker::ready()?;
+    tally(span_ms, || pair(&client, lock))
+}
+
+fn pair(client: &Client, lock: &str) -> Result<(), BenchError> {
+    drop(client.acquire(lock)?);
+    Ok(())
+}
+
+/// In a worker: the same on the floor.
+pub(super) fn floor_pairs(floor: &Path, name: &str, span_ms: u64) -> Result<Tally, BenchError> {
+    let floor = Floor::open(floor, name)?;
+    worker::ready()?;
+    tally(span_ms, || Ok(floor.insert().and_then(|()| floor.delete())?))
+}
+
+fn tally(
+    span_ms: u64,
+    mut act: impl FnMut() -> Result<(), BenchError>,
+) -> Result<Tally, BenchError> {
+    let begun = now();
+    let span = Duration::from_millis(span_ms);
+    let mut count = 0;
+    loop {
+        act()?;
+        count += 1;
+        let elapsed = now() - begun;
+        if elapsed >= span {
+            return Ok(Tally { count, seconds: elapsed.as_secs_f64() });
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `tenure bench`: how fast it is here, beside something bare.
+
+use crate::args::Global;
+use crate::bench::{self, BenchError, Ground, Measurement, Report};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Output;
+use clap::{Args, ValueHint};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Measure how fast tenure is here
+///
+/// Each number stands beside what something bare does in the same run: compare ratios, not numbers
+/// of different runs. Measures in a fresh folder, never in a store that somebody uses. Takes a
+/// minute or two. Exits 0 whether or not targets are met.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure bench
+  tenure bench handoff idle
+  tenure bench --quick --json
+  tenure bench --dir /dev/shm --plot bench.svg")]
+pub(crate) struct BenchArgs {
+    /// What to measure; everything by default
+    #[arg(value_name = "MEASUREMENT")]
+    measurements: Vec<Measurement>,
+    /// Measure in a fresh folder here, on this file system [default: the current folder]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    dir: Option<PathBuf>,
+    /// Take a few seconds only; the numbers are rougher
+    #[arg(long)]
+    quick: bool,
+    /// Draw hand-offs and pairs into this SVG file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    plot: Option<PathBuf>,
+}
+
+/// Does one part of a measurement
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// What to do, as JSON
+    work: String,
+}
+
+pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<i32, Failure> {
+    if global.store.is_some() {
+        return Err(Failure::usage("bench never measures in a store that somebody uses")
+            .hint("Choose where it makes its own with --dir DIR."));
+    }
+    let ground = Ground::new(args.dir.as_deref().unwrap_or(Path::new(".")), args.quick)?;
+    remove_when_interrupted(ground.folder().to_owned());
+    let mut report = Report::default();
+    output.note(&ground.words());
+    for measurement in Measurement::chosen(&args.measurements) {
+        output.note(&format!("Measuring {} ...", measurement.word()));
+        measurement.measure(&ground, &mut report)?;
+    }
+    if let Some(file) = &args.plot {
+        std::fs::write(file, bench::svg(&report))
+            .map_err(|source| BenchError::Plot { file: file.clone(), source })?;
+    }
+    let mut data = report.json();
+    data["ground"] = ground.json();
+    data["plot"] = json!(args.plot);
+    output.done(data, || bench::table(&report));
+    Ok(Exit::Ok.code())
+}
+
+/// The hidden other side of [`run`].
+pub(crate) fn work(args: &WorkerArgs) -> Result<i32, Failure> {
+    let work = serde_json::from_str(&args.work)
+        .map_err(|error| Failure::usage(format!("this is no work for a worker: {error}")))?;
+    bench::work(work)?;
+    Ok(Exit::Ok.code())
+}
+
+/// Ctrl-C must not leave the folder behind; the workers get it too and end by themselves.
+fn remove_when_interrupted(folder: PathBuf) {
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let interrupted = runtime.map(|runtime| runtime.block_on(tokio::signal::ctrl_c()));
+        if let Ok(Ok(())) = interrupted {
+            let _ = std::fs::remove_dir_all(folder);
+            crate::output::end(130);
+        }
+    });
+}

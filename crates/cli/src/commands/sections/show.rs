@@ -1,0 +1,122 @@
+//! `tenure sections list` and `show`.
+
+use super::{not_found, sections};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{NAME, WARN, styled};
+use crate::show::{hold_words, table, time};
+use serde_json::{Value, json};
+use tenure::Client;
+use tenure::core::rules::tasks::EVERYTHING;
+use tenure::core::{Kind, Section, SeenHold, SeenSection};
+
+/// A section as JSON.
+pub(super) fn section_json(section: &Section, open: Option<u64>, holds: &[&SeenHold]) -> Value {
+    let runners = holds.iter().map(|seen| {
+        json!({
+            "runner_id": seen.hold.holder.label,
+            "acquired_at": time(seen.acquired_at),
+            "expires_at": time(seen.expires_at),
+        })
+    });
+    let mut value = json!({
+        "name": section.name,
+        "max_runners": section.max_runners,
+        "priority": section.priority,
+        "position": section.position,
+        "depends_on": section.depends_on,
+        "paused": section.paused,
+    });
+    if let Some(open) = open {
+        value["open"] = json!(open);
+        value["runners"] = runners.collect();
+    }
+    value
+}
+
+/// The holds of this section that still count.
+fn runners<'a>(client: &Client, section: &Section, holds: &'a [SeenHold]) -> Vec<&'a SeenHold> {
+    let of_it = |seen: &&SeenHold| {
+        let resource = &seen.hold.want.resource;
+        resource.kind() == Kind::Section && resource.name() == section.name
+    };
+    holds.iter().filter(of_it).filter(|seen| !seen.gone(client.witness())).collect()
+}
+
+pub(super) async fn list(context: &Context) -> Result<i32, Failure> {
+    let client = context.reader().await?;
+    let all = sections(&client).await?;
+    let everything_paused = client
+        .tasks()
+        .sections()
+        .await?
+        .iter()
+        .any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
+    let holds = client.look_everywhere().await?.holds;
+    let one = |seen: &SeenSection| {
+        section_json(&seen.section, Some(seen.open), &runners(&client, &seen.section, &holds))
+    };
+    let data = json!({
+        "sections": all.iter().map(one).collect::<Vec<_>>(),
+        "paused": everything_paused,
+    });
+    context.output.done(data, || {
+        let mut text = match all.is_empty() {
+            true => "No sections".to_owned(),
+            false => section_table(&client, &all, &holds),
+        };
+        if everything_paused {
+            text += &format!("\n{}", styled(WARN, "Everything is paused"));
+        }
+        text
+    });
+    Ok(0)
+}
+
+fn section_table(client: &Client, all: &[SeenSection], holds: &[SeenHold]) -> String {
+    let header = ["SECTION", "OPEN", "MAX", "PRIO", "POS", "PAUSED", "AFTER", "RUNNERS"];
+    let rows = all.iter().map(|SeenSection { section, open }| {
+        let runners = runners(client, section, holds);
+        let runners: Vec<&str> =
+            runners.iter().map(|seen| seen.hold.holder.label.as_str()).collect();
+        [
+            section.name.clone(),
+            open.to_string(),
+            max_runners(section),
+            section.priority.to_string(),
+            section.position.to_string(),
+            if section.paused { "yes".to_owned() } else { String::new() },
+            section.depends_on.join(", "),
+            runners.join(", "),
+        ]
+    });
+    table(&std::iter::once(header.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
+}
+
+fn max_runners(section: &Section) -> String {
+    section.max_runners.map_or("any".to_owned(), |number| number.to_string())
+}
+
+pub(super) async fn one(context: &Context, name: &str) -> Result<i32, Failure> {
+    let client = context.reader().await?;
+    let all = sections(&client).await?;
+    let found = all.iter().find(|seen| seen.section.name == name);
+    let Some(SeenSection { section, open }) = found else { return Err(not_found(name)) };
+    let holds = client.look_everywhere().await?.holds;
+    let runners = runners(&client, section, &holds);
+    let data = json!({ "section": section_json(section, Some(*open), &runners) });
+    context.output.done(data, || {
+        let paused = if section.paused { styled(WARN, "  paused") } else { String::new() };
+        let mut lines = vec![format!("{}{paused}", styled(NAME, &section.name))];
+        lines.push(format!("  open         {open}"));
+        lines.push(format!("  max runners  {}", max_runners(section)));
+        lines.push(format!("  priority     {}", section.priority));
+        lines.push(format!("  position     {}", section.position));
+        if !section.depends_on.is_empty() {
+            lines.push(format!("  after        {}", section.depends_on.join(", ")));
+        }
+        lines.extend(runners.iter().map(|seen| hold_words(seen, client.witness())));
+        lines.join("\n")
+    });
+    Ok(0)
+}

@@ -1,0 +1,154 @@
+//! What a worker says of its task: begun, done, failed, to be looked at, put off, given back.
+
+use super::own::{OwnArgs, late, own};
+use super::{find, hand, show, values};
+use crate::args;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{NAME, styled};
+use clap::Args;
+use serde_json::json;
+use std::time::Duration;
+use tenure::Client;
+use tenure::core::rules::tasks::{Finish, Finished, HandVerb};
+use tenure::core::{Status, Task};
+
+/// End a task that you claimed, with what came of it
+///
+/// Refused with exit 8 if the task is not yours any more; then nothing is changed.
+#[derive(Debug, Args)]
+pub(super) struct ResultArgs {
+    #[command(flatten)]
+    own: OwnArgs,
+    /// What came of it; text that is no JSON is kept as a JSON string
+    #[arg(long, value_name = "JSON|TEXT")]
+    result: Option<String>,
+}
+
+/// Say that a task that you claimed could not be done
+///
+/// It is tried again after a pause, as often as the task allows, unless --no-retry.
+#[derive(Debug, Args)]
+pub(super) struct FailArgs {
+    #[command(flatten)]
+    own: OwnArgs,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "no reason given")]
+    reason: String,
+    /// Do not try again
+    #[arg(long)]
+    no_retry: bool,
+}
+
+/// Put off a task that you claimed, or one that nobody has
+#[derive(Debug, Args)]
+pub(super) struct SnoozeArgs {
+    #[command(flatten)]
+    own: OwnArgs,
+    /// For how long
+    #[arg(long = "for", value_name = "DURATION", value_parser = args::span)]
+    pause: Duration,
+}
+
+pub(super) async fn complete(context: &Context, args: ResultArgs) -> Result<i32, Failure> {
+    let result = args.result.as_deref().map(values::json_or_text);
+    end(context, &args.own, Finish::Complete { result }).await
+}
+
+pub(super) async fn review(context: &Context, args: ResultArgs) -> Result<i32, Failure> {
+    let result = args.result.as_deref().map(values::json_or_text);
+    end(context, &args.own, Finish::Review { result }).await
+}
+
+pub(super) async fn fail(context: &Context, args: FailArgs) -> Result<i32, Failure> {
+    let finish = Finish::Fail { reason: args.reason, retry: !args.no_retry };
+    end(context, &args.own, finish).await
+}
+
+pub(super) async fn release(context: &Context, args: OwnArgs) -> Result<i32, Failure> {
+    end(context, &args, Finish::Release).await
+}
+
+pub(super) async fn snooze(context: &Context, args: SnoozeArgs) -> Result<i32, Failure> {
+    let client = context.client().await?;
+    let task = find(&client, &args.own.task).await?;
+    if task.status != Status::InProgress {
+        return hand::run(context, task.id.as_str(), HandVerb::Snooze { pause: args.pause }).await;
+    }
+    end(context, &args.own, Finish::Snooze { pause: args.pause }).await
+}
+
+async fn end(context: &Context, args: &OwnArgs, finish: Finish) -> Result<i32, Failure> {
+    let client = context.client().await?;
+    let task = find(&client, &args.task).await?;
+    let (task, gave_up_section) = end_task(context, &client, &task, args, finish.clone()).await?;
+    let data = json!({
+        "task": show::task_json(&task, None),
+        "gave_up_section": gave_up_section,
+    });
+    context.output.done(data, || match context.output.quiet {
+        true => String::new(),
+        false => words(&task, &finish, gave_up_section),
+    });
+    Ok(0)
+}
+
+/// Ends the caller's work on this task, if it is the caller's.
+pub(super) async fn end_task(
+    context: &Context,
+    client: &Client,
+    task: &Task,
+    args: &OwnArgs,
+    finish: Finish,
+) -> Result<(Task, bool), Failure> {
+    let own = own(context, client, task, &args.proof).await?;
+    let finished =
+        client.tasks().finish(&task.id, own.proof, args.token(), own.runner, finish).await?;
+    match finished {
+        Finished::Done { task, gave_up_section } => Ok((task, gave_up_section)),
+        Finished::NotYours(task) => Err(late(&task, args.token())),
+        Finished::NotFound => Err(tenure::Error::NoSuchTask { text: task.id.to_string() }.into()),
+    }
+}
+
+fn words(task: &Task, finish: &Finish, gave_up_section: bool) -> String {
+    let name = show::name(task);
+    let again = task.not_before.and_then(show::in_how_long).unwrap_or_default();
+    let mut text = match (finish, task.status) {
+        (Finish::Complete { .. }, _) => format!("Completed {name}"),
+        (Finish::Review { .. }, _) => format!("Sent {name} to review"),
+        (Finish::Fail { .. }, Status::Pending) => {
+            let (attempts, max) = (task.attempts, task.max_attempts);
+            format!("Failed {name}, attempt {attempts} of {max}; to be tried again {again}")
+        }
+        (Finish::Fail { .. }, _) => format!("Failed {name} for good"),
+        (Finish::Snooze { .. }, _) => format!("Put off {name}; ready {again}"),
+        (Finish::Release, _) => format!("Handed back {name}"),
+    };
+    if let (true, Some(section)) = (gave_up_section, &task.section) {
+        text += &format!("\nNo more tasks in {}: released it", styled(NAME, section));
+    }
+    text
+}
+
+pub(super) async fn start(context: &Context, args: OwnArgs) -> Result<i32, Failure> {
+    let client = context.client().await?;
+    let task = find(&client, &args.task).await?;
+    let own = own(context, &client, &task, &args.proof).await?;
+    if let (Some(token), Some(claim)) = (args.token(), &task.claim)
+        && claim.token != token
+    {
+        return Err(late(&task, Some(token)));
+    }
+    let task = match client.tasks().start(&task.id, own.proof).await? {
+        Finished::Done { task, .. } => task,
+        Finished::NotYours(task) => return Err(late(&task, args.token())),
+        Finished::NotFound => return Err(tenure::Error::NoSuchTask { text: args.task }.into()),
+    };
+    let data = json!({ "task": show::task_json(&task, None) });
+    context.output.done(data, || match context.output.quiet {
+        true => String::new(),
+        false => format!("Started {}", show::name(&task)),
+    });
+    Ok(0)
+}

@@ -1,0 +1,137 @@
+//! `tenure tasks list`, `show` and `stats`.
+
+use super::{find, own, show, values};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{NAME, styled};
+use crate::show::table;
+use clap::Args;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use tenure::Client;
+use tenure::core::{Resource, SeenHold, Status, Task};
+use tenure::store::{Tally, TaskFilter};
+
+/// Tasks, oldest first
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only with this status
+    #[arg(long, value_name = "STATUS", value_parser = values::status)]
+    status: Option<Status>,
+    /// Only of this section
+    #[arg(long, value_name = "SECTION")]
+    section: Option<String>,
+    /// Only with this label
+    #[arg(long = "label", value_name = "LABEL")]
+    with_label: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failure> {
+    let client = context.reader().await?;
+    let filter = TaskFilter {
+        status: args.status,
+        section: args.section,
+        label: args.with_label,
+        // One more shows whether there are more.
+        limit: args.limit.saturating_add(1),
+        ..TaskFilter::default()
+    };
+    let mut tasks = client.tasks().list(&filter).await?;
+    let more = tasks.len() > args.limit as usize;
+    tasks.truncate(args.limit as usize);
+    let holds = holds_of(&client, &tasks).await?;
+    let one = |task: &Task| show::task_json(task, show::hold_of(task, &holds));
+    let data = json!({ "tasks": tasks.iter().map(one).collect::<Vec<_>>(), "more": more });
+    context.output.done(data, || match tasks.is_empty() {
+        true => "No tasks".to_owned(),
+        false => show::task_table(&tasks, &holds, client.witness()),
+    });
+    if more && !context.output.json {
+        context.output.note("There are more; see them with a higher --limit.");
+    }
+    Ok(0)
+}
+
+async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<SeenHold>, Failure> {
+    let claimed = tasks.iter().filter(|task| task.claim.is_some());
+    let resources: Vec<Resource> = claimed.map(|task| task.id.resource()).collect();
+    match resources.is_empty() {
+        true => Ok(vec![]),
+        false => Ok(client.look(&resources).await?.holds),
+    }
+}
+
+pub(super) async fn show_one(context: &Context, text: &str) -> Result<i32, Failure> {
+    let client = context.reader().await?;
+    let task = find(&client, text).await?;
+    let hold = own::hold_of(&client, &task).await?;
+    let why = match task.status {
+        Status::Pending => client.tasks().why(&task.id).await?,
+        _ => vec![],
+    };
+    let data = json!({ "task": show::task_json(&task, hold.as_ref()), "waits_for": why });
+    context.output.done(data, || {
+        let mut text = show::task_words(&task, hold.as_ref(), client.witness());
+        for sentence in &why {
+            text += &format!("\n  waits        {sentence}");
+        }
+        text
+    });
+    Ok(0)
+}
+
+pub(super) async fn stats(context: &Context) -> Result<i32, Failure> {
+    let client = context.reader().await?;
+    let tallies = client.tasks().tallies().await?;
+    let mut by_section: BTreeMap<Option<&str>, Vec<&Tally>> = BTreeMap::new();
+    for tally in &tallies {
+        by_section.entry(tally.section.as_deref()).or_default().push(tally);
+    }
+    let all: Vec<&Tally> = tallies.iter().collect();
+    let sections = by_section.iter().map(|(section, tallies)| {
+        let mut counts = counts(tallies);
+        counts.insert("section".to_owned(), json!(section));
+        Value::Object(counts)
+    });
+    let data = json!({ "total": counts(&all), "sections": sections.collect::<Vec<_>>() });
+    context.output.done(data, || {
+        let header = std::iter::once("SECTION".to_owned());
+        let header = header.chain(Status::ALL.map(|status| status.word().to_uppercase()));
+        let mut rows = vec![row(header)];
+        let line = |name: &str, tallies: &[&Tally]| {
+            let counts = Status::ALL.map(|status| count(tallies, status).to_string());
+            row(std::iter::once(name.to_owned()).chain(counts))
+        };
+        for (section, tallies) in &by_section {
+            rows.push(line(section.unwrap_or("-"), tallies));
+        }
+        rows.push(line("all", &all));
+        let text = table(&rows);
+        match text.rsplit_once('\n') {
+            Some((above, total)) => format!("{above}\n{}", styled(NAME, total)),
+            None => text,
+        }
+    });
+    Ok(0)
+}
+
+fn row(cells: impl Iterator<Item = String>) -> [String; 9] {
+    let mut row: [String; 9] = Default::default();
+    for (place, cell) in row.iter_mut().zip(cells) {
+        *place = cell;
+    }
+    row
+}
+
+fn count(tallies: &[&Tally], status: Status) -> u64 {
+    tallies.iter().filter(|tally| tally.status == status).map(|tally| tally.count).sum()
+}
+
+fn counts(tallies: &[&Tally]) -> Map<String, Value> {
+    let counts =
+        Status::ALL.map(|status| (status.word().to_owned(), json!(count(tallies, status))));
+    counts.into_iter().collect()
+}

@@ -1,0 +1,279 @@
+//! Getting tasks, waiting for them where that makes sense, and saying why there are none.
+
+use super::own::{hold_of, runner_grant};
+use crate::commands::run::name_limit;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::show::time;
+use crate::waiting::WaitDisplay;
+use clap::Args;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tenure::config::Key;
+use tenure::core::rules::tasks::{Claimed, NoClaim};
+use tenure::core::{Kind, Proof, Resource, SeenHold, Status, Task};
+use tenure::{ClaimRequest, Claims, Client, Wait};
+
+/// How long to sleep at most before looking again: deaths and lapses of others change nothing in
+/// the store.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How to claim and how patiently.
+#[derive(Debug, Default, Args)]
+pub(super) struct HowArgs {
+    /// Do not wait: exit 6 if it is held
+    #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "limit")]
+    nonblock: bool,
+    /// Wait at most so long, also for something to become ready (fractions allowed; also 5m)
+    #[arg(short = 'w', long = "wait", value_name = "SECS", value_parser = crate::args::seconds)]
+    limit: Option<Duration>,
+    /// Length of the lease [default: locking.taskTimeout 60m]
+    #[arg(long, value_name = "DURATION", value_parser = crate::args::lease)]
+    ttl: Option<Duration>,
+    /// Tie the claim to this process: when it dies, the claim ends
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+}
+
+/// What was obtained, with when its lease ends.
+pub(super) struct Obtained {
+    pub(super) claimed: Claimed,
+    pub(super) hold: Option<SeenHold>,
+}
+
+impl HowArgs {
+    /// A claim that outlives this command. With a chosen label the worker keeps its section from
+    /// claim to claim; without one nothing would tell whose section it is.
+    pub(super) fn request(&self, context: &Context) -> ClaimRequest {
+        ClaimRequest {
+            ttl: self.ttl.unwrap_or_else(|| context.settings.duration(Key::TaskTimeout)),
+            section_ttl: context.settings.duration(Key::SectionTimeout),
+            runner: context.chosen_label().map(runner_grant),
+            tied: false,
+            pid: self.pid,
+            ..ClaimRequest::default()
+        }
+    }
+}
+
+/// Claims, waiting as long as told to. By default it waits for what others hold, but not for
+/// something to become ready.
+pub(super) async fn obtain(
+    context: &Context,
+    client: &Client,
+    request: &ClaimRequest,
+    how: &HowArgs,
+) -> Result<Vec<Obtained>, Failure> {
+    let wait = context.wait(how.nonblock, how.limit);
+    let display = WaitDisplay::for_tasks(&context.output, wait);
+    let begun = Instant::now();
+    loop {
+        let revision = client.changed(Default::default(), Duration::ZERO).await?;
+        let none = match client.tasks().claim(request).await? {
+            Claims::Claimed { tasks, .. } => {
+                display.end(true);
+                renew_sections(client, request, &tasks).await?;
+                leave_idle_sections(client, request).await?;
+                return with_holds(client, tasks).await;
+            }
+            Claims::None(none) => none,
+        };
+        if !client.tasks().recover().await?.is_empty() {
+            continue;
+        }
+        let refusal = explain(context, client, request, none).await?;
+        let left = match wait {
+            Wait::No => Duration::ZERO,
+            Wait::UpTo(limit) => limit.saturating_sub(begun.elapsed()),
+            Wait::Forever => Duration::MAX,
+        };
+        let worth_waiting = match refusal.hope {
+            Hope::Held => true,
+            Hope::NotYet => how.limit.is_some(),
+            Hope::None => false,
+        };
+        if left.is_zero() || !worth_waiting {
+            display.end(refusal.hope != Hope::Held);
+            leave_idle_sections(client, request).await?;
+            return Err(match refusal.hope {
+                Hope::Held => name_limit(refusal.failure, wait),
+                Hope::NotYet | Hope::None => refusal.failure,
+            });
+        }
+        display.tell_of(&refusal.headline, &refusal.failure.message, &refusal.event());
+        client.changed(revision, left.min(LOOK_AGAIN)).await?;
+    }
+}
+
+/// A claim is a sign of life: the section that the worker has already is its for as long as if it
+/// had just got it.
+async fn renew_sections(
+    client: &Client,
+    request: &ClaimRequest,
+    claimed: &[Claimed],
+) -> Result<(), Failure> {
+    let Some(runner) = request.runner else { return Ok(()) };
+    let sections = claimed.iter().filter_map(|claimed| section_of(&claimed.task));
+    let sections: Vec<Resource> = sections.collect();
+    if !sections.is_empty() {
+        client.renew(&Proof::Grant(runner), Some(&sections), Some(request.section_ttl)).await?;
+    }
+    Ok(())
+}
+
+/// A section in which others ended the last tasks is not kept for nothing.
+async fn leave_idle_sections(client: &Client, request: &ClaimRequest) -> Result<(), Failure> {
+    if let Some(runner) = request.runner {
+        client.tasks().leave_idle_sections(runner).await?;
+    }
+    Ok(())
+}
+
+/// The resource of the section that the task belongs to.
+pub(super) fn section_of(task: &Task) -> Option<Resource> {
+    Resource::new(Kind::Section, task.section.as_deref()?).ok()
+}
+
+async fn with_holds(client: &Client, tasks: Vec<Claimed>) -> Result<Vec<Obtained>, Failure> {
+    let resources: Vec<Resource> = tasks.iter().map(|claimed| claimed.task.id.resource()).collect();
+    let holds = client.look(&resources).await?.holds;
+    let one = |claimed: Claimed| {
+        let hold = super::show::hold_of(&claimed.task, &holds).cloned();
+        Obtained { claimed, hold }
+    };
+    Ok(tasks.into_iter().map(one).collect())
+}
+
+/// Whether waiting could help.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hope {
+    /// Somebody holds it, and will let go.
+    Held,
+    /// Something else must happen first.
+    NotYet,
+    /// It cannot.
+    None,
+}
+
+/// Why there is no task, and whether waiting could help.
+struct Refusal {
+    failure: Failure,
+    headline: String,
+    hope: Hope,
+}
+
+impl Refusal {
+    fn event(&self) -> Value {
+        let mut event = json!({ "event": "waiting", "message": self.failure.message });
+        if let (Some(event), Value::Object(details)) =
+            (event.as_object_mut(), &self.failure.details)
+        {
+            event.extend(details.clone());
+        }
+        event
+    }
+}
+
+async fn explain(
+    context: &Context,
+    client: &Client,
+    request: &ClaimRequest,
+    none: NoClaim,
+) -> Result<Refusal, Failure> {
+    let named = match &request.task {
+        Some(id) => client.tasks().get(id).await?,
+        None => None,
+    };
+    Ok(match none {
+        NoClaim::NotFound => not_found(request),
+        NoClaim::NothingReady => nothing_ready(request),
+        NoClaim::AllTaken { by: Some(by), .. } => held(context, &by, named.as_ref()),
+        NoClaim::AllTaken { why, by: None, .. } => not_ready(named.as_ref(), why, Hope::NotYet),
+        NoClaim::NotReady { why } => {
+            let hold = match &named {
+                Some(task) => hold_of(client, task).await?,
+                None => None,
+            };
+            let ended = named.as_ref().is_some_and(|task| task.status.is_final());
+            match hold {
+                Some(hold) => held(context, &hold, named.as_ref()),
+                None if ended => not_ready(named.as_ref(), why, Hope::None),
+                None => not_ready(named.as_ref(), why, Hope::NotYet),
+            }
+        }
+    })
+}
+
+fn not_found(request: &ClaimRequest) -> Refusal {
+    let id = request.task.as_ref().map(ToString::to_string).unwrap_or_default();
+    let error = tenure::Error::NoSuchTask { text: id };
+    Refusal { failure: error.into(), headline: String::new(), hope: Hope::None }
+}
+
+fn nothing_ready(request: &ClaimRequest) -> Refusal {
+    let message = match (&request.section, request.labels.is_empty()) {
+        (None, true) => "No task is ready".to_owned(),
+        (Some(section), true) => format!("No task of section {section:?} is ready"),
+        _ => "No task with these labels is ready".to_owned(),
+    };
+    let failure = Failure::new(Exit::NotFound, "NOTHING_READY", message)
+        .hint("Wait for one with -w SECS, or see `tenure tasks list`.");
+    Refusal { failure, headline: "No task is ready.".to_owned(), hope: Hope::NotYet }
+}
+
+fn not_ready(named: Option<&Task>, why: Vec<String>, hope: Hope) -> Refusal {
+    let reasons = why.join("; ");
+    let (what, headline) = match named {
+        Some(task) => {
+            let title = &task.title;
+            (format!("Task {title:?} cannot be claimed"), format!("Task {title:?} is not ready."))
+        }
+        None => ("No task can be claimed".to_owned(), "No task is ready.".to_owned()),
+    };
+    let details = json!({
+        "taskId": named.map(|task| task.id.as_str()),
+        "status": named.map(|task| task.status.word()),
+        "why": why,
+    });
+    let message = format!("{what}: {reasons}");
+    let mut failure = Failure::new(Exit::Locked, "NOT_READY", message).details(details);
+    failure.hint = match (hope, named.map(|task| task.status)) {
+        (Hope::None, Some(Status::Completed)) | (_, None) => None,
+        (Hope::None, _) | (_, Some(Status::Blocked)) => {
+            Some("Have it done after all with `tenure tasks retry`.".to_owned())
+        }
+        (Hope::Held | Hope::NotYet, _) => Some("Wait for it with -w SECS.".to_owned()),
+    };
+    Refusal { failure, headline, hope }
+}
+
+/// Somebody holds it. Says who and until when; never how to force it: agents read this too.
+fn held(context: &Context, by: &SeenHold, named: Option<&Task>) -> Refusal {
+    let resource = &by.hold.want.resource;
+    let holder = &by.hold.holder.label;
+    let is_named = |task: &&Task| task.id.resource() == *resource;
+    let title = named.filter(is_named).map_or(resource.name(), |task| &task.title);
+    let (code, what) = match resource.kind() {
+        Kind::Task => ("TASK_LOCKED", format!("Task {title:?}")),
+        Kind::Section => ("SECTION_LOCKED", format!("Section {title:?}")),
+        Kind::Lock | Kind::Path => ("LOCKED", resource.to_string()),
+    };
+    let expires = time(by.expires_at);
+    let message = format!("{what} is locked by runner {holder}");
+    let mut failure = Failure::new(Exit::Locked, code, message).details(json!({
+        "taskId": named.map(|task| task.id.as_str()),
+        "resource": resource.to_string(),
+        "lockedBy": holder,
+        "runnerId": holder,
+        "expiresAt": expires,
+    }));
+    failure.more.push(format!("Lock expires at: {expires}"));
+    let headline = format!("{what} is locked by another runner.");
+    let mine = by.hold.holder.chosen && context.chosen_label() == Some(holder);
+    if mine {
+        // Waiting for oneself does not end.
+        failure.hint = Some(format!("{holder} is your own label: finish that task first."));
+    }
+    Refusal { failure, headline, hope: if mine { Hope::NotYet } else { Hope::Held } }
+}

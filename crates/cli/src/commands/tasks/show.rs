@@ -1,0 +1,154 @@
+//! How tasks are shown: as words for people and as JSON for scripts.
+
+use crate::output::{BAD, DIM, GOOD, NAME, WARN, styled};
+use crate::show::{stale_reason, table, time};
+use serde_json::{Value, json};
+use tenure::clock::{Clock, SystemClock};
+use tenure::core::{SeenHold, Status, Task, TaskId, WallTime, Witness};
+use tenure::duration::format_duration;
+
+/// A task as JSON. The grant is not in it: it proves ownership.
+pub(crate) fn task_json(task: &Task, hold: Option<&SeenHold>) -> Value {
+    let at = |time_of: Option<WallTime>| time_of.map(time);
+    let names = |ids: &[TaskId]| ids.iter().map(TaskId::to_string).collect::<Vec<_>>();
+    json!({
+        "id": task.id.as_str(),
+        "title": task.title,
+        "description": task.description,
+        "section": task.section,
+        "status": task.status.word(),
+        "priority": task.priority,
+        "position": task.position,
+        "depends_on": names(&task.depends_on),
+        "unmet": task.unmet,
+        "labels": task.labels,
+        "files": task.files,
+        "payload": value(task.payload.as_deref()),
+        "max_attempts": task.max_attempts,
+        "attempts": task.attempts,
+        "recoveries": task.recoveries,
+        "timeout_seconds": task.timeout.map(|timeout| timeout.as_secs_f64()),
+        "not_before": at(task.not_before),
+        "key": task.key,
+        "claimed_by": task.claim.as_ref().map(|claim| &claim.by),
+        "token": task.claim.as_ref().map(|claim| claim.token),
+        "expires_at": hold.map(|seen| time(seen.expires_at)),
+        "result": value(task.result.as_deref()),
+        "error": task.error,
+        "feedback": task.feedback,
+        "created_at": time(task.created_at),
+        "claimed_at": at(task.claimed_at),
+        "started_at": at(task.started_at),
+        "finished_at": at(task.finished_at),
+    })
+}
+
+/// Stored JSON as a value; text that is none, from an older hand, as text.
+fn value(stored: Option<&str>) -> Value {
+    stored.map_or(Value::Null, |text| {
+        serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+    })
+}
+
+/// The hold by which somebody has this task.
+pub(crate) fn hold_of<'a>(task: &Task, holds: &'a [SeenHold]) -> Option<&'a SeenHold> {
+    let claim = task.claim.as_ref()?;
+    let resource = task.id.resource();
+    holds.iter().find(|seen| seen.hold.grant == claim.grant && seen.hold.want.resource == resource)
+}
+
+/// An id as it stands in tables: long ones are cut, which still names them if it is unique.
+fn short(id: &TaskId) -> String {
+    id.as_str().chars().take(12).collect()
+}
+
+/// Title and id, in a sentence.
+pub(crate) fn name(task: &Task) -> String {
+    format!("{} ({})", styled(NAME, format!("{:?}", task.title)), task.id)
+}
+
+fn status(status: Status) -> String {
+    let style = match status {
+        Status::Completed | Status::Skipped => GOOD,
+        Status::Failed | Status::Blocked => BAD,
+        Status::InProgress | Status::Review => WARN,
+        Status::Pending | Status::Cancelled => DIM,
+    };
+    styled(style, status)
+}
+
+/// Tasks as a table.
+pub(crate) fn task_table(tasks: &[Task], holds: &[SeenHold], witness: &dyn Witness) -> String {
+    let header = ["ID", "STATUS", "PRIO", "SECTION", "TITLE", "WHO", "SINCE", "LEFT"];
+    let rows = tasks.iter().map(|task| {
+        let hold = hold_of(task, holds);
+        let left = hold.map(|seen| match stale_reason(seen, witness) {
+            Some(reason) => reason,
+            None => format_duration(seen.left),
+        });
+        [
+            short(&task.id),
+            task.status.to_string(),
+            task.priority.to_string(),
+            task.section.clone().unwrap_or_default(),
+            one_line(&task.title),
+            task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default(),
+            hold.map(|seen| format_duration(seen.held_for)).unwrap_or_default(),
+            left.unwrap_or_default(),
+        ]
+    });
+    table(&std::iter::once(header.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
+}
+
+/// A text that may have any characters, on one line of the screen and without power over it.
+fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+/// A task in full, for people.
+pub(crate) fn task_words(task: &Task, hold: Option<&SeenHold>, witness: &dyn Witness) -> String {
+    let mut lines =
+        vec![format!("{}  {}", styled(NAME, one_line(&task.title)), status(task.status))];
+    let mut line = |name: &str, text: Option<String>| {
+        if let Some(text) = text {
+            let indented: Vec<String> = text.lines().map(one_line).collect();
+            lines.push(format!("  {name:<12} {}", indented.join("\n               ")));
+        }
+    };
+    let list = |list: &[String]| (!list.is_empty()).then(|| list.join(", "));
+    let depends_on: Vec<String> = task.depends_on.iter().map(TaskId::to_string).collect();
+    line("id", Some(task.id.to_string()));
+    line("section", task.section.clone());
+    line("priority", Some(task.priority.to_string()));
+    line("description", task.description.clone());
+    line("after", list(&depends_on));
+    line("labels", list(&task.labels));
+    line("files", list(&task.files));
+    line("payload", task.payload.clone());
+    line("attempts", Some(format!("{} of {}", task.attempts, task.max_attempts)));
+    line("timeout", task.timeout.map(format_duration));
+    line("not before", task.not_before.map(time));
+    line("claimed by", task.claim.as_ref().map(|claim| claim.by.clone()));
+    line("lease", hold.map(|seen| lease_words(seen, witness)));
+    line("result", task.result.clone());
+    line("error", task.error.clone());
+    line("feedback", task.feedback.clone());
+    line("created", Some(time(task.created_at)));
+    line("claimed", task.claimed_at.map(time));
+    line("started", task.started_at.map(time));
+    line("finished", task.finished_at.map(time));
+    lines.join("\n")
+}
+
+fn lease_words(seen: &SeenHold, witness: &dyn Witness) -> String {
+    match stale_reason(seen, witness) {
+        Some(reason) => format!("no longer counts: {reason}"),
+        None => format!("ends in {} unless renewed", format_duration(seen.left)),
+    }
+}
+
+/// How long from now this is, for a sentence; nothing where it has passed.
+pub(crate) fn in_how_long(at: WallTime) -> Option<String> {
+    let left_ms = u64::try_from(at.0 - SystemClock.wall().0).ok().filter(|left_ms| *left_ms > 0)?;
+    Some(format!("in {}", format_duration(std::time::Duration::from_millis(left_ms))))
+}

@@ -1,0 +1,171 @@
+//! `tenure tasks update`: new values of fields, and a new status by the verb that leads there.
+
+use super::claim::{claim_words, claimed_json};
+use super::finish::end_task;
+use super::obtain::{HowArgs, obtain};
+use super::own::OwnArgs;
+use super::values::{self, Moment};
+use super::{find, show};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use clap::Args;
+use serde_json::json;
+use tenure::core::rules::tasks::{Finish, HandVerb, TaskChange};
+use tenure::core::{GrantId, Status, Task};
+use tenure::{ClaimRequest, Client};
+
+/// Change a task's fields or status
+///
+/// A new status comes about by the verb that leads there: in_progress claims the task for you,
+/// waiting if another has it (unless --no-wait); completed, failed, review and pending end your
+/// claim; cancelled and skipped need none.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure tasks update 'Fix bug' --status in_progress --as alice
+  tenure tasks update 'Fix bug' --status completed --as alice
+  tenure tasks update 'Fix bug' --priority 5 --section Backend")]
+pub(super) struct UpdateArgs {
+    /// Id, unique beginning of an id, or exact title
+    #[arg(value_name = "TASK")]
+    task: String,
+    /// The new status
+    #[arg(long, value_name = "STATUS", value_parser = values::status)]
+    status: Option<Status>,
+    /// In a line
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// In full
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Which section it belongs to; empty for none
+    #[arg(long, value_name = "SECTION")]
+    section: Option<String>,
+    /// Lower goes first, 0 to 100
+    #[arg(long, value_name = "N", value_parser = values::priority)]
+    priority: Option<u8>,
+    /// Among equals of priority, lower goes first
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    position: Option<i64>,
+    /// JSON for the worker
+    #[arg(long, value_name = "JSON", value_parser = values::json)]
+    payload: Option<String>,
+    /// How often it may be tried in all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempts: Option<u32>,
+    /// Not before this time: 2026-01-29T20:30:00Z, or +10m from now
+    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    not_before: Option<Moment>,
+    /// The grant of your claim, to end it
+    #[arg(long, value_name = "GRANT")]
+    grant: Option<GrantId>,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+pub(super) async fn run(context: &Context, args: UpdateArgs) -> Result<i32, Failure> {
+    let change = change(&args);
+    if change == TaskChange::default() && args.status.is_none() {
+        return Err(Failure::usage("nothing to change was given")
+            .hint("See `tenure tasks update --help` for what can be."));
+    }
+    if change.title.as_ref().is_some_and(|title| title.trim().is_empty()) {
+        return Err(Failure::usage("a task needs a title"));
+    }
+    let client = context.client().await?;
+    let mut task = find(&client, &args.task).await?;
+    if change != TaskChange::default() {
+        task = client.tasks().edit(&task.id, HandVerb::Update(Box::new(change))).await?;
+    }
+    match args.status {
+        Some(Status::InProgress) => return begin(context, &client, &task, &args.how).await,
+        Some(status) => task = set_status(context, &client, task, status, args.grant).await?,
+        None => {}
+    }
+    let data = json!({ "task": show::task_json(&task, None) });
+    context.output.done(data, || match (context.output.quiet, args.status) {
+        (true, _) => String::new(),
+        (false, None) => format!("Updated {}", show::name(&task)),
+        (false, Some(_)) => status_words(&task),
+    });
+    Ok(0)
+}
+
+fn status_words(task: &Task) -> String {
+    format!("Task {:?} status updated to {}.", task.title, task.status)
+}
+
+fn change(args: &UpdateArgs) -> TaskChange {
+    TaskChange {
+        title: args.title.clone(),
+        description: args.description.clone(),
+        section: args.section.clone(),
+        priority: args.priority,
+        position: args.position,
+        payload: args.payload.clone(),
+        max_attempts: args.max_attempts,
+        not_before: args.not_before.map(Moment::wall),
+    }
+}
+
+/// Claims the task for the caller.
+async fn begin(
+    context: &Context,
+    client: &Client,
+    task: &Task,
+    how: &HowArgs,
+) -> Result<i32, Failure> {
+    let request = ClaimRequest { task: Some(task.id.clone()), ..how.request(context) };
+    let obtained = obtain(context, client, &request, how).await?.remove(0);
+    let data = json!({ "task": claimed_json(&obtained) });
+    context.output.done(data, || match context.output.quiet {
+        true => obtained.claimed.task.id.to_string(),
+        false => {
+            format!("{}\n{}", status_words(&obtained.claimed.task), claim_words(&obtained))
+        }
+    });
+    Ok(0)
+}
+
+async fn set_status(
+    context: &Context,
+    client: &Client,
+    task: Task,
+    status: Status,
+    grant: Option<GrantId>,
+) -> Result<Task, Failure> {
+    if task.status == status {
+        return Ok(task);
+    }
+    let verb = match (status, task.status) {
+        (Status::Completed, Status::Review) => HandVerb::Approve,
+        (Status::Cancelled, _) => HandVerb::Cancel,
+        (Status::Skipped, _) => HandVerb::Skip,
+        (Status::Pending, Status::Review) => {
+            return Err(impossible(&task, status)
+                .hint("Say what is to be changed with `tenure tasks reject --feedback TEXT`."));
+        }
+        (Status::Pending, from) if from != Status::InProgress => HandVerb::Retry,
+        (Status::Blocked, _) => return Err(impossible(&task, status)),
+        _ => {
+            let own = OwnArgs::new(&task, grant);
+            let finish = match status {
+                Status::Completed => Finish::Complete { result: None },
+                Status::Review => Finish::Review { result: None },
+                Status::Failed => {
+                    Finish::Fail { reason: "no reason given".to_owned(), retry: false }
+                }
+                _ => Finish::Release,
+            };
+            return Ok(end_task(context, client, &task, &own, finish).await?.0);
+        }
+    };
+    Ok(client.tasks().edit(&task.id, verb).await?)
+}
+
+fn impossible(task: &Task, status: Status) -> Failure {
+    let (title, from) = (&task.title, task.status);
+    let message = format!("Task {title:?} is {from}: it cannot be set to {status}");
+    Failure::new(Exit::Error, "TASK_STATUS", message)
+}

@@ -1,0 +1,52 @@
+//! `tenure init`.
+
+use crate::snapshot_support::Sandbox;
+use insta::assert_snapshot;
+
+#[test]
+fn in_a_repository() {
+    let sandbox = Sandbox::repository();
+    sandbox.quietly("mkdir -p src/deep");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure -C src/deep init",
+        "tenure init",
+        "tenure init --json",
+        "git status --short",
+        "tenure -C src/deep status",
+    ]));
+}
+
+#[test]
+fn in_a_plain_folder() {
+    let sandbox = Sandbox::bare();
+    sandbox.quietly("mkdir -p below");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure init --json",
+        "tenure init",
+        "tenure -C below status",
+        "tenure -C below init",
+    ]));
+}
+
+#[test]
+fn here_even_in_a_repository() {
+    let sandbox = Sandbox::repository();
+    sandbox.quietly("mkdir sub");
+    assert_snapshot!(sandbox.see_all(&["tenure -C sub init --here", "tenure -C sub init --here"]));
+}
+
+#[test]
+fn with_a_store_of_ones_own() {
+    let sandbox = Sandbox::bare();
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure --store sqlite:locks.db init",
+        "tenure --store sqlite:locks.db init",
+        "TENURE_STORE=sqlite:locks.db tenure status",
+    ]));
+}
+
+#[test]
+fn without_it_outside_a_repository_the_user_has_one() {
+    let sandbox = Sandbox::bare();
+    assert_snapshot!(sandbox.see_all(&["tenure run deploy -- true", "tenure status"]));
+}

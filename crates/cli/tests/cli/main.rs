@@ -1,0 +1,29 @@
+//! What people and scripts read: whole outputs of every command, with streams and exit status.
+//!
+//! Each test runs the real binary in a place of its own and compares a transcript with the one in
+//! `snapshots/`. To accept changes: `INSTA_UPDATE=always cargo test -p tenure-cli --test cli`, then
+//! read the difference.
+
+#![cfg(unix)]
+
+#[path = "../snapshot_support/mod.rs"]
+mod snapshot_support;
+
+mod acquire;
+mod bad_input;
+mod bad_settings;
+mod bad_stores;
+mod breaking;
+mod config;
+mod doctor;
+mod events;
+mod help;
+mod init;
+mod locks;
+mod pages;
+mod release;
+mod run;
+mod scenarios;
+mod status;
+mod waiting;
+mod why;

@@ -1,0 +1,154 @@
+//! A process that is stopped (SIGSTOP) and wakes up later than its lease allows.
+
+use crate::support::{Place, Running, Signal, is_alive, signal_group, state, until};
+
+/// Says who it is, then writes without a pause; `$1` tells it from others.
+const WRITING: &str = "echo $TENURE_TOKEN >$D/token.$1; echo $$ >$D/pid.$1;
+    while :; do echo . >>$D/ticks.$1; done";
+
+/// A `tenure run` with a short lease and a command that writes.
+struct Holder<'a> {
+    place: &'a Place,
+    tenure: Running,
+    number: String,
+    resource: String,
+    command: u32,
+    token: u64,
+}
+
+impl Holder<'_> {
+    fn start(place: &Place, number: usize) -> Holder<'_> {
+        let number = number.to_string();
+        let resource = format!("lock-{number}");
+        let words = ["run", "--ttl", "3s", &resource, "--", "sh", "-c", WRITING, "sh", &number];
+        let tenure = place.start(&words);
+        let command = place.number(&format!("pid.{number}"));
+        let token = place.number(&format!("token.{number}")).into();
+        let holder = Holder { place, tenure, number, resource, command, token };
+        until("something written", || (holder.written() > 0).then_some(()));
+        holder
+    }
+
+    fn written(&self) -> usize {
+        self.place.read(&format!("ticks.{}", self.number)).len()
+    }
+
+    fn stop_tenure(&self) {
+        self.tenure.signal(Signal::STOP);
+        until("tenure to stop", || (state(self.tenure.id()) == Some('T')).then_some(()));
+    }
+
+    fn stop_command(&self) {
+        signal_group(self.command, Signal::STOP);
+        until("the command to stop", || (state(self.command) == Some('T')).then_some(()));
+    }
+
+    /// Somebody else takes the lock, and the holder's token is refused from then on.
+    fn is_fenced_off(&self) -> u64 {
+        assert!(self.place.accepts(&self.resource, self.token) || self.is_stopped());
+        let words = [self.resource.as_str(), "-w", "60", "--ttl", "10m"];
+        let (successor, _) = self.place.acquire(&words);
+        assert!(successor > self.token, "{successor} after {}", self.token);
+        assert!(!self.place.accepts(&self.resource, self.token));
+        assert!(self.place.accepts(&self.resource, successor));
+        successor
+    }
+
+    fn is_stopped(&self) -> bool {
+        state(self.tenure.id()) == Some('T')
+    }
+
+    /// Once it runs again: it ends with 8, nothing of its command is left, and the successor is
+    /// not disturbed.
+    fn loses(self, successor: u64) {
+        let ended = self.tenure.end();
+        assert_eq!(ended.code, 8, "{ended:?}");
+        assert!(ended.stderr.contains("was lost"), "{ended:?}");
+        assert!(!is_alive(self.command));
+        assert!(self.place.accepts(&self.resource, successor));
+    }
+}
+
+#[test]
+fn a_holder_stopped_past_its_lease_is_fenced_off_and_its_command_never_writes_again() {
+    let place = Place::new();
+    // Several, because what wakes up first is left to chance.
+    let holders: Vec<Holder<'_>> = (0..6).map(|number| Holder::start(&place, number)).collect();
+    for holder in &holders {
+        holder.stop_tenure();
+        holder.stop_command();
+    }
+    let written: Vec<usize> = holders.iter().map(Holder::written).collect();
+    let successors: Vec<u64> = holders.iter().map(Holder::is_fenced_off).collect();
+    for holder in &holders {
+        // Only tenure: it is for tenure to let the command go on, or not.
+        holder.tenure.signal(Signal::CONT);
+    }
+    for ((holder, written), successor) in holders.into_iter().zip(written).zip(successors) {
+        let ticks = format!("ticks.{}", holder.number);
+        holder.loses(successor);
+        assert_eq!(place.read(&ticks).len(), written, "it wrote after it was fenced off");
+    }
+    place.is_deserted();
+}
+
+#[test]
+fn a_command_that_wakes_up_together_with_its_stopped_holder_is_ended() {
+    let place = Place::new();
+    let holder = Holder::start(&place, 0);
+    holder.stop_tenure();
+    holder.stop_command();
+    let successor = holder.is_fenced_off();
+    signal_group(holder.command, Signal::CONT);
+    holder.tenure.signal(Signal::CONT);
+    holder.loses(successor);
+    place.is_deserted();
+}
+
+#[test]
+fn a_command_that_ran_on_while_its_holder_was_stopped_is_fenced_off_and_ended() {
+    let place = Place::new();
+    let holder = Holder::start(&place, 0);
+    holder.stop_tenure();
+    let successor = holder.is_fenced_off();
+    let written = holder.written();
+    until("the command to go on", || (holder.written() > written).then_some(()));
+    holder.tenure.signal(Signal::CONT);
+    holder.loses(successor);
+    place.is_deserted();
+}
+
+#[test]
+fn a_stop_shorter_than_the_lease_costs_nothing() {
+    let place = Place::new();
+    let script = "touch $D/begun; while [ ! -e $D/go ]; do sleep 0.02; done; exit 7";
+    let tenure = place.start(&["run", "--ttl", "10m", "x", "--", "sh", "-c", script]);
+    place.wait_for("begun");
+    tenure.signal(Signal::STOP);
+    until("tenure to stop", || (state(tenure.id()) == Some('T')).then_some(()));
+    assert_eq!(place.run(&["run", "-n", "x", "--", "true"]).code, 6);
+    place.touch("go");
+    tenure.signal(Signal::CONT);
+    assert_eq!(tenure.end().code, 7);
+    assert_eq!(place.run(&["run", "-n", "x", "--", "true"]).code, 0);
+}
+
+#[test]
+fn a_waiter_that_is_stopped_keeps_nobody_waiting_for_ever_and_is_served_later() {
+    let place = Place::new();
+    let (_, grant) = place.acquire(&["x"]);
+    let waiters = || place.why("x")["waiters"].as_array().map_or(0, Vec::len);
+    let script = "echo $0 >>$D/order";
+    let stopped = place.start(&["run", "-w", "120", "x", "--", "sh", "-c", script, "stopped"]);
+    until("the first in the queue", || (waiters() == 1).then_some(()));
+    stopped.signal(Signal::STOP);
+    until("it to stop", || (state(stopped.id()) == Some('T')).then_some(()));
+    let next = place.start(&["run", "-w", "120", "x", "--", "sh", "-c", script, "next"]);
+    until("the second in the queue", || (waiters() == 2).then_some(()));
+
+    assert_eq!(place.run(&["release", "--grant", &grant]).code, 0);
+    assert_eq!(next.end().code, 0);
+    stopped.signal(Signal::CONT);
+    assert_eq!(stopped.end().code, 0);
+    assert_eq!(place.read("order"), "next\nstopped\n");
+}

@@ -1,0 +1,179 @@
+//! House rules: what the documents say is there, and what is there the documents say.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file that is longer has more than one concept in it.
+const LINES_AT_MOST: usize = 700;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn document(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// All files below a folder.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
+    }
+    files
+}
+
+fn rust_files() -> Vec<PathBuf> {
+    let mut files = files_below(&root().join("crates"));
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    files
+}
+
+/// The path as documents write it.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned()
+}
+
+fn is_source(path: &Path) -> bool {
+    let path = shown(path);
+    path.contains("/src/") && !path.contains("/tests/") && !path.ends_with("/tests.rs")
+}
+
+/// Fails with a sentence and a list, unless the list is empty.
+fn none(sentence: &str, offenders: impl IntoIterator<Item = String>) {
+    let offenders: BTreeSet<String> = offenders.into_iter().collect();
+    let list = offenders.into_iter().map(|one| format!("\n  {one}")).collect::<String>();
+    assert!(list.is_empty(), "{sentence}:{list}");
+}
+
+/// The texts between backticks, outside of blocks of code.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split("```").step_by(2).flat_map(|prose| prose.split('`').skip(1).step_by(2)).collect()
+}
+
+#[test]
+fn every_exit_code_is_documented() {
+    let reference = document("docs/reference.md");
+    let source = document("crates/cli/src/exit.rs");
+    let codes = source.lines().filter_map(|line| {
+        let (name, number) = line.trim().trim_end_matches(',').split_once(" = ")?;
+        let number: u8 = number.parse().ok()?;
+        Some((name.to_owned(), number))
+    });
+    let codes: Vec<(String, u8)> = codes.collect();
+    assert!(codes.len() >= 9, "exit codes are not found in exit.rs any more: {codes:?}");
+    let missing = codes.iter().filter(|(_, code)| !reference.contains(&format!("\n| {code} | ")));
+    none(
+        "exit codes without a row in the table of docs/reference.md",
+        missing.map(|(name, code)| format!("{code} ({name})")),
+    );
+}
+
+#[test]
+fn every_variable_is_documented() {
+    let reference = document("docs/reference.md");
+    let mut variables = BTreeSet::new();
+    for path in rust_files().into_iter().filter(|path| is_source(path)) {
+        for piece in fs::read_to_string(path).unwrap().split("TENURE_").skip(1) {
+            let end = piece.find(|c: char| !c.is_ascii_uppercase() && c != '_');
+            let name = &piece[..end.unwrap_or(piece.len())];
+            if !name.is_empty() {
+                variables.insert(format!("TENURE_{name}"));
+            }
+        }
+    }
+    assert!(variables.contains("TENURE_STORE"), "{variables:?}");
+    let documented = |variable: &String| reference.contains(&format!("`{variable}`"));
+    none(
+        "variables in the source that docs/reference.md does not name",
+        variables.into_iter().filter(|variable| !documented(variable)),
+    );
+}
+
+#[test]
+fn every_command_is_documented() {
+    let documents = document("README.md") + &document("docs/reference.md");
+    let help = Command::new(env!("CARGO_BIN_EXE_tenure")).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> = list
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|command| *command != "help")
+        .collect();
+    assert!(commands.contains(&"run"), "{help}");
+    let missing = commands.iter().filter(|command| {
+        let words = format!("tenure {command}");
+        let mut rest = documents.split(&words).skip(1);
+        !rest.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
+    });
+    none(
+        "commands that neither README.md nor docs/reference.md shows",
+        missing.map(|command| format!("tenure {command}")),
+    );
+}
+
+#[test]
+fn no_file_is_too_long_to_read() {
+    let long = rust_files().into_iter().filter_map(|path| {
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        (lines > LINES_AT_MOST).then(|| format!("{} ({lines})", shown(&path)))
+    });
+    none(&format!("files of more than {LINES_AT_MOST} lines"), long);
+}
+
+#[test]
+fn the_map_names_only_what_exists() {
+    let map = document("ARCHITECTURE.md");
+    let paths: Vec<&str> = quoted(&map)
+        .into_iter()
+        .filter(|text| ["crates/", "docs/", "scripts/"].iter().any(|top| text.starts_with(top)))
+        .collect();
+    assert!(paths.len() > 5, "ARCHITECTURE.md names no paths in backticks any more: {paths:?}");
+    let ghosts = paths.into_iter().filter(|path| !root().join(path).exists());
+    none("paths in ARCHITECTURE.md that do not exist", ghosts.map(str::to_owned));
+}
+
+#[test]
+fn the_map_names_every_module_folder() {
+    let map = document("ARCHITECTURE.md");
+    let named: BTreeSet<&str> =
+        quoted(&map).into_iter().map(|path| path.trim_end_matches('/')).collect();
+    let sources: Vec<PathBuf> = rust_files().into_iter().filter(|path| is_source(path)).collect();
+    let folders: BTreeSet<&Path> = sources.iter().filter_map(|path| path.parent()).collect();
+    let unnamed = folders.into_iter().filter(|folder| {
+        let own = sources.iter().filter(|path| path.parent() == Some(folder)).count();
+        let is_top = folder.parent().is_some_and(|parent| parent.ends_with("src"));
+        // A single file deeper down belongs to what is named above it.
+        !folder.ends_with("src") && (is_top || own > 1) && !named.contains(shown(folder).as_str())
+    });
+    none("module folders that ARCHITECTURE.md does not name", unnamed.map(shown));
+}
+
+/// Paths of the machine that somebody worked on mean nothing to anybody else.
+#[test]
+fn no_file_names_a_place_on_somebodys_machine() {
+    let listing = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let Ok(listing) = listing.map(|output| output.stdout) else { return };
+    let places = [concat!("/", "work/"), concat!("/", "tmp/wt"), concat!("/", "root/")];
+    let mut offenders = Vec::new();
+    for name in listing.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let name = std::str::from_utf8(name).unwrap();
+        let Ok(content) = fs::read(root().join(name)) else { continue };
+        let content = String::from_utf8_lossy(&content);
+        for place in places {
+            // A folder of that name deeper down is nobody's machine.
+            let begins = |(at, _): (usize, &str)| {
+                let before = content[..at].chars().next_back();
+                !before.is_some_and(|c| c.is_alphanumeric() || "._-])}>*~".contains(c))
+            };
+            if content.match_indices(place).any(begins) {
+                offenders.push(format!("{name}: {place}"));
+            }
+        }
+    }
+    none("tracked files that name a place on somebody's machine", offenders);
+}

@@ -1,0 +1,91 @@
+//! Requests in few words. A request has a number; its grant, its label and its process follow.
+
+use std::time::Duration;
+use tenure_core::{Ask, Evidence, GrantId, Holder, Mode, Process, Want};
+
+/// How long a lease lasts, unless a test says otherwise.
+pub const TTL_MS: u64 = 100;
+
+/// How long a place lasts without a sign of life: longer than a lease, so that leases lapse first.
+pub const PLACE_MS: u64 = 1_000;
+
+pub fn grant_id(number: u32) -> GrantId {
+    GrantId::from_bits(u128::from(number))
+}
+
+pub fn number_of(grant: GrantId) -> u32 {
+    u32::try_from(grant.to_bits()).expect("tests number their grants")
+}
+
+pub fn exclusive(resource: &str) -> Want {
+    Want::exclusive(resource.parse().unwrap())
+}
+
+pub fn shared(resource: &str) -> Want {
+    Want::shared(resource.parse().unwrap())
+}
+
+pub fn slot(resource: &str, of: u32) -> Want {
+    Want { resource: resource.parse().unwrap(), mode: Mode::Slot { of } }
+}
+
+/// The request with this number, by a process with the same number and a label chosen for it. It
+/// does not queue.
+pub fn ask(number: u32, wants: &[Want]) -> Ask {
+    let holder = Holder::chosen(&format!("holder {number}")).unwrap();
+    let ask = Ask {
+        grant: grant_id(number),
+        wants: wants.to_vec(),
+        holder,
+        presence: None,
+        operation: None,
+        ttl: Duration::from_millis(TTL_MS),
+        keeps: vec![],
+        queue: None,
+    };
+    ask.by_process(number)
+}
+
+/// What a request can add to itself.
+pub trait AskExt {
+    /// Queues if it is not free.
+    fn queued(self) -> Ask;
+    /// Keeps the grants with these numbers while it waits.
+    fn keeping(self, numbers: &[u32]) -> Ask;
+    /// Is tied to this process.
+    fn by_process(self, pid: u32) -> Ask;
+    /// Is tied to no process: nobody can tell whether its holder lives.
+    fn untied(self) -> Ask;
+    /// Has a lease of this length.
+    fn lasting_ms(self, ttl_ms: u64) -> Ask;
+}
+
+impl AskExt for Ask {
+    fn queued(self) -> Ask {
+        Ask { queue: Some(Duration::from_millis(PLACE_MS)), ..self }
+    }
+
+    fn keeping(self, numbers: &[u32]) -> Ask {
+        Ask { keeps: numbers.iter().map(|number| grant_id(*number)).collect(), ..self }
+    }
+
+    fn by_process(self, pid: u32) -> Ask {
+        let evidence = Evidence {
+            host: "host".to_owned(),
+            machine: "machine".to_owned(),
+            boot: "boot".to_owned(),
+            pid_namespace: 1,
+            process: Some(Process { pid, start: 1 }),
+            group: None,
+        };
+        Ask { holder: self.holder.with_evidence(evidence), ..self }
+    }
+
+    fn untied(self) -> Ask {
+        Ask { holder: Holder { evidence: None, ..self.holder }, ..self }
+    }
+
+    fn lasting_ms(self, ttl_ms: u64) -> Ask {
+        Ask { ttl: Duration::from_millis(ttl_ms), ..self }
+    }
+}

@@ -1,0 +1,205 @@
+//! A tiny store for the tests of the rules: time and death come by hand, every change is checked.
+//!
+//! [`World`] does what a store owes the rules and nothing more. It holds the records, shows them in
+//! one of several [`View`]s, numbers the events, and applies what a rule decided. Each step asserts
+//! what must never happen, so that a test need only say what should.
+
+#![allow(dead_code, unused_imports, reason = "each test target uses its own part of this")]
+
+mod asks;
+mod checks;
+mod show;
+mod verbs;
+
+pub use asks::{AskExt, PLACE_MS, TTL_MS, ask, exclusive, grant_id, number_of, shared, slot};
+pub use show::View;
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use tenure_core::{
+    Change, Decision, Evidence, GrantId, Hold, Liveness, Look, NewEvent, Resource, Seen, Token,
+    Waiter, Witness, Write,
+};
+
+/// All records, the time, who is dead, and what was recorded.
+pub struct World {
+    pub view: View,
+    pub now_ms: u64,
+    pub dead: Dead,
+    pub holds: Vec<StoredHold>,
+    pub waiters: Vec<StoredWaiter>,
+    /// The n-th event has the revision n + 1.
+    pub events: Vec<NewEvent>,
+    /// Who was woken and has not asked since.
+    pub pending: BTreeSet<GrantId>,
+    /// Who the last change woke, in the order given.
+    pub last_woken: Vec<GrantId>,
+    pub last_was_durable: bool,
+    /// How often a rule asked to look wider.
+    pub wider_looks: usize,
+    /// Who holds according to the events alone.
+    replayed: Vec<(Resource, Token, String)>,
+    events_read: usize,
+}
+
+#[derive(Clone)]
+pub struct StoredHold {
+    pub hold: Hold,
+    pub since_ms: u64,
+    pub deadline_ms: u64,
+}
+
+#[derive(Clone)]
+pub struct StoredWaiter {
+    pub waiter: Waiter,
+    pub since_ms: u64,
+    pub deadline_ms: u64,
+}
+
+/// The processes that are dead; all others live.
+#[derive(Clone, Default)]
+pub struct Dead(pub BTreeSet<u32>);
+
+impl Witness for Dead {
+    fn liveness(&self, evidence: &Evidence) -> Liveness {
+        match &evidence.process {
+            None => Liveness::Unknown,
+            Some(process) if self.0.contains(&process.pid) => Liveness::Dead,
+            Some(_) => Liveness::Alive,
+        }
+    }
+}
+
+impl World {
+    pub fn new(view: View) -> World {
+        World {
+            view,
+            now_ms: 1_000,
+            dead: Dead::default(),
+            holds: vec![],
+            waiters: vec![],
+            events: vec![],
+            pending: BTreeSet::new(),
+            last_woken: vec![],
+            last_was_durable: false,
+            wider_looks: 0,
+            replayed: vec![],
+            events_read: 0,
+        }
+    }
+
+    pub fn pass_ms(&mut self, ms: u64) {
+        self.now_ms += ms;
+    }
+
+    pub fn kill(&mut self, process: u32) {
+        self.dead.0.insert(process);
+    }
+
+    /// Shows, lets the rule choose, applies.
+    pub fn transact<T: Debug + PartialEq>(
+        &mut self,
+        look: &Look,
+        rule: impl Fn(&Seen, &dyn Witness) -> (Decision, T),
+    ) -> T {
+        let mut seen = self.show(look);
+        let decided = rule(&seen, &self.dead);
+        assert_eq!(decided, rule(&seen, &self.dead), "a rule is a pure function");
+        let (mut decision, mut answer) = decided;
+        if decision == Decision::LookWider {
+            assert!(!seen.whole, "there is nothing wider than everything");
+            self.wider_looks += 1;
+            seen = self.show(&Look::Everything);
+            (decision, answer) = rule(&seen, &self.dead);
+            assert_ne!(decision, Decision::LookWider, "everything was shown");
+        }
+        self.last_woken.clear();
+        self.last_was_durable = false;
+        if let Decision::Write(change) = decision {
+            self.check_change(&seen, &change);
+            self.apply(change);
+        }
+        self.check_state();
+        answer
+    }
+
+    fn apply(&mut self, change: Change) {
+        for write in change.writes {
+            self.write(write);
+        }
+        for event in change.events {
+            self.replay(&event);
+            self.events.push(event);
+        }
+        let waiting: BTreeSet<GrantId> = self.waiters.iter().map(|s| s.waiter.grant).collect();
+        self.pending.retain(|grant| waiting.contains(grant));
+        self.pending.extend(&change.wake);
+        self.last_woken = change.wake;
+        self.last_was_durable = change.durable;
+    }
+
+    fn write(&mut self, write: Write) {
+        let since_ms = self.now_ms;
+        match write {
+            Write::Hold(hold) => {
+                let deadline_ms = since_ms + hold.ttl.as_millis() as u64;
+                self.holds.push(StoredHold { hold, since_ms, deadline_ms });
+            }
+            Write::Extend { resource, grant, ttl } => {
+                let index = self.hold_index(&resource, grant);
+                self.holds[index].hold.ttl = ttl;
+                self.holds[index].deadline_ms = since_ms + ttl.as_millis() as u64;
+            }
+            Write::DropHold { resource, grant } => {
+                let index = self.hold_index(&resource, grant);
+                self.holds.remove(index);
+            }
+            Write::Wait(waiter) => {
+                let deadline_ms = since_ms + waiter.ttl.as_millis() as u64;
+                self.waiters.push(StoredWaiter { waiter, since_ms, deadline_ms });
+            }
+            Write::KeepPlace(waiter) => {
+                let index = self.waiter_index(waiter.ticket);
+                self.waiters[index].deadline_ms = since_ms + waiter.ttl.as_millis() as u64;
+            }
+            Write::DropWait(waiter) => {
+                let index = self.waiter_index(waiter.ticket);
+                self.waiters.remove(index);
+            }
+            other => unreachable!("the rules of holding write no tasks: {other:?}"),
+        }
+    }
+
+    fn hold_index(&self, resource: &Resource, grant: GrantId) -> usize {
+        let is_it = |stored: &StoredHold| {
+            (&stored.hold.want.resource, stored.hold.grant) == (resource, grant)
+        };
+        self.holds.iter().position(is_it).expect("a rule writes only to holds that are there")
+    }
+
+    fn waiter_index(&self, ticket: u64) -> usize {
+        let place = self.waiters.iter().position(|stored| stored.waiter.ticket == ticket);
+        place.expect("a rule writes only to places that are there")
+    }
+}
+
+/// Runs a test in each way of showing: what comes of a request must not depend on it.
+pub fn in_every_view(test: impl Fn(&mut World)) {
+    for view in View::ALL {
+        let _says_which = SaysWhich(view);
+        test(&mut World::new(view));
+    }
+}
+
+struct SaysWhich(View);
+
+impl Drop for SaysWhich {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            #[expect(clippy::print_stderr, reason = "part of a test's failure")]
+            {
+                eprintln!("the view was {:?}", self.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What a store shows: all of it, what was asked for, or only the fronts of queues.
+
+use super::{StoredHold, StoredWaiter, World};
+use std::time::Duration;
+use tenure_core::{Kind, Look, Resource, Revision, Seen, SeenHold, SeenWaiter, WallTime, Want};
+
+/// How much of a look at some resources is shown. A look at everything always shows everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Everything, whatever was asked for.
+    Whole,
+    /// What overlaps the resources that were asked for.
+    Asked,
+    /// Like a database: holds by name, of each queue so many from the front, and the own place.
+    /// All paths count as one queue, because any two may overlap whatever their names.
+    Front(usize),
+}
+
+impl View {
+    /// Every way of showing that the rules must cope with.
+    pub const ALL: [View; 5] =
+        [View::Whole, View::Asked, View::Front(1), View::Front(2), View::Front(3)];
+}
+
+impl World {
+    pub fn show(&self, look: &Look) -> Seen {
+        let mut seen = match (look, self.view) {
+            (Look::Everything, _) | (_, View::Whole) => self.show_if(|_| true),
+            (Look::At { resources, ticket }, View::Front(front)) => {
+                self.show_fronts(resources, *ticket, front)
+            }
+            (Look::At { resources, .. } | Look::Queues(resources), _) => self
+                .show_if(|want| resources.iter().any(|resource| resource.overlaps(&want.resource))),
+            (Look::Tasks(_), _) => unreachable!("the rules of holding look at no tasks"),
+        };
+        seen.whole = *look == Look::Everything || self.view == View::Whole;
+        seen.holds.sort_by_key(|seen| seen.hold.token);
+        seen.waiters.sort_by_key(|seen| seen.waiter.ticket);
+        seen.waiters.dedup_by_key(|seen| seen.waiter.ticket);
+        seen.revision = Revision(self.events.len() as u64);
+        seen.next = seen.revision.0 + 1;
+        seen
+    }
+
+    fn show_if(&self, concerned: impl Fn(&Want) -> bool) -> Seen {
+        let holds = self.holds.iter().filter(|stored| concerned(&stored.hold.want));
+        let waiters =
+            self.waiters.iter().filter(|stored| stored.waiter.wants.iter().any(&concerned));
+        Seen {
+            holds: holds.map(|stored| self.show_hold(stored)).collect(),
+            waiters: waiters.map(|stored| self.show_waiter(stored)).collect(),
+            ..Seen::default()
+        }
+    }
+
+    fn show_fronts(&self, resources: &[Resource], ticket: Option<u64>, front: usize) -> Seen {
+        let mut all = Seen::default();
+        let named = resources.iter().filter(|resource| resource.kind() != Kind::Path);
+        for resource in named {
+            self.show_front(&mut all, ticket, front, |want| want.resource == *resource);
+        }
+        if resources.iter().any(|resource| resource.kind() == Kind::Path) {
+            self.show_front(&mut all, ticket, front, |want| want.resource.kind() == Kind::Path);
+        }
+        all
+    }
+
+    fn show_front(
+        &self,
+        all: &mut Seen,
+        ticket: Option<u64>,
+        front: usize,
+        in_queue: impl Fn(&Want) -> bool,
+    ) {
+        let mut queue = self.show_if(in_queue);
+        queue.waiters.sort_by_key(|seen| seen.waiter.ticket);
+        if queue.waiters.len() > front {
+            let last = queue.waiters[front - 1].waiter.ticket;
+            all.shown_until = Some(all.shown_until.map_or(last, |until| until.min(last)));
+            queue
+                .waiters
+                .retain(|seen| seen.waiter.ticket <= last || Some(seen.waiter.ticket) == ticket);
+        }
+        all.holds.append(&mut queue.holds);
+        all.waiters.append(&mut queue.waiters);
+    }
+
+    fn show_hold(&self, stored: &StoredHold) -> SeenHold {
+        let wall = |ms: u64| WallTime(i64::try_from(ms).unwrap());
+        SeenHold {
+            hold: stored.hold.clone(),
+            left: Duration::from_millis(stored.deadline_ms.saturating_sub(self.now_ms)),
+            held_for: Duration::from_millis(self.now_ms - stored.since_ms),
+            acquired_at: wall(stored.since_ms),
+            renewed_at: wall(stored.since_ms),
+            expires_at: wall(stored.deadline_ms),
+        }
+    }
+
+    fn show_waiter(&self, stored: &StoredWaiter) -> SeenWaiter {
+        SeenWaiter {
+            waiter: stored.waiter.clone(),
+            left: Duration::from_millis(stored.deadline_ms.saturating_sub(self.now_ms)),
+            waited_for: Duration::from_millis(self.now_ms - stored.since_ms),
+            waiting_since: WallTime(i64::try_from(stored.since_ms).unwrap()),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The test that every store passes whole.
+//!
+//! Whoever writes a [`Store`] implements [`Harness`] and calls [`run_all`] in one test; there are
+//! no flags to leave a part out. Only what [`Store`] offers is used, and nothing is taken for
+//! granted about how fast the machine is.
+//!
+//! The topics, in reading order:
+//!
+//! - `records` — what was written is what is read.
+//! - `looks` — a look shows what it must, and says what it left out.
+//! - `atomic` — looking and writing are one step, against everybody.
+//! - `numbers` — revisions, tokens and tickets only rise.
+//! - `leases` and `renewal` — time is judged by the store's clock, and who may renew.
+//! - `places` — the queue.
+//! - `events` — the history.
+//! - `tasks` — tasks and sections, each task to one worker.
+//! - `waking` — nobody sleeps through a wake or a change.
+//!
+//! `kit` is what they share.
+//!
+//! ```
+//! use std::{sync::Arc, time::Duration};
+//! use tenure::clock::ManualClock;
+//! use tenure::conformance::{Harness, run_all};
+//! use tenure::store::{Store, memory::MemoryStore};
+//!
+//! /// Every store of it judges leases by one clock, which moves when told to.
+//! #[derive(Default)]
+//! struct InMemory {
+//!     clock: Arc<ManualClock>,
+//! }
+//!
+//! #[async_trait::async_trait]
+//! impl Harness for InMemory {
+//!     async fn fresh(&self) -> Arc<dyn Store> {
+//!         Arc::new(MemoryStore::with_clock(self.clock.clone()))
+//!     }
+//!
+//!     async fn another(&self, store: &Arc<dyn Store>) -> Arc<dyn Store> {
+//!         store.clone() // its records cannot be reached in any other way
+//!     }
+//!
+//!     async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+//!         store
+//!     }
+//!
+//!     async fn pass(&self, time: Duration) {
+//!         self.clock.advance(time);
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+//! # async fn main() {
+//! run_all(&InMemory::default()).await;
+//! # }
+//! ```
+
+mod atomic;
+mod events;
+mod kit;
+mod leases;
+mod looks;
+mod numbers;
+mod places;
+mod records;
+mod renewal;
+mod tasks;
+mod waking;
+
+use crate::store::Store;
+use async_trait::async_trait;
+use kit::Case;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// How the suite gets at stores of one kind.
+#[async_trait]
+pub trait Harness: Send + Sync {
+    /// A new and empty store.
+    async fn fresh(&self) -> Arc<dyn Store>;
+
+    /// A second handle to the records of this store, such as another process would have. It must
+    /// share nothing with the first that another process could not share.
+    async fn another(&self, store: &Arc<dyn Store>) -> Arc<dyn Store>;
+
+    /// Closes the store, of which this is the only handle, and opens its records again.
+    async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store>;
+
+    /// Lets so much time pass on the clock by which the stores judge leases: moves a clock made for
+    /// tests, or sleeps. Whoever sleeps does so for at least as long, and for as much longer as
+    /// the store's clock is coarse.
+    async fn pass(&self, time: Duration);
+}
+
+const TOPICS: [&[Case]; 10] = [
+    records::CASES,
+    looks::CASES,
+    atomic::CASES,
+    numbers::CASES,
+    leases::CASES,
+    renewal::CASES,
+    places::CASES,
+    events::CASES,
+    tasks::CASES,
+    waking::CASES,
+];
+
+/// How long one case may take. Many times what it needs: only a wake that was lost lasts so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs every case, each on a fresh store.
+///
+/// # Panics
+///
+/// When cases failed, saying which and why. Also on a runtime with one thread: there nothing
+/// happens at once, and half of the suite would show nothing.
+pub async fn run_all(harness: &dyn Harness) {
+    assert!(
+        Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread,
+        "the conformance suite needs a runtime with several threads: \
+         #[tokio::test(flavor = \"multi_thread\", worker_threads = 4)]"
+    );
+    let mut failures = Vec::new();
+    for case in TOPICS.iter().copied().flatten() {
+        let why = match tokio::time::timeout(PATIENCE, (case.run)(harness)).await {
+            Ok(Ok(())) => continue,
+            Ok(Err(failure)) => failure.to_string(),
+            Err(_) => format!("it did not end within {PATIENCE:?}"),
+        };
+        failures.push(format!("{}: {why}", case.name));
+    }
+    assert!(failures.is_empty(), "the store does not conform:\n{}", failures.join("\n"));
+}

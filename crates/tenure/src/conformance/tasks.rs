@@ -1,0 +1,439 @@
+//! Tasks and sections: what was written is read, in the order of claims, by one worker each.
+
+use super::Harness;
+use super::kit::*;
+use crate::store::{Store, TaskFilter};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::rules::tasks::{
+    self, AddAsk, Added, ClaimAsk, Finish, FinishAsk, Finished, NewTask,
+};
+use tenure_core::{
+    Claim, GrantId, Holder, Look, NoWitness, Pick, Proof, Revision, Section, Seen, Status, Task,
+    TaskId, TaskLook, Token, WallTime, Write,
+};
+
+cases!("tasks":
+    a_task_comes_back_as_it_was,
+    a_section_comes_back_as_it_was,
+    ready_tasks_are_shown_in_the_order_of_claims_and_per_section,
+    what_waits_for_others_or_for_its_time_is_not_ready,
+    those_that_wait_for_a_task_are_shown_with_it,
+    a_key_adds_a_task_once,
+    tallies_and_lists_follow_every_change,
+    each_task_is_claimed_once_and_finished_once,
+    a_finish_by_a_former_worker_changes_nothing,
+    what_a_silent_worker_had_is_taken_back,
+    tasks_survive_reopening,
+);
+
+fn id(text: &str) -> TaskId {
+    text.parse().expect("the suite's own ids are fine")
+}
+
+fn new(name: &str) -> NewTask {
+    NewTask::new(id(name), format!("the task {name}"))
+}
+
+fn full_task() -> Task {
+    let text = |text: &str| Some(text.to_owned());
+    Task {
+        id: id("täsk 🚀/1"),
+        title: "a \"title\"".to_owned(),
+        description: text("in\ntwo lines"),
+        section: text("Back end"),
+        status: Status::InProgress,
+        priority: 7,
+        position: -3,
+        age: 99,
+        depends_on: vec![id("a"), id("b")],
+        unmet: 1,
+        labels: vec!["x".to_owned(), "y z".to_owned()],
+        files: vec!["src/**".to_owned()],
+        payload: text("{\"n\":1}"),
+        max_attempts: 5,
+        attempts: 2,
+        recoveries: 1,
+        timeout: Some(Duration::from_millis(1500)),
+        not_before: Some(WallTime(-5)),
+        key: text("key"),
+        claim: Some(Claim { by: "w".to_owned(), grant: grant(7), token: Token(8) }),
+        result: text("[1]"),
+        error: text("oops"),
+        feedback: text("again"),
+        created_at: WallTime(1),
+        claimed_at: Some(WallTime(2)),
+        started_at: Some(WallTime(3)),
+        finished_at: Some(WallTime(4)),
+    }
+}
+
+fn look_for(ids: &[&str]) -> Look {
+    Look::Tasks(TaskLook { ids: ids.iter().map(|name| id(name)).collect(), ..Default::default() })
+}
+
+fn pick(section: Option<&str>, labels: &[&str], depth: usize) -> Look {
+    let pick = Pick {
+        section: section.map(str::to_owned),
+        labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+        depth,
+    };
+    Look::Tasks(TaskLook { pick: Some(pick), ..TaskLook::default() })
+}
+
+fn ids(tasks: &[Task]) -> Vec<&str> {
+    tasks.iter().map(|task| task.id.as_str()).collect()
+}
+
+async fn put(store: &dyn Store, task: Task) -> Verdict {
+    let mut change = noting("task");
+    change.durable = true;
+    change.writes.push(Write::Task(Box::new(task)));
+    write_at(store, &look_for(&[]), change).await
+}
+
+async fn write_at(store: &dyn Store, look: &Look, change: tenure_core::Change) -> Verdict {
+    store.transact(look, &mut |_: &Seen| change.clone().decide()).await?;
+    Ok(())
+}
+
+async fn add(store: &dyn Store, tasks: Vec<NewTask>) -> Result<Vec<Added>, Failure> {
+    let ask = AddAsk { tasks, by: "suite".to_owned() };
+    let mut answer = None;
+    let mut decide = |seen: &Seen| {
+        let (decision, added) = tasks::add(seen, &ask);
+        answer = Some(added);
+        decision
+    };
+    store.transact(&ask.look(), &mut decide).await?;
+    match answer {
+        Some(Ok(added)) => Ok(added),
+        other => Err(Failure(format!("adding was answered by {other:?}"))),
+    }
+}
+
+fn claim_ask(worker: &str, ttl: Duration) -> ClaimAsk {
+    ClaimAsk {
+        grants: vec![GrantId::random()],
+        runner: None,
+        holder: Holder::chosen(worker).expect("the suite's own labels are fine"),
+        ttl,
+        section_ttl: ttl,
+        task: None,
+        section: None,
+        labels: vec![],
+    }
+}
+
+async fn claim(
+    store: &dyn Store,
+    worker: &str,
+    ttl: Duration,
+) -> Result<Option<tasks::Claimed>, Failure> {
+    let ask = claim_ask(worker, ttl);
+    let mut answer = None;
+    let mut decide = |seen: &Seen| {
+        let (decision, claimed) = tasks::claim(seen, &ask, &NoWitness);
+        answer = claimed.ok();
+        decision
+    };
+    store.transact(&ask.look(), &mut decide).await?;
+    Ok(answer.and_then(|mut claimed| claimed.pop()))
+}
+
+async fn complete(store: &dyn Store, claimed: &tasks::Claimed) -> Result<bool, Failure> {
+    let ask = FinishAsk {
+        task: claimed.task.id.clone(),
+        proof: Proof::Grant(claimed.grant),
+        token: Some(claimed.token),
+        runner: None,
+        finish: Finish::Complete { result: None },
+    };
+    let mut done = false;
+    let mut decide = |seen: &Seen| {
+        let (decision, finished) = tasks::finish(seen, &ask, &NoWitness);
+        done = matches!(finished, Finished::Done { .. });
+        decision
+    };
+    store.transact(&ask.look(None), &mut decide).await?;
+    Ok(done)
+}
+
+async fn a_task_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let other = harness.another(&store).await;
+    let plain = Task {
+        description: None,
+        section: None,
+        depends_on: vec![],
+        labels: vec![],
+        files: vec![],
+        payload: None,
+        timeout: None,
+        not_before: None,
+        key: None,
+        claim: None,
+        result: None,
+        error: None,
+        feedback: None,
+        claimed_at: None,
+        started_at: None,
+        finished_at: None,
+        id: id("plain"),
+        age: 100,
+        ..full_task()
+    };
+    for task in [full_task(), plain] {
+        put(&*store, task.clone()).await?;
+        let seen = other.read(&look_for(&[task.id.as_str()])).await?;
+        ensure_eq!(seen.tasks, vec![task.clone()], "the task");
+        let changed = Task { title: "changed".to_owned(), ..task };
+        put(&*other, changed.clone()).await?;
+        let seen = store.read(&look_for(&[changed.id.as_str()])).await?;
+        ensure_eq!(seen.tasks, vec![changed], "the task after a change");
+    }
+    Ok(())
+}
+
+async fn a_section_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let section = Section {
+        name: "Back end 🚀".to_owned(),
+        max_runners: None,
+        priority: 3,
+        position: -1,
+        depends_on: vec!["Design".to_owned()],
+        paused: true,
+    };
+    let mut change = noting("section");
+    change.writes.push(Write::Section(section.clone()));
+    write_at(&*store, &look_for(&[]), change).await?;
+    add(&*store, vec![NewTask { section: Some(section.name.clone()), ..new("a") }]).await?;
+    let seen = store.read(&look_for(&[])).await?;
+    ensure_eq!(seen.section(&section.name), section, "the section");
+    let open: Vec<u64> = seen.sections.iter().map(|seen| seen.open).collect();
+    ensure_eq!(open, vec![1], "what is open in it");
+    Ok(())
+}
+
+async fn ready_tasks_are_shown_in_the_order_of_claims_and_per_section(
+    harness: &dyn Harness,
+) -> Verdict {
+    let store = harness.fresh().await;
+    let in_section =
+        |name: &str, section: &str| NewTask { section: Some(section.to_owned()), ..new(name) };
+    add(
+        &*store,
+        vec![
+            NewTask { priority: 90, ..new("late") },
+            NewTask { position: 5, ..new("second") },
+            NewTask { labels: vec!["fast".to_owned()], ..new("first") },
+            in_section("s1", "S"),
+            in_section("s2", "S"),
+            in_section("s3", "S"),
+        ],
+    )
+    .await?;
+    let shown = |seen: Seen| {
+        let mut tasks = seen.tasks;
+        tasks.sort_by_key(|task| (task.section.clone(), task.order()));
+        (ids(&tasks).join(" "), seen.more_to_pick)
+    };
+    let look = async |look: Look| Ok::<_, Failure>(shown(store.read(&look).await?));
+    ensure_eq!(
+        look(pick(None, &[], 2)).await?,
+        ("first second s1 s2".to_owned(), true),
+        "two each"
+    );
+    ensure_eq!(look(pick(Some("S"), &[], 9)).await?, ("s1 s2 s3".to_owned(), false), "a section");
+    ensure_eq!(look(pick(None, &["fast"], 9)).await?, ("first".to_owned(), false), "a label");
+    ensure_eq!(look(pick(None, &["fast", "x"], 9)).await?, (String::new(), false), "two labels");
+    Ok(())
+}
+
+async fn what_waits_for_others_or_for_its_time_is_not_ready(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let wall = store.read(&look_for(&[])).await?.wall;
+    let hour = 3_600_000;
+    add(
+        &*store,
+        vec![
+            new("a"),
+            NewTask { depends_on: vec![id("a")], ..new("b") },
+            NewTask { not_before: Some(WallTime(wall.0 + hour)), ..new("later") },
+            NewTask { not_before: Some(WallTime(wall.0 - hour)), ..new("due") },
+        ],
+    )
+    .await?;
+    let ready = |seen: &Seen| {
+        let mut ready: Vec<String> = seen
+            .tasks
+            .iter()
+            .filter(|task| task.is_ready(seen.wall))
+            .map(|task| task.id.to_string())
+            .collect();
+        ready.sort();
+        ready
+    };
+    ensure_eq!(ready(&store.read(&pick(None, &[], 9)).await?), vec!["a", "due"], "what is ready");
+    let first = claim(&*store, "w", LONG).await?;
+    let Some(first) = first else { return Err(Failure("nothing was claimed".to_owned())) };
+    ensure_eq!(first.task.id, id("a"), "the first");
+    ensure!(complete(&*store, &first).await?, "it was not completed");
+    ensure_eq!(
+        ready(&store.read(&pick(None, &[], 9)).await?),
+        vec!["b", "due"],
+        "what is ready now"
+    );
+    Ok(())
+}
+
+async fn those_that_wait_for_a_task_are_shown_with_it(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let waiting = |name: &str| NewTask { depends_on: vec![id("a")], ..new(name) };
+    add(&*store, vec![new("a"), waiting("b"), waiting("c"), new("d")]).await?;
+    let look = Look::Tasks(TaskLook { ids: vec![id("a")], dependents: true, ..Default::default() });
+    let mut seen = store.read(&look).await?;
+    seen.tasks.sort_by_key(|task| task.age);
+    ensure_eq!(ids(&seen.tasks), vec!["a", "b", "c"], "the task and its dependents");
+    Ok(())
+}
+
+async fn a_key_adds_a_task_once(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let other = harness.another(&store).await;
+    let keyed = |name: &str| NewTask { key: Some("k".to_owned()), ..new(name) };
+    let first = add(&*store, vec![keyed("a")]).await?;
+    let second = add(&*other, vec![keyed("b")]).await?;
+    ensure_eq!(first, vec![Added::New(id("a"))], "the first");
+    ensure_eq!(second, vec![Added::Existing(id("a"))], "the second");
+    Ok(())
+}
+
+async fn tallies_and_lists_follow_every_change(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    add(&*store, vec![new("a"), NewTask { section: Some("S".to_owned()), ..new("ab") }, new("c")])
+        .await?;
+    let claimed = claim(&*store, "w", LONG).await?;
+    ensure!(claimed.is_some(), "nothing was claimed");
+    let mut change = noting("gone");
+    change.writes.push(Write::DropTask(id("c")));
+    write_at(&*store, &look_for(&[]), change).await?;
+    let mut tallies: Vec<String> = store
+        .tallies()
+        .await?
+        .into_iter()
+        .map(|tally| format!("{:?} {} {}", tally.section, tally.status, tally.count))
+        .collect();
+    tallies.sort();
+    let expected = vec!["None in_progress 1".to_owned(), "Some(\"S\") pending 1".to_owned()];
+    ensure_eq!(tallies, expected, "the tallies");
+    let list = |filter: TaskFilter| {
+        let store = store.clone();
+        async move { Ok::<_, Failure>(ids(&store.tasks(&filter).await?).join(" ")) }
+    };
+    ensure_eq!(list(TaskFilter::default()).await?, "a ab", "all");
+    let by = TaskFilter { status: Some(Status::Pending), ..TaskFilter::default() };
+    ensure_eq!(list(by).await?, "ab", "by status");
+    let by = TaskFilter { id_prefix: Some("a".to_owned()), ..TaskFilter::default() };
+    ensure_eq!(list(by).await?, "a ab", "by the beginning of the id");
+    let by = TaskFilter { title: Some("the task ab".to_owned()), ..TaskFilter::default() };
+    ensure_eq!(list(by).await?, "ab", "by title");
+    let by = TaskFilter { section: Some("S".to_owned()), limit: 1, ..TaskFilter::default() };
+    ensure_eq!(list(by).await?, "ab", "by section");
+    Ok(())
+}
+
+async fn each_task_is_claimed_once_and_finished_once(harness: &dyn Harness) -> Verdict {
+    const TASKS: usize = 40;
+    let store = harness.fresh().await;
+    let handles = four_handles(harness, &store).await;
+    add(&*store, (0..TASKS).map(|number| new(&format!("t{number}"))).collect()).await?;
+    let workers = (0..8).map(|worker| {
+        let store: Arc<dyn Store> = handles[worker % handles.len()].clone();
+        tokio::spawn(async move {
+            let mut done = Vec::new();
+            while let Some(claimed) = claim(&*store, &format!("w{worker}"), LONG).await? {
+                if complete(&*store, &claimed).await? {
+                    done.push(claimed.task.id.to_string());
+                }
+            }
+            Ok::<_, Failure>(done)
+        })
+    });
+    let mut done = Vec::new();
+    for worker in workers.collect::<Vec<_>>() {
+        done.extend(worker.await.map_err(|error| Failure(error.to_string()))??);
+    }
+    done.sort();
+    let mut expected: Vec<String> = (0..TASKS).map(|number| format!("t{number}")).collect();
+    expected.sort();
+    ensure_eq!(done, expected, "what was done");
+    let events = store.events(Revision(0), u32::MAX).await?;
+    let completed = events.iter().filter(|event| event.event.kind.word() == "completed").count();
+    ensure_eq!(completed, TASKS, "completions in the history");
+    Ok(())
+}
+
+async fn a_finish_by_a_former_worker_changes_nothing(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    add(&*store, vec![new("a")]).await?;
+    let Some(slow) = claim(&*store, "slow", SHORT).await? else {
+        return Err(Failure("nothing was claimed".to_owned()));
+    };
+    harness.pass(SHORT * 2).await;
+    recover(&*store).await?;
+    let Some(quick) = claim(&*store, "quick", LONG).await? else {
+        return Err(Failure("it was not handed out again".to_owned()));
+    };
+    ensure!(quick.token > slow.token, "the token did not rise");
+    ensure!(!complete(&*store, &slow).await?, "a late finish was accepted");
+    let task = store.read(&look_for(&["a"])).await?.tasks.remove(0);
+    ensure_eq!(task.status, Status::InProgress, "the status");
+    ensure!(complete(&*store, &quick).await?, "the successor's finish was refused");
+    ensure!(!complete(&*store, &quick).await?, "a second finish was accepted");
+    Ok(())
+}
+
+async fn recover(store: &dyn Store) -> Result<usize, Failure> {
+    let look = Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() });
+    let mut recovered = 0;
+    let mut decide = |seen: &Seen| {
+        let (decision, tasks) = tasks::recover(seen, &NoWitness);
+        recovered = tasks.len();
+        decision
+    };
+    store.transact(&look, &mut decide).await?;
+    Ok(recovered)
+}
+
+async fn what_a_silent_worker_had_is_taken_back(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let files = vec!["src/**".to_owned()];
+    add(&*store, vec![NewTask { files, section: Some("S".to_owned()), ..new("a") }]).await?;
+    for attempt in 1..=3 {
+        let claimed = claim(&*store, "w", SHORT).await?;
+        ensure_eq!(claimed.map(|claimed| claimed.task.attempts), Some(attempt), "the attempt");
+        ensure_eq!(recover(&*store).await?, 0, "taken back before its time");
+        harness.pass(SHORT * 2).await;
+        ensure_eq!(recover(&*store).await?, 1, "taken back");
+        ensure_eq!(everything(&*store).await?.holds.len(), 0, "holds left");
+    }
+    let task = store.read(&look_for(&["a"])).await?.tasks.remove(0);
+    ensure_eq!(task.status, Status::Blocked, "after the last recovery");
+    Ok(())
+}
+
+async fn tasks_survive_reopening(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    add(&*store, vec![new("a"), NewTask { depends_on: vec![id("a")], ..new("b") }]).await?;
+    let Some(claimed) = claim(&*store, "w", LONG).await? else {
+        return Err(Failure("nothing was claimed".to_owned()));
+    };
+    let store = harness.reopen(store).await;
+    ensure!(complete(&*store, &claimed).await?, "the claim did not survive");
+    let seen = store.read(&look_for(&["a", "b"])).await?;
+    let unmet: Vec<u32> = seen.tasks.iter().map(|task| task.unmet).collect();
+    ensure_eq!(unmet, vec![0, 0], "what is waited for");
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Task files: what other programs and people wrote, and what tenure writes for them.
+//!
+//! [`read`] turns text into tasks to be added, [`write()`] the other way round; only [`read_file`]
+//! touches the disk. Whatever has no place in a task is kept in its payload or named in the notes,
+//! so that nothing is lost silently. The file is taken whole or not at all.
+//!
+//! Reading order: [`Format`], then `tree` (text to values), `fields` and `record` (a value to a
+//! task), `document` (lists of them), `markdown`, `assemble` (ids and dependencies), `notes`,
+//! and `export` for writing.
+
+mod assemble;
+mod detect;
+mod document;
+mod error;
+mod export;
+mod fields;
+mod markdown;
+mod markdown_item;
+mod notes;
+mod record;
+mod time;
+mod tree;
+
+pub use detect::{Format, FormatWordError};
+pub use error::ExchangeError;
+pub use export::write;
+pub use time::parse_time;
+
+use std::io::Read;
+use std::path::Path;
+use tenure_core::Section;
+use tenure_core::rules::tasks::NewTask;
+
+/// The largest file that is read: a million tasks fit well, and memory does not run out.
+pub const FILE_MAX_BYTES: u64 = 512 * 1024 * 1024;
+
+/// What was read from a task file.
+#[derive(Clone, Debug)]
+pub struct TaskFile {
+    /// The tasks, in the order of the file.
+    pub tasks: Vec<NewTask>,
+    /// The sections that the file describes.
+    pub sections: Vec<Section>,
+    /// How it was written.
+    pub format: Format,
+    /// What could not be carried over, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Reads one file; its format is told from its name and content, unless it is given.
+pub fn read_file(path: &Path, format: Option<Format>) -> Result<TaskFile, ExchangeError> {
+    let text = text_of(path)?;
+    read(&text, format.unwrap_or_else(|| Format::detect(path, &text)))
+}
+
+/// Reads text of this format.
+pub fn read(text: &str, format: Format) -> Result<TaskFile, ExchangeError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match format {
+        Format::Markdown => markdown::read(text),
+        Format::Yaml => document::read(tree::yaml(text)?, format),
+        Format::Json | Format::Coordination | Format::Queue => {
+            document::read(tree::json(text)?, format)
+        }
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, ExchangeError> {
+    let unreadable = |source| ExchangeError::Unreadable { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > FILE_MAX_BYTES {
+        return Err(ExchangeError::TooLarge { limit_bytes: FILE_MAX_BYTES });
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        ExchangeError::NotUtf8 { line: before.iter().filter(|byte| **byte == b'\n').count() + 1 }
+    })
+}

@@ -1,0 +1,112 @@
+//! Durable changes of several callers that share one sync.
+//!
+//! A sync takes a hundred times as long as the rest of a change. So a durable change does not
+//! commit by itself: it leaves its transaction open for a moment, others of the same process add
+//! theirs, each in a savepoint of its own, and one commit makes all of them durable. Nobody is
+//! answered before that commit.
+
+use super::fault::{self, Stage};
+use super::{Seat, SqliteStore, Synchronous, Trouble, Writer, Written, synchronous};
+use crate::store::{Decide, StoreError};
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tenure_core::Look;
+use tokio::sync::{Mutex, watch};
+
+/// A transaction that is open, with the seat among processes kept, and those who wait for it.
+pub(super) struct Batch {
+    outcome: watch::Sender<Option<Result<(), StoreError>>>,
+}
+
+impl SqliteStore {
+    /// Makes a durable change together with others.
+    pub(super) async fn transact_together(
+        &self,
+        look: &Look,
+        decide: Decide<'_>,
+    ) -> Result<Written, StoreError> {
+        let writer = self.writer.clone().lock_owned().await;
+        let first = writer.batch.is_none();
+        let mut seat = match first {
+            true => self.take_seat(writer).await?,
+            false => Seat { writer },
+        };
+        if first {
+            begin(&seat.writer.connection).map_err(|trouble| trouble.report(&self.path))?;
+            seat.writer.batch = Some(Batch { outcome: watch::Sender::new(None) });
+        }
+        let outcome = seat.writer.batch.as_ref().map(|batch| batch.outcome.subscribe());
+        let mut outcome = outcome.expect("there is one, or it was just made");
+        let written = self.add(&seat.writer.connection, look, decide);
+        drop(seat);
+        if first {
+            // A task of its own: the batch must be committed even if this caller goes away.
+            tokio::spawn(commit_soon(self.writer.clone(), self.path.clone()));
+        }
+        // Also one who changed nothing waits: what it saw may be part of the batch.
+        let committed = outcome.wait_for(Option::is_some).await;
+        let committed = committed.ok().and_then(|outcome| outcome.clone());
+        committed.unwrap_or_else(|| Err(interrupted(&self.path)))?;
+        written.map_err(|trouble| trouble.report(&self.path))
+    }
+
+    /// Adds one change to the open transaction; if it fails, the others are not touched.
+    fn add(
+        &self,
+        connection: &Connection,
+        look: &Look,
+        decide: Decide<'_>,
+    ) -> Result<Written, Trouble> {
+        run(connection, "SAVEPOINT one").map_err(Trouble::before)?;
+        let written = self.look_and_write(connection, look, decide, true);
+        if written.is_err() {
+            run(connection, "ROLLBACK TO one").map_err(Trouble::before)?;
+        }
+        run(connection, "RELEASE one").map_err(Trouble::before)?;
+        written
+    }
+}
+
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<usize> {
+    connection.prepare_cached(sql)?.execute([])
+}
+
+fn begin(connection: &Connection) -> Result<(), Trouble> {
+    synchronous(connection, Synchronous::Full)?;
+    let begun = run(connection, "BEGIN IMMEDIATE");
+    if begun.is_err() {
+        synchronous(connection, Synchronous::Normal)?;
+    }
+    begun.map(|_| ()).map_err(Trouble::before)
+}
+
+fn interrupted(path: &Path) -> StoreError {
+    StoreError::Unknown {
+        store: fault::store_name(path),
+        reason: "the commit was interrupted".to_owned(),
+    }
+}
+
+/// Lets whoever is ready add to the batch, then commits it, on a thread that may wait for the disk.
+async fn commit_soon(writer: Arc<Mutex<Writer>>, path: PathBuf) {
+    tokio::task::yield_now().await;
+    let mut writer = writer.lock_owned().await;
+    if writer.batch.is_some() {
+        let _ = tokio::task::spawn_blocking(move || commit_now(&path, &mut writer)).await;
+    }
+}
+
+/// Commits the open batch, if there is one, and tells all who wait for it.
+pub(super) fn commit_now(path: &Path, writer: &mut Writer) {
+    let Some(batch) = writer.batch.take() else { return };
+    let committed = run(&writer.connection, "COMMIT").map(|_| ());
+    let committed = committed.map_err(|error| {
+        let _ = run(&writer.connection, "ROLLBACK");
+        fault::from_sqlite(path, Stage::Commit, &error)
+    });
+    // Whether this fails or not, the next durable change says again how it wants to commit.
+    let _ = synchronous(&writer.connection, Synchronous::Normal);
+    let _ = writer.turnstile.leave();
+    batch.outcome.send_replace(Some(committed));
+}

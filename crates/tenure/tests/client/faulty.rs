@@ -1,0 +1,121 @@
+//! A store that gets into trouble when told to.
+
+use async_trait::async_trait;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tenure::core::{Event, GrantId, Look, Revision, Seen, Task};
+use tenure::store::{
+    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+};
+use tokio::sync::watch;
+
+/// Passes everything on to another store, except for the trouble that it was told to make.
+pub struct Faulty {
+    inner: Arc<dyn Store>,
+    /// So many more changes fail without being made.
+    pub failing_changes: AtomicU32,
+    /// So many more changes are made, but reported as unknown.
+    pub unknown_changes: AtomicU32,
+    /// So many more renewals fail without being made.
+    pub failing_renewals: AtomicU32,
+    /// Renewals that were made.
+    pub renewals: AtomicU32,
+    /// Whether nothing is answered at all.
+    pub silent: watch::Sender<bool>,
+}
+
+/// Every time from now on.
+pub const ALWAYS: u32 = u32::MAX;
+
+impl Faulty {
+    pub fn new(inner: Arc<dyn Store>) -> Arc<Faulty> {
+        Arc::new(Faulty {
+            inner,
+            failing_changes: AtomicU32::new(0),
+            unknown_changes: AtomicU32::new(0),
+            failing_renewals: AtomicU32::new(0),
+            renewals: AtomicU32::new(0),
+            silent: watch::Sender::new(false),
+        })
+    }
+
+    async fn answer(&self) {
+        let mut silent = self.silent.subscribe();
+        silent.wait_for(|silent| !silent).await.unwrap();
+    }
+}
+
+/// Whether this is one of the times that were told.
+fn is_due(count: &AtomicU32) -> bool {
+    let take = |left: u32| match left {
+        ALWAYS => Some(ALWAYS),
+        left => left.checked_sub(1),
+    };
+    count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
+}
+
+fn unavailable() -> StoreError {
+    StoreError::Unavailable { store: "faulty".into(), reason: "told to".into(), hint: None }
+}
+
+#[async_trait]
+impl Store for Faulty {
+    fn info(&self) -> StoreInfo {
+        self.inner.info()
+    }
+
+    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
+        self.answer().await;
+        if is_due(&self.failing_changes) {
+            return Err(unavailable());
+        }
+        let revision = self.inner.transact(look, decide).await?;
+        if is_due(&self.unknown_changes) {
+            return Err(StoreError::Unknown { store: "faulty".into(), reason: "told to".into() });
+        }
+        Ok(revision)
+    }
+
+    async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
+        self.answer().await;
+        if is_due(&self.failing_renewals) {
+            return Err(unavailable());
+        }
+        let renewed = self.inner.renew(renewals).await?;
+        self.renewals.fetch_add(1, Ordering::SeqCst);
+        Ok(renewed)
+    }
+
+    async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+        self.inner.read(look).await
+    }
+
+    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
+        self.inner.changed(since, patience).await
+    }
+
+    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
+        self.inner.turn(grant, patience).await
+    }
+
+    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
+        self.inner.events(after, limit).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
+        self.inner.tasks(filter).await
+    }
+
+    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
+        self.inner.tallies().await
+    }
+
+    async fn tidy(&self) -> Result<usize, StoreError> {
+        self.inner.tidy().await
+    }
+
+    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+        self.inner.check().await
+    }
+}

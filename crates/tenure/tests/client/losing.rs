@@ -1,0 +1,88 @@
+//! Whoever loses a lease is told, whatever the store does; and nobody keeps one by accident.
+
+use crate::faulty::{ALWAYS, Faulty};
+use crate::{Stores, ensure_becomes_free, held, on_every_store};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tenure::{Client, Ending, Wait};
+
+on_every_store!(
+    whoever_is_broken_is_told,
+    a_store_that_fails_costs_the_lease_in_time,
+    a_store_that_does_not_answer_costs_the_lease_in_time,
+    passing_trouble_costs_nothing,
+    nobody_renews_for_a_guard_that_is_gone,
+    a_lease_without_a_guard_runs_out,
+);
+
+/// A lease short enough to be waited for.
+const SHORT: Duration = Duration::from_millis(400);
+
+async fn whoever_is_broken_is_told(stores: &Stores) {
+    let (one, operator) = (stores.anonymous(), stores.anonymous());
+    let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
+    let other = held(one.request("b").hold().await.unwrap());
+    operator.break_hold("a", guard.token(), "stuck").await.unwrap();
+    guard.lost().await;
+    assert!(!guard.is_held() && guard.trusted_for().is_zero());
+    assert!(other.is_held(), "only one was broken");
+    assert_eq!(guard.release().await.unwrap(), Ending::Lost);
+}
+
+async fn a_store_that_fails_costs_the_lease_in_time(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().over(store.clone()).unwrap();
+    let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
+    store.failing_renewals.store(ALWAYS, Ordering::SeqCst);
+    store.failing_changes.store(ALWAYS, Ordering::SeqCst);
+    guard.lost().await;
+    assert!(!guard.is_held());
+    // Once lost it stays lost, even if the store comes back before the lease has run out.
+    store.failing_renewals.store(0, Ordering::SeqCst);
+    guard.lost().await;
+    assert!(!guard.is_held());
+}
+
+async fn a_store_that_does_not_answer_costs_the_lease_in_time(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().over(store.clone()).unwrap();
+    let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
+    store.silent.send_replace(true);
+    guard.lost().await;
+    assert!(!guard.is_held());
+    store.silent.send_replace(false);
+}
+
+async fn passing_trouble_costs_nothing(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().over(store.clone()).unwrap();
+    let guard = held(one.request("a").ttl(Duration::from_secs(3)).hold().await.unwrap());
+    store.failing_renewals.store(2, Ordering::SeqCst);
+    while store.renewals.load(Ordering::SeqCst) == 0 {
+        assert!(guard.is_held());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(store.failing_renewals.load(Ordering::SeqCst), 0, "two renewals failed");
+    assert!(guard.is_held());
+    assert_eq!(guard.release().await.unwrap(), Ending::Released);
+}
+
+async fn nobody_renews_for_a_guard_that_is_gone(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().over(store.clone()).unwrap();
+    let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
+    let kept = held(one.request("b").ttl(SHORT).hold().await.unwrap());
+    // It cannot even be released: only an end to its renewals ends it.
+    store.failing_changes.store(ALWAYS, Ordering::SeqCst);
+    drop(guard);
+    ensure_becomes_free(&stores.anonymous(), "a").await;
+    assert!(store.renewals.load(Ordering::SeqCst) > 0, "the other one was renewed meanwhile");
+    drop(kept);
+}
+
+async fn a_lease_without_a_guard_runs_out(stores: &Stores) {
+    let (one, other) = (stores.anonymous(), stores.anonymous());
+    crate::lease(one.request("a").ttl(SHORT)).await;
+    let guard = held(other.request("a").wait(Wait::Forever).hold().await.unwrap());
+    assert_eq!(guard.lease().reason, tenure::core::Reason::ClaimedExpired);
+}

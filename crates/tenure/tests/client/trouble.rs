@@ -1,0 +1,79 @@
+//! When it is not known whether a change was made, it is made once.
+
+use crate::faulty::{ALWAYS, Faulty};
+use crate::{Stores, events, held, on_every_store, until_waiting};
+use std::sync::atomic::Ordering;
+use tenure::core::{EventKind, Reason};
+use tenure::store::StoreError;
+use tenure::{Client, Error};
+
+on_every_store!(
+    a_grant_whose_answer_was_lost_is_recognised,
+    a_place_whose_answer_was_lost_is_recognised,
+    a_place_far_back_whose_answer_was_lost_is_recognised,
+    a_store_that_never_answers_clearly_is_reported,
+    a_store_that_fails_is_reported_and_nothing_is_held,
+);
+
+async fn a_grant_whose_answer_was_lost_is_recognised(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().over(store.clone()).unwrap();
+    store.unknown_changes.store(2, Ordering::SeqCst);
+    let guard = held(one.request("a").also("b").hold().await.unwrap());
+    assert_eq!(guard.lease().reason, Reason::AlreadyOwned);
+    let seen = stores.anonymous().look_everywhere().await.unwrap();
+    assert_eq!(seen.holds.len(), 2);
+    assert!(seen.holds.iter().all(|seen| seen.hold.token == guard.token()));
+    assert_eq!(events(&one).await, vec![EventKind::Acquired { operation: None }; 2]);
+}
+
+async fn a_place_whose_answer_was_lost_is_recognised(stores: &Stores) {
+    ensure_one_place(stores, 1).await;
+}
+
+async fn a_place_far_back_whose_answer_was_lost_is_recognised(stores: &Stores) {
+    ensure_one_place(stores, 30).await;
+}
+
+/// Queues behind so many others, without hearing that it did, and shows that it has one place.
+async fn ensure_one_place(stores: &Stores, others: usize) {
+    let (holder, look) = (stores.anonymous(), stores.anonymous());
+    let guard = holder.acquire("a").await.unwrap();
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..others {
+        let client = holder.clone();
+        tasks.spawn(async move { client.acquire("a").await.unwrap().release().await.unwrap() });
+        until_waiting(&look, number + 1).await;
+    }
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().over(store.clone()).unwrap();
+    store.unknown_changes.store(1, Ordering::SeqCst);
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let request = one.request("a").on_wait(move |_| tell.send(()).unwrap_or_default());
+    let waiting = tokio::spawn(request.hold());
+    told.recv().await.unwrap();
+    let seen = look.look_everywhere().await.unwrap();
+    assert_eq!(seen.waiters.len(), others + 1, "it queued twice");
+    guard.release().await.unwrap();
+    tasks.join_all().await;
+    held(waiting.await.unwrap().unwrap()).release().await.unwrap();
+    assert_eq!(look.look_everywhere().await.unwrap().waiters, []);
+}
+
+async fn a_store_that_never_answers_clearly_is_reported(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().over(store.clone()).unwrap();
+    store.unknown_changes.store(ALWAYS, Ordering::SeqCst);
+    let error = one.acquire("a").await.unwrap_err();
+    assert!(matches!(error, Error::Store(StoreError::Unknown { .. })), "{error:?}");
+}
+
+async fn a_store_that_fails_is_reported_and_nothing_is_held(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().over(store.clone()).unwrap();
+    store.failing_changes.store(1, Ordering::SeqCst);
+    let error = one.acquire("a").await.unwrap_err();
+    assert!(matches!(error, Error::Store(StoreError::Unavailable { .. })), "{error:?}");
+    assert_eq!(one.look_everywhere().await.unwrap().holds, []);
+    held(one.try_acquire("a").await.unwrap()).release().await.unwrap();
+}

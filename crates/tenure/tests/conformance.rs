@@ -1,0 +1,110 @@
+//! Every store passes the conformance suite whole.
+
+use async_trait::async_trait;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+use tenure::clock::{Clock, ManualClock, SystemClock};
+use tenure::conformance::{Harness, run_all};
+use tenure::store::Store;
+use tenure::store::memory::MemoryStore;
+use tenure::store::sqlite::{SqliteOptions, SqliteStore};
+
+#[derive(Default)]
+struct Memory {
+    clock: Arc<ManualClock>,
+}
+
+#[async_trait]
+impl Harness for Memory {
+    async fn fresh(&self) -> Arc<dyn Store> {
+        Arc::new(MemoryStore::with_clock(self.clock.clone()))
+    }
+
+    async fn another(&self, store: &Arc<dyn Store>) -> Arc<dyn Store> {
+        store.clone()
+    }
+
+    async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        store
+    }
+
+    async fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+    }
+}
+
+/// SQLite stores in one folder.
+struct Sqlite {
+    folder: TempDir,
+    made: AtomicUsize,
+    clock: Arc<dyn Clock>,
+    /// The same clock, where it can be moved; otherwise time is slept through.
+    manual: Option<Arc<ManualClock>>,
+}
+
+impl Sqlite {
+    fn new(clock: Arc<dyn Clock>, manual: Option<Arc<ManualClock>>) -> Sqlite {
+        let folder = tempfile::tempdir().unwrap();
+        Sqlite { folder, made: AtomicUsize::new(0), clock, manual }
+    }
+
+    fn open(&self, path: &Path) -> Arc<dyn Store> {
+        let options = SqliteOptions {
+            clock: self.clock.clone(),
+            // So seldom that only a wake can be what woke.
+            poll_interval: Duration::from_secs(3600),
+            ..SqliteOptions::default()
+        };
+        Arc::new(SqliteStore::open_with(path, options).unwrap())
+    }
+}
+
+fn path_of(store: &Arc<dyn Store>) -> PathBuf {
+    store.info().url.strip_prefix("sqlite:").unwrap().into()
+}
+
+#[async_trait]
+impl Harness for Sqlite {
+    async fn fresh(&self) -> Arc<dyn Store> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        self.open(&self.folder.path().join(format!("{number}.db")))
+    }
+
+    async fn another(&self, store: &Arc<dyn Store>) -> Arc<dyn Store> {
+        self.open(&path_of(store))
+    }
+
+    async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        let path = path_of(&store);
+        assert_eq!(Arc::strong_count(&store), 1, "somebody else still has the store open");
+        drop(store);
+        self.open(&path)
+    }
+
+    async fn pass(&self, time: Duration) {
+        match &self.manual {
+            Some(clock) => clock.advance(time),
+            // The store counts whole milliseconds.
+            None => tokio::time::sleep(time + Duration::from_millis(2)).await,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn memory_conforms() {
+    run_all(&Memory::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sqlite_conforms() {
+    let clock = Arc::new(ManualClock::new());
+    run_all(&Sqlite::new(clock.clone(), Some(clock))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sqlite_conforms_on_the_real_clock() {
+    run_all(&Sqlite::new(Arc::new(SystemClock), None)).await;
+}

@@ -1,0 +1,82 @@
+//! What crashed processes leave behind is cleared away; what living ones use is not.
+#![cfg(unix)]
+
+use crate::{Place, grant, open_with, process, resource};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure::clock::SystemClock;
+use tenure::core::{
+    Change, Decision, EventKind, GrantId, Holder, Look, NewEvent, Seen, Waiter, Want, Write,
+};
+use tenure::store::Store;
+use tenure::store::sqlite::SqliteStore;
+
+async fn change(store: &SqliteStore, mut make: impl FnMut(&Seen) -> Change + Send) {
+    let mut decide = |seen: &Seen| {
+        let event = NewEvent {
+            resource: None,
+            label: String::new(),
+            token: None,
+            kind: EventKind::Waiting,
+        };
+        Decision::Write(Change { events: vec![event], ..make(seen) })
+    };
+    store.transact(&Look::Everything, &mut decide).await.unwrap();
+}
+
+/// Takes a place, for which a mailbox is needed.
+async fn queue(store: &SqliteStore, grant: GrantId) {
+    change(store, |seen| {
+        let waiter = Waiter {
+            grant,
+            ticket: seen.next,
+            wants: vec![Want::exclusive(resource("a"))],
+            holder: Holder::anonymous("somebody".to_owned()),
+            operation: None,
+            keeps: vec![],
+            ttl: crate::HOUR,
+        };
+        Change { writes: vec![Write::Wait(waiter)], ..Change::default() }
+    })
+    .await;
+}
+
+fn mailboxes(place: &Place) -> usize {
+    std::fs::read_dir(place.folder.path().join("store.db.side/wake")).unwrap().count()
+}
+
+#[tokio::test]
+async fn the_mailbox_of_a_killed_process_is_removed_and_that_of_a_living_one_kept() {
+    let place = Place::new();
+    let store = open_with(&place.path(), Arc::new(SystemClock)).unwrap();
+    queue(&store, grant(1)).await;
+    let mut command = process("mailboxes::wait_until_killed", &place.path());
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while lines.next().expect("the process ended early").unwrap() != "waiting" {}
+    assert_eq!(mailboxes(&place), 2);
+    assert_eq!(store.tidy().await.unwrap(), 0, "both still live");
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let other = open_with(&place.path(), Arc::new(SystemClock)).unwrap();
+    assert_eq!(other.tidy().await.unwrap(), 1);
+    assert_eq!(mailboxes(&place), 1);
+    change(&other, |_| Change { wake: vec![grant(1)], ..Change::default() }).await;
+    let woken = store.turn(grant(1), Duration::MAX);
+    tokio::time::timeout(Duration::from_secs(60), woken).await.expect("its mailbox works").unwrap();
+
+    drop(store);
+    assert_eq!(mailboxes(&place), 0, "whoever ends well takes its mailbox with it");
+}
+
+#[tokio::test]
+#[ignore = "run as a process of its own by the test above"]
+async fn wait_until_killed() {
+    let store = open_with(&crate::given_store(), Arc::new(SystemClock)).unwrap();
+    queue(&store, grant(2)).await;
+    println!("\nwaiting");
+    store.turn(grant(2), Duration::MAX).await.unwrap();
+}

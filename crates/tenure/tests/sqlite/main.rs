@@ -1,0 +1,124 @@
+//! What only the SQLite store must show: damaged and foreign files, full and read-only disks, many
+//! who open at once, reboots, clocks that jump, its views, its trimmed history and its mailboxes.
+
+mod damage;
+mod disks;
+mod history;
+mod mailboxes;
+mod opening;
+mod reboot;
+mod views;
+mod wall_clock;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tenure::clock::{Clock, ManualClock};
+use tenure::core::{
+    Change, Decision, EventKind, GrantId, Hold, Holder, Look, Mode, NewEvent, Resource, Revision,
+    Seen, Token, Want, Write,
+};
+use tenure::store::sqlite::{SqliteOptions, SqliteStore};
+use tenure::store::{Store, StoreError};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A folder, the path of a store in it, and the clock of the machine.
+struct Place {
+    folder: TempDir,
+    clock: Arc<ManualClock>,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { folder: tempfile::tempdir().unwrap(), clock: Arc::default() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("store.db")
+    }
+
+    fn open(&self) -> SqliteStore {
+        self.try_open().unwrap()
+    }
+
+    fn try_open(&self) -> Result<SqliteStore, StoreError> {
+        open_with(&self.path(), self.clock.clone())
+    }
+
+    /// What lies in the folder.
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+}
+
+fn open_with(path: &Path, clock: Arc<dyn Clock>) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open_with(path, SqliteOptions { clock, ..SqliteOptions::default() })
+}
+
+fn resource(text: &str) -> Resource {
+    text.parse().unwrap()
+}
+
+fn grant(number: u128) -> GrantId {
+    GrantId::from_bits(number)
+}
+
+/// A change that holds this, with its event.
+fn holding(name: &str, grant: GrantId, holder: &Holder, seen: &Seen) -> Change {
+    let token = seen.next_token();
+    let hold = Hold {
+        want: Want { resource: resource(name), mode: Mode::Exclusive },
+        grant,
+        token,
+        holder: holder.clone(),
+        operation: None,
+        ttl: HOUR,
+    };
+    let event = NewEvent {
+        resource: Some(resource(name)),
+        label: holder.label.clone(),
+        token: Some(token),
+        kind: EventKind::Acquired { operation: None },
+    };
+    Change { writes: vec![Write::Hold(hold)], events: vec![event], ..Change::default() }
+}
+
+/// Holds this for an hour.
+async fn take(store: &SqliteStore, name: &str, number: u128) -> Result<Token, StoreError> {
+    let holder = Holder::anonymous("somebody".to_owned());
+    let mut token = Token(0);
+    let mut decide = |seen: &Seen| {
+        token = seen.next_token();
+        Decision::Write(holding(name, grant(number), &holder, seen))
+    };
+    store.transact(&Look::Everything, &mut decide).await?;
+    Ok(token)
+}
+
+async fn everything(store: &SqliteStore) -> Seen {
+    store.read(&Look::Everything).await.unwrap()
+}
+
+async fn all_events(store: &SqliteStore) -> Vec<EventKind> {
+    let events = store.events(Revision(0), u32::MAX).await.unwrap();
+    events.into_iter().map(|event| event.event.kind).collect()
+}
+
+/// This test program, to run one of its ignored tests as another process that uses this store.
+fn process(test: &str, store: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored", "--nocapture"]).env("TENURE_TEST_STORE", store);
+    command
+}
+
+/// In such a process: the store that it is to use.
+fn given_store() -> PathBuf {
+    std::env::var_os("TENURE_TEST_STORE").expect("this test is run by another one").into()
+}

@@ -1,0 +1,60 @@
+//! Programs that know only task and section locks read them as they always did.
+
+use crate::{Place, open_with, take};
+use rusqlite::Connection;
+use std::sync::Arc;
+use tenure::clock::SystemClock;
+
+fn column(plain: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = plain.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn task_and_section_locks_are_views_of_what_is_held() {
+    let place = Place::new();
+    let store = place.open();
+    for (number, name) in
+        ["task:T-1", "section:Front end", "deploy", "path:task/x", "task:🚀:2"].iter().enumerate()
+    {
+        take(&store, name, number as u128 + 1).await.unwrap();
+    }
+    place.clock.advance(std::time::Duration::from_secs(90));
+    let plain = Connection::open(place.path()).unwrap();
+    let tasks = column(&plain, "SELECT task_id FROM task_locks ORDER BY task_id");
+    assert_eq!(tasks, ["T-1", "🚀:2"]);
+    let sections = column(&plain, "SELECT section_id FROM section_locks");
+    assert_eq!(sections, ["Front end"]);
+    let row = column(
+        &plain,
+        "SELECT runner_id || '|' || acquired_at || '|' || heartbeat_at || '|' || expires_at
+         FROM task_locks WHERE task_id = 'T-1'",
+    );
+    let hour_later = "somebody|2023-11-14 22:13:20|2023-11-14 22:13:20|2023-11-14 23:13:20";
+    assert_eq!(row, [hour_later]);
+    let row = column(
+        &plain,
+        "SELECT runner_id || '|' || acquired_at || '|' || expires_at FROM section_locks",
+    );
+    assert_eq!(row, ["somebody|2023-11-14 22:13:20|2023-11-14 23:13:20"]);
+}
+
+#[tokio::test]
+async fn their_times_compare_with_those_of_sqlite() {
+    let place = Place::new();
+    let store = open_with(&place.path(), Arc::new(SystemClock)).unwrap();
+    take(&store, "task:now", 1).await.unwrap();
+    take(&store, "section:now", 2).await.unwrap();
+    let plain = Connection::open(place.path()).unwrap();
+    for (view, id) in [("task_locks", "task_id"), ("section_locks", "section_id")] {
+        let find =
+            |condition: &str| column(&plain, &format!("SELECT {id} FROM {view} WHERE {condition}"));
+        let nobody: [&str; 0] = [];
+        assert_eq!(find("expires_at > datetime('now')"), ["now"]);
+        assert_eq!(find("expires_at < datetime('now')"), nobody);
+        assert_eq!(find("expires_at < datetime('now', '+61 minutes')"), ["now"]);
+        assert_eq!(find("acquired_at <= datetime('now')"), ["now"]);
+        assert_eq!(find("acquired_at > datetime('now', '-1 day')"), ["now"]);
+    }
+}

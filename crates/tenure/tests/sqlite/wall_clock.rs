@@ -1,0 +1,52 @@
+//! The time of day is for showing: when it jumps, nobody loses or gains a lease.
+
+use crate::{HOUR, Place, everything, grant, take};
+use std::time::Duration;
+use tenure::core::Look;
+use tenure::store::{Renewal, Renewed, Store};
+
+const HOUR_MS: i64 = 3_600_000;
+
+#[tokio::test]
+async fn jumps_of_the_time_of_day_change_nothing_about_who_holds() {
+    for jump_ms in [HOUR_MS, -HOUR_MS, 100 * 365 * 24 * HOUR_MS, -100 * 365 * 24 * HOUR_MS] {
+        let place = Place::new();
+        let store = place.open();
+        let token = take(&store, "a", 1).await.unwrap();
+        place.clock.advance(Duration::from_secs(10));
+        let before = everything(&store).await;
+
+        place.clock.jump_wall(jump_ms);
+        let store = place.open();
+        let after = everything(&store).await;
+        assert_eq!(after.holds[0].left, before.holds[0].left, "{jump_ms}");
+        assert_eq!(after.holds[0].held_for, before.holds[0].held_for, "{jump_ms}");
+        assert_eq!((after.next, after.revision), (before.next, before.revision), "{jump_ms}");
+        // What is shown follows the time of day that people see.
+        assert_eq!(after.holds[0].expires_at.0, before.holds[0].expires_at.0 + jump_ms);
+
+        let resources = vec![crate::resource("a")];
+        let renewal = Renewal { grant: grant(1), token, resources, ttl: HOUR, bind: None };
+        assert_eq!(store.renew(&[renewal]).await.unwrap(), [Renewed::Renewed]);
+        place.clock.advance(HOUR - Duration::from_millis(1));
+        assert!(!everything(&store).await.holds[0].lapsed(), "{jump_ms}");
+        place.clock.jump_wall(-jump_ms);
+        place.clock.advance(Duration::from_millis(1));
+        assert!(everything(&store).await.holds[0].lapsed(), "{jump_ms}");
+    }
+}
+
+#[tokio::test]
+async fn a_time_of_day_before_1970_is_no_obstacle() {
+    let place = Place::new();
+    place.clock.jump_wall(-2_000_000_000_000);
+    let store = place.open();
+    take(&store, "task:old", 1).await.unwrap();
+    let seen = everything(&store).await;
+    assert!(
+        seen.holds[0].acquired_at.0 < 0 && seen.holds[0].expires_at > seen.holds[0].acquired_at
+    );
+    let events = store.events(Default::default(), 9).await.unwrap();
+    assert_eq!(events[0].at, seen.holds[0].acquired_at);
+    assert!(store.read(&Look::Everything).await.is_ok());
+}
