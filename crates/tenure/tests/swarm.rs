@@ -196,3 +196,23 @@ async fn a_watcher_sees_each_step() {
     swarm.run(async |_| DONE, watcher).await.unwrap();
     assert_eq!(steps.into_inner(), ["claimed", "finished", "idle", "ended"]);
 }
+
+#[tokio::test]
+async fn the_task_of_a_dead_worker_need_not_wait_until_all_others_are_done() {
+    let (folder, client) = client().await;
+    let urgent = NewTask { priority: 0, ..task("urgent") };
+    client.tasks().add(vec![urgent, task("one"), task("two")]).await.unwrap();
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let request = ClaimRequest { pid: Some(child.id()), ..ClaimRequest::default() };
+    client.tasks().claim(&request).await.unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let order = RefCell::new(vec![]);
+    let work = async |work: &tenure::Work| {
+        order.borrow_mut().push(work.task().title.clone());
+        DONE
+    };
+    Swarm::new(&client, ClaimRequest::default()).run(work, |_| {}).await.unwrap();
+    assert_eq!(order.into_inner(), ["urgent", "one", "two"]);
+    drop(folder);
+}

@@ -13,13 +13,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tenure::core::rules::tasks::{Finish, HandVerb, NewTask};
+use tenure::core::rules::tasks::{Finish, Finished, HandVerb, NewTask};
 use tenure::core::{EventKind, Revision, Status, Task, TaskId};
 use tenure::store::TaskFilter;
-use tenure::{ClaimRequest, Client, Swarm, WorkEvent};
+use tenure::{ClaimRequest, Client, Runner, Swarm, Wait, Work, WorkEvent};
 
 const FOLDER: &str = "SWARM_TEST_FOLDER";
 const TTL_MS: &str = "SWARM_TEST_TTL_MS";
+const STUBBORN: &str = "SWARM_TEST_STUBBORN";
 
 /// A broken swarm would go on for ever.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -50,23 +51,48 @@ fn worker_process() {
     runtime.block_on(async {
         let client = Client::open(&url(folder)).await.unwrap();
         let request = ClaimRequest { ttl, section_ttl: ttl, ..ClaimRequest::default() };
-        let swarm = Swarm::new(&client, request).forever().idle_exit(Duration::from_secs(20));
-        let work = async |work: &tenure::Work| {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            Finish::Complete { result: Some(work.lease().token.to_string()) }
-        };
-        let watcher = |event| match event {
-            WorkEvent::Finished { task, finish: Finish::Complete { result }, .. } => {
-                note(folder, &format!("accepted {} {}", task.id, result.unwrap_or_default()));
-            }
-            WorkEvent::Lost { task, .. } => {
-                let token = task.claim.map(|claim| claim.token.to_string()).unwrap_or_default();
-                note(folder, &format!("lost {} {token}", task.id));
-            }
-            _ => {}
-        };
-        swarm.run(work, watcher).await.unwrap();
+        match variable(STUBBORN) {
+            Some(_) => work_stubbornly(&client, request, folder).await,
+            None => work_well(&client, request, folder).await,
+        }
     });
+}
+
+/// How long a worker without work stays, should the test have forgotten it.
+const IDLE: Duration = Duration::from_secs(20);
+
+async fn work_well(client: &Client, request: ClaimRequest, folder: &Path) {
+    let swarm = Swarm::new(client, request).forever().idle_exit(IDLE);
+    let work = async |work: &Work| {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        Finish::Complete { result: Some(work.lease().token.to_string()) }
+    };
+    let watcher = |event| match event {
+        WorkEvent::Finished { task, finish: Finish::Complete { result }, .. } => {
+            note(folder, &format!("accepted {} {}", task.id, result.unwrap_or_default()));
+        }
+        WorkEvent::Lost { task, .. } => {
+            let token = task.claim.map(|claim| claim.token.to_string()).unwrap_or_default();
+            note(folder, &format!("lost {} {token}", task.id));
+        }
+        _ => {}
+    };
+    swarm.run(work, watcher).await.unwrap();
+}
+
+/// Never asks whether it still has its task: only the store can refuse what it says.
+async fn work_stubbornly(client: &Client, request: ClaimRequest, folder: &Path) {
+    let runner = Runner::new(client, request);
+    while let Ok(work) = runner.next(Wait::UpTo(IDLE)).await.unwrap() {
+        let (id, token) = (work.task().id.clone(), work.lease().token.to_string());
+        std::thread::sleep(Duration::from_millis(30));
+        let finish = Finish::Complete { result: Some(token.clone()) };
+        let word = match runner.finish(work, finish).await.unwrap() {
+            Finished::Done { .. } => "accepted",
+            Finished::NotFound | Finished::NotYours(_) => "lost",
+        };
+        note(folder, &format!("{word} {id} {token}"));
+    }
 }
 
 /// A handful of numbers that look random; the same each time.
@@ -82,16 +108,26 @@ impl Numbers {
 struct Crowd {
     folder: tempfile::TempDir,
     ttl: Duration,
+    stubborn: bool,
     workers: Vec<Child>,
     numbers: Numbers,
 }
 
 impl Crowd {
-    fn new(workers: usize, ttl: Duration) -> Crowd {
+    fn new(ttl: Duration, stubborn: bool) -> Crowd {
         let folder = tempfile::tempdir().unwrap();
-        let mut crowd = Crowd { folder, ttl, workers: vec![], numbers: Numbers(1) };
-        crowd.workers = (0..workers).map(|_| crowd.start()).collect();
-        crowd
+        Crowd { folder, ttl, stubborn, workers: vec![], numbers: Numbers(1) }
+    }
+
+    fn gather(&mut self, workers: usize) {
+        self.workers = (0..workers).map(|_| self.start()).collect();
+    }
+
+    fn disperse(&mut self) {
+        for mut worker in self.workers.drain(..) {
+            let _ = worker.kill();
+            let _ = worker.wait();
+        }
     }
 
     fn start(&self) -> Child {
@@ -99,6 +135,7 @@ impl Crowd {
             .args(["--exact", "worker_process", "--ignored", "--nocapture"])
             .env(FOLDER, self.folder.path())
             .env(TTL_MS, self.ttl.as_millis().to_string())
+            .envs(self.stubborn.then_some((STUBBORN, "1")))
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
             .spawn()
@@ -111,20 +148,34 @@ impl Crowd {
         let _ = self.workers[index].wait();
         self.workers[index] = self.start();
     }
-
-    fn signal(&self, index: usize, signal: Signal) {
-        let pid = Pid::from_child(&self.workers[index]);
-        let _ = kill_process(pid, signal);
-    }
 }
 
 impl Drop for Crowd {
     fn drop(&mut self) {
-        for worker in &mut self.workers {
-            let _ = worker.kill();
-            let _ = worker.wait();
-        }
+        self.disperse();
     }
+}
+
+/// Stops half of the processes at a time, each for so long, until told that all is done.
+fn put_to_sleep(pids: Vec<Pid>, length: Duration, is_done: &std::sync::mpsc::Receiver<()>) {
+    let mut numbers = Numbers(1);
+    let mut asleep: Vec<(Pid, Instant)> = vec![];
+    let pause = Duration::from_millis(20);
+    while is_done.recv_timeout(pause) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+        let pid = pids[numbers.below(pids.len())];
+        if asleep.len() < pids.len() / 2 && !asleep.iter().any(|(one, _)| *one == pid) {
+            kill_process(pid, Signal::STOP).unwrap();
+            asleep.push((pid, Instant::now()));
+        }
+        asleep.retain(|(pid, since)| {
+            let goes_on = since.elapsed() < length;
+            if !goes_on {
+                kill_process(*pid, Signal::CONT).unwrap();
+            }
+            goes_on
+        });
+    }
+    asleep.iter().for_each(|(pid, _)| kill_process(*pid, Signal::CONT).unwrap());
 }
 
 async fn add(client: &Client, count: usize) {
@@ -136,13 +187,14 @@ async fn add(client: &Client, count: usize) {
     client.tasks().add((0..count).map(task).collect()).await.unwrap();
 }
 
-/// Plays the operator, who sets tasks that lost their workers too often to be done again. Says
-/// whether all are done.
+/// Plays the operator, who takes back tasks and sets those that lost their workers too often to be
+/// done again. Says whether all are done.
 async fn look_after(client: &Client, begun: Instant) -> bool {
     let blocked = TaskFilter { status: Some(Status::Blocked), ..TaskFilter::default() };
     for task in client.tasks().list(&blocked).await.unwrap() {
         client.tasks().edit(&task.id, HandVerb::Retry).await.unwrap();
     }
+    client.tasks().recover().await.unwrap();
     let tallies = client.tasks().tallies().await.unwrap();
     assert!(begun.elapsed() < PATIENCE, "not done in time: {tallies:?}");
     tallies.iter().all(|tally| tally.status == Status::Completed || tally.count == 0)
@@ -173,6 +225,7 @@ async fn histories(client: &Client) -> HashMap<String, History> {
             }
             EventKind::Completed => history.completed.push(token),
             EventKind::Retried => history.since_retry = 0,
+            EventKind::HandedBack => history.since_retry -= 1,
             _ => {}
         }
     }
@@ -183,7 +236,6 @@ async fn histories(client: &Client) -> HashMap<String, History> {
 async fn check(client: &Client, folder: &Path, count: usize, kind: &EventKind) {
     let events = client.events(Revision::default(), u32::MAX).await.unwrap();
     let times = |kind: &EventKind| events.iter().filter(|one| one.event.kind == *kind).count();
-    println!("{} x {}, {} x recovered", times(kind), kind.word(), times(&EventKind::Recovered));
     assert!(times(kind) > 0 && times(&EventKind::Recovered) > 0, "nothing happened");
 
     let tasks: Vec<Task> = client.tasks().list(&TaskFilter::default()).await.unwrap();
@@ -209,25 +261,17 @@ async fn check(client: &Client, folder: &Path, count: usize, kind: &EventKind) {
 #[tokio::test]
 async fn a_thousand_tasks_are_done_once_by_workers_that_are_killed() {
     const TASKS: usize = 1000;
-    let mut crowd = Crowd::new(0, Duration::from_secs(30));
+    let mut crowd = Crowd::new(Duration::from_secs(30), false);
     let folder = crowd.folder.path().to_owned();
     let client = Client::open(&url(&folder)).await.unwrap();
     add(&client, TASKS).await;
-    crowd.workers = (0..100).map(|_| crowd.start()).collect();
+    crowd.gather(100);
     let begun = Instant::now();
     while !look_after(&client, begun).await {
         crowd.kill_one();
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    drop(
-        std::mem::take(&mut crowd.workers)
-            .into_iter()
-            .map(|mut worker| {
-                let _ = worker.kill();
-                worker.wait()
-            })
-            .collect::<Vec<_>>(),
-    );
+    crowd.disperse();
     check(&client, &folder, TASKS, &EventKind::Died).await;
 }
 
@@ -235,30 +279,23 @@ async fn a_thousand_tasks_are_done_once_by_workers_that_are_killed() {
 async fn workers_that_slept_through_their_lease_are_refused() {
     const TASKS: usize = 300;
     let ttl = Duration::from_secs(1);
-    let mut crowd = Crowd::new(0, ttl);
+    let mut crowd = Crowd::new(ttl, true);
     let folder = crowd.folder.path().to_owned();
     let client = Client::open(&url(&folder)).await.unwrap();
     add(&client, TASKS).await;
-    crowd.workers = (0..20).map(|_| crowd.start()).collect();
+    crowd.gather(20);
     let begun = Instant::now();
-    let mut asleep: Vec<(usize, Instant)> = vec![];
+    // On a thread of its own: one that sleeps in the middle of a write keeps everybody else from
+    // writing, us too, until it is woken.
+    let pids = crowd.workers.iter().map(Pid::from_child).collect();
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    let tormentor = std::thread::spawn(move || put_to_sleep(pids, ttl * 2, &is_done));
     while !look_after(&client, begun).await {
-        let index = crowd.numbers.below(crowd.workers.len());
-        if asleep.len() < crowd.workers.len() / 2 && !asleep.iter().any(|(one, _)| *one == index) {
-            crowd.signal(index, Signal::STOP);
-            asleep.push((index, Instant::now()));
-        }
-        asleep.retain(|(index, since)| {
-            let slept_enough = since.elapsed() > ttl * 2;
-            if slept_enough {
-                crowd.signal(*index, Signal::CONT);
-            }
-            !slept_enough
-        });
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // Those still asleep wake up to find that their task is another's, and done.
-    asleep.iter().for_each(|(index, _)| crowd.signal(*index, Signal::CONT));
+    drop(done);
+    tormentor.join().unwrap();
+    // Those that slept last wake up to find that their task is another's, and done.
     tokio::time::sleep(ttl).await;
     check(&client, &folder, TASKS, &EventKind::Lapsed).await;
 }

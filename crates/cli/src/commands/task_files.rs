@@ -41,8 +41,7 @@ fn format(word: &str) -> Result<Format, String> {
 }
 
 pub(crate) async fn import(context: &Context, args: ImportArgs) -> Result<i32, Failure> {
-    let file = exchange::read_file(&args.file, args.format)
-        .map_err(|error| unreadable(&args.file, &error))?;
+    let file = read(&args.file, args.format)?;
     let (format, notes) = (file.format, file.notes.clone());
     let imported = take(context, file, args.dry_run).await?;
     for note in &notes {
@@ -124,6 +123,11 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&beside);
     }
     written
+}
+
+/// Reads a task file; its format is told from its name and content, unless it is given.
+pub(crate) fn read(path: &Path, format: Option<Format>) -> Result<TaskFile, Failure> {
+    exchange::read_file(path, format).map_err(|error| unreadable(path, &error))
 }
 
 /// Nothing was added; the message begins with the file, so that editors can jump to the line.

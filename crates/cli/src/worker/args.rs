@@ -1,7 +1,7 @@
 //! Which tasks to take, and how to do them.
 
-use super::task_file;
 use crate::args;
+use crate::commands::task_files;
 use crate::context::Context;
 use crate::failure::Failure;
 use clap::{Args, ValueHint};
@@ -79,7 +79,9 @@ impl WorkerArgs {
     /// Adds the tasks of the file, if one was given.
     pub(crate) async fn import(&self, context: &Context, client: &Client) -> Result<(), Failure> {
         let Some(path) = &self.tasks else { return Ok(()) };
-        let added = task_file::import(client, path).await?;
+        let file = task_files::read(path, None)?;
+        file.notes.iter().for_each(|note| context.output.note(note));
+        let added = client.tasks().import(file).await?.added.len();
         let tasks = if added == 1 { "task" } else { "tasks" };
         context.output.note(&format!("Added {added} {tasks} from {}", path.display()));
         Ok(())

@@ -11,7 +11,6 @@ mod logs;
 mod printed;
 pub(crate) mod stopping;
 mod task_command;
-mod task_file;
 pub(crate) mod tell;
 mod verdict;
 
