@@ -110,3 +110,18 @@ fn a_killed_acquire_leaves_the_queue_whatever_its_lease_would_have_been_tied_to(
         assert_eq!(ended.code, 0, "{tie:?}: {ended:?}");
     }
 }
+
+#[test]
+fn whoever_queues_behind_the_dead_is_at_the_head() {
+    let place = Place::new();
+    let client = Client::open(&place.url()).expect("the store");
+    let (_, grant) = place.acquire(&["queue", "--ttl", "10m"]);
+    // The last first: each but the first notices the end of the one before it.
+    line_up(&place, &client, 12, NOTE).into_iter().rev().for_each(|waiter| drop(waiter.kill()));
+    assert_eq!(queue(&client).len(), 12);
+    let waiter = place.start(&["run", "-w", "60", "--operation", "alive", "queue", "--", "true"]);
+    until("it alone in the queue", || (queue(&client) == ["alive"]).then_some(()));
+    assert_eq!(place.run(&["release", "--grant", &grant]).code, 0);
+    let ended = waiter.end();
+    assert_eq!(ended.code, 0, "{ended:?}");
+}

@@ -222,6 +222,12 @@ fn wait_or_refuse(
     ask: &Ask,
     place: Option<&SeenWaiter>,
 ) -> (Decision, Outcome) {
+    if ask.queue.is_some()
+        && clear_dead_neighbours(&mut draft, ask, place)
+        && seen.shown_until.is_some()
+    {
+        return (Decision::LookWider, Outcome::Busy { blockers: vec![] });
+    }
     let before = earlier(&draft, place);
     let blockers = blockers(&draft, ask, &before);
     let Some(ttl) = ask.queue else {
@@ -265,12 +271,30 @@ fn wait_or_refuse(
     (draft.decide(Some(ask.grant)), Outcome::Waiting { blockers, ahead, ticket })
 }
 
+/// Removes the places of the dead just before the asker's, so that it waits behind somebody whose
+/// end it can notice, or at the head. Says whether there were any.
+fn clear_dead_neighbours(draft: &mut Draft<'_>, ask: &Ask, place: Option<&SeenWaiter>) -> bool {
+    let mut some_were_dead = false;
+    for want in &ask.wants {
+        let want = std::slice::from_ref(want);
+        let neighbours = earlier(draft, place).into_iter().rev();
+        for seen in neighbours.filter(|seen| may_exclude(want, &seen.waiter.wants)) {
+            if !draft.drop_wait_if_dead(seen) {
+                break;
+            }
+            some_were_dead = true;
+        }
+    }
+    some_were_dead
+}
+
 /// Whether the two wait in a queue together.
 fn waits_beside(ask: &Ask, seen: &SeenWaiter) -> bool {
     seen.waiter.wants.iter().any(|want| touches(ask, want))
 }
 
-/// Most blockers that an answer names. Whoever wants all of them looks at the store.
+/// Most blockers that an answer names: the first ones, and the one just before the asker. Whoever
+/// wants all of them looks at the store.
 const BLOCKERS_MAX: usize = 32;
 
 fn blockers(draft: &Draft<'_>, ask: &Ask, before: &[&SeenWaiter]) -> Vec<Blocker> {
@@ -278,9 +302,14 @@ fn blockers(draft: &Draft<'_>, ask: &Ask, before: &[&SeenWaiter]) -> Vec<Blocker
         .holds()
         .filter(|seen| may_exclude(&ask.wants, std::slice::from_ref(&seen.hold.want)))
         .map(|seen| Blocker::Hold(seen.clone()));
-    let waiters = before
-        .iter()
-        .filter(|seen| may_exclude(&ask.wants, &seen.waiter.wants))
-        .map(|seen| Blocker::Waiter(SeenWaiter::clone(seen)));
-    holds.chain(waiters).take(BLOCKERS_MAX).collect()
+    let waiters: Vec<&&SeenWaiter> =
+        before.iter().filter(|seen| may_exclude(&ask.wants, &seen.waiter.wants)).collect();
+    let waiter = |seen: &&&SeenWaiter| Blocker::Waiter(SeenWaiter::clone(seen));
+    let mut named: Vec<Blocker> =
+        holds.chain(waiters.iter().map(waiter)).take(BLOCKERS_MAX + 1).collect();
+    if named.len() > BLOCKERS_MAX {
+        named.truncate(BLOCKERS_MAX - usize::from(!waiters.is_empty()));
+        named.extend(waiters.last().map(waiter));
+    }
+    named
 }

@@ -152,6 +152,12 @@ impl<'a> Draft<'a> {
         why.is_some()
     }
 
+    /// Removes the place of one that is dead, not that of one that was merely silent; says whether
+    /// it did.
+    pub(super) fn drop_wait_if_dead(&mut self, seen: &SeenWaiter) -> bool {
+        self.why_gone(seen) == Some(WhyLeft::Died) && self.drop_wait_if_gone(seen)
+    }
+
     fn why_gone(&self, seen: &SeenWaiter) -> Option<WhyLeft> {
         if Some(seen.waiter.grant) == self.asker {
             return None;

@@ -186,6 +186,23 @@ fn a_place_ends_with_who_waits_there_and_the_hold_with_what_it_is_tied_to() {
 }
 
 #[test]
+fn whoever_queues_removes_the_dead_just_before_it_and_knows_who_is_there() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[exclusive("a"), exclusive("b")]));
+        for number in 2..=5 {
+            world.must_wait(&ask(number, &[exclusive("a")]).queued());
+        }
+        [2, 4, 5].into_iter().for_each(|number| world.kill(number));
+        let last = ask(6, &[exclusive("b"), exclusive("a")]).queued();
+        world.must_wait(&last);
+        assert_eq!(world.queue(), [2, 3, 6]);
+        world.kill(3);
+        assert_eq!(world.must_wait(&last), Some(0), "all before it were dead");
+        assert_eq!(world.queue(), [6]);
+    });
+}
+
+#[test]
 fn a_dead_waiter_takes_no_slot_wherever_it_stands() {
     in_every_view(|world| {
         world.must_grant(&ask(1, &[exclusive("a")]));
@@ -233,6 +250,17 @@ fn who_does_not_queue_leaves_nothing_behind() {
         assert_eq!(world.must_be_busy(&ask(2, &[exclusive("a")])), [1]);
         assert_eq!((world.queue(), world.news()), (vec![], vec![]));
     });
+}
+
+#[test]
+fn an_answer_names_the_one_just_before_however_many_there_are() {
+    let mut world = World::new(View::Whole);
+    world.must_grant(&ask(1, &[exclusive("a")]));
+    for number in 2..=100 {
+        world.must_wait(&ask(number, &[exclusive("a")]).queued());
+    }
+    let blockers = world.must_be_busy(&ask(101, &[exclusive("a")]));
+    assert_eq!((blockers.len(), blockers[0], blockers[31]), (32, 1, 100));
 }
 
 #[test]

@@ -225,10 +225,12 @@ fn asking_in_vain_wakes_nobody() {
                 world.must_wait(&ask(number, &[exclusive("a")]).queued());
             }
         }
-        assert_eq!(
-            world.must_be_busy(&ask(9, &[exclusive("a")])),
-            [1, 2, 3, 4][..world_sees(world)]
-        );
+        let mut named = [1, 2, 3, 4][..world_sees(world)].to_vec();
+        if !named.contains(&4) {
+            named.push(4);
+        }
+        let blockers = world.must_be_busy(&ask(9, &[exclusive("a")]));
+        assert_eq!(blockers, named, "as far as can be seen, and the one just before");
         assert_eq!(world.woken(), [0; 0]);
     });
 }

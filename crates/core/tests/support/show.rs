@@ -11,7 +11,8 @@ pub enum View {
     Whole,
     /// What overlaps the resources that were asked for.
     Asked,
-    /// Like a database: holds by name, of each queue so many from the front, and the own place.
+    /// Like a database: holds by name, of each queue so many from the front, the own place, and
+    /// the one before it.
     /// All paths count as one queue, because any two may overlap whatever their names.
     Front(usize),
 }
@@ -77,9 +78,12 @@ impl World {
         if queue.waiters.len() > front {
             let last = queue.waiters[front - 1].waiter.ticket;
             all.shown_until = Some(all.shown_until.map_or(last, |until| until.min(last)));
-            queue
-                .waiters
-                .retain(|seen| seen.waiter.ticket <= last || Some(seen.waiter.ticket) == ticket);
+            let mut tickets = queue.waiters.iter().map(|seen| seen.waiter.ticket);
+            let before = tickets.rfind(|one| ticket.is_none_or(|own| *one < own));
+            queue.waiters.retain(|seen| {
+                let shown = Some(seen.waiter.ticket);
+                seen.waiter.ticket <= last || shown == ticket || shown == before
+            });
         }
         all.holds.append(&mut queue.holds);
         all.waiters.append(&mut queue.waiters);
