@@ -30,10 +30,10 @@ async fn a_store_that_does_not_answer_does_not_keep_a_client_from_ending() {
     let one = Client::builder().over(store.clone()).unwrap();
     let short = Duration::from_millis(400);
     let guard = held(one.request("a").ttl(short).hold().await.unwrap());
-    store.silent.send_replace(true);
+    let silence = store.fall_silent();
     guard.lost().await;
     let ending = tokio::task::spawn_blocking(move || drop((guard, one)));
     let ended = tokio::time::timeout(Duration::from_secs(10), ending).await;
-    store.silent.send_replace(false);
+    drop(silence);
     assert!(ended.is_ok(), "it waited for the store");
 }

@@ -22,7 +22,16 @@ pub struct Faulty {
     /// Renewals that were made.
     pub renewals: AtomicU32,
     /// Whether nothing is answered at all.
-    pub silent: watch::Sender<bool>,
+    silent: watch::Sender<bool>,
+}
+
+/// While this lives, the store answers nothing. A client of the store can only end after it.
+pub struct Silence(Arc<Faulty>);
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        self.0.silent.send_replace(false);
+    }
 }
 
 /// Every time from now on.
@@ -38,6 +47,12 @@ impl Faulty {
             renewals: AtomicU32::new(0),
             silent: watch::Sender::new(false),
         })
+    }
+
+    /// Answers nothing from now on.
+    pub fn fall_silent(self: &Arc<Faulty>) -> Silence {
+        self.silent.send_replace(true);
+        Silence(self.clone())
     }
 
     async fn answer(&self) {

@@ -1,9 +1,9 @@
 //! A guard holds as long as it lives, and not longer.
 
-use crate::{Stores, ensure_becomes_free, events, held, is_busy, on_every_store};
-use tenure::Ending;
+use crate::{PATIENCE, Stores, ensure_becomes_free, events, held, is_busy, on_every_store};
 use tenure::blocking::{self, Attempt};
 use tenure::core::EventKind;
+use tenure::{Client, Ending, Guard};
 
 on_every_store!(
     a_guard_holds_until_it_is_dropped,
@@ -12,9 +12,14 @@ on_every_store!(
     a_guard_outlives_its_client,
 );
 
+/// Holds it for longer than the test waits, so that only a release frees it.
+async fn hold_long(client: &Client) -> Guard {
+    held(client.request("a").ttl(2 * PATIENCE).hold().await.unwrap())
+}
+
 async fn a_guard_holds_until_it_is_dropped(stores: &Stores) {
     let (one, other) = (stores.anonymous(), stores.anonymous());
-    let guard = one.acquire("a").await.unwrap();
+    let guard = hold_long(&one).await;
     assert!(guard.is_held() && !guard.trusted_for().is_zero());
     assert!(is_busy(&other, "a").await);
     drop(guard);
@@ -49,7 +54,7 @@ async fn a_guard_that_was_broken_says_so_on_release(stores: &Stores) {
 
 async fn a_guard_outlives_its_client(stores: &Stores) {
     let (one, other) = (stores.anonymous(), stores.anonymous());
-    let guard = one.acquire("a").await.unwrap();
+    let guard = hold_long(&one).await;
     drop(one);
     assert!(guard.is_held() && is_busy(&other, "a").await);
     drop(guard);

@@ -47,10 +47,10 @@ async fn a_store_that_does_not_answer_costs_the_lease_in_time(stores: &Stores) {
     let store = Faulty::new(stores.handle());
     let one = Client::builder().over(store.clone()).unwrap();
     let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
-    store.silent.send_replace(true);
+    let silence = store.fall_silent();
     guard.lost().await;
     assert!(!guard.is_held());
-    store.silent.send_replace(false);
+    drop(silence);
 }
 
 async fn passing_trouble_costs_nothing(stores: &Stores) {
