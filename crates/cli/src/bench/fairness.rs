@@ -21,53 +21,91 @@ const PROCESSES: usize = 8;
 const WANTED_SECONDS: f64 = 0.1;
 
 pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    let floor = ground.file("fairness-floor.db");
-    Floor::create(&floor)?;
-    let url = ground.store("fairness");
-    Client::open(&url)?;
-    let (rounds, span_ms) = ground.scale((1, 1000), (3, 4000));
-    let (mut store, mut bare) = (Waits::default(), Waits::default());
-    for _ in 0..rounds {
-        store.add(Crew::run((0..PROCESSES).map(|process| Work::Breaks {
-            url: url.clone(),
-            lock: format!("lock-{process}"),
-            span_ms,
-        }))?);
-        bare.add(Crew::run((0..PROCESSES).map(|process| Work::FloorBreaks {
-            floor: floor.clone(),
-            name: format!("row-{process}"),
-            span_ms,
-        }))?);
+    // Alone there is nobody to be fair to: so long do the disk and the machine keep one waiting.
+    let alone = Contest::hold(ground, 1, ground.scale(500, 2000))?;
+    alone.report(report, "longest wait", Unit::Seconds, None, |waits| longest(&waits.all));
+
+    let together = Contest::hold(ground, PROCESSES, ground.scale(1000, 4000))?;
+    let wanted = Some(Wanted::AtMost(WANTED_SECONDS));
+    together.report(report, "longest wait", Unit::Seconds, wanted, |waits| longest(&waits.all));
+    let p99 = |waits: &Waits| quantile(&waits.all, 0.99);
+    together.report(report, "p99 wait", Unit::Seconds, None, p99);
+    let seconds = together.seconds;
+    let rate = |waits: &Waits| waits.all.len() as f64 / 2.0 / seconds;
+    together.report(report, "take+break", Unit::PerSecond, None, rate);
+    let uneven = |waits: &Waits| uneven(&waits.shares);
+    together.report(report, "largest share by smallest", Unit::Times, None, uneven);
+    Ok(())
+}
+
+/// The same changes by so many processes: in the store, then on the floor, and again.
+struct Contest {
+    case: String,
+    store: Waits,
+    floor: Waits,
+    seconds: f64,
+}
+
+/// How long each transaction took in seconds, and how many each process made.
+struct Waits {
+    all: Vec<f64>,
+    shares: Vec<usize>,
+}
+
+impl Contest {
+    fn hold(ground: &Ground, processes: usize, span_ms: u64) -> Result<Contest, BenchError> {
+        let floor = ground.file(&format!("fairness-{processes}-floor.db"));
+        Floor::create(&floor)?;
+        let url = ground.store(&format!("fairness-{processes}"));
+        Client::open(&url)?;
+        let rounds = ground.scale(1, 3);
+        let mut contest = Contest {
+            case: format!("{processes} process{}", if processes == 1 { "" } else { "es" }),
+            store: Waits::of(processes),
+            floor: Waits::of(processes),
+            seconds: (rounds * span_ms) as f64 / 1000.0,
+        };
+        for _ in 0..rounds {
+            contest.store.add(Crew::run((0..processes).map(|process| Work::Breaks {
+                url: url.clone(),
+                lock: format!("lock-{process}"),
+                span_ms,
+            }))?);
+            contest.floor.add(Crew::run((0..processes).map(|process| Work::FloorBreaks {
+                floor: floor.clone(),
+                name: format!("row-{process}"),
+                span_ms,
+            }))?);
+        }
+        Ok(contest)
     }
-    let mut add = |statistic, unit, wanted, judge: &dyn Fn(&Waits) -> f64| {
-        let (value, floor) = (judge(&store), judge(&bare));
+
+    fn report(
+        &self,
+        report: &mut Report,
+        statistic: &'static str,
+        unit: Unit,
+        wanted: Option<Wanted>,
+        judge: impl Fn(&Waits) -> f64,
+    ) {
+        let (value, floor) = (judge(&self.store), judge(&self.floor));
         report.add(Figure {
             measurement: "fairness",
-            case: format!("{PROCESSES} processes"),
+            case: self.case.clone(),
             statistic,
             value,
             unit,
             beside: Some(Beside::new("bare SQLite", value, floor)),
             wanted,
         });
-    };
-    let seconds = (rounds * span_ms) as f64 / 1000.0;
-    let wanted = Some(Wanted::AtMost(WANTED_SECONDS));
-    add("longest wait", Unit::Seconds, wanted, &|waits| longest(&waits.all));
-    add("p99 wait", Unit::Seconds, None, &|waits| quantile(&waits.all, 0.99));
-    add("take+break", Unit::PerSecond, None, &|waits| waits.all.len() as f64 / 2.0 / seconds);
-    add("largest share by smallest", Unit::Times, None, &|waits| uneven(&waits.shares));
-    Ok(())
-}
-
-/// How long each transaction took in seconds, and how many each process made.
-#[derive(Default)]
-struct Waits {
-    all: Vec<f64>,
-    shares: [usize; PROCESSES],
+    }
 }
 
 impl Waits {
+    fn of(processes: usize) -> Waits {
+        Waits { all: vec![], shares: vec![0; processes] }
+    }
+
     fn add(&mut self, found: Vec<Vec<f64>>) {
         for (share, waits) in self.shares.iter_mut().zip(found) {
             *share += waits.len();
