@@ -104,7 +104,7 @@ async fn watch(client: &Client, args: &WorkerArgs, view: &View) {
 fn summary(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> String {
     let mut text = format!(
         "{} in {}: {} completed, {} failed, {} retried, {} lost",
-        styled(NAME, format!("{} tasks taken", report.taken())),
+        styled(NAME, taken_words(report.taken())),
         tell::span(took),
         report.completed,
         report.failed,
@@ -148,4 +148,11 @@ fn report_json(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path)
         "tasks": scope.json(),
         "logs": logs.display().to_string(),
     })
+}
+
+fn taken_words(taken: u64) -> String {
+    match taken {
+        1 => "1 task taken".to_owned(),
+        many => format!("{many} tasks taken"),
+    }
 }

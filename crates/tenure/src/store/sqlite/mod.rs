@@ -446,8 +446,21 @@ impl Store for SqliteStore {
     }
 
     async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        self.with_reader(|connection| Ok(check(connection)?))
+        let mut findings = self.with_reader(|connection| Ok(check(connection)?))?;
+        findings.push(leftovers(self.post.leftovers().len()));
+        Ok(findings)
     }
+}
+
+/// What the dead left behind is no fault of the store's, and in nobody's way.
+fn leftovers(count: usize) -> Finding {
+    let message = match count {
+        0 => "nothing left behind by dead processes".to_owned(),
+        count => {
+            format!("{count} left behind by dead processes; `tenure locks cleanup` removes them")
+        }
+    };
+    Finding { subject: "leftovers".to_owned(), ok: true, message }
 }
 
 fn check(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {

@@ -92,9 +92,19 @@ impl Post {
         hearing.as_ref().map(|hearing| hearing.rang.clone())
     }
 
-    /// Removes the mailboxes of processes that are gone; says how many.
+    /// What processes that are gone left behind: their mailboxes, and what was half made.
+    pub(super) fn leftovers(&self) -> Vec<PathBuf> {
+        let mut leftovers = orphans(&self.side);
+        for folder in [self.side.clone(), self.side.join("wake")] {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            leftovers.extend(entries.map(|entry| entry.path()).filter(|path| is_half_made(path)));
+        }
+        leftovers
+    }
+
+    /// Removes what processes that are gone left behind; says how much.
     pub(super) fn tidy(&self) -> usize {
-        orphans(&self.side).iter().filter(|path| std::fs::remove_file(path).is_ok()).count()
+        self.leftovers().iter().filter(|path| std::fs::remove_file(path).is_ok()).count()
     }
 }
 
@@ -105,6 +115,17 @@ impl Drop for Post {
             listener.stop(&self.side, &self.address);
         }
     }
+}
+
+/// How old something half made must be to count as left behind: it takes milliseconds to make.
+const HALF_MADE_AGE: Duration = Duration::from_secs(600);
+
+/// Whether this was being made, a database or a mailbox, and nobody can be at it any more.
+fn is_half_made(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let half_made = name.starts_with("draft-") || name.ends_with(".new");
+    let age = || std::fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
+    half_made && age().is_some_and(|age| age >= HALF_MADE_AGE)
 }
 
 struct Hearing {
@@ -209,5 +230,29 @@ mod nothing {
 
     pub(super) fn orphans(_: &Path) -> Vec<PathBuf> {
         vec![]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_half_made_long_ago_is_left_behind_and_removed() {
+        let side = tempfile::tempdir().unwrap();
+        std::fs::create_dir(side.path().join("wake")).unwrap();
+        let post = Post::open(side.path()).unwrap();
+        let make = |name: &str, age: Duration| {
+            let file = File::create(side.path().join(name)).unwrap();
+            let now = file.metadata().unwrap().modified().unwrap();
+            file.set_modified(now - age).unwrap();
+        };
+        make("draft-old", HALF_MADE_AGE * 2);
+        make("draft-new", Duration::ZERO);
+        make("wake/old.new", HALF_MADE_AGE * 2);
+        assert_eq!(post.leftovers().len(), 2);
+        assert_eq!(post.tidy(), 2);
+        assert_eq!(post.leftovers().len(), 0);
+        assert!(side.path().join("draft-new").exists() && side.path().join("bell").exists());
     }
 }
