@@ -21,6 +21,8 @@ pub struct Faulty {
     pub failing_renewals: AtomicU32,
     /// Renewals that were made.
     pub renewals: AtomicU32,
+    /// Leases of which a renewal said that they are lost.
+    pub losses: AtomicU32,
     /// Whether nothing is answered at all.
     silent: watch::Sender<bool>,
 }
@@ -45,6 +47,7 @@ impl Faulty {
             unknown_changes: AtomicU32::new(0),
             failing_renewals: AtomicU32::new(0),
             renewals: AtomicU32::new(0),
+            losses: AtomicU32::new(0),
             silent: watch::Sender::new(false),
         })
     }
@@ -99,6 +102,8 @@ impl Store for Faulty {
         }
         let renewed = self.inner.renew(renewals).await?;
         self.renewals.fetch_add(1, Ordering::SeqCst);
+        let lost = renewed.iter().filter(|answer| **answer == Renewed::Lost).count();
+        self.losses.fetch_add(lost as u32, Ordering::SeqCst);
         Ok(renewed)
     }
 

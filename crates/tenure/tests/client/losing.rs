@@ -19,13 +19,17 @@ on_every_store!(
 const SHORT: Duration = Duration::from_millis(400);
 
 async fn whoever_is_broken_is_told(stores: &Stores) {
-    let (one, operator) = (stores.anonymous(), stores.anonymous());
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().over(store.clone()).unwrap();
+    let operator = stores.anonymous();
     let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
     let other = held(one.request("b").hold().await.unwrap());
     operator.break_hold("a", guard.token(), "stuck").await.unwrap();
     guard.lost().await;
     assert!(!guard.is_held() && guard.trusted_for().is_zero());
     assert!(other.is_held(), "only one was broken");
+    let losses = store.losses.load(Ordering::SeqCst);
+    assert!(losses <= 1, "it was told {losses} times that it is lost, and went on");
     assert_eq!(guard.release().await.unwrap(), Ending::Lost);
 }
 

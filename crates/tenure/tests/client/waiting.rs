@@ -1,10 +1,17 @@
 //! Waiting in line: in order, without end only where it can end, and without leaving traces.
 
-use crate::{Stores, held, is_busy, lease, on_every_store, until, until_waiting};
+use crate::{
+    PATIENCE, Stores, events, held, is_busy, lease, on_every_store, resource, until_waiting,
+};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tenure::core::{Blocker, EventKind, Reason};
+use tenure::core::{
+    Blocker, Change, Decision, EventKind, Evidence, GrantId, Holder, Look, NewEvent, Reason, Seen,
+    Waiter, Want, WhyLeft, Write,
+};
+use tenure::platform::process_evidence;
+use tenure::store::Store;
 use tenure::{Attempt, Error, Wait};
 
 on_every_store!(
@@ -156,20 +163,41 @@ async fn a_dead_process_is_replaced_at_once(stores: &Stores) {
 }
 
 async fn a_dead_waiter_leaves_the_queue(stores: &Stores) {
-    let (one, other, third) = (stores.anonymous(), stores.anonymous(), stores.anonymous());
-    let mut worker = Command::new("sleep").arg("1000").spawn().unwrap();
+    let (one, last) = (stores.anonymous(), stores.anonymous());
     let guard = one.acquire("a").await.unwrap();
-    let request = other.request("a").for_process(worker.id());
-    // The process that waits is killed; what speaks for it is dropped without a word.
-    let asleep = tokio::spawn(request.hold());
-    until_waiting(&one, 1).await;
-    let last = tokio::spawn(async move { third.acquire("a").await });
+    let mut worker = Command::new("sleep").arg("1000").spawn().unwrap();
+    queue_as(&*stores.handle(), process_evidence(worker.id()).unwrap()).await;
+    let last = tokio::spawn(async move { last.acquire("a").await });
     until_waiting(&one, 2).await;
     worker.kill().unwrap();
     worker.wait().unwrap();
     guard.release().await.unwrap();
-    let guard = last.await.unwrap().unwrap();
-    until(&one, |seen| seen.waiters.len() <= 1).await;
-    asleep.abort();
-    drop(guard);
+    last.await.unwrap().unwrap().release().await.unwrap();
+    assert_eq!(one.look_everywhere().await.unwrap().waiters, []);
+    let died = EventKind::Left { why: WhyLeft::Died };
+    assert!(events(&one).await.contains(&died));
+}
+
+/// Takes a place, for longer than the test waits, in the name of this process.
+async fn queue_as(store: &dyn Store, evidence: Evidence) {
+    let mut decide = |seen: &Seen| {
+        let waiter = Waiter {
+            grant: GrantId::random(),
+            ticket: seen.next,
+            wants: vec![Want::exclusive(resource("a"))],
+            holder: Holder::anonymous("worker".to_owned()).with_evidence(evidence.clone()),
+            operation: None,
+            keeps: vec![],
+            ttl: 2 * PATIENCE,
+        };
+        let event = NewEvent {
+            resource: Some(resource("a")),
+            label: "worker".to_owned(),
+            token: None,
+            kind: EventKind::Waiting,
+        };
+        let writes = vec![Write::Wait(waiter)];
+        Decision::Write(Change { writes, events: vec![event], ..Change::default() })
+    };
+    store.transact(&Look::Everything, &mut decide).await.unwrap();
 }
