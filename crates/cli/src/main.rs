@@ -2,7 +2,6 @@
 
 mod args;
 mod bench;
-#[allow(dead_code, unused_imports, reason = "`run` uses a part of it")]
 mod child;
 mod commands;
 mod context;
