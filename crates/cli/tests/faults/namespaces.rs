@@ -1,7 +1,7 @@
 //! Containers that share a store: processes that count processes, or time, differently. Where no
 //! namespaces can be made, the tests say so and show nothing.
 
-use crate::support::{Ended, Place, Running, TENURE, until};
+use crate::support::{Ended, Place, Running, Signal, TENURE, signal};
 use std::process::Command;
 
 /// A program in namespaces of its own.
@@ -88,12 +88,13 @@ fn a_process_that_died_in_another_container_is_replaced_when_its_lease_ends() {
     if !can_unshare(&place, PROCESSES) {
         return;
     }
-    let words = ["run", "--ttl", "2s", "x", "--", "sleep", "300"];
+    let script = "touch $D/begun; exec sleep 300";
+    let words = ["run", "--ttl", "2s", "x", "--", "sh", "-c", script];
     let holder = Running::start(tenure_in(&place, PROCESSES, &words));
-    until("it to be held", || place.why("x")["locked"].as_bool()?.then_some(()));
+    place.wait_for("begun");
     // The first process of a container takes all others with it.
     for pid in place.processes() {
-        crate::support::signal(pid, crate::support::Signal::KILL);
+        signal(pid, Signal::KILL);
     }
     holder.end();
     let ended = place.run(&["--json", "acquire", "-w", "50", "x"]);
