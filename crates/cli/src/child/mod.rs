@@ -27,6 +27,7 @@
 
 mod error;
 #[cfg(any(not(unix), test))]
+#[cfg_attr(unix, allow(dead_code, reason = "compiled here only to see that it does"))]
 mod other;
 #[cfg(unix)]
 mod output;
