@@ -8,33 +8,27 @@ mod context;
 mod exit;
 mod failure;
 mod output;
+mod parse;
 mod show;
 mod swarm;
 mod waiting;
 mod worker;
 
 use args::{Cli, Command};
+use clap::CommandFactory;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
 use context::Context;
 use exit::Exit;
 use failure::Failure;
 use output::Output;
-use std::mem::ManuallyDrop;
+use std::ffi::OsString;
 
 fn main() {
-    output::end(match parse() {
+    let line: Vec<OsString> = std::env::args_os().collect();
+    output::end(match parse::parse(&line) {
         Ok(cli) => start(cli),
         Err(error) => refuse(&error),
     })
-}
-
-fn parse() -> Result<Cli, clap::Error> {
-    // Never dropped: to take the description of all commands apart again would take almost as long
-    // as to read the command line.
-    let mut commands = ManuallyDrop::new(Cli::command());
-    let mut matches = commands.try_get_matches_from_mut(std::env::args_os())?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut commands))
 }
 
 /// Help and version are no errors; of the rest, clap words what it found itself.

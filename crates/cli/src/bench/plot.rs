@@ -26,7 +26,7 @@ pub(crate) fn svg(report: &Report) -> String {
     let width = WIDTH * charts.len().max(1) as f64;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{HEIGHT}\" \
-         font-family=\"sans-serif\" font-size=\"11\">\n\
+         font-family=\"sans-serif\" font-size=\"10\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     for (index, chart) in charts.iter().enumerate() {

@@ -1,0 +1,103 @@
+//! Reading the command line, quickly.
+//!
+//! clap wants every option of every command described before it reads the first word, and that
+//! takes longer than what most commands do. So for those that scripts call in loops only the one
+//! that is called is described. Where that does not do, as for a mistake or a call for help, the
+//! whole description is made.
+
+use crate::args::{Cli, Global};
+use crate::commands;
+use clap::{Args, CommandFactory, FromArgMatches};
+use std::ffi::OsString;
+use std::mem::ManuallyDrop;
+
+/// Reads a command line, which begins with the program's own name.
+pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
+    if let Some(Ok(cli)) = description_of_one(line).map(|one| read(one, line)) {
+        return Ok(cli);
+    }
+    read(Cli::command(), line)
+}
+
+/// Describes the one command that is called, if it is one of those that are called often.
+fn description_of_one(line: &[OsString]) -> Option<clap::Command> {
+    let (name, describe): (_, fn(clap::Command) -> clap::Command) = match line.get(1)?.to_str()? {
+        "run" => ("run", commands::run::RunArgs::augment_args),
+        "acquire" => ("acquire", commands::acquire::AcquireArgs::augment_args),
+        "renew" => ("renew", commands::renew::RenewArgs::augment_args),
+        "release" => ("release", commands::release::ReleaseArgs::augment_args),
+        "verify" => ("verify", commands::verify::VerifyArgs::augment_args),
+        "wait" => ("wait", commands::wait::WaitArgs::augment_args),
+        "status" => ("status", commands::status::StatusArgs::augment_args),
+        "tasks" => ("tasks", commands::tasks::TasksArgs::augment_args),
+        _ => return None,
+    };
+    let one = describe(clap::Command::new(name));
+    Some(Global::augment_args(clap::Command::new("tenure")).subcommand(one))
+}
+
+fn read(description: clap::Command, line: &[OsString]) -> Result<Cli, clap::Error> {
+    // Never dropped: to take it apart again would take almost as long as to read the line.
+    let mut description = ManuallyDrop::new(description);
+    let mut matches = description.try_get_matches_from_mut(line)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut description))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(words: &str) -> Vec<OsString> {
+        words.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn one_command_described_alone_is_read_like_all_together() {
+        for words in [
+            "tenure run deploy -- ./deploy.sh --now -- x",
+            "tenure run -n -E 0 -s a section:b --json --as me -- true",
+            "tenure run --slots 3 -w 0.5 --ttl 1m gpu --store sqlite:x.db -C / -- true",
+            "tenure acquire db --ttl 10m --no-wait",
+            "tenure renew db",
+            "tenure release --as me -q",
+            "tenure verify db --token 7",
+            "tenure wait db -w 3",
+            "tenure status",
+            "tenure status -v db",
+            "tenure tasks list --json",
+        ] {
+            let line = line(words);
+            let alone = read(description_of_one(&line).unwrap(), &line);
+            let together = read(Cli::command(), &line);
+            assert_eq!(format!("{:?}", alone.unwrap()), format!("{:?}", together.unwrap()));
+        }
+    }
+
+    #[test]
+    fn mistakes_and_calls_for_help_are_answered_by_the_whole_description() {
+        for words in
+            ["tenure run", "tenure run --help", "tenure status --version", "tenure wait -x"]
+        {
+            let line = line(words);
+            let together = read(Cli::command(), &line).unwrap_err();
+            assert_eq!(parse(&line).unwrap_err().to_string(), together.to_string());
+        }
+    }
+
+    #[test]
+    fn each_command_described_alone_has_all_its_options() {
+        let mut whole = Cli::command();
+        whole.build();
+        for command in whole.get_subcommands() {
+            let line = line(&format!("tenure {}", command.get_name()));
+            let Some(mut alone) = description_of_one(&line) else { continue };
+            alone.build();
+            let options = |command: &clap::Command| -> Vec<String> {
+                let ids = command.get_arguments().map(|argument| argument.get_id().to_string());
+                ids.filter(|id| id != "version").collect()
+            };
+            let alone = alone.find_subcommand(command.get_name()).unwrap();
+            assert_eq!(options(alone), options(command));
+        }
+    }
+}
