@@ -170,7 +170,8 @@ impl SqliteStore {
         // so it is asked again.
         synchronous(connection, Synchronous::Full)?;
         let written = self.attempt(connection, look, decide, true);
-        synchronous(connection, Synchronous::Normal)?;
+        // The change is on disk by now. To stay at the safer mode would only be slower.
+        let _ = synchronous(connection, Synchronous::Normal);
         written
     }
 
