@@ -66,10 +66,11 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure
     let grace = args.grace.unwrap_or_else(|| context.settings.duration(Key::Grace));
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
     let operation = args.operation.clone().unwrap_or_else(|| command_words(&args.command));
-    let request = request(&client, &args.resources, wait)
+    let request = request_for(&client, &args.resources, wait)
         .mode(args.mode.mode())
         .ttl(ttl)
-        // Trust ends early enough that the command can be stopped before anybody else may hold.
+        // Trust ends early, so that the command can be stopped before anybody else may hold. With a
+        // grace longer than a third of the lease, one that ignores SIGTERM may outlive the lease.
         .margin(grace.min(ttl / 3))
         .operation(operation);
     let request = keeping(context, &client, request).await?;
@@ -96,15 +97,11 @@ fn command_words(command: &[OsString]) -> String {
     show::one_line(&words.join(" "))
 }
 
-fn request(client: &Client, resources: &[Resource], wait: Wait) -> Request {
+/// A request for these resources, all or nothing; for `run` and `acquire`.
+pub(crate) fn request_for(client: &Client, resources: &[Resource], wait: Wait) -> Request {
     let mut resources = resources.iter();
     let first = resources.next().expect("clap requires at least one resource");
     resources.fold(client.request(first), Request::also).wait(wait)
-}
-
-/// Builds a request for these resources, for `run` and `acquire`.
-pub(crate) fn request_for(client: &Client, resources: &[Resource], wait: Wait) -> Request {
-    request(client, resources, wait)
 }
 
 /// Says which grants the caller keeps while it waits: those of commands around this one, and the
