@@ -4,15 +4,18 @@ use crate::{Resource, Revision, Token, WallTime};
 use serde::{Deserialize, Serialize};
 
 /// Something that happened to a resource. A store adds the revision and the time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewEvent {
     /// To what; none for what concerns the whole store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<Resource>,
     /// To whose hold or place.
     pub label: String,
     /// Under which token; none for those who only wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
     /// What.
+    #[serde(flatten)]
     pub kind: EventKind,
 }
 

@@ -1,10 +1,14 @@
 //! The two records, a hold and a place in the queue, and how holds exclude each other.
 
-use crate::{GrantId, Holder, Resource, Token};
+use crate::{GrantId, Holder, Resource, Token, millis};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// How a resource is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Mode {
     /// Alone.
     Exclusive,
@@ -17,8 +21,56 @@ pub enum Mode {
     },
 }
 
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mode::Exclusive => f.write_str("exclusive"),
+            Mode::Shared => f.write_str("shared"),
+            Mode::Slot { of } => write!(f, "slot:{of}"),
+        }
+    }
+}
+
+/// The text is no mode.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a mode; modes are exclusive, shared and slot:N")]
+pub struct ModeError {
+    /// What was given.
+    pub text: String,
+}
+
+impl FromStr for Mode {
+    type Err = ModeError;
+
+    fn from_str(text: &str) -> Result<Mode, ModeError> {
+        match text {
+            "exclusive" => Ok(Mode::Exclusive),
+            "shared" => Ok(Mode::Shared),
+            slot => slot
+                .strip_prefix("slot:")
+                .and_then(|of| of.parse().ok())
+                .map(|of| Mode::Slot { of })
+                .ok_or_else(|| ModeError { text: text.chars().take(40).collect() }),
+        }
+    }
+}
+
+impl TryFrom<String> for Mode {
+    type Error = ModeError;
+
+    fn try_from(text: String) -> Result<Mode, ModeError> {
+        text.parse()
+    }
+}
+
+impl From<Mode> for String {
+    fn from(mode: Mode) -> String {
+        mode.to_string()
+    }
+}
+
 /// One resource, and how it is wanted.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Want {
     /// What.
     pub resource: Resource,
@@ -85,7 +137,7 @@ fn any_pair(wants: &[Want], others: &[Want], excludes: impl Fn(Mode, Mode) -> bo
 }
 
 /// One resource held under one grant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
     /// What is held, and how.
     pub want: Want,
@@ -96,13 +148,15 @@ pub struct Hold {
     /// Who.
     pub holder: Holder,
     /// What for, in the holder's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
     /// How long the lease lasts from each renewal.
+    #[serde(rename = "ttl_ms", with = "millis")]
     pub ttl: Duration,
 }
 
 /// A place in the first-come queue of each wanted resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter {
     /// The request, and the grant that it will become.
     pub grant: GrantId,
@@ -113,10 +167,13 @@ pub struct Waiter {
     /// Who.
     pub holder: Holder,
     /// What for, in the waiter's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
     /// Grants that the caller keeps while it waits: what makes a cycle possible.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keeps: Vec<GrantId>,
     /// How long the place lasts without a sign of life.
+    #[serde(rename = "ttl_ms", with = "millis")]
     pub ttl: Duration,
 }
 

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 pub const LABEL_MAX_BYTES: usize = 256;
 
 /// Who holds or waits: a label for people, and evidence for judging whether the process lives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The name shown to people.
     pub label: String,
     /// Whether the caller chose this label. Only then may it stand in for a grant on release.
     pub chosen: bool,
     /// What ties the holder to a process or at least to a boot of a machine, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 

@@ -40,6 +40,7 @@ pub mod glob;
 pub mod hold;
 pub mod holder;
 pub mod id;
+mod millis;
 pub mod resource;
 pub mod rules;
 pub mod seen;

@@ -1,6 +1,7 @@
 //! What can be held.
 
 use crate::glob::{Glob, GlobError};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -46,7 +47,8 @@ impl fmt::Display for Kind {
 ///
 /// Written `NAME` for a lock and `section:NAME`, `task:ID`, `path:GLOB` for the others; `lock:NAME`
 /// is the long form, for lock names that begin with one of those words.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Resource {
     kind: Kind,
     name: String,
@@ -155,6 +157,21 @@ impl FromStr for Resource {
         });
         let (kind, name) = by_prefix.unwrap_or((Kind::Lock, text));
         Resource::new(kind, name)
+    }
+}
+
+impl TryFrom<String> for Resource {
+    type Error = ResourceError;
+
+    fn try_from(text: String) -> Result<Resource, ResourceError> {
+        text.parse()
+    }
+}
+
+impl From<Resource> for String {
+    /// The long form.
+    fn from(resource: Resource) -> String {
+        resource.key()
     }
 }
 

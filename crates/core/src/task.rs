@@ -1,7 +1,8 @@
 //! Tasks and sections: what is to be done, by one worker each.
 
 use crate::resource::{Kind, Resource, ResourceError};
-use crate::{GrantId, Token, WallTime};
+use crate::{GrantId, Token, WallTime, millis};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -20,7 +21,8 @@ pub const MAX_ATTEMPTS_DEFAULT: u32 = 3;
 pub const RECOVERIES_MAX: u32 = 3;
 
 /// Names a task. Anything that names a resource of kind `task`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct TaskId(String);
 
 impl TaskId {
@@ -44,6 +46,20 @@ impl FromStr for TaskId {
     }
 }
 
+impl TryFrom<String> for TaskId {
+    type Error = ResourceError;
+
+    fn try_from(text: String) -> Result<TaskId, ResourceError> {
+        text.parse()
+    }
+}
+
+impl From<TaskId> for String {
+    fn from(id: TaskId) -> String {
+        id.0
+    }
+}
+
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -51,7 +67,8 @@ impl fmt::Display for TaskId {
 }
 
 /// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// To be done.
     Pending,
@@ -210,15 +227,17 @@ pub fn after(status: Status, verb: Verb) -> Option<Status> {
 }
 
 /// Something to be done by one worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// Its name.
     pub id: TaskId,
     /// In a line.
     pub title: String,
     /// In full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Which section it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
     /// Where it stands.
     pub status: Status,
@@ -229,14 +248,18 @@ pub struct Task {
     /// Among equals of both, older goes first: the number of the change that added it.
     pub age: u64,
     /// What must be completed before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<TaskId>,
     /// How many of those are not yet.
     pub unmet: u32,
     /// For picking.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
     /// Globs of the files that it touches; held while it is worked on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// JSON for the worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
     /// How often it may be tried in all.
     pub max_attempts: u32,
@@ -245,31 +268,42 @@ pub struct Task {
     /// How often it came back because its worker died or fell silent.
     pub recoveries: u32,
     /// How long a worker may take.
+    #[serde(default, rename = "timeout_ms", with = "millis::optional")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
     /// Not to be taken before this time of day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<WallTime>,
     /// Adding a second task with this key adds none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Who has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
     /// What its worker made of it, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// Why it failed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What a reviewer said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
     /// When it was added.
     pub created_at: WallTime,
     /// When it was last taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_at: Option<WallTime>,
     /// When its worker last said that it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<WallTime>,
     /// When it came to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<WallTime>,
 }
 
 /// Who has a task. The hold of the task's resource says whether that still counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The worker's label.
     pub by: String,
@@ -294,17 +328,19 @@ impl Task {
 }
 
 /// A part of the task list that by default one runner works through at a time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// Its name.
     pub name: String,
     /// How many runners may work in it at once; none means any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_runners: Option<u32>,
     /// Lower goes first.
     pub priority: u8,
     /// Among equals of priority, lower goes first.
     pub position: i64,
     /// Sections that must be done before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
     /// Whether nothing of it is handed out for now.
     pub paused: bool,

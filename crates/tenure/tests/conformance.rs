@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use tenure::clock::{Clock, ManualClock, SystemClock};
 use tenure::conformance::{Harness, run_all};
 use tenure::store::Store;
+use tenure::store::file::{FileOptions, FileStore};
 use tenure::store::memory::MemoryStore;
 use tenure::store::sqlite::{SqliteOptions, SqliteStore};
 
@@ -91,6 +92,71 @@ impl Harness for Sqlite {
             None => tokio::time::sleep(time + Duration::from_millis(2)).await,
         }
     }
+}
+
+/// File stores in one folder.
+struct Files {
+    folder: TempDir,
+    made: AtomicUsize,
+    clock: Arc<dyn Clock>,
+    /// The same clock, where it can be moved; otherwise time is slept through.
+    manual: Option<Arc<ManualClock>>,
+}
+
+impl Files {
+    fn new(clock: Arc<dyn Clock>, manual: Option<Arc<ManualClock>>) -> Files {
+        let folder = tempfile::tempdir().unwrap();
+        Files { folder, made: AtomicUsize::new(0), clock, manual }
+    }
+
+    fn open(&self, folder: &Path) -> Arc<dyn Store> {
+        let clock = self.clock.clone();
+        // So seldom that only a wake can be what woke.
+        let options = FileOptions { clock, poll_interval: Duration::from_secs(3600) };
+        Arc::new(FileStore::open_with(folder, options).unwrap())
+    }
+}
+
+fn folder_of(store: &Arc<dyn Store>) -> PathBuf {
+    store.info().url.strip_prefix("file:").unwrap().into()
+}
+
+#[async_trait]
+impl Harness for Files {
+    async fn fresh(&self) -> Arc<dyn Store> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        self.open(&self.folder.path().join(number.to_string()))
+    }
+
+    async fn another(&self, store: &Arc<dyn Store>) -> Arc<dyn Store> {
+        self.open(&folder_of(store))
+    }
+
+    async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        let folder = folder_of(&store);
+        assert_eq!(Arc::strong_count(&store), 1, "somebody else still has the store open");
+        drop(store);
+        self.open(&folder)
+    }
+
+    async fn pass(&self, time: Duration) {
+        match &self.manual {
+            Some(clock) => clock.advance(time),
+            // The store counts whole milliseconds.
+            None => tokio::time::sleep(time + Duration::from_millis(2)).await,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn files_conform() {
+    let clock = Arc::new(ManualClock::new());
+    run_all(&Files::new(clock.clone(), Some(clock))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn files_conform_on_the_real_clock() {
+    run_all(&Files::new(Arc::new(SystemClock), None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

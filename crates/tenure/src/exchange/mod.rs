@@ -25,6 +25,7 @@ pub use detect::{Format, FormatWordError};
 pub use error::ExchangeError;
 pub use export::write;
 pub use time::parse_time;
+pub(crate) use time::to_value as time_to_value;
 
 use std::io::Read;
 use std::path::Path;

@@ -30,7 +30,7 @@ pub fn parse_time(text: &str) -> Option<WallTime> {
 }
 
 /// Reads a time that may be a number.
-pub(super) fn from_value(value: &Value) -> Option<WallTime> {
+pub(crate) fn from_value(value: &Value) -> Option<WallTime> {
     match value {
         Value::String(text) => parse_time(text),
         Value::Number(number) => from_number(number.as_f64()?),
@@ -45,7 +45,7 @@ fn from_number(number: f64) -> Option<WallTime> {
 
 /// Writes a time in RFC 3339, in UTC, to the millisecond; milliseconds since 1970 for a time beyond the
 /// years that can be written so.
-pub(super) fn to_value(time: WallTime) -> Value {
+pub(crate) fn to_value(time: WallTime) -> Value {
     match Timestamp::from_millisecond(time.0) {
         Ok(timestamp) => timestamp.to_string().into(),
         Err(_) => time.0.into(),

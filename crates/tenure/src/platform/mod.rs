@@ -14,6 +14,8 @@ mod other;
 #[cfg(not(unix))]
 use other as system;
 
+#[cfg(debug_assertions)]
+pub(crate) use system::die;
 #[cfg(unix)]
 pub(crate) use system::mailbox;
 pub(crate) use system::{

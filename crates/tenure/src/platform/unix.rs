@@ -36,6 +36,13 @@ fn read_trimmed(path: &str) -> String {
     fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
+/// Ends this process at once, as `kill -9` would.
+#[cfg(debug_assertions)]
+pub(crate) fn die() -> ! {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    std::process::abort()
+}
+
 /// The id of this boot of the kernel; empty where there is none.
 pub(crate) fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();

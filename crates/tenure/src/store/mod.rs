@@ -4,8 +4,12 @@
 //! chose, in one step. [`crate::conformance`] is the test that every store passes whole.
 
 pub mod error;
+pub mod file;
 pub mod format;
+mod ledger;
 pub mod memory;
+mod moment;
+mod side;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod turns;
@@ -16,7 +20,6 @@ use async_trait::async_trait;
 use std::time::Duration;
 use tenure_core::{
     Decision, Event, Evidence, GrantId, Look, Resource, Revision, Seen, Status, Task, Token,
-    WallTime,
 };
 
 /// A rule, ready to be applied to what a store sees. Pure: it may be called again on a fresh look.
@@ -93,6 +96,21 @@ pub struct Finding {
     pub ok: bool,
     /// What was found.
     pub message: String,
+}
+
+impl Finding {
+    /// What the dead left behind is no fault of the store's, and in nobody's way.
+    pub(crate) fn leftovers(count: usize) -> Finding {
+        let message = match count {
+            0 => "nothing left behind by dead processes".to_owned(),
+            count => {
+                format!(
+                    "{count} left behind by dead processes; `tenure locks cleanup` removes them"
+                )
+            }
+        };
+        Finding { subject: "leftovers".to_owned(), ok: true, message }
+    }
 }
 
 /// Which tasks to list.
@@ -173,11 +191,4 @@ pub enum Renewed {
     Renewed,
     /// The grant holds it no longer: it lapsed or was broken.
     Lost,
-}
-
-/// When a lease ends on the wall clock, for showing: as far from now as its deadline is, on either
-/// side.
-pub(crate) fn expiry(wall: WallTime, deadline: Duration, now: Duration) -> WallTime {
-    let ms = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
-    WallTime(wall.0.saturating_add(ms(deadline)).saturating_sub(ms(now)))
 }

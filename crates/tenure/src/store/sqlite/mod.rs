@@ -1,7 +1,8 @@
 //! The embedded default: one SQLite file, shared by all processes of a machine.
 //!
 //! - `schema` — the tables. `open` — creating, migrating, and what a reboot changes.
-//! - `turnstile` — the fair queue of writers. `batch` — one sync for many. `post` — waking others.
+//! - `batch` — one sync for many. The queue of writers and how they wake others is in
+//!   `crate::store::side`.
 //! - `read`, `write`, `tasks` — records. `fault` — what SQLite's errors mean.
 //!
 //! Beside `NAME.db` lies a folder `NAME.db.side` with the queue's lock files, the mailboxes of
@@ -10,22 +11,21 @@
 mod batch;
 mod fault;
 mod open;
-mod post;
 mod read;
 mod schema;
 mod tasks;
-mod turnstile;
 mod write;
 
 use crate::clock::{Clock, SystemClock};
+use crate::store::moment::Moment;
+use crate::store::side::{Post, Turnstile};
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
 use async_trait::async_trait;
 use batch::Batch;
 use fault::Stage;
-use post::Post;
-use read::{Addresses, Moment, RowError};
+use read::{Addresses, RowError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,6 @@ use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
 use tenure_core::{Change, Decision, Event, GrantId, Look, Revision, Seen, Task, Write};
 use tokio::sync::{Mutex, OwnedMutexGuard};
-use turnstile::Turnstile;
 
 /// Opens a [`SqliteStore`] with other than the usual settings.
 #[derive(Clone)]
@@ -98,7 +97,7 @@ impl SqliteStore {
         let turnstile = Turnstile::open(&side).map_err(io)?;
         let post = Post::open(&side).map_err(io)?;
         let clock = options.clock.clone();
-        let at = move || moment(&*clock);
+        let at = move || Moment::of(&*clock);
         open::bring_up_to_date(path, &mut connection, &turnstile, &options.clock.boot(), at)?;
         let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None }));
         Ok(SqliteStore {
@@ -198,7 +197,7 @@ impl SqliteStore {
         decide: Decide<'_>,
         durably: bool,
     ) -> Result<Written, Trouble> {
-        let at = moment(&*self.options.clock);
+        let at = Moment::of(&*self.options.clock);
         let (mut seen, mut addresses) = read::show(connection, look, at)?;
         let mut decision = decide(&seen);
         if decision == Decision::LookWider {
@@ -253,12 +252,6 @@ impl SqliteStore {
         let connection = reader.as_ref().expect("it was opened just above");
         act(connection).map_err(|error| Trouble::from(error).report(&self.path))
     }
-}
-
-fn moment(clock: &dyn Clock) -> Moment {
-    let now = clock.now();
-    let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
-    Moment { now_ms, begin_ms: write::milliseconds_up(now), wall_ms: clock.wall().0 }
 }
 
 /// The right to write, given back when dropped.
@@ -385,7 +378,7 @@ impl Store for SqliteStore {
         let connection = &seat.writer.connection;
         let renewed = (|| {
             let transaction = Transaction::begin(connection)?;
-            let at = moment(&*self.options.clock);
+            let at = Moment::of(&*self.options.clock);
             let renewed: Result<Vec<Renewed>, RowError> =
                 renewals.iter().map(|renewal| write::renew(connection, renewal, at)).collect();
             let renewed = renewed?;
@@ -399,7 +392,7 @@ impl Store for SqliteStore {
         self.with_reader(|connection| {
             // One transaction, so that all is seen at one moment.
             let transaction = connection.unchecked_transaction()?;
-            let at = moment(&*self.options.clock);
+            let at = Moment::of(&*self.options.clock);
             let (seen, _) = read::show(&transaction, look, at)?;
             Ok(seen)
         })
@@ -448,20 +441,9 @@ impl Store for SqliteStore {
 
     async fn check(&self) -> Result<Vec<Finding>, StoreError> {
         let mut findings = self.with_reader(|connection| Ok(check(connection)?))?;
-        findings.push(leftovers(self.post.leftovers().len()));
+        findings.push(Finding::leftovers(self.post.leftovers().len()));
         Ok(findings)
     }
-}
-
-/// What the dead left behind is no fault of the store's, and in nobody's way.
-fn leftovers(count: usize) -> Finding {
-    let message = match count {
-        0 => "nothing left behind by dead processes".to_owned(),
-        count => {
-            format!("{count} left behind by dead processes; `tenure locks cleanup` removes them")
-        }
-    };
-    Finding { subject: "leftovers".to_owned(), ok: true, message }
 }
 
 fn check(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {

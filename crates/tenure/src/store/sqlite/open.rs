@@ -1,11 +1,12 @@
 //! Creating, opening and bringing up to date the database file.
 
 use super::fault::{self, Stage};
-use super::read::{self, Moment, RowError};
+use super::read::{self, RowError};
 use super::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
-use super::turnstile::Turnstile;
 use super::write::{self, TRIM_EVERY};
 use crate::store::StoreError;
+use crate::store::moment::Moment;
+use crate::store::side::Turnstile;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 
 use super::tasks;
 use crate::store::format::{self, FormatError};
+use crate::store::moment::{Moment, span};
 use rusqlite::{Connection, Row, params};
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 use tenure_core::{
     Event, EventKind, GrantId, Hold, Holder, Kind, Look, NewEvent, Resource, Revision, Seen,
     SeenHold, SeenWaiter, TaskLook, Token, Waiter, WallTime, Want,
@@ -23,15 +23,6 @@ pub(super) enum RowError {
     Sqlite(#[from] rusqlite::Error),
     #[error(transparent)]
     Format(#[from] FormatError),
-}
-
-/// The moment at which an operation judges leases.
-#[derive(Clone, Copy)]
-pub(super) struct Moment {
-    pub(super) now_ms: i64,
-    /// From when a lease is counted that starts now: rounded up, so that none ends too early.
-    pub(super) begin_ms: i64,
-    pub(super) wall_ms: i64,
 }
 
 /// Where waiting requests are to be woken.
@@ -216,10 +207,6 @@ impl View<'_> {
 fn hidden(shown_until: Option<u64>, ticket: Option<u64>) -> Option<i64> {
     let place = ticket.map_or(i64::MAX, |ticket| ticket as i64);
     shown_until.filter(|until| place > *until as i64).map(|_| place)
-}
-
-pub(super) fn span(ms: i64) -> Duration {
-    Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }
 
 pub(super) fn text<'a>(row: &'a Row<'_>, index: usize) -> Result<&'a str, rusqlite::Error> {

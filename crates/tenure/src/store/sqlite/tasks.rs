@@ -1,8 +1,8 @@
 //! Reading and writing tasks and sections inside a transaction.
 
-use super::read::{RowError, optional_text, span, text};
-use super::write::milliseconds_up;
+use super::read::{RowError, optional_text, text};
 use crate::store::format;
+use crate::store::moment::{milliseconds_up, span};
 use crate::store::{Tally, TaskFilter};
 use rusqlite::{Connection, Row, params};
 use tenure_core::{

@@ -1,11 +1,11 @@
 //! Writing records inside a transaction.
 
-use super::read::{Moment, RowError};
+use super::read::RowError;
 use super::tasks;
 use crate::store::format;
+use crate::store::moment::{Moment, milliseconds_up};
 use crate::store::{Renewal, Renewed};
 use rusqlite::{Connection, params};
-use std::time::Duration;
 use tenure_core::{Change, EventKind, Hold, NewEvent, Waiter, Write};
 
 /// How many events are kept, for the audit log and for those who follow it.
@@ -14,11 +14,6 @@ const EVENTS_KEPT: i64 = 100_000;
 /// Events are trimmed whenever so many came: often enough to stay near the limit, seldom enough to
 /// cost nothing. The jump of tokens after a reboot is a multiple of it.
 pub(super) const TRIM_EVERY: u64 = 1024;
-
-/// Rounded up: a lease must not end before its holder expects it to.
-pub(super) fn milliseconds_up(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
-}
 
 /// Writes a change; its first event takes the number `next`. Returns the newest number.
 pub(super) fn apply(

@@ -13,7 +13,7 @@ use tenure_core::GrantId;
 use tokio::sync::Notify;
 
 /// The mailbox of one store handle, the way to those of others, and the bell.
-pub(super) struct Post {
+pub(crate) struct Post {
     side: PathBuf,
     address: String,
     turns: Arc<Turns>,
@@ -25,7 +25,7 @@ pub(super) struct Post {
 }
 
 impl Post {
-    pub(super) fn open(side: &Path) -> io::Result<Post> {
+    pub(crate) fn open(side: &Path) -> io::Result<Post> {
         let bell =
             OpenOptions::new().create(true).truncate(false).write(true).open(side.join("bell"))?;
         Ok(Post {
@@ -39,12 +39,12 @@ impl Post {
     }
 
     /// Where this handle's waiting requests are woken.
-    pub(super) fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
     /// A request of this handle is about to wait. Must come before its place can be seen.
-    pub(super) fn expect(&self, grant: GrantId) {
+    pub(crate) fn expect(&self, grant: GrantId) {
         self.turns.expect(grant);
         let mut mailbox = self.mailbox.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if mailbox.is_none() {
@@ -54,12 +54,12 @@ impl Post {
     }
 
     /// A request waits no longer.
-    pub(super) fn forget(&self, grant: GrantId) {
+    pub(crate) fn forget(&self, grant: GrantId) {
         self.turns.forget(grant);
     }
 
     /// Wakes a request, of this handle or of another process.
-    pub(super) fn wake(&self, grant: GrantId, address: &str) {
+    pub(crate) fn wake(&self, grant: GrantId, address: &str) {
         if address == self.address {
             self.turns.wake(grant);
         } else {
@@ -68,14 +68,14 @@ impl Post {
     }
 
     /// Sleeps until the request is woken or patience ends.
-    pub(super) async fn wait(&self, grant: GrantId, patience: Duration) {
+    pub(crate) async fn wait(&self, grant: GrantId, patience: Duration) {
         self.turns.wait(grant, patience).await;
     }
 
     /// Tells all who watch that something changed. To see whether anybody does costs half as much
     /// as to write; whoever begins to watch meanwhile looks at the store after that.
     #[expect(clippy::disallowed_methods, reason = "a sign of presence, not the writers' queue")]
-    pub(super) fn ring(&self) {
+    pub(crate) fn ring(&self) {
         if self.bell.try_lock().is_ok() {
             let _ = self.bell.unlock();
             return;
@@ -87,13 +87,13 @@ impl Post {
     }
 
     /// A sign that the bell rang. `None` where the system cannot watch files.
-    pub(super) fn bell(&self) -> Option<Arc<Notify>> {
+    pub(crate) fn bell(&self) -> Option<Arc<Notify>> {
         let hearing = self.hearing.get_or_init(|| Hearing::start(&self.side.join("bell")).ok());
         hearing.as_ref().map(|hearing| hearing.rang.clone())
     }
 
     /// What processes that are gone left behind: their mailboxes, and what was half made.
-    pub(super) fn leftovers(&self) -> Vec<PathBuf> {
+    pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
         let mut leftovers = orphans(&self.side);
         for folder in [self.side.clone(), self.side.join("wake")] {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -103,7 +103,7 @@ impl Post {
     }
 
     /// Removes what processes that are gone left behind; says how much.
-    pub(super) fn tidy(&self) -> usize {
+    pub(crate) fn tidy(&self) -> usize {
         self.leftovers().iter().filter(|path| std::fs::remove_file(path).is_ok()).count()
     }
 }

@@ -12,14 +12,14 @@ use std::path::Path;
 
 /// The two locks of one store handle. Used by one thread at a time.
 #[derive(Debug)]
-pub(super) struct Turnstile {
+pub(crate) struct Turnstile {
     door: File,
     seat: File,
 }
 
 impl Turnstile {
     /// Opens the two lock files in the store's side folder.
-    pub(super) fn open(side: &Path) -> io::Result<Turnstile> {
+    pub(crate) fn open(side: &Path) -> io::Result<Turnstile> {
         let open = |name: &str| {
             OpenOptions::new().create(true).truncate(false).write(true).open(side.join(name))
         };
@@ -27,7 +27,7 @@ impl Turnstile {
     }
 
     /// Takes the seat if nobody is before us.
-    pub(super) fn try_enter(&self) -> io::Result<bool> {
+    pub(crate) fn try_enter(&self) -> io::Result<bool> {
         if !try_lock(&self.door)? {
             return Ok(false);
         }
@@ -37,7 +37,7 @@ impl Turnstile {
     }
 
     /// Waits for the seat, in the order of arrival at the door as far as the kernel keeps it.
-    pub(super) fn enter(&self) -> io::Result<()> {
+    pub(crate) fn enter(&self) -> io::Result<()> {
         lock(&self.door)?;
         let seated = lock(&self.seat);
         self.door.unlock()?;
@@ -45,7 +45,7 @@ impl Turnstile {
     }
 
     /// Leaves the seat.
-    pub(super) fn leave(&self) -> io::Result<()> {
+    pub(crate) fn leave(&self) -> io::Result<()> {
         self.seat.unlock()
     }
 }

@@ -1,0 +1,190 @@
+//! Completed tasks, which nothing happens to any more, so that neither claims nor one-shot commands
+//! pay for history.
+//!
+//! They lie in `done/`, in 256 files by the hash of their id, one line each; the last line about an
+//! id counts. Keys, by which a second `add` is recognised, lie in files of their own. Written only
+//! with the seat, when a generation of the journal ends; read without a lock.
+
+use super::journal::{open_regular, sync_folder};
+use super::line;
+use super::step::step;
+use crate::store::TaskFilter;
+use crate::store::file::fault::Trouble;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use tenure_core::{Task, TaskId};
+
+const BUCKETS: u32 = 256;
+
+/// The folder of completed tasks.
+pub(super) struct Archive {
+    folder: PathBuf,
+}
+
+/// One line about a task.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    id: TaskId,
+    /// None: it was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<Box<Task>>,
+}
+
+/// One line about a key.
+#[derive(Serialize, Deserialize)]
+struct Key {
+    key: String,
+    id: TaskId,
+}
+
+fn bucket(text: &str) -> u32 {
+    crc32fast::hash(text.as_bytes()) % BUCKETS
+}
+
+impl Archive {
+    pub(super) fn new(folder: PathBuf) -> Archive {
+        Archive { folder }
+    }
+
+    fn tasks_file(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{:02x}.jsonl", bucket(id)))
+    }
+
+    fn keys_file(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("keys-{:02x}.jsonl", bucket(key)))
+    }
+
+    /// The task with this id, if it is here.
+    pub(super) fn get(&self, id: &TaskId) -> Result<Option<Task>, Trouble> {
+        let bytes = read_if_there(&self.tasks_file(id.as_str()))?;
+        let wanted = mention("id", id.as_str());
+        let mut lines: Vec<&[u8]> = line::whole_lines(&bytes).collect();
+        lines.retain(|line| contains(line, wanted.as_bytes()));
+        let entries = lines.iter().rev().filter_map(|line| line::decode::<Entry>(line));
+        Ok(entries
+            .into_iter()
+            .find(|entry| entry.id == *id)
+            .and_then(|entry| entry.task.map(|task| *task)))
+    }
+
+    /// The task that was added with this key, if it is here.
+    pub(super) fn with_key(&self, key: &str) -> Result<Option<Task>, Trouble> {
+        let bytes = read_if_there(&self.keys_file(key))?;
+        let lines: Vec<Key> = line::whole_lines(&bytes).filter_map(line::decode).collect();
+        let Some(found) = lines.iter().rev().find(|entry| entry.key == key) else {
+            return Ok(None);
+        };
+        let task = self.get(&found.id)?;
+        Ok(task.filter(|task| task.key.as_deref() == Some(key)))
+    }
+
+    /// All that the filter admits, in no order.
+    pub(super) fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
+        let mut found = BTreeMap::new();
+        for number in 0..BUCKETS {
+            let bytes = read_if_there(&self.folder.join(format!("{number:02x}.jsonl")))?;
+            for line in line::whole_lines(&bytes) {
+                let Some(entry) = line::decode::<Entry>(line) else { continue };
+                match entry.task {
+                    Some(task) => found.insert(entry.id, task),
+                    None => found.remove(&entry.id),
+                };
+            }
+        }
+        let tasks = found.into_values().map(|task| *task);
+        Ok(tasks.filter(|task| filter.admits(task)).collect())
+    }
+
+    /// Adds completed tasks, and says which were deleted. On disk when it returns.
+    pub(super) fn add<'a>(
+        &self,
+        tasks: impl Iterator<Item = &'a Task>,
+        deleted: impl Iterator<Item = &'a TaskId>,
+    ) -> Result<(), Trouble> {
+        let mut files: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+        let mut put = |path: PathBuf, bytes: Vec<u8>| files.entry(path).or_default().extend(bytes);
+        for id in deleted {
+            let entry = Entry { id: id.clone(), task: None };
+            put(self.tasks_file(id.as_str()), line::encode(&entry));
+        }
+        for task in tasks {
+            let entry = Entry { id: task.id.clone(), task: Some(Box::new(task.clone())) };
+            put(self.tasks_file(task.id.as_str()), line::encode(&entry));
+            if let Some(key) = &task.key {
+                let entry = Key { key: key.clone(), id: task.id.clone() };
+                put(self.keys_file(key), line::encode(&entry));
+            }
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&self.folder)?;
+        for (path, bytes) in files {
+            append_whole(&path, &bytes)?;
+        }
+        sync_folder(&self.folder)?;
+        step("archive-done");
+        Ok(())
+    }
+}
+
+/// Adds lines to the end of a file, after cutting off what somebody who died left half written.
+fn append_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file =
+        OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+    let end = end_of_lines(&mut file)?;
+    file.seek(SeekFrom::Start(end))?;
+    let written = (|| {
+        let (first, rest) = bytes.split_at(bytes.len() / 2);
+        file.write_all(first)?;
+        step("archive-half");
+        file.write_all(rest)?;
+        file.sync_data()
+    })();
+    if written.is_err() {
+        let _ = file.set_len(end);
+    }
+    written
+}
+
+/// Where the last whole line ends; the file is cut there.
+fn end_of_lines(file: &mut File) -> io::Result<u64> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut last = [0];
+    if length == 0 {
+        return Ok(0);
+    }
+    file.seek(SeekFrom::Start(length - 1))?;
+    file.read_exact(&mut last)?;
+    if last == *b"\n" {
+        return Ok(length);
+    }
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
+    file.set_len(end)?;
+    Ok(end)
+}
+
+fn read_if_there(path: &Path) -> Result<Vec<u8>, Trouble> {
+    let mut bytes = Vec::new();
+    match open_regular(path) {
+        Ok(mut file) => file.read_to_end(&mut bytes).map(|_| ())?,
+        Err(trouble) if trouble.is_absent() => {}
+        Err(trouble) => return Err(trouble),
+    }
+    Ok(bytes)
+}
+
+/// How a field with this value is written.
+fn mention(field: &str, value: &str) -> String {
+    format!("\"{field}\":{}", serde_json::Value::from(value))
+}
+
+fn contains(line: &[u8], wanted: &[u8]) -> bool {
+    line.windows(wanted.len()).any(|window| window == wanted)
+}

@@ -1,0 +1,108 @@
+//! What can go wrong with files, and what it means to a caller.
+
+use crate::store::StoreError;
+use std::io;
+use std::path::Path;
+
+/// A file could not be read, written or understood.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Io(io::Error),
+    Corrupt(String),
+    Newer { version: u32, known: u32 },
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Io(error)
+    }
+}
+
+impl Trouble {
+    pub(super) fn corrupt(reason: &str) -> Trouble {
+        Trouble::Corrupt(reason.to_owned())
+    }
+
+    pub(super) fn corrupt_file(path: &Path, reason: &str) -> Trouble {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Trouble::Corrupt(format!("{name}: {reason}"))
+    }
+
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self, Trouble::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// What went wrong, for a finding.
+    pub(super) fn into_message(self) -> String {
+        match self {
+            Trouble::Io(error) => error.to_string(),
+            Trouble::Corrupt(reason) => reason,
+            Trouble::Newer { version, .. } => format!("it has the newer version {version}"),
+        }
+    }
+
+    /// Nothing of the change was written.
+    pub(super) fn report(self, store: &str) -> StoreError {
+        let store = store.to_owned();
+        match self {
+            Trouble::Io(error) => from_io(store, &error),
+            Trouble::Corrupt(reason) => StoreError::Corrupt {
+                hint: Some(format!(
+                    "Nothing was changed. Move the folder of {store} aside to begin with an empty \
+                     store, or restore a backup."
+                )),
+                store,
+                reason,
+            },
+            Trouble::Newer { version, known } => StoreError::Unsupported {
+                what: format!(
+                    "the store at {store} has version {version}; this tenure knows versions up to {known}"
+                ),
+                instead: "Use a newer tenure, or another store.".to_owned(),
+            },
+        }
+    }
+}
+
+pub(super) fn from_io(store: String, error: &io::Error) -> StoreError {
+    use io::ErrorKind as Kind;
+    let (reason, hint) = match error.kind() {
+        Kind::StorageFull | Kind::QuotaExceeded => (
+            "the disk is full".to_owned(),
+            "Free some space, then try again; nothing was lost.".to_owned(),
+        ),
+        Kind::ReadOnlyFilesystem | Kind::PermissionDenied => (
+            "it cannot be written to".to_owned(),
+            "Give yourself write access to the folder, or choose another store with --store."
+                .to_owned(),
+        ),
+        Kind::NotADirectory | Kind::IsADirectory => (
+            format!("something else is where its files should be: {error}"),
+            "Move it away, or choose another store with --store.".to_owned(),
+        ),
+        _ if is_out_of_files(error) => (
+            "this process has too many files open".to_owned(),
+            "Raise the limit (`ulimit -n`), then try again; nothing was lost.".to_owned(),
+        ),
+        _ => (
+            error.to_string(),
+            "Check that the folder exists and is writable, or choose another store with --store."
+                .to_owned(),
+        ),
+    };
+    StoreError::Unavailable { store, reason, hint: Some(hint) }
+}
+
+fn is_out_of_files(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        let code = error.raw_os_error();
+        code == Some(Errno::MFILE.raw_os_error()) || code == Some(Errno::NFILE.raw_os_error())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
+}

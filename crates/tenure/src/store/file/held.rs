@@ -1,0 +1,194 @@
+//! What is held, for people: one file per held resource, which `cat` shows.
+//!
+//! The journal decides; these files follow it. They are written with the seat: a new one appears
+//! whole under its name, a changed one is replaced in one step. Whoever comes after one who died in
+//! between sees by the mark that they are behind, and brings them up to date.
+
+use super::journal::{draft, remove_if_there};
+use super::step::step;
+use crate::exchange::time_to_value as written;
+use crate::store::ledger::{Ledger, StoredHold};
+use crate::store::moment::Moment;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use tenure_core::{Resource, WallTime};
+
+/// Longer names are cut, and told apart by their hash.
+const NAME_MAX_BYTES: usize = 180;
+
+/// The folder of these files.
+pub(super) struct Held {
+    folder: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    resource: String,
+    holders: Vec<ShownHolder<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownHolder<'a> {
+    holder: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<&'a str>,
+    mode: String,
+    token: u64,
+    acquired_at: serde_json::Value,
+    renewed_at: serde_json::Value,
+    expires_at: serde_json::Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
+}
+
+impl Held {
+    pub(super) fn new(folder: PathBuf) -> Held {
+        Held { folder }
+    }
+
+    /// Brings the file of one resource up to date.
+    pub(super) fn publish(
+        &self,
+        resource: &Resource,
+        ledger: &Ledger,
+        at: Moment,
+    ) -> io::Result<()> {
+        let path = self.path_of(resource);
+        let holders = ledger.holders(resource);
+        if holders.is_empty() {
+            remove_if_there(&path)?;
+            step("held-removed");
+            return Ok(());
+        }
+        let kind = path.parent().unwrap_or(&self.folder);
+        let draft = draft(kind);
+        let content = describe(resource, holders, at);
+        let written = match std::fs::write(&draft, &content) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(kind)?;
+                std::fs::write(&draft, &content)
+            }
+            written => written,
+        };
+        step("held-drafted");
+        let placed = written.and_then(|()| std::fs::rename(&draft, &path));
+        if placed.is_err() {
+            let _ = std::fs::remove_file(&draft);
+        }
+        step("held-published");
+        placed
+    }
+
+    /// Brings all files up to date, after somebody died before doing so.
+    pub(super) fn publish_all(&self, ledger: &Ledger, at: Moment) -> io::Result<()> {
+        let resources: BTreeSet<String> =
+            ledger.held().map(|stored| stored.hold.want.resource.key()).collect();
+        let wanted: BTreeSet<PathBuf> = resources
+            .iter()
+            .filter_map(|key| key.parse::<Resource>().ok())
+            .map(|resource| self.path_of(&resource))
+            .collect();
+        for path in self.files() {
+            if !wanted.contains(&path) {
+                remove_if_there(&path)?;
+            }
+        }
+        for resource in resources.iter().filter_map(|key| key.parse().ok()) {
+            self.publish(&resource, ledger, at)?;
+        }
+        Ok(())
+    }
+
+    /// How many files say something else than the ledger.
+    pub(super) fn differences(&self, ledger: &Ledger) -> usize {
+        let wanted: BTreeSet<PathBuf> =
+            ledger.held().map(|stored| self.path_of(&stored.hold.want.resource)).collect();
+        let files: BTreeSet<PathBuf> =
+            self.files().into_iter().filter(|path| !is_draft(path)).collect();
+        wanted.symmetric_difference(&files).count()
+    }
+
+    /// What those who died left half made. Only with the seat nobody is making one.
+    pub(super) fn drafts(&self) -> Vec<PathBuf> {
+        self.files().into_iter().filter(|path| is_draft(path)).collect()
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let kinds = entries(&self.folder).map(|kind| kind.path());
+        kinds.flat_map(|kind| entries(&kind).map(|file| file.path()).collect::<Vec<_>>()).collect()
+    }
+
+    fn path_of(&self, resource: &Resource) -> PathBuf {
+        let name = format!("{}.json", file_name(resource.name()));
+        self.folder.join(resource.kind().word()).join(name)
+    }
+}
+
+/// Whether a file of this name is one that was being made.
+pub(super) fn is_draft(path: &Path) -> bool {
+    path.file_name().unwrap_or_default().to_string_lossy().starts_with("draft-")
+}
+
+/// A name as one that every file system takes: what is not plain is written `%XX`.
+pub(super) fn file_name(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let mut written = String::new();
+    for (index, byte) in name.bytes().enumerate() {
+        // None may begin like what is hidden or being made.
+        let first = index == 0 && (byte == b'.' || name.starts_with("draft-"));
+        match plain(byte) && !first {
+            true => written.push(char::from(byte)),
+            false => written.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    if written.len() > NAME_MAX_BYTES {
+        written.truncate(NAME_MAX_BYTES - 65);
+        written.push_str(&format!("-{:x}", Sha256::digest(name)));
+    }
+    written
+}
+
+fn describe(resource: &Resource, holders: &[StoredHold], at: Moment) -> Vec<u8> {
+    let holders = holders.iter().map(|stored| {
+        let evidence = stored.hold.holder.evidence.as_ref();
+        ShownHolder {
+            holder: &stored.hold.holder.label,
+            operation: stored.hold.operation.as_deref(),
+            mode: stored.hold.want.mode.to_string(),
+            token: stored.hold.token.0,
+            acquired_at: written(stored.acquired_at),
+            renewed_at: written(stored.renewed_at),
+            expires_at: written(WallTime(at.wall_ms.saturating_add(stored.left_ms(at)))),
+            host: evidence.map(|evidence| evidence.host.as_str()),
+            pid: evidence.and_then(|evidence| Some(evidence.process?.pid)),
+        }
+    });
+    let shown = Shown { resource: resource.to_string(), holders: holders.collect() };
+    let mut json = serde_json::to_vec_pretty(&shown).expect("plain records always serialise");
+    json.push(b'\n');
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_file_names_that_differ_and_stay_inside() {
+        let long = "x".repeat(1000);
+        let names =
+            ["a", "A/b", "..", ".", "a%2F", "draft-1", "ä🚀", "a b", &long, &format!("{long}y")];
+        let written: BTreeSet<String> = names.iter().map(|name| file_name(name)).collect();
+        assert_eq!(written.len(), names.len());
+        for name in &written {
+            assert!(name.len() <= NAME_MAX_BYTES && !name.contains('/') && !name.starts_with('.'));
+            assert!(!name.starts_with("draft-"));
+        }
+    }
+}

@@ -1,0 +1,453 @@
+//! The journal: every change is one line at the end of the newest file.
+//!
+//! A file, called a generation, begins with a header and the whole state, and goes on with changes.
+//! When the changes outgrow the state, the next generation is begun. It counts from the moment it
+//! has its name, and nobody writes to it before the old one is *sealed* by a last line that says
+//! so. Old generations stay for a while: they are the history.
+//!
+//! Whoever reads needs no lock: a line that is not whole yet is not there yet. Whoever writes has
+//! the store's seat.
+
+use super::fault::Trouble;
+use super::line;
+use super::step::step;
+use crate::store::ledger::Record;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tenure_core::{NewEvent, WallTime};
+
+/// The version of the format; a newer one is refused.
+const VERSION: u32 = 1;
+
+/// A generation is followed by the next when its changes take more than this and than its state.
+const ROTATE_BYTES: u64 = 256 * 1024;
+
+/// One step of the history.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Line {
+    /// The number of the first event; 0 for a line that is part of the state.
+    #[serde(default)]
+    pub(super) next: u64,
+    #[serde(default)]
+    pub(super) at: WallTime,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) records: Vec<Record>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) events: Vec<NewEvent>,
+    /// Which generation follows; nothing comes after such a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sealed: Option<u64>,
+}
+
+impl Line {
+    /// A part of the state.
+    pub(super) fn state(record: Record) -> Line {
+        Line { next: 0, at: WallTime(0), records: vec![record], events: vec![], sealed: None }
+    }
+
+    fn seal(next: u64) -> Line {
+        let sealed = Some(next);
+        Line { next: 0, at: WallTime(0), records: vec![], events: vec![], sealed }
+    }
+}
+
+/// The first line of a generation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Header {
+    /// The version of the format.
+    pub(super) tenure: u32,
+    pub(super) generation: u64,
+    /// The newest event's number when it was begun.
+    pub(super) revision: u64,
+    /// The boot under which deadlines are counted.
+    pub(super) boot: String,
+    /// How many bytes of state follow.
+    pub(super) state_bytes: u64,
+    /// Whether tasks are in a file beside it.
+    #[serde(default)]
+    pub(super) tasks_bytes: u64,
+}
+
+/// The newest generation, as far as it was read.
+pub(super) struct Journal {
+    folder: PathBuf,
+    file: Arc<File>,
+    pub(super) header: Header,
+    /// Up to where it was read and is good.
+    pub(super) end: u64,
+    /// Where the state ends and changes begin.
+    state_end: u64,
+    /// Whether the generation before is known to be sealed.
+    sealed_before: bool,
+}
+
+/// What follows the lines that were read.
+pub(super) enum Tail {
+    /// Nothing.
+    Clean,
+    /// The beginning of a line, from somebody who writes right now or died writing.
+    Torn,
+    /// A line that is whole and yet wrong.
+    Wrong,
+}
+
+/// What was read.
+pub(super) struct Fresh {
+    pub(super) lines: Vec<Line>,
+    pub(super) tail: Tail,
+}
+
+fn name(generation: u64) -> String {
+    format!("{generation:08}.jsonl")
+}
+
+/// All generations that are there, oldest first.
+fn generations(folder: &Path) -> io::Result<Vec<u64>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let stem = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
+        found.extend(stem.and_then(|stem| stem.parse::<u64>().ok()));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+impl Journal {
+    /// Opens the newest generation, making the first if there is none. Nothing is read but its
+    /// header.
+    pub(super) fn open(folder: &Path, boot: &str) -> Result<Journal, Trouble> {
+        std::fs::create_dir_all(folder)?;
+        if generations(folder)?.is_empty() {
+            create_first(folder, boot)?;
+        }
+        // Between listing and opening, one may have been followed and trimmed.
+        for _ in 0..16 {
+            let newest = generations(folder)?.pop();
+            let newest = newest.ok_or_else(|| Trouble::corrupt("its journal is gone"))?;
+            match Journal::open_generation(folder, newest) {
+                Err(trouble) if trouble.is_absent() => continue,
+                opened => return opened,
+            }
+        }
+        Err(Trouble::corrupt("its journal's newest file comes and goes"))
+    }
+
+    fn open_generation(folder: &Path, generation: u64) -> Result<Journal, Trouble> {
+        let path = folder.join(name(generation));
+        let file = open_regular(&path)?;
+        let mut beginning = Vec::new();
+        (&file).take(64 * 1024).read_to_end(&mut beginning)?;
+        let first = line::whole_lines(&beginning).next();
+        let first = first.ok_or_else(|| Trouble::corrupt_file(&path, "it has no first line"))?;
+        let header_end = first.len() as u64 + 1;
+        let header: Header = line::decode(first)
+            .ok_or_else(|| Trouble::corrupt_file(&path, "its first line is damaged"))?;
+        if header.tenure > VERSION {
+            return Err(Trouble::Newer { version: header.tenure, known: VERSION });
+        }
+        if header.generation != generation {
+            return Err(Trouble::corrupt_file(&path, "it was renamed"));
+        }
+        Ok(Journal {
+            folder: folder.to_owned(),
+            file: Arc::new(file),
+            end: header_end,
+            state_end: header_end + header.state_bytes,
+            header,
+            sealed_before: false,
+        })
+    }
+
+    /// The open file, for syncing it.
+    pub(super) fn file(&self) -> Arc<File> {
+        self.file.clone()
+    }
+
+    /// Where it is, for comparing: later is greater.
+    pub(super) fn position(&self) -> (u64, u64) {
+        (self.header.generation, self.end)
+    }
+
+    /// Reads what came since the last time, in this generation.
+    pub(super) fn read_on(&mut self) -> io::Result<Fresh> {
+        let mut bytes = Vec::new();
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(self.end))?;
+        file.read_to_end(&mut bytes)?;
+        let mut fresh = Fresh { lines: vec![], tail: Tail::Clean };
+        let mut read = 0;
+        for line in line::whole_lines(&bytes) {
+            match line::decode::<Line>(line) {
+                Some(line) => fresh.lines.push(line),
+                None => {
+                    fresh.tail = Tail::Wrong;
+                    break;
+                }
+            }
+            read += line.len() + 1;
+        }
+        if read < bytes.len() && !matches!(fresh.tail, Tail::Wrong) {
+            fresh.tail = Tail::Torn;
+        }
+        self.end += read as u64;
+        Ok(fresh)
+    }
+
+    /// Goes on with the generation that followed. Its state is what was read so far, so only its
+    /// changes are left to read. `None` where it is gone already: all must be read anew.
+    pub(super) fn follow(&mut self, generation: u64) -> Result<Option<()>, Trouble> {
+        match Journal::open_generation(&self.folder, generation) {
+            Ok(mut next) => {
+                next.end = next.state_end;
+                next.sealed_before = true;
+                *self = next;
+                Ok(Some(()))
+            }
+            Err(trouble) if trouble.is_absent() => Ok(None),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Cuts off what follows the last good line. Only with the seat.
+    pub(super) fn cut(&self) -> io::Result<()> {
+        self.file.set_len(self.end)
+    }
+
+    /// Keeps what follows the last good line in a file of its own, then cuts it off. Only with the
+    /// seat.
+    pub(super) fn set_aside(&self, aside: &Path) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(self.end))?;
+        file.read_to_end(&mut bytes)?;
+        std::fs::create_dir_all(aside)?;
+        let name = format!("journal-{:08}-at-{}.txt", self.header.generation, self.end);
+        std::fs::write(aside.join(name), bytes)?;
+        self.cut()
+    }
+
+    /// Seals the generation before, if whoever began this one died before doing so. Only with the
+    /// seat, and before the first change.
+    pub(super) fn seal_before(&mut self) -> Result<(), Trouble> {
+        if self.sealed_before || self.header.generation == 1 {
+            return Ok(());
+        }
+        match Journal::open_generation(&self.folder, self.header.generation - 1) {
+            Ok(mut before) => {
+                before.end = before.state_end;
+                let fresh = before.read_on()?;
+                if fresh.lines.last().is_none_or(|line| line.sealed.is_none()) {
+                    before.append_bytes(&line::encode(&Line::seal(self.header.generation)))?;
+                }
+            }
+            Err(trouble) if trouble.is_absent() => {}
+            Err(trouble) => return Err(trouble),
+        }
+        self.sealed_before = true;
+        Ok(())
+    }
+
+    /// Adds one change. Whole or not at all, unless the process dies: then the next one cuts it.
+    pub(super) fn append(&mut self, change: &Line) -> io::Result<()> {
+        step("append-before");
+        self.append_bytes(&line::encode(change))?;
+        step("append-done");
+        Ok(())
+    }
+
+    fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.write_at_end(bytes);
+        match written {
+            Ok(()) => self.end += bytes.len() as u64,
+            // If this fails too, what is torn is cut by whoever writes next.
+            Err(_) => drop(self.cut()),
+        }
+        written
+    }
+
+    fn write_at_end(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(self.end))?;
+        if cfg!(debug_assertions) {
+            let (first, rest) = bytes.split_at(bytes.len() / 2);
+            file.write_all(first)?;
+            step("append-half");
+            return file.write_all(rest);
+        }
+        file.write_all(bytes)
+    }
+
+    /// Whether the next generation is due.
+    pub(super) fn is_long(&self) -> bool {
+        let changes = self.end.saturating_sub(self.state_end);
+        changes > ROTATE_BYTES + self.header.state_bytes + self.header.tasks_bytes / 4
+    }
+
+    /// Begins the next generation with this state, and seals this one. Only with the seat.
+    pub(super) fn rotate(
+        &mut self,
+        header: Header,
+        state: impl Iterator<Item = Record>,
+    ) -> Result<(), Trouble> {
+        let generation = header.generation;
+        place(&self.folder, header, state)?;
+        step("rotate-placed");
+        self.append_bytes(&line::encode(&Line::seal(generation)))?;
+        step("rotate-sealed");
+        self.follow(generation)?.ok_or_else(|| Trouble::corrupt("its new journal is gone"))
+    }
+
+    /// Removes generations that no kept event is in. Only with the seat.
+    pub(super) fn trim(&self, events_kept: u64) -> io::Result<()> {
+        let oldest_kept = self.header.revision.saturating_sub(events_kept);
+        let all = generations(&self.folder)?;
+        for pair in all.windows(2) {
+            // What a generation has of history ends where the next begins.
+            match Journal::open_generation(&self.folder, pair[1]) {
+                Ok(next) if next.header.revision < oldest_kept => {
+                    remove_generation(&self.folder, pair[0])?;
+                }
+                _ => break,
+            }
+        }
+        // Tasks of old generations are of no use to anybody.
+        for generation in all.into_iter().filter(|one| *one < self.header.generation) {
+            remove_if_there(&tasks_path(&self.folder, generation))?;
+        }
+        step("rotate-trimmed");
+        Ok(())
+    }
+
+    /// The lines of the generations that have events after a number, oldest first.
+    pub(super) fn history(&self, after: u64, mut each: impl FnMut(Line) -> bool) -> io::Result<()> {
+        let mut first = self.header.generation;
+        let all = generations(&self.folder)?;
+        for generation in all.iter().rev() {
+            let Ok(journal) = Journal::open_generation(&self.folder, *generation) else { break };
+            first = *generation;
+            if journal.header.revision <= after {
+                break;
+            }
+        }
+        for generation in all.into_iter().filter(|one| *one >= first) {
+            let Ok(mut journal) = Journal::open_generation(&self.folder, generation) else {
+                continue;
+            };
+            journal.end = journal.state_end;
+            for line in journal.read_on()?.lines {
+                if !each(line) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The file of the tasks that were open when this generation was begun.
+    pub(super) fn tasks_path(&self) -> PathBuf {
+        tasks_path(&self.folder, self.header.generation)
+    }
+
+    /// The folder of all generations.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+pub(super) fn tasks_path(folder: &Path, generation: u64) -> PathBuf {
+    folder.join(format!("{generation:08}.tasks"))
+}
+
+/// A name that nobody else uses, and by which what is left of it can be found.
+pub(super) fn draft(folder: &Path) -> PathBuf {
+    folder.join(format!("draft-{}", uuid::Uuid::new_v4().simple()))
+}
+
+fn remove_generation(folder: &Path, generation: u64) -> io::Result<()> {
+    remove_if_there(&tasks_path(folder, generation))?;
+    remove_if_there(&folder.join(name(generation)))
+}
+
+pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// Opens a file for reading and writing; never one that would keep us waiting, such as a pipe.
+pub(super) fn open_regular(path: &Path) -> Result<File, Trouble> {
+    let meta = std::fs::symlink_metadata(path)?;
+    if !meta.is_file() {
+        return Err(Trouble::corrupt_file(path, "it is not a regular file"));
+    }
+    let writing = OpenOptions::new().read(true).write(true).open(path);
+    match writing {
+        // Whoever may only read may still look.
+        Err(error) if is_denied(&error) => Ok(File::open(path)?),
+        opened => Ok(opened?),
+    }
+}
+
+fn is_denied(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+fn create_first(folder: &Path, boot: &str) -> Result<(), Trouble> {
+    let header = Header {
+        tenure: VERSION,
+        generation: 1,
+        revision: 0,
+        boot: boot.to_owned(),
+        state_bytes: 0,
+        tasks_bytes: 0,
+    };
+    place(folder, header, std::iter::empty())
+}
+
+/// Writes a generation under another name, syncs it, and links it into place: nobody ever sees half
+/// of it, and whoever comes second finds it there.
+fn place(
+    folder: &Path,
+    mut header: Header,
+    state: impl Iterator<Item = Record>,
+) -> Result<(), Trouble> {
+    let mut body = Vec::new();
+    for record in state {
+        body.extend_from_slice(&line::encode(&Line::state(record)));
+    }
+    header.state_bytes = body.len() as u64;
+    let target = folder.join(name(header.generation));
+    let draft = draft(folder);
+    let placed = (|| {
+        let mut file = File::create_new(&draft)?;
+        file.write_all(&line::encode(&header))?;
+        file.write_all(&body)?;
+        file.sync_all()?;
+        step(if header.generation == 1 { "create-drafted" } else { "rotate-drafted" });
+        match std::fs::hard_link(&draft, &target) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        }
+    })();
+    let _ = std::fs::remove_file(&draft);
+    placed?;
+    if header.generation == 1 {
+        step("create-linked");
+    }
+    sync_folder(folder)?;
+    Ok(())
+}
+
+/// Makes new names in a folder survive a power cut.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(folder)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}

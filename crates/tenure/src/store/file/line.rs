@@ -1,0 +1,79 @@
+//! Lines of JSON that tell by themselves whether they are whole.
+//!
+//! `{"sum":"1a2b3c4d","next":7,…}`: the sum is the CRC-32 of all that follows it in the line. A line
+//! that was cut, overwritten or edited is known for what it is.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+const BEGIN: &[u8] = b"{\"sum\":\"";
+const SUM_DIGITS: usize = 8;
+/// Where that begins which is summed up: after the sum, its quotation mark and a comma.
+const BODY_AT: usize = BEGIN.len() + SUM_DIGITS + 2;
+
+/// The value, an object, as one line with its end.
+pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    let json = serde_json::to_vec(value).expect("records always serialise");
+    let body = &json[1..];
+    let mut line = Vec::with_capacity(BODY_AT + body.len() + 1);
+    line.extend_from_slice(BEGIN);
+    line.extend_from_slice(format!("{:08x}", crc32fast::hash(body)).as_bytes());
+    line.extend_from_slice(b"\",");
+    line.extend_from_slice(body);
+    line.push(b'\n');
+    line
+}
+
+/// What a line says, its end not included; `None` where it is not whole.
+pub(super) fn decode<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+    let rest = line.strip_prefix(BEGIN)?;
+    let sum = std::str::from_utf8(rest.get(..SUM_DIGITS)?).ok()?;
+    let sum = u32::from_str_radix(sum, 16).ok()?;
+    let body = line.get(BODY_AT..)?;
+    if crc32fast::hash(body) != sum {
+        return None;
+    }
+    // What stands before the sum ends in a brace that the body lacks; unknown fields are ignored.
+    serde_json::from_slice(line).ok()
+}
+
+/// The whole lines at the beginning of these bytes, each without its end.
+pub(super) fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    bytes[..whole].split_inclusive(|byte| *byte == b'\n').map(|line| &line[..line.len() - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Sample {
+        name: String,
+    }
+
+    #[test]
+    fn a_line_is_read_only_if_no_byte_of_it_changed() {
+        let sample = Sample { name: "ä\nb".to_owned() };
+        let line = encode(&sample);
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        let whole = &line[..line.len() - 1];
+        assert_eq!(decode(whole), Some(sample));
+        for cut in 0..whole.len() {
+            assert_eq!(decode::<Sample>(&whole[..cut]), None, "cut at {cut}");
+        }
+        for at in BODY_AT..whole.len() {
+            let mut other = whole.to_vec();
+            other[at] ^= 1;
+            assert_eq!(decode::<Sample>(&other), None, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn only_whole_lines_are_given() {
+        let lines = |bytes: &'static [u8]| whole_lines(bytes).collect::<Vec<_>>();
+        assert_eq!(lines(b"a\nb\nc"), [b"a", b"b"]);
+        assert!(lines(b"a").is_empty() && lines(b"").is_empty());
+    }
+}

@@ -1,0 +1,314 @@
+//! The store without a database: readable files in a folder, shared by all processes of a machine.
+//!
+//! - `journal/` — every change, one line each; it decides. `line` is how a line shows that it is
+//!   whole.
+//! - `done/` — completed tasks (`archive`). `held/` — what is held, for people (`held`).
+//! - `side/` — the queue of writers, mailboxes, the bell, and the mark up to which `held/` follows.
+//! - `aside/` — what could not be read and was kept.
+//!
+//! Each handle keeps a ledger in memory and reads what others added before it looks.
+
+mod archive;
+mod fault;
+mod held;
+mod journal;
+mod line;
+mod state;
+mod step;
+
+#[doc(hidden)]
+pub use step::STEPS;
+
+use crate::clock::{Clock, SystemClock};
+use crate::store::moment::Moment;
+use crate::store::side::{Post, Turnstile};
+use crate::store::{
+    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+};
+use async_trait::async_trait;
+use fault::Trouble;
+use state::{State, Written};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard};
+use std::time::Duration;
+use step::step;
+use tenure_core::{Event, GrantId, Look, Revision, Seen, Task};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// How often a handle looks whether its folder was replaced.
+const IDENTITY_EVERY_MS: u64 = 20;
+
+/// Opens a [`FileStore`] with other than the usual settings.
+#[derive(Clone)]
+pub struct FileOptions {
+    /// The clock that judges leases.
+    pub clock: Arc<dyn Clock>,
+    /// How often to look for changes where the system cannot tell of them.
+    pub poll_interval: Duration,
+}
+
+impl Default for FileOptions {
+    fn default() -> FileOptions {
+        FileOptions { clock: Arc::new(SystemClock), poll_interval: Duration::from_secs(5) }
+    }
+}
+
+/// Keeps everything in readable files in one folder.
+pub struct FileStore {
+    folder: PathBuf,
+    options: FileOptions,
+    state: StdMutex<State>,
+    turnstile: Arc<Mutex<Turnstile>>,
+    post: Post,
+    /// Up to where the journal is known to be on disk.
+    synced: Mutex<(u64, u64)>,
+    /// Which file the writers queue at, and when that was last looked at.
+    identity: Option<(u64, u64)>,
+    checked_ms: AtomicU64,
+}
+
+impl FileStore {
+    /// Opens the store in this folder, creating it if there is none.
+    pub fn open(folder: &Path) -> Result<FileStore, StoreError> {
+        FileStore::open_with(folder, FileOptions::default())
+    }
+
+    /// Opens the store in this folder with these settings.
+    pub fn open_with(folder: &Path, options: FileOptions) -> Result<FileStore, StoreError> {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let name = store_name(&folder);
+        let report = |trouble: Trouble| trouble.report(&name);
+        let side = folder.join("side");
+        let io = |error: std::io::Error| report(error.into());
+        std::fs::create_dir_all(side.join("wake")).map_err(io)?;
+        // All ways to the folder must meet in one place.
+        let folder = std::fs::canonicalize(&folder).map_err(io)?;
+        let turnstile = Turnstile::open(&side).map_err(io)?;
+        let post = Post::open(&side).map_err(io)?;
+        let boot = options.clock.boot();
+        let state = State::open(&folder, &boot).map_err(report)?;
+        let store = FileStore {
+            identity: identity(&side),
+            folder,
+            state: StdMutex::new(state),
+            turnstile: Arc::new(Mutex::new(turnstile)),
+            post,
+            synced: Mutex::new((0, 0)),
+            checked_ms: AtomicU64::new(0),
+            options,
+        };
+        store.begin_boot(&boot)?;
+        Ok(store)
+    }
+
+    /// Moves the tokens ahead when the machine was rebooted since the last use.
+    fn begin_boot(&self, boot: &str) -> Result<(), StoreError> {
+        if self.state().look().map_err(|trouble| self.report(trouble))?.boot == boot {
+            return Ok(());
+        }
+        let io = |error: std::io::Error| self.report(error.into());
+        let turnstile = self.turnstile.try_lock().expect("nobody else has the store yet");
+        turnstile.enter().map_err(io)?;
+        let at = Moment::of(&*self.options.clock);
+        let begun = self.state().begin_boot(boot, at);
+        turnstile.leave().map_err(io)?;
+        begun.map_err(|trouble| self.report(trouble))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn report(&self, trouble: Trouble) -> StoreError {
+        trouble.report(&store_name(&self.folder))
+    }
+
+    fn now(&self) -> Moment {
+        Moment::of(&*self.options.clock)
+    }
+
+    /// Refuses to go on in a folder that was removed or replaced: others use another one by now.
+    fn check_identity(&self) -> Result<(), StoreError> {
+        let now_ms = self.options.clock.now().as_millis() as u64;
+        let checked_ms = self.checked_ms.load(Ordering::Relaxed);
+        if now_ms.saturating_sub(checked_ms) < IDENTITY_EVERY_MS && checked_ms > 0 {
+            return Ok(());
+        }
+        self.checked_ms.store(now_ms, Ordering::Relaxed);
+        match identity(&self.folder.join("side")) == self.identity {
+            true => Ok(()),
+            false => Err(self.report(Trouble::corrupt("its folder was removed or replaced"))),
+        }
+    }
+
+    /// Waits for this process's turn, then for that among processes.
+    async fn enter(&self) -> Result<Seat, StoreError> {
+        self.check_identity()?;
+        let turnstile = self.turnstile.clone().lock_owned().await;
+        let io = |error: std::io::Error| self.report(error.into());
+        if turnstile.try_enter().map_err(io)? {
+            return Ok(Seat { turnstile });
+        }
+        // The kernel may keep us waiting: not on a thread that others share.
+        let waiting = tokio::task::spawn_blocking(move || {
+            turnstile.enter()?;
+            Ok(Seat { turnstile })
+        });
+        match waiting.await {
+            Ok(seat) => seat.map_err(io),
+            Err(error) => Err(io(std::io::Error::other(error))),
+        }
+    }
+
+    /// Returns when the journal is on disk up to here. Whoever comes first syncs for all who wait.
+    async fn sync(&self, position: (u64, u64)) -> Result<(), StoreError> {
+        let mut synced = self.synced.lock().await;
+        if *synced >= position {
+            return Ok(());
+        }
+        step("sync-before");
+        let (reached, file) = self.state().journal();
+        let done = tokio::task::spawn_blocking(move || file.sync_data()).await;
+        let done = done.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        done.map_err(|error| StoreError::Unknown {
+            store: store_name(&self.folder),
+            reason: error.to_string(),
+        })?;
+        step("sync-done");
+        *synced = reached;
+        Ok(())
+    }
+
+    fn tell(&self, written: &Written) {
+        for (grant, address) in &written.wake {
+            self.post.wake(*grant, address);
+        }
+        for grant in &written.forget {
+            self.post.forget(*grant);
+        }
+        if written.has_news {
+            self.post.ring();
+        }
+    }
+
+    fn looking<T>(
+        &self,
+        act: impl FnOnce(&mut State) -> Result<T, Trouble>,
+    ) -> Result<T, StoreError> {
+        self.check_identity()?;
+        act(&mut self.state()).map_err(|trouble| self.report(trouble))
+    }
+}
+
+fn store_name(folder: &Path) -> String {
+    format!("file:{}", folder.display())
+}
+
+/// What tells this folder's queue from another that takes its place.
+fn identity(side: &Path) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(side.join("seat")).ok().map(|meta| (meta.dev(), meta.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = side;
+        None
+    }
+}
+
+/// The right to write, given back when dropped.
+struct Seat {
+    turnstile: OwnedMutexGuard<Turnstile>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // At the latest the kernel gives it back when the file is closed.
+        let _ = self.turnstile.leave();
+    }
+}
+
+#[async_trait]
+impl Store for FileStore {
+    fn info(&self) -> StoreInfo {
+        StoreInfo { url: store_name(&self.folder), engine: "files".to_owned(), local: true }
+    }
+
+    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
+        let seat = self.enter().await?;
+        let written = self.state().transact(look, decide, self.now(), &self.post);
+        drop(seat);
+        let written = written.map_err(|trouble| self.report(trouble))?;
+        // Also one who changed nothing waits: what it saw of tasks may not be on disk yet.
+        if written.durable || matches!(look, Look::Tasks(_)) {
+            self.sync(written.position).await?;
+        }
+        self.tell(&written);
+        Ok(written.revision)
+    }
+
+    async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
+        let seat = self.enter().await?;
+        let renewed = self.state().renew(renewals, self.now());
+        drop(seat);
+        renewed.map_err(|trouble| self.report(trouble))
+    }
+
+    async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+        self.looking(|state| state.read(look, self.now()))
+    }
+
+    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
+        let begun = tokio::time::Instant::now();
+        let bell = self.post.bell();
+        loop {
+            let rang = bell.as_ref().map(|bell| bell.notified());
+            tokio::pin!(let rang = async {
+                match rang {
+                    Some(rang) => rang.await,
+                    None => std::future::pending().await,
+                }
+            };);
+            let newest = self.looking(|state| Ok(Revision(state.look()?.revision)))?;
+            let left = patience.saturating_sub(begun.elapsed());
+            if newest > since || left.is_zero() {
+                return Ok(newest);
+            }
+            let _ = tokio::time::timeout(left.min(self.options.poll_interval), rang).await;
+        }
+    }
+
+    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
+        self.post.wait(grant, patience).await;
+        Ok(())
+    }
+
+    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
+        self.looking(|state| state.events(after, limit as usize))
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
+        self.looking(|state| state.list(filter))
+    }
+
+    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
+        self.looking(|state| Ok(state.with_tasks()?.tasks.tallies()))
+    }
+
+    async fn tidy(&self) -> Result<usize, StoreError> {
+        let seat = self.enter().await?;
+        let removed = self.state().tidy();
+        drop(seat);
+        Ok(removed.map_err(|trouble| self.report(trouble))? + self.post.tidy())
+    }
+
+    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+        let mut findings = self.looking(State::check)?;
+        let count = self.looking(|state| Ok(state.leftovers().len()))?;
+        findings.push(Finding::leftovers(count + self.post.leftovers().len()));
+        Ok(findings)
+    }
+}

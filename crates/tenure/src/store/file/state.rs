@@ -1,0 +1,586 @@
+//! What a handle knows, and how it changes: read on, show, let the rule choose, append, publish.
+
+use super::archive::Archive;
+use super::fault::Trouble;
+use super::held::{Held, is_draft};
+use super::journal::{Header, Journal, Line, Tail, draft, remove_if_there, sync_folder};
+use super::line;
+use super::step::step;
+use crate::store::ledger::{Ledger, Record};
+use crate::store::moment::Moment;
+use crate::store::side::Post;
+use crate::store::{Decide, Finding, Renewal, Renewed, TaskFilter};
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tenure_core::{
+    Change, Decision, Event, EventKind, GrantId, Look, NewEvent, Resource, Revision, Seen, Status,
+    Task, TaskId, TaskLook, WallTime, Write,
+};
+
+/// How far tokens jump when the machine was rebooted: further than changes could have been lost that
+/// were reported but not yet on disk.
+const JUMP: u64 = 1 << 20;
+
+/// How many events are kept, for the audit log and for those who follow it.
+const EVENTS_KEPT: u64 = 100_000;
+
+/// How many of the newest events a handle keeps in memory, for those who follow.
+const RECENT_MAX: usize = 4096;
+
+/// What a handle knows.
+pub(super) struct State {
+    folder: PathBuf,
+    journal: Journal,
+    ledger: Ledger,
+    archive: Archive,
+    held: Held,
+    /// Up to where `held/` follows the journal.
+    mark: File,
+    marked: (u64, u64),
+    /// Changes to tasks that are not in the ledger yet, because its tasks were not needed so far.
+    unread: Option<Vec<Record>>,
+    /// Completed tasks that were deleted since the generation began.
+    deleted: BTreeSet<TaskId>,
+    recent: VecDeque<Event>,
+}
+
+/// What came of a transaction.
+pub(super) struct Written {
+    pub(super) revision: Revision,
+    /// Whether those who watch have something to see.
+    pub(super) has_news: bool,
+    pub(super) durable: bool,
+    pub(super) position: (u64, u64),
+    pub(super) wake: Vec<(GrantId, String)>,
+    pub(super) forget: Vec<GrantId>,
+}
+
+impl State {
+    pub(super) fn open(folder: &Path, boot: &str) -> Result<State, Trouble> {
+        let mark = folder.join("side").join("mark");
+        let mark =
+            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(mark)?;
+        let journal = Journal::open(&folder.join("journal"), boot)?;
+        Ok(State {
+            archive: Archive::new(folder.join("done")),
+            held: Held::new(folder.join("held")),
+            ledger: begin_ledger(&journal.header),
+            folder: folder.to_owned(),
+            journal,
+            mark,
+            marked: (0, 0),
+            unread: Some(vec![]),
+            deleted: BTreeSet::new(),
+            recent: VecDeque::new(),
+        })
+    }
+
+    /// Where the journal ends, and its file.
+    pub(super) fn journal(&self) -> ((u64, u64), Arc<File>) {
+        (self.journal.position(), self.journal.file())
+    }
+
+    /// All there is by now, tasks aside. Needs no seat.
+    pub(super) fn look(&mut self) -> Result<&Ledger, Trouble> {
+        self.read_on()?;
+        Ok(&self.ledger)
+    }
+
+    /// All there is by now. Needs no seat.
+    pub(super) fn with_tasks(&mut self) -> Result<&Ledger, Trouble> {
+        self.read_on()?;
+        self.load_tasks()?;
+        Ok(&self.ledger)
+    }
+
+    pub(super) fn read(&mut self, look: &Look, at: Moment) -> Result<Seen, Trouble> {
+        self.read_on()?;
+        Ok(self.show(look, at)?.0)
+    }
+
+    /// Reads what others added.
+    fn read_on(&mut self) -> Result<Tail, Trouble> {
+        loop {
+            let fresh = self.journal.read_on()?;
+            let mut sealed = None;
+            for line in fresh.lines {
+                sealed = line.sealed.or(sealed);
+                self.take_in(line);
+            }
+            match sealed {
+                None => return Ok(fresh.tail),
+                Some(generation) => self.follow(generation)?,
+            }
+        }
+    }
+
+    /// Goes on in the next generation, as all do: completed tasks are in the archive by now.
+    fn follow(&mut self, generation: u64) -> Result<(), Trouble> {
+        if self.journal.follow(generation)?.is_none() {
+            // It has been followed by others and trimmed: all is read anew.
+            self.journal = Journal::open(self.journal.folder(), "")?;
+            self.ledger = begin_ledger(&self.journal.header);
+            self.recent.clear();
+            self.unread = Some(vec![]);
+        } else if self.unread.is_none() {
+            self.ledger.tasks.archive_completed();
+        } else {
+            // What was not read is in the new generation's file of tasks.
+            self.unread = Some(vec![]);
+        }
+        self.deleted.clear();
+        Ok(())
+    }
+
+    fn take_in(&mut self, line: Line) {
+        if !line.events.is_empty() {
+            let first = line.next;
+            self.ledger.revision = first + line.events.len() as u64 - 1;
+            for (number, event) in (first..).zip(line.events) {
+                self.recent.push_back(Event { revision: Revision(number), at: line.at, event });
+            }
+            while self.recent.len() > RECENT_MAX {
+                self.recent.pop_front();
+            }
+        }
+        for record in line.records {
+            self.remember(record);
+        }
+    }
+
+    fn remember(&mut self, record: Record) {
+        if let Record::DropTask(id) = &record {
+            self.deleted.insert(id.clone());
+        }
+        match &mut self.unread {
+            Some(unread) if record.is_task() => unread.push(record),
+            _ => self.ledger.apply(record),
+        }
+    }
+
+    /// Reads the tasks, if that was not needed so far.
+    fn load_tasks(&mut self) -> Result<(), Trouble> {
+        if self.unread.is_none() {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        if self.journal.header.tasks_bytes > 0 {
+            let path = self.journal.tasks_path();
+            match File::open(&path) {
+                Ok(mut file) => file.read_to_end(&mut bytes).map(|_| ())?,
+                // Somebody began the next generation just now; or it is damaged.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let before = self.journal.position();
+                    self.read_on()?;
+                    return match self.journal.position().0 == before.0 {
+                        true => Err(Trouble::corrupt_file(&path, "it is missing")),
+                        false => self.load_tasks(),
+                    };
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if bytes.len() as u64 != self.journal.header.tasks_bytes {
+                return Err(Trouble::corrupt_file(&path, "it has another length than it had"));
+            }
+        }
+        for text in line::whole_lines(&bytes) {
+            let line: Line = line::decode(text).ok_or_else(|| {
+                Trouble::corrupt_file(&self.journal.tasks_path(), "a line is damaged")
+            })?;
+            line.records.into_iter().for_each(|record| self.ledger.apply(record));
+        }
+        for record in self.unread.take().unwrap_or_default() {
+            self.ledger.apply(record);
+        }
+        Ok(())
+    }
+
+    /// What a rule gets to see, and which of the tasks shown came from the archive.
+    fn show(&mut self, look: &Look, at: Moment) -> Result<(Seen, Vec<Task>), Trouble> {
+        let Look::Tasks(tasks) = look else { return Ok((self.ledger.show(look, at), vec![])) };
+        self.load_tasks()?;
+        let mut seen = self.ledger.show(look, at);
+        let archived = self.archived(tasks)?;
+        if !archived.is_empty() {
+            seen.tasks.extend(archived.iter().cloned());
+            seen.tasks.sort_by_key(|task| task.age);
+            seen.tasks.dedup_by(|one, other| one.id == other.id);
+        }
+        Ok((seen, archived))
+    }
+
+    /// The completed tasks that a rule looks at by name.
+    fn archived(&self, look: &TaskLook) -> Result<Vec<Task>, Trouble> {
+        let mut found = Vec::new();
+        for id in look.ids.iter().filter(|id| self.ledger.tasks.get(id).is_none()) {
+            found.extend(self.archive.get(id)?);
+        }
+        for key in look.keys.iter().filter(|key| self.ledger.tasks.with_key(key).is_none()) {
+            found.extend(self.archive.with_key(key)?);
+        }
+        found.retain(|task| self.is_archived(task));
+        Ok(found)
+    }
+
+    fn is_archived(&self, task: &Task) -> bool {
+        !self.deleted.contains(&task.id) && self.ledger.tasks.get(&task.id).is_none()
+    }
+
+    /// Looks, lets the rule choose, and writes. Only with the seat.
+    pub(super) fn transact(
+        &mut self,
+        look: &Look,
+        decide: Decide<'_>,
+        at: Moment,
+        post: &Post,
+    ) -> Result<Written, Trouble> {
+        self.begin(at)?;
+        let (seen, archived) = self.show(look, at)?;
+        let mut decision = decide(&seen);
+        if decision == Decision::LookWider {
+            decision = decide(&self.ledger.show(&Look::Everything, at));
+        }
+        let before = self.ledger.revision;
+        let mut written = Written {
+            revision: Revision(before),
+            has_news: false,
+            durable: false,
+            position: self.journal.position(),
+            wake: vec![],
+            forget: vec![],
+        };
+        let Decision::Write(change) = decision else { return Ok(written) };
+        written.durable = change.durable;
+        for grant in &change.wake {
+            let mailbox = self.ledger.mailbox_of(*grant).map(str::to_owned);
+            written.wake.extend(mailbox.map(|mailbox| (*grant, mailbox)));
+        }
+        for write in &change.writes {
+            match write {
+                Write::Wait(waiter) | Write::KeepPlace(waiter) => post.expect(waiter.grant),
+                Write::DropWait(waiter) => written.forget.push(waiter.grant),
+                _ => {}
+            }
+        }
+        self.commit(change, &archived, at, post.address())?;
+        written.revision = Revision(self.ledger.revision);
+        written.has_news = self.ledger.revision > before;
+        written.position = self.journal.position();
+        self.finish(at);
+        Ok(written)
+    }
+
+    /// Appends the change, then remembers it.
+    fn commit(
+        &mut self,
+        change: Change,
+        archived: &[Task],
+        at: Moment,
+        mailbox: &str,
+    ) -> Result<(), Trouble> {
+        let mut records = Vec::with_capacity(change.writes.len());
+        for write in change.writes {
+            let id = match &write {
+                Write::Task(task) => Some(&task.id),
+                Write::DropTask(id) => Some(id),
+                _ => None,
+            };
+            // From now on it is in the ledger, or nowhere.
+            let was_archived = archived.iter().find(|task| Some(&task.id) == id);
+            if let Some(task) = was_archived {
+                records.push(Record::Archived { section: task.section.clone(), count: -1 });
+            }
+            records.push(Record::of(write, at, mailbox));
+        }
+        self.append(records, self.ledger.revision + 1, change.events, at)
+    }
+
+    fn append(
+        &mut self,
+        records: Vec<Record>,
+        next: u64,
+        events: Vec<NewEvent>,
+        at: Moment,
+    ) -> Result<(), Trouble> {
+        let held: Vec<Resource> = records.iter().flat_map(Record::held).cloned().collect();
+        let line = Line { next, at: WallTime(at.wall_ms), records, events, sealed: None };
+        self.journal.append(&line)?;
+        self.take_in(line);
+        self.publish(&held, at);
+        Ok(())
+    }
+
+    /// Starts leases anew. Only with the seat.
+    pub(super) fn renew(
+        &mut self,
+        renewals: &[Renewal],
+        at: Moment,
+    ) -> Result<Vec<Renewed>, Trouble> {
+        self.begin(at)?;
+        let mut records = Vec::new();
+        let one = |renewal: &Renewal| match self.ledger.may_renew(renewal, at) {
+            true => {
+                records.push(Record::of_renewal(renewal, at));
+                Renewed::Renewed
+            }
+            false => Renewed::Lost,
+        };
+        let renewed = renewals.iter().map(one).collect();
+        if !records.is_empty() {
+            self.append(records, self.ledger.revision + 1, vec![], at)?;
+            self.finish(at);
+        }
+        Ok(renewed)
+    }
+
+    /// Brings everything up to date, and clears away what somebody who died left half done.
+    fn begin(&mut self, at: Moment) -> Result<(), Trouble> {
+        match self.read_on()? {
+            Tail::Clean => {}
+            Tail::Torn => self.journal.cut()?,
+            Tail::Wrong => return Err(self.wrong_line()),
+        }
+        self.journal.seal_before()?;
+        let position = self.journal.position();
+        if self.marked != position {
+            if read_mark(&mut self.mark)? != Some(position) {
+                self.held.publish_all(&self.ledger, at)?;
+            }
+            self.mark_published();
+        }
+        Ok(())
+    }
+
+    fn wrong_line(&self) -> Trouble {
+        Trouble::Corrupt(format!(
+            "generation {} of its journal has a damaged line at byte {}",
+            self.journal.header.generation, self.journal.end
+        ))
+    }
+
+    /// Makes `held/` follow. What fails here is made good by whoever writes next: the journal has
+    /// the change.
+    fn publish(&mut self, resources: &[Resource], at: Moment) {
+        let different: BTreeSet<String> = resources.iter().map(Resource::key).collect();
+        let mut followed = true;
+        for key in different {
+            let resource = resources.iter().find(|resource| resource.key() == key);
+            let published = resource.map(|resource| self.held.publish(resource, &self.ledger, at));
+            followed &= published.is_none_or(|published| published.is_ok());
+        }
+        if followed {
+            self.mark_published();
+        }
+    }
+
+    fn mark_published(&mut self) {
+        let position = self.journal.position();
+        let text = format!("{:020} {:020}\n", position.0, position.1);
+        let written =
+            self.mark.seek(SeekFrom::Start(0)).and_then(|_| self.mark.write_all(text.as_bytes()));
+        if written.is_ok() {
+            self.marked = position;
+        }
+        step("published");
+    }
+
+    /// After a change: begins the next generation if this one has become long. The change is
+    /// there already, so what fails here is left to the next.
+    fn finish(&mut self, at: Moment) {
+        if self.journal.is_long() {
+            let _ = self.rotate(at);
+        }
+    }
+
+    fn rotate(&mut self, at: Moment) -> Result<(), Trouble> {
+        self.load_tasks()?;
+        let completed = self.ledger.tasks.all().filter(|task| task.status == Status::Completed);
+        self.archive.add(completed, self.deleted.iter())?;
+        self.deleted.clear();
+        self.ledger.tasks.archive_completed();
+        let generation = self.journal.header.generation + 1;
+        let tasks_bytes = self.write_tasks(generation)?;
+        let header = Header {
+            generation,
+            revision: self.ledger.revision,
+            boot: self.ledger.boot.clone(),
+            tasks_bytes,
+            ..self.journal.header.clone()
+        };
+        let archived = self.ledger.tasks.archived_records();
+        self.journal.rotate(header, self.ledger.records().chain(archived))?;
+        self.mark_published();
+        self.journal.trim(EVENTS_KEPT)?;
+        let _ = at;
+        Ok(())
+    }
+
+    /// Writes the tasks for the next generation beside it, on disk.
+    fn write_tasks(&self, generation: u64) -> Result<u64, Trouble> {
+        let mut bytes = Vec::new();
+        for task in self.ledger.tasks.all() {
+            let line = Line::state(Record::Task(Box::new(task.clone())));
+            bytes.extend_from_slice(&line::encode(&line));
+        }
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let folder = self.journal.folder();
+        let draft = draft(folder);
+        let placed = (|| {
+            let mut file = File::create_new(&draft)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            step("rotate-tasks-drafted");
+            std::fs::rename(&draft, super::journal::tasks_path(folder, generation))?;
+            sync_folder(folder)
+        })();
+        if placed.is_err() {
+            let _ = std::fs::remove_file(&draft);
+        }
+        step("rotate-tasks-placed");
+        placed?;
+        Ok(bytes.len() as u64)
+    }
+
+    /// Begins to count under a new boot. Only with the seat.
+    pub(super) fn begin_boot(&mut self, boot: &str, at: Moment) -> Result<(), Trouble> {
+        match self.read_on()? {
+            Tail::Clean => {}
+            Tail::Torn => self.journal.cut()?,
+            // What was not on disk when the power failed may have holes.
+            Tail::Wrong if self.ledger.boot != boot => {
+                self.journal.set_aside(&self.folder.join("aside"))?;
+            }
+            Tail::Wrong => return Err(self.wrong_line()),
+        }
+        self.journal.seal_before()?;
+        if self.ledger.boot == boot {
+            return Ok(());
+        }
+        let record = Record::Boot { id: boot.to_owned(), begin_ms: at.begin_ms };
+        let event = NewEvent {
+            resource: None,
+            label: String::new(),
+            token: None,
+            kind: EventKind::Rebooted,
+        };
+        let next = self.ledger.revision + JUMP;
+        self.append(vec![record], next, vec![event], at)?;
+        // On disk before any number after it is given out, or the next power loss repeats it.
+        self.journal.file().sync_data()?;
+        step("boot-appended");
+        Ok(())
+    }
+
+    pub(super) fn events(&mut self, after: Revision, limit: usize) -> Result<Vec<Event>, Trouble> {
+        self.read_on()?;
+        let in_memory =
+            self.recent.front().is_some_and(|first| first.revision.0 <= after.0.saturating_add(1));
+        if in_memory || after.0 >= self.ledger.revision {
+            let later = self.recent.iter().filter(|event| event.revision > after);
+            return Ok(later.take(limit).cloned().collect());
+        }
+        let mut events = Vec::new();
+        self.journal.history(after.0, |line| {
+            for (number, event) in (line.next..).zip(line.events) {
+                if number > after.0 && events.len() < limit {
+                    events.push(Event { revision: Revision(number), at: line.at, event });
+                }
+            }
+            events.len() < limit
+        })?;
+        Ok(events)
+    }
+
+    pub(super) fn list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
+        self.read_on()?;
+        self.load_tasks()?;
+        let mut tasks = self.ledger.tasks.list(filter);
+        if filter.status.is_none_or(|status| status == Status::Completed) {
+            let archived = self.archive.list(filter)?;
+            tasks.extend(archived.into_iter().filter(|task| self.is_archived(task)));
+            tasks.sort_by_key(|task| task.age);
+            tasks.truncate(filter.limit as usize);
+        }
+        Ok(tasks)
+    }
+
+    /// What those who died left half made.
+    pub(super) fn leftovers(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.journal.folder()).into_iter().flatten().flatten();
+        let drafts = entries.map(|entry| entry.path()).filter(|path| is_draft(path));
+        drafts.chain(self.held.drafts()).collect()
+    }
+
+    /// Removes what those who died left half made; says how much. Only with the seat: then nobody
+    /// is making anything.
+    pub(super) fn tidy(&mut self) -> Result<usize, Trouble> {
+        let leftovers = self.leftovers();
+        for path in &leftovers {
+            remove_if_there(path)?;
+        }
+        Ok(leftovers.len())
+    }
+
+    pub(super) fn check(&mut self) -> Result<Vec<Finding>, Trouble> {
+        let tail = self.read_on()?;
+        let journal = match tail {
+            Tail::Wrong => Err(self.wrong_line().into_message()),
+            _ => self.load_tasks().map_err(Trouble::into_message),
+        };
+        let generation = self.journal.header.generation;
+        let differences = self.held.differences(&self.ledger);
+        let finding = |subject: &str, ok: bool, message: String| Finding {
+            subject: subject.to_owned(),
+            ok,
+            message,
+        };
+        let aside = std::fs::read_dir(self.folder.join("aside")).map_or(0, Iterator::count);
+        Ok(vec![
+            finding(
+                "journal",
+                journal.is_ok(),
+                journal
+                    .err()
+                    .unwrap_or_else(|| format!("generation {generation}, all lines whole")),
+            ),
+            finding(
+                "held",
+                true,
+                match differences {
+                    0 => "the files in held/ say what the journal says".to_owned(),
+                    count => {
+                        format!("{count} files in held/ are behind; the next change updates them")
+                    }
+                },
+            ),
+            finding(
+                "aside",
+                true,
+                match aside {
+                    0 => "nothing was set aside".to_owned(),
+                    count => format!(
+                        "{count} unreadable files were kept in {}",
+                        self.folder.join("aside").display()
+                    ),
+                },
+            ),
+        ])
+    }
+}
+
+fn begin_ledger(header: &Header) -> Ledger {
+    Ledger::at(header.revision, &header.boot)
+}
+
+fn read_mark(mark: &mut File) -> io::Result<Option<(u64, u64)>> {
+    let mut text = String::new();
+    mark.seek(SeekFrom::Start(0))?;
+    mark.take(64).read_to_string(&mut text)?;
+    let mut numbers = text.split_whitespace().map(|word| word.parse().ok());
+    Ok((|| Some((numbers.next()??, numbers.next()??)))())
+}

@@ -1,0 +1,63 @@
+//! The steps of a change at which a process can die, so that tests can make it die there.
+
+/// Every step at which something has just been done to a file. A test kills a process at each.
+#[doc(hidden)]
+pub const STEPS: &[&str] = &[
+    "create-drafted",
+    "create-linked",
+    "boot-appended",
+    "append-before",
+    "append-half",
+    "append-done",
+    "held-drafted",
+    "held-published",
+    "held-removed",
+    "published",
+    "sync-before",
+    "sync-done",
+    "archive-half",
+    "archive-done",
+    "rotate-tasks-drafted",
+    "rotate-tasks-placed",
+    "rotate-drafted",
+    "rotate-placed",
+    "rotate-sealed",
+    "rotate-trimmed",
+];
+
+/// Marks a step. In a debug build the process dies here, as by `kill -9`, if `TENURE_FAULT` names
+/// the step; `NAME:3` means the third time.
+#[inline]
+pub(crate) fn step(name: &'static str) {
+    #[cfg(debug_assertions)]
+    debug::step(name);
+    #[cfg(not(debug_assertions))]
+    let _ = name;
+}
+
+#[cfg(debug_assertions)]
+mod debug {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    struct Fault {
+        name: String,
+        left: AtomicU32,
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a switch for tests, absent from releases")]
+    fn wanted() -> Option<Fault> {
+        let text = std::env::var("TENURE_FAULT").ok()?;
+        let (name, times) = text.split_once(':').unwrap_or((&text, "1"));
+        Some(Fault { name: name.to_owned(), left: AtomicU32::new(times.parse().unwrap_or(1)) })
+    }
+
+    pub(super) fn step(name: &'static str) {
+        static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
+        debug_assert!(super::STEPS.contains(&name), "{name} is not in the list of steps");
+        let Some(fault) = FAULT.get_or_init(wanted) else { return };
+        if fault.name == name && fault.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            crate::platform::die();
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! All that a store remembers, in memory, indexed so that looking costs the same however much
+//! there is.
+//!
+//! The memory store is this and a mutex; the file store is this and a journal.
+
+mod record;
+mod tasks;
+
+pub(crate) use record::{Record, Renewed, StoredHold, StoredWaiter};
+pub(crate) use tasks::Tasks;
+
+use crate::store::Renewal;
+use crate::store::moment::{Moment, span};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use tenure_core::{
+    GrantId, Kind, Look, Resource, Revision, Seen, SeenHold, SeenWaiter, TaskLook, WallTime,
+};
+
+/// How much of a queue is shown at first. Enough to skip some dead ones and to let a few readers
+/// go at once; few enough that the length of a queue does not matter.
+const FRONT: usize = 8;
+
+/// The records.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// By the resource's key.
+    holds: BTreeMap<String, Vec<StoredHold>>,
+    /// By ticket.
+    waits: BTreeMap<u64, StoredWaiter>,
+    /// Who waits for a resource, by its key.
+    queues: BTreeMap<String, Queue>,
+    pub(crate) tasks: Tasks,
+    /// The newest event's number.
+    pub(crate) revision: u64,
+    /// The boot under which deadlines are counted.
+    pub(crate) boot: String,
+}
+
+#[derive(Debug)]
+struct Queue {
+    resource: Resource,
+    tickets: BTreeSet<u64>,
+}
+
+/// The keys of one kind lie between these two.
+fn keys_of(kind: Kind) -> std::ops::Range<String> {
+    // The character after the colon is the semicolon.
+    format!("{kind}:")..format!("{kind};")
+}
+
+impl Ledger {
+    /// An empty one whose numbers go on from here.
+    pub(crate) fn at(revision: u64, boot: &str) -> Ledger {
+        Ledger { revision, boot: boot.to_owned(), ..Ledger::default() }
+    }
+
+    /// What a rule gets to see.
+    pub(crate) fn show(&self, look: &Look, at: Moment) -> Seen {
+        let mut view = View { ledger: self, at, seen: Seen::default(), tickets: BTreeSet::new() };
+        match look {
+            Look::Everything => {
+                view.holds(self.holds.values());
+                view.tickets.extend(self.waits.keys());
+            }
+            Look::Queues(resources) => view.at(resources, None, usize::MAX),
+            Look::At { resources, ticket } => view.at(resources, *ticket, FRONT),
+            Look::Tasks(look) => view.tasks(look),
+        }
+        let mut seen = view.finish();
+        seen.whole = *look == Look::Everything;
+        seen.next = self.revision + 1;
+        seen.revision = Revision(self.revision);
+        seen.wall = WallTime(at.wall_ms);
+        seen
+    }
+
+    /// Where this waiting request is to be woken.
+    pub(crate) fn mailbox_of(&self, grant: GrantId) -> Option<&str> {
+        // Few wait, and few of those are woken at once.
+        let stored = self.waits.values().find(|stored| stored.waiter.grant == grant);
+        stored.map(|stored| stored.mailbox.as_str())
+    }
+
+    /// Who holds this very resource.
+    pub(crate) fn holders(&self, resource: &Resource) -> &[StoredHold] {
+        self.holds.get(&resource.key()).map_or(&[], Vec::as_slice)
+    }
+
+    /// All that is held.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &StoredHold> {
+        self.holds.values().flatten()
+    }
+
+    /// Whether all that the renewal names is still held as it says.
+    pub(crate) fn may_renew(&self, renewal: &Renewal, at: Moment) -> bool {
+        renewal.resources.iter().all(|resource| {
+            self.holders(resource).iter().any(|stored| {
+                stored.hold.grant == renewal.grant
+                    && stored.hold.token == renewal.token
+                    && stored.deadline_ms > at.now_ms
+            })
+        })
+    }
+
+    /// Remembers one thing.
+    pub(crate) fn apply(&mut self, record: Record) {
+        match record {
+            Record::Hold(stored) => {
+                self.holds.entry(stored.hold.want.resource.key()).or_default().push(stored);
+            }
+            Record::Renew(renewed) => self.renew(renewed),
+            Record::DropHold { resource, grant } => {
+                let key = resource.key();
+                if let Some(holders) = self.holds.get_mut(&key) {
+                    holders.retain(|stored| stored.hold.grant != grant);
+                    if holders.is_empty() {
+                        self.holds.remove(&key);
+                    }
+                }
+            }
+            Record::Wait(stored) => self.wait(stored),
+            Record::KeepPlace { ticket, ttl_ms, deadline_ms, mailbox } => {
+                if let Some(stored) = self.waits.get_mut(&ticket) {
+                    stored.waiter.ttl = span(ttl_ms);
+                    stored.deadline_ms = deadline_ms;
+                    stored.mailbox = mailbox;
+                }
+            }
+            Record::DropWait { ticket } => self.drop_wait(ticket),
+            Record::Task(task) => self.tasks.put(*task),
+            Record::DropTask(id) => self.tasks.remove(&id),
+            Record::Section(section) => self.tasks.put_section(section),
+            Record::DropSection(name) => self.tasks.remove_section(&name),
+            Record::Boot { id, begin_ms } => self.begin_boot(id, begin_ms),
+            Record::Archived { section, count } => self.tasks.archived(section, count),
+        }
+    }
+
+    fn renew(&mut self, renewed: Renewed) {
+        for resource in &renewed.resources {
+            let holders = self.holds.get_mut(&resource.key()).into_iter().flatten();
+            for stored in holders.filter(|stored| stored.hold.grant == renewed.grant) {
+                stored.hold.ttl = span(renewed.ttl_ms);
+                stored.deadline_ms = renewed.deadline_ms;
+                stored.renewed_at = renewed.renewed_at;
+                if let Some(evidence) = &renewed.evidence {
+                    stored.hold.holder.evidence = Some(evidence.clone());
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self, stored: StoredWaiter) {
+        let ticket = stored.waiter.ticket;
+        for want in &stored.waiter.wants {
+            let queue = self.queues.entry(want.resource.key()).or_insert_with(|| Queue {
+                resource: want.resource.clone(),
+                tickets: BTreeSet::new(),
+            });
+            queue.tickets.insert(ticket);
+        }
+        self.waits.insert(ticket, stored);
+    }
+
+    fn drop_wait(&mut self, ticket: u64) {
+        let Some(stored) = self.waits.remove(&ticket) else { return };
+        for want in &stored.waiter.wants {
+            let key = want.resource.key();
+            if let Some(queue) = self.queues.get_mut(&key) {
+                queue.tickets.remove(&ticket);
+                if queue.tickets.is_empty() {
+                    self.queues.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn begin_boot(&mut self, id: String, begin_ms: i64) {
+        self.boot = id;
+        for stored in self.holds.values_mut().flatten() {
+            stored.since_ms = begin_ms;
+            stored.deadline_ms = begin_ms.saturating_add(stored.hold.ttl.as_millis() as i64);
+        }
+        for stored in self.waits.values_mut() {
+            stored.since_ms = begin_ms;
+            stored.deadline_ms = begin_ms.saturating_add(stored.waiter.ttl.as_millis() as i64);
+        }
+    }
+
+    /// Records that together make this ledger, tasks aside.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+        let holds = self.holds.values().flatten().cloned().map(Record::Hold);
+        let waits = self.waits.values().cloned().map(Record::Wait);
+        holds.chain(waits).chain(self.tasks.section_records())
+    }
+}
+
+struct View<'a> {
+    ledger: &'a Ledger,
+    at: Moment,
+    seen: Seen,
+    /// Whose places are shown: a request for several resources may be met in several queues.
+    tickets: BTreeSet<u64>,
+}
+
+impl View<'_> {
+    fn at(&mut self, resources: &[Resource], ticket: Option<u64>, front: usize) {
+        let different: HashSet<&Resource> = resources.iter().collect();
+        let paths = different.iter().any(|resource| resource.kind() == Kind::Path);
+        for resource in different.iter().filter(|resource| resource.kind() != Kind::Path) {
+            self.named(resource, ticket, front);
+        }
+        if paths {
+            let wanted = |other: &Resource| different.iter().any(|path| path.overlaps(other));
+            self.paths(wanted, ticket, front);
+        }
+    }
+
+    fn named(&mut self, resource: &Resource, ticket: Option<u64>, front: usize) {
+        let key = resource.key();
+        self.holds(self.ledger.holds.get(&key).into_iter());
+        if let Some(queue) = self.ledger.queues.get(&key) {
+            self.queue(&queue.tickets, ticket, front);
+        }
+    }
+
+    /// Any two paths may overlap, whatever their names: all of them are looked at.
+    fn paths(&mut self, wanted: impl Fn(&Resource) -> bool, ticket: Option<u64>, front: usize) {
+        let holds = self.ledger.holds.range(keys_of(Kind::Path)).map(|(_, holders)| holders);
+        let overlapping = holds.filter(|holders| {
+            holders.first().is_some_and(|stored| wanted(&stored.hold.want.resource))
+        });
+        self.holds(overlapping);
+        let queues = self.ledger.queues.range(keys_of(Kind::Path)).map(|(_, queue)| queue);
+        let overlapping = queues.filter(|queue| wanted(&queue.resource));
+        let tickets: BTreeSet<u64> =
+            overlapping.flat_map(|queue| &queue.tickets).copied().collect();
+        self.queue(&tickets, ticket, front);
+    }
+
+    /// Tasks, all sections, and what is held and waited for around them.
+    fn tasks(&mut self, look: &TaskLook) {
+        self.ledger.tasks.show(look, self.at.wall_ms, &mut self.seen);
+        let sections = keys_of(Kind::Section);
+        self.holds(self.ledger.holds.range(sections.clone()).map(|(_, holders)| holders));
+        let queues = self.ledger.queues.range(sections).map(|(_, queue)| queue);
+        self.tickets.extend(queues.flat_map(|queue| &queue.tickets));
+        if self.seen.tasks.iter().any(|task| !task.files.is_empty()) {
+            self.paths(|_| true, None, usize::MAX);
+        }
+        let shown: Vec<Resource> = self.seen.tasks.iter().map(|task| task.id.resource()).collect();
+        for resource in shown {
+            self.named(&resource, None, usize::MAX);
+        }
+    }
+
+    fn holds<'h>(&mut self, holds: impl Iterator<Item = &'h Vec<StoredHold>>) {
+        let at = self.at;
+        self.seen.holds.extend(holds.flatten().map(|stored| stored.show(at)));
+    }
+
+    /// Adds the front of a queue, and the place of a ticket that is further back with the one
+    /// before it, whose end it is to notice; without a ticket that is the end of the queue.
+    fn queue(&mut self, tickets: &BTreeSet<u64>, ticket: Option<u64>, front: usize) {
+        self.tickets.extend(tickets.iter().take(front));
+        if tickets.len() <= front {
+            return;
+        }
+        let last = *tickets.iter().nth(front - 1).expect("a queue is longer than its front");
+        let until = self.seen.shown_until.map_or(last, |until| until.min(last));
+        self.seen.shown_until = Some(until);
+        let place = ticket.unwrap_or(u64::MAX);
+        if place > last {
+            self.tickets.extend(tickets.range(..=place).rev().take(2));
+        }
+    }
+
+    fn finish(self) -> Seen {
+        let mut seen = self.seen;
+        seen.holds.sort_by_key(|seen| seen.hold.token);
+        let places = self.tickets.iter().filter_map(|ticket| self.ledger.waits.get(ticket));
+        seen.waiters = places.map(|stored| stored.show(self.at)).collect();
+        seen
+    }
+}
+
+impl StoredHold {
+    /// How long the lease lasts still.
+    pub(crate) fn left_ms(&self, at: Moment) -> i64 {
+        // What rounding added to the end is not shown.
+        let ttl_ms = self.hold.ttl.as_millis() as i64;
+        self.deadline_ms.saturating_sub(at.now_ms).min(ttl_ms)
+    }
+
+    pub(crate) fn show(&self, at: Moment) -> SeenHold {
+        let left_ms = self.left_ms(at);
+        SeenHold {
+            hold: self.hold.clone(),
+            left: span(left_ms),
+            held_for: span(at.now_ms.saturating_sub(self.since_ms)),
+            acquired_at: self.acquired_at,
+            renewed_at: self.renewed_at,
+            expires_at: WallTime(at.wall_ms.saturating_add(left_ms)),
+        }
+    }
+}
+
+impl StoredWaiter {
+    fn show(&self, at: Moment) -> SeenWaiter {
+        let ttl_ms = self.waiter.ttl.as_millis() as i64;
+        SeenWaiter {
+            waiter: self.waiter.clone(),
+            left: span(self.deadline_ms.saturating_sub(at.now_ms).min(ttl_ms)),
+            waited_for: span(at.now_ms.saturating_sub(self.since_ms)),
+            waiting_since: self.waiting_since,
+        }
+    }
+}

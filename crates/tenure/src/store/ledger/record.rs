@@ -1,0 +1,143 @@
+//! One thing to remember, as it is kept in memory and written to a journal.
+//!
+//! A rule says "from now on, so long"; a record says when that is. So a journal can be read again
+//! at any time and gives the same.
+
+use crate::store::Renewal;
+use crate::store::moment::{Moment, milliseconds_up};
+use serde::{Deserialize, Serialize};
+use tenure_core::{
+    Evidence, GrantId, Hold, Resource, Section, Task, TaskId, Waiter, WallTime, Write,
+};
+
+/// One change to one record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Record {
+    /// A new hold.
+    Hold(StoredHold),
+    /// A lease that started anew.
+    Renew(Renewed),
+    /// A hold that ended.
+    DropHold { resource: Resource, grant: GrantId },
+    /// A new place in the queue.
+    Wait(StoredWaiter),
+    /// A sign of life of one who waits.
+    KeepPlace { ticket: u64, ttl_ms: i64, deadline_ms: i64, mailbox: String },
+    /// A place in the queue that ended.
+    DropWait { ticket: u64 },
+    /// A task, new or changed.
+    Task(Box<Task>),
+    /// A task that is no more.
+    DropTask(TaskId),
+    /// A section, new or changed.
+    Section(Section),
+    /// A section that nobody describes any more.
+    DropSection(String),
+    /// The machine was started anew: leases begin anew too, by a clock that did.
+    Boot { id: String, begin_ms: i64 },
+    /// So many more completed tasks of a section are kept elsewhere; or fewer.
+    Archived { section: Option<String>, count: i64 },
+}
+
+/// A hold with its times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StoredHold {
+    pub(crate) hold: Hold,
+    pub(crate) since_ms: i64,
+    pub(crate) deadline_ms: i64,
+    pub(crate) acquired_at: WallTime,
+    pub(crate) renewed_at: WallTime,
+}
+
+/// A place in the queue with its times, and where its waiter is to be woken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StoredWaiter {
+    pub(crate) waiter: Waiter,
+    pub(crate) mailbox: String,
+    pub(crate) since_ms: i64,
+    pub(crate) deadline_ms: i64,
+    pub(crate) waiting_since: WallTime,
+}
+
+/// What a renewal changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Renewed {
+    pub(crate) grant: GrantId,
+    pub(crate) resources: Vec<Resource>,
+    pub(crate) ttl_ms: i64,
+    pub(crate) deadline_ms: i64,
+    pub(crate) renewed_at: WallTime,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) evidence: Option<Evidence>,
+}
+
+impl Record {
+    /// What a rule chose to write, at this moment.
+    pub(crate) fn of(write: Write, at: Moment, mailbox: &str) -> Record {
+        let wall = WallTime(at.wall_ms);
+        match write {
+            Write::Hold(hold) => Record::Hold(StoredHold {
+                since_ms: at.now_ms,
+                deadline_ms: at.deadline_ms(hold.ttl),
+                acquired_at: wall,
+                renewed_at: wall,
+                hold,
+            }),
+            Write::Extend { resource, grant, ttl } => Record::Renew(Renewed {
+                grant,
+                resources: vec![resource],
+                ttl_ms: milliseconds_up(ttl),
+                deadline_ms: at.deadline_ms(ttl),
+                renewed_at: wall,
+                evidence: None,
+            }),
+            Write::DropHold { resource, grant } => Record::DropHold { resource, grant },
+            Write::Wait(waiter) => Record::Wait(StoredWaiter {
+                mailbox: mailbox.to_owned(),
+                since_ms: at.now_ms,
+                deadline_ms: at.deadline_ms(waiter.ttl),
+                waiting_since: wall,
+                waiter,
+            }),
+            Write::KeepPlace(waiter) => Record::KeepPlace {
+                ticket: waiter.ticket,
+                ttl_ms: milliseconds_up(waiter.ttl),
+                deadline_ms: at.deadline_ms(waiter.ttl),
+                mailbox: mailbox.to_owned(),
+            },
+            Write::DropWait(waiter) => Record::DropWait { ticket: waiter.ticket },
+            Write::Task(task) => Record::Task(task),
+            Write::DropTask(id) => Record::DropTask(id),
+            Write::Section(section) => Record::Section(section),
+            Write::DropSection(name) => Record::DropSection(name),
+        }
+    }
+
+    /// A renewal that was found to be due, at this moment.
+    pub(crate) fn of_renewal(renewal: &Renewal, at: Moment) -> Record {
+        Record::Renew(Renewed {
+            grant: renewal.grant,
+            resources: renewal.resources.clone(),
+            ttl_ms: milliseconds_up(renewal.ttl),
+            deadline_ms: at.deadline_ms(renewal.ttl),
+            renewed_at: WallTime(at.wall_ms),
+            evidence: renewal.bind.clone(),
+        })
+    }
+
+    /// The resources whose holders this changes.
+    pub(crate) fn held(&self) -> &[Resource] {
+        match self {
+            Record::Hold(stored) => std::slice::from_ref(&stored.hold.want.resource),
+            Record::Renew(renewed) => &renewed.resources,
+            Record::DropHold { resource, .. } => std::slice::from_ref(resource),
+            _ => &[],
+        }
+    }
+
+    /// Whether it is about tasks.
+    pub(crate) fn is_task(&self) -> bool {
+        matches!(self, Record::Task(_) | Record::DropTask(_) | Record::Archived { .. })
+    }
+}
