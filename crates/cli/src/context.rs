@@ -141,8 +141,9 @@ impl Context {
     }
 
     async fn open(&self, url: &str, one_shot: bool) -> Result<Client, Failure> {
-        let mut builder =
-            Client::builder().poll_interval(self.settings.duration(Key::PollInterval));
+        let mut builder = Client::builder()
+            .poll_interval(self.settings.duration(Key::PollInterval))
+            .recoveries_max(self.settings.integer(Key::MaxRecoveries));
         if one_shot {
             builder = builder.one_shot();
         }
