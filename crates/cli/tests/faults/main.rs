@@ -26,6 +26,7 @@ mod random_kills;
 mod roles;
 mod several_resources;
 mod stopped_holder;
+mod unattended;
 mod unruly_command;
 mod unusable_store;
 mod wall_clock;
