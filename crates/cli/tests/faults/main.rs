@@ -26,6 +26,8 @@ mod random_kills;
 mod roles;
 mod several_resources;
 mod stopped_holder;
+mod stopped_writer;
+mod task_disk;
 mod unattended;
 mod unruly_command;
 mod unusable_store;
