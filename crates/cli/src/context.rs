@@ -25,6 +25,11 @@ fn is_there(path: &str) -> bool {
     Path::new(path).exists() || Path::new(&format!("{path}-wal")).exists()
 }
 
+/// The folder that a database is in.
+fn folder(database: &str) -> &Path {
+    Path::new(database).parent().unwrap_or(Path::new("."))
+}
+
 /// Grants that commands around this one keep while it runs, separated by commas.
 pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
 
@@ -106,11 +111,10 @@ impl Context {
                 .hint("Use sqlite:PATH; memory: is for programs that use the library."));
         }
         if let Some(path) = url.strip_prefix("sqlite:") {
-            let folder = Path::new(path).parent().unwrap_or(Path::new("."));
             if self.settings.text(Key::Store).is_none() {
                 self.place()?.prepare()?;
             }
-            place::check_file_system(folder)?;
+            place::check_file_system(folder(path))?;
         }
         self.open(&url, one_shot).await
     }
@@ -123,7 +127,12 @@ impl Context {
             return self.open("memory:", true).await;
         }
         self.refuse_missing()?;
-        self.client().await
+        let url = self.store_url()?;
+        match url.strip_prefix("sqlite:").map(|path| place::check_file_system(folder(path))) {
+            // Nobody changes anything there, so locks need not be trusted.
+            Some(Err(place::PlaceError::ReadOnly { .. })) => self.open(&url, true).await,
+            _ => self.client().await,
+        }
     }
 
     /// Whoever only looks at a store that was named must not make one by a slip of the pen.
@@ -141,8 +150,9 @@ impl Context {
     }
 
     async fn open(&self, url: &str, one_shot: bool) -> Result<Client, Failure> {
-        let mut builder =
-            Client::builder().poll_interval(self.settings.duration(Key::PollInterval));
+        let mut builder = Client::builder()
+            .poll_interval(self.settings.duration(Key::PollInterval))
+            .recoveries_max(self.settings.integer(Key::MaxRecoveries));
         if one_shot {
             builder = builder.one_shot();
         }

@@ -22,6 +22,7 @@ use exit::Exit;
 use failure::Failure;
 use output::Output;
 use std::ffi::OsString;
+use std::time::Duration;
 
 fn main() {
     let line: Vec<OsString> = std::env::args_os().collect();
@@ -117,7 +118,7 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
         Failure::new(Exit::Error, "RUNTIME", format!("no runtime can be started: {error}"))
     })?;
     let context = Context::new(&cli.global, output)?;
-    runtime.block_on(async {
+    let result = runtime.block_on(async {
         match cli.command {
             Command::Run(args) => commands::run::run(&context, args).await,
             Command::Work(args) => commands::work::run(&context, args).await,
@@ -143,5 +144,11 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
                 unreachable!("they run without a context")
             }
         }
-    })
+    });
+    // A thread may still wait for its turn to write, behind a process that is stopped.
+    runtime.shutdown_timeout(LAST_THREADS);
+    result
 }
+
+/// What threads that still write are given to end.
+const LAST_THREADS: Duration = Duration::from_secs(1);

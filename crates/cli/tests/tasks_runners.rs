@@ -258,3 +258,36 @@ fn sections_wait_pause_and_refuse_cycles() {
     assert!(place.ok(&["sections", "graph"]).contains("after Build"));
     assert!(place.ok(&["sections", "show", "Ship"]).contains("is held by a"));
 }
+
+#[test]
+fn the_urgent_task_of_a_dead_worker_does_not_wait_behind_what_is_ready() {
+    let place = Place::new();
+    place.add(&["Urgent", "--id", "urgent", "--priority", "0"]);
+    place.add(&["Other", "--id", "other"]);
+    let mut worker = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let pid = worker.id().to_string();
+    assert_eq!(place.claim(&["--as", "a", "--pid", &pid])["id"], "urgent");
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    let next = place.claim(&["--as", "b"]);
+    assert_eq!((&next["id"], &next["attempts"]), (&json!("urgent"), &json!(2)));
+}
+
+#[test]
+fn how_often_a_task_may_lose_its_worker_can_be_set() {
+    for (limit, status) in [("1", "blocked"), ("3", "pending"), ("4", "pending")] {
+        let place = Place::new();
+        place.ok(&["config", "set", "tasks.maxRecoveries", limit]);
+        place.add(&["T", "--id", "t"]);
+        place.claim(&["t", "--as", "a", "--ttl", "100ms"]);
+        std::thread::sleep(std::time::Duration::from_millis(110));
+        place.ok(&["tasks", "recover"]);
+        assert_eq!(place.task("t")["status"], status, "{limit}");
+    }
+    let place = Place::new();
+    for limit in ["0", "1.5", "many", ""] {
+        let said = place.tenure(&["config", "set", "tasks.maxRecoveries", limit]);
+        assert_eq!(said.code, 3, "{limit}: {}", said.err);
+        assert!(said.err.contains("a whole number from 1 is needed"), "{}", said.err);
+    }
+}

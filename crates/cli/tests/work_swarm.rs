@@ -41,6 +41,44 @@ fn a_task_that_failed_is_told_and_fails_the_swarm() {
     assert!(said.stdout.contains("Not all is done: 1 failed"), "{}", said.stdout);
 }
 
+/// Two swarms, each started again when it is killed, as a supervisor would.
+#[test]
+fn a_task_that_kills_its_swarms_is_set_aside_and_the_others_are_done() {
+    let mut tasks =
+        json!([{ "id": "poison", "title": "poison", "priority": 1, "max_attempts": 100 }]);
+    tasks.as_array_mut().unwrap().extend((0..20).map(|n| {
+        let after: Vec<String> = (n == 19).then(|| "t0".to_owned()).into_iter().collect();
+        json!({ "id": format!("t{n}"), "title": "fine", "depends_on": after })
+    }));
+    let bench = Bench::new(tasks);
+    // One worker each: what else is at work in a swarm that is killed loses its worker too.
+    let script = "[ $TENURE_TASK_ID != poison ] || kill -9 $PPID; sleep 0.05";
+    let start = || bench.spawn(&["swarm", "-n", "1", "--", "sh", "-c", script]);
+    let mut swarms = [start(), start()];
+    let mut killed = 0;
+    let mut codes = [None, None];
+    while codes.contains(&None) {
+        for (swarm, code) in swarms.iter_mut().zip(&mut codes) {
+            match swarm.try_wait().unwrap().filter(|_| code.is_none()) {
+                Some(ended) if ended.code().is_none() => {
+                    killed += 1;
+                    assert!(killed < 10, "it is handed out for ever");
+                    *swarm = start();
+                }
+                Some(ended) => *code = ended.code(),
+                None => std::thread::sleep(std::time::Duration::from_millis(10)),
+            }
+        }
+    }
+    assert_eq!((codes, killed), ([Some(1), Some(1)], 3), "not all is done");
+    assert_eq!(bench.task("poison").status, Status::Blocked);
+    let history = bench.history("poison");
+    assert_eq!(history.last().map(String::as_str), Some("set_aside"));
+    for n in 0..20 {
+        assert_eq!(bench.task(&format!("t{n}")).status, Status::Completed, "t{n}");
+    }
+}
+
 #[test]
 fn ctrl_c_once_lets_what_runs_end_and_twice_hands_it_back() {
     for (signals, status) in [(1, Status::Completed), (2, Status::Pending)] {

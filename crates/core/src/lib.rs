@@ -57,4 +57,4 @@ pub use rules::{
     Takeover, TakeoverReason, VerifyAnswer,
 };
 pub use seen::{Look, Pick, Seen, SeenHold, SeenSection, SeenWaiter, TaskLook};
-pub use task::{Claim, Section, Status, Task, TaskId, Verb};
+pub use task::{Claim, RECOVERIES_MAX, Section, Status, Task, TaskId, Verb};

@@ -17,7 +17,7 @@ pub const PRIORITY_MAX: u8 = 100;
 pub const MAX_ATTEMPTS_DEFAULT: u32 = 3;
 
 /// How often a task may come back because its worker died or fell silent, before it is set aside:
-/// a task that kills its workers must not be handed out all night.
+/// a task that kills its workers must not be handed out all night. Unless told otherwise.
 pub const RECOVERIES_MAX: u32 = 3;
 
 /// Names a task. Anything that names a resource of kind `task`.

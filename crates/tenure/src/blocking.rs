@@ -12,11 +12,34 @@ use std::time::Duration;
 use tenure_core::{GrantId, Token};
 use tokio::runtime::Runtime;
 
+/// What threads that still write are given to end. One may wait for its turn behind a process that
+/// is stopped, which must not keep this one from ending.
+const LAST_THREADS: Duration = Duration::from_secs(1);
+
+/// A runtime that does not wait for its threads for ever when it is dropped.
+struct Means {
+    runtime: Option<Runtime>,
+}
+
+impl Means {
+    fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.as_ref().expect("it is taken only on drop").block_on(future)
+    }
+}
+
+impl Drop for Means {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(LAST_THREADS);
+        }
+    }
+}
+
 /// A client whose calls block.
 #[derive(Clone)]
 pub struct Client {
     client: client::Client,
-    runtime: Arc<Runtime>,
+    runtime: Arc<Means>,
 }
 
 /// A hold that lasts as long as the value; see [`crate::Guard`]. Dropping it releases before it
@@ -24,7 +47,7 @@ pub struct Client {
 #[must_use = "dropping a guard releases what it holds"]
 pub struct Guard {
     guard: Option<client::Guard>,
-    runtime: Arc<Runtime>,
+    runtime: Arc<Means>,
 }
 
 /// What came of a request.
@@ -45,11 +68,12 @@ impl Client {
     /// Opens the store that the URL names, with these settings.
     pub fn open_with(builder: client::ClientBuilder, url: &str) -> Result<Client, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = Arc::new(runtime.map_err(|error| StoreError::Unavailable {
+        let runtime = runtime.map_err(|error| StoreError::Unavailable {
             store: url.to_owned(),
             reason: format!("no runtime can be started: {error}"),
             hint: None,
-        })?);
+        })?;
+        let runtime = Arc::new(Means { runtime: Some(runtime) });
         let client = runtime.block_on(builder.open(url))?;
         Ok(Client { client, runtime })
     }

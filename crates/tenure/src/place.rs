@@ -18,7 +18,7 @@ mod tests;
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub use error::PlaceError;
@@ -186,14 +186,18 @@ fn create_folder(folder: &Path, private: bool) -> io::Result<()> {
     builder.create(folder)
 }
 
+/// Writes beside and links into place: whoever is killed in between leaves no half of a file, which
+/// would pass for the user's own at the next call.
 fn create_if_absent(file: &Path, content: &[u8]) -> io::Result<()> {
-    let mut created = match fs::File::create_new(file) {
-        Ok(created) => created,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    created.write_all(content).inspect_err(|_| {
-        // An empty file would pass for the user's own at the next call.
-        let _ = fs::remove_file(file);
-    })
+    if fs::symlink_metadata(file).is_ok() {
+        return Ok(());
+    }
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(format!(".{}.new", uuid::Uuid::new_v4().simple()));
+    let created = fs::write(&beside, content).and_then(|()| match fs::hard_link(&beside, file) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    });
+    let _ = fs::remove_file(&beside);
+    created
 }

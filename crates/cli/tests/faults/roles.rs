@@ -1,6 +1,6 @@
 //! This test binary as a program: a process that uses the library, to be killed or stopped.
 
-use crate::{killed_workers, several_resources};
+use crate::{killed_workers, several_resources, stopped_writer};
 
 /// Not a test but a program when `FAULTS_ROLE` says which; see `Place::role`.
 #[test]
@@ -8,6 +8,7 @@ fn role() {
     let Ok(role) = std::env::var("FAULTS_ROLE") else { return };
     match role.as_str() {
         "increment" => killed_workers::increment(),
+        "sit" => stopped_writer::sit(),
         "take-several" => several_resources::take_several(),
         unknown => panic!("there is no role {unknown}"),
     }

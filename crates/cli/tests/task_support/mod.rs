@@ -54,6 +54,13 @@ impl Place {
         Place { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// Writes a file, with the folders around it.
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
         let store = format!("sqlite:{}", self.folder.path().join("tasks.db").display());

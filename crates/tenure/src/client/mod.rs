@@ -25,9 +25,9 @@ use crate::platform::{self, LocalWitness};
 use crate::store::{Store, StoreInfo};
 use crate::url::{self, OpenOptions};
 use keeper::Keeper;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tenure_core::{Holder, Witness};
+use tenure_core::{Holder, RECOVERIES_MAX, Witness};
 
 /// Lease of a guard, renewed from a third of it: a dead machine is replaced within it, and three
 /// renewals may fail before it is lost.
@@ -45,6 +45,25 @@ pub(crate) struct Inner {
     witness: Arc<dyn Witness + Send + Sync>,
     holder: Holder,
     keeper: Keeper,
+    recoveries_max: u32,
+    /// When dead workers were last looked for.
+    recovered_at: Mutex<Option<Duration>>,
+}
+
+/// How often a client that claims looks for tasks of dead workers while there is other work. What
+/// that costs depends on how many tasks are being worked on, not on how many there are.
+const RECOVER_EVERY: Duration = Duration::from_secs(2);
+
+impl Inner {
+    /// Whether dead workers were not looked for since a while; if so, the caller does it now.
+    fn is_time_to_recover(&self, now: Duration) -> bool {
+        let mut last = self.recovered_at.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let is_time = last.is_none_or(|last| now.saturating_sub(last) >= RECOVER_EVERY);
+        if is_time {
+            *last = Some(now);
+        }
+        is_time
+    }
 }
 
 /// Opens a [`Client`] with other than the usual settings.
@@ -54,6 +73,7 @@ pub struct ClientBuilder {
     witness: Option<Arc<dyn Witness + Send + Sync>>,
     one_shot: bool,
     poll_interval: Duration,
+    recoveries_max: u32,
 }
 
 impl ClientBuilder {
@@ -87,6 +107,13 @@ impl ClientBuilder {
         self
     }
 
+    /// How often workers of a task may die or fall silent before it is set aside; at least once,
+    /// [`RECOVERIES_MAX`](tenure_core::RECOVERIES_MAX) times unless told otherwise.
+    pub fn recoveries_max(mut self, times: u32) -> ClientBuilder {
+        self.recoveries_max = times;
+        self
+    }
+
     /// Opens the store that the URL names.
     pub async fn open(self, url: &str) -> Result<Client, Error> {
         let options = OpenOptions {
@@ -106,7 +133,15 @@ impl ClientBuilder {
         };
         let keeper = Keeper::new(store.clone(), self.clock.clone());
         let witness = self.witness.unwrap_or_else(|| Arc::new(LocalWitness::new()));
-        let inner = Inner { store, clock: self.clock, witness, holder, keeper };
+        let inner = Inner {
+            store,
+            clock: self.clock,
+            witness,
+            holder,
+            keeper,
+            recoveries_max: self.recoveries_max,
+            recovered_at: Mutex::new(None),
+        };
         Ok(Client { inner: Arc::new(inner) })
     }
 }
@@ -132,6 +167,7 @@ impl Client {
             witness: None,
             one_shot: false,
             poll_interval: Duration::from_secs(5),
+            recoveries_max: RECOVERIES_MAX,
         }
     }
 

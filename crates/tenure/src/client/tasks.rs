@@ -125,9 +125,11 @@ impl Tasks {
         ImportAsk { add: AddAsk { tasks: file.tasks, by }, sections: file.sections }
     }
 
-    /// Takes the next tasks, or the named one, if any is to be had now.
+    /// Takes the next tasks, or the named one, if any is to be had now. Takes back the tasks of
+    /// dead workers first, if this client has not looked for them for a while.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
         let ask = self.ask(request)?;
+        self.recover_now_and_then().await?;
         let claim = |seen: &Seen, witness: &dyn tenure_core::Witness| {
             rules::tasks::claim(seen, &ask, witness)
         };
@@ -204,10 +206,24 @@ impl Tasks {
         let look = Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() });
         // Most of the time there is nothing to take back: looking needs no turn to write.
         let seen = self.client.inner.store.read(&look).await?;
-        if rules::tasks::recover(&seen, &*self.client.inner.witness).1.is_empty() {
+        let limit = self.client.inner.recoveries_max;
+        if rules::tasks::recover(&seen, limit, &*self.client.inner.witness).1.is_empty() {
             return Ok(vec![]);
         }
-        self.client.inner.decide(&look, rules::tasks::recover).await
+        let recover = |seen: &Seen, witness: &dyn tenure_core::Witness| {
+            rules::tasks::recover(seen, limit, witness)
+        };
+        self.client.inner.decide(&look, recover).await
+    }
+
+    /// Takes back the tasks of dead workers now and then, however much else there is to do: they
+    /// may be the more urgent ones, and others may wait for them.
+    async fn recover_now_and_then(&self) -> Result<(), Error> {
+        let now = self.client.inner.clock.now();
+        if self.client.inner.is_time_to_recover(now) {
+            self.recover().await?;
+        }
+        Ok(())
     }
 
     /// Gives up the sections that a runner keeps although there is nothing left to do in them;

@@ -21,6 +21,8 @@ pub enum Key {
     PollInterval,
     /// `locking.grace`
     Grace,
+    /// `tasks.maxRecoveries`
+    MaxRecoveries,
     /// `store`
     Store,
     /// `agent`
@@ -73,7 +75,10 @@ pub enum Kind {
     /// One line of text. May be empty.
     Text,
     /// A whole number.
-    Integer,
+    Integer {
+        /// The smallest that is allowed.
+        least: u32,
+    },
     /// `true` or `false`.
     Boolean,
 }
@@ -87,7 +92,7 @@ const WAIT: Kind = Kind::Duration { shortest: Duration::ZERO };
 const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 
 /// Every key that can be set.
-pub static KEYS: [KeyInfo; 9] = [
+pub static KEYS: [KeyInfo; 10] = [
     KeyInfo {
         key: Key::TaskTimeout,
         name: "locking.taskTimeout",
@@ -145,6 +150,14 @@ pub static KEYS: [KeyInfo; 9] = [
         variable: "TENURE_GRACE",
     },
     KeyInfo {
+        key: Key::MaxRecoveries,
+        name: "tasks.maxRecoveries",
+        kind: Kind::Integer { least: 1 },
+        default: "3",
+        description: "how often workers of a task may die or fall silent before it is blocked",
+        variable: "TENURE_MAX_RECOVERIES",
+    },
+    KeyInfo {
         key: Key::Store,
         name: "store",
         kind: Kind::Text,
@@ -175,9 +188,12 @@ pub enum ValueError {
     /// Text with a line break or another control character in it.
     #[error("control characters such as line breaks are not allowed")]
     ControlCharacter,
-    /// Not a whole number.
-    #[error("a whole number is needed")]
-    NotInteger,
+    /// Not a whole number, or too small a one.
+    #[error("a whole number from {least} is needed")]
+    NotInteger {
+        /// The smallest that is allowed.
+        least: u32,
+    },
     /// Not true or false.
     #[error("true or false is needed")]
     NotBoolean,
@@ -192,7 +208,10 @@ impl Kind {
                 return Ok(Some(parsed));
             }
             Self::Text => (!text.contains(char::is_control), ValueError::ControlCharacter),
-            Self::Integer => (text.parse::<i64>().is_ok(), ValueError::NotInteger),
+            Self::Integer { least } => {
+                let number = text.parse::<u32>();
+                (number.is_ok_and(|number| number >= least), ValueError::NotInteger { least })
+            }
             Self::Boolean => (matches!(text, "true" | "false"), ValueError::NotBoolean),
         };
         if is_valid { Ok(None) } else { Err(otherwise) }
@@ -257,8 +276,11 @@ mod tests {
 
     #[test]
     fn each_kind_refuses_what_it_is_not() {
-        assert_eq!(Kind::Integer.check("-3"), Ok(None));
-        assert_eq!(Kind::Integer.check("3.5"), Err(ValueError::NotInteger));
+        let count = Kind::Integer { least: 1 };
+        assert_eq!(count.check("3"), Ok(None));
+        for text in ["-3", "0", "3.5", "", "99999999999"] {
+            assert_eq!(count.check(text), Err(ValueError::NotInteger { least: 1 }), "{text}");
+        }
         assert_eq!(Kind::Boolean.check("true"), Ok(None));
         assert_eq!(Kind::Boolean.check("yes"), Err(ValueError::NotBoolean));
         assert_eq!(Kind::Text.check("🦀 and: #more"), Ok(None));

@@ -165,6 +165,16 @@ impl Settings {
         }
     }
 
+    /// The value of a key whose values are whole numbers.
+    ///
+    /// Panics for a key of another kind: that is a mistake in the program, not of the user.
+    pub fn integer(&self, key: Key) -> u32 {
+        match self.setting(key).value.parse() {
+            Ok(number) => number,
+            Err(_) => panic!("{} is not a whole number in the key table", key.name()),
+        }
+    }
+
     /// The value of a text key, or `None` where it is empty, which means: not chosen.
     ///
     /// Keys of other kinds give the text as it was written.

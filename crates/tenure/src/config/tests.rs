@@ -49,11 +49,13 @@ fn without_any_source_everything_is_built_in() {
             "locking.waitTimeout=30m",
             "locking.pollInterval=5s",
             "locking.grace=5s",
+            "tasks.maxRecoveries=3",
             "store=",
             "agent=",
         ]
     );
     assert_eq!(settings.duration(Key::TaskTimeout), Duration::from_secs(3_600));
+    assert_eq!(settings.integer(Key::MaxRecoveries), 3);
     assert_eq!(settings.text(Key::Store), None);
     assert_eq!(settings.get("locking.nonsense"), None);
 }

@@ -9,8 +9,8 @@ use tenure_core::rules::tasks::{
     self, AddAsk, Added, ClaimAsk, Finish, FinishAsk, Finished, NewTask,
 };
 use tenure_core::{
-    Claim, GrantId, Holder, Look, NoWitness, Pick, Proof, Revision, Section, Seen, Status, Task,
-    TaskId, TaskLook, Token, WallTime, Write,
+    Claim, GrantId, Holder, Look, NoWitness, Pick, Proof, RECOVERIES_MAX, Revision, Section, Seen,
+    Status, Task, TaskId, TaskLook, Token, WallTime, Write,
 };
 
 cases!("tasks":
@@ -399,7 +399,7 @@ async fn recover(store: &dyn Store) -> Result<usize, Failure> {
     let look = Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() });
     let mut recovered = 0;
     let mut decide = |seen: &Seen| {
-        let (decision, tasks) = tasks::recover(seen, &NoWitness);
+        let (decision, tasks) = tasks::recover(seen, RECOVERIES_MAX, &NoWitness);
         recovered = tasks.len();
         decision
     };

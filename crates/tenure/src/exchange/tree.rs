@@ -49,6 +49,8 @@ pub(super) fn yaml(text: &str) -> Result<Value, ExchangeError> {
             if let Some(end) = problem.find(&format!(" at line {line}, column {column}")) {
                 problem.truncate(end);
             }
+            // What a program could set is of no use to who wrote the file.
+            let problem = problem.split(", set ").next().unwrap_or_default();
             let problem = problem.lines().next().unwrap_or_default().to_owned();
             ExchangeError::Malformed { line, column, problem }
         },

@@ -91,8 +91,8 @@ impl PlaceError {
                  TENURE_STORE"
             }
             Self::ReadOnly { .. } => {
-                "name a store on a writable disk with TENURE_STORE, such as \
-                 sqlite:PATH"
+                "make it writable, or name a store on another disk with TENURE_STORE, such as \
+                 sqlite:PATH; one may look at a store there, but change nothing"
             }
             Self::NotWritable { .. } => {
                 "check who owns the folder around it, or name a store with \

@@ -331,6 +331,26 @@ fn many_may_prepare_at_once() {
     assert_eq!(ignore, "*\n");
 }
 
+/// So that whoever is killed while it prepares leaves either none or a whole one.
+#[test]
+fn the_ignore_file_appears_whole() {
+    let ground = Ground::new();
+    let place = ground.find(&ground.repository("repo")).expect("a place");
+    let ignore = place.folder.join(".gitignore");
+    for _ in 0..500 {
+        let _ = fs::remove_dir_all(&place.folder);
+        std::thread::scope(|scope| {
+            let preparing = scope.spawn(|| place.prepare().expect("prepared"));
+            while !preparing.is_finished() {
+                let seen = fs::read_to_string(&ignore);
+                assert!(seen.as_ref().map_or(true, |text| text == "*\n"), "{seen:?}");
+            }
+        });
+        let left = fs::read_dir(&place.folder).expect("a folder").count();
+        assert_eq!(left, 1, "something is left beside it");
+    }
+}
+
 #[test]
 fn a_file_in_the_way_is_an_error() {
     let ground = Ground::new();

@@ -1,5 +1,6 @@
 //! Systems that are not Unix: leases alone decide, and waiting falls back on looking again.
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tenure_core::Evidence;
@@ -32,6 +33,10 @@ pub(crate) fn start_of(_: u32) -> Option<Option<u64>> {
 
 pub(crate) fn group_exists(_: u32) -> bool {
     true
+}
+
+pub(crate) fn stopped_holder(_: &[PathBuf]) -> Option<u32> {
+    None
 }
 
 pub(crate) async fn ended(_: Evidence) {

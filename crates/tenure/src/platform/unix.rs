@@ -1,6 +1,7 @@
 //! Linux in full; other Unix systems with what POSIX and `sysctl`-free reading give.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 use tenure_core::{Evidence, Process};
@@ -137,6 +138,34 @@ fn group_is_known(leader: u32) -> bool {
     !matches!(rustix::process::test_kill_process_group(pid), Err(rustix::io::Errno::SRCH))
 }
 
+/// The process, if there is one, that keeps others out of one of these files by a kernel lock and
+/// is stopped. Nothing where the system does not tell.
+pub(crate) fn stopped_holder(files: &[PathBuf]) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let inodes: Vec<u64> =
+        files.iter().filter_map(|file| Some(fs::metadata(file).ok()?.ino())).collect();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let holders = locks.lines().filter_map(parse_lock);
+    let ours = holders.filter(|(_, inode)| inodes.contains(inode));
+    ours.map(|(pid, _)| pid).find(|pid| is_stopped(*pid))
+}
+
+/// Process and inode of a `flock` that is held, from a line such as
+/// `1: FLOCK  ADVISORY  WRITE 77 fe:01:4711 0 EOF`; those who wait have an arrow before the word.
+/// The device is not compared: some file systems show another one to their users.
+fn parse_lock(line: &str) -> Option<(u32, u64)> {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [_, "FLOCK", _, _, pid, place, ..] = fields.as_slice() else { return None };
+    Some((pid.parse().ok()?, place.rsplit(':').next()?.parse().ok()?))
+}
+
+/// Whether the process is stopped, by a signal or a debugger.
+fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rfind(')').and_then(|end| stat[end + 1..].trim_start().chars().next());
+    matches!(state, Some('T' | 't'))
+}
+
 fn to_pid(pid: u32) -> Option<rustix::process::Pid> {
     rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)
 }
@@ -194,6 +223,15 @@ mod tests {
         let stat = "7 (a) R 1 2) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         let parsed = parse_stat(stat).unwrap();
         assert_eq!((parsed.start, parsed.defunct), (12345, false));
+    }
+
+    #[test]
+    fn a_lock_that_is_held_is_told_from_one_that_is_waited_for() {
+        let held = "12: FLOCK  ADVISORY  WRITE 77 00:2b:4711 0 EOF";
+        assert_eq!(parse_lock(held), Some((77, 4711)));
+        assert_eq!(parse_lock("12: -> FLOCK  ADVISORY  WRITE 78 00:2b:4711 0 EOF"), None);
+        assert_eq!(parse_lock("13: POSIX  ADVISORY  READ 77 00:2b:4711 124 124"), None);
+        assert_eq!(parse_lock(""), None);
     }
 
     #[test]

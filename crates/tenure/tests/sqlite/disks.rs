@@ -146,7 +146,7 @@ async fn create_on_a_full_disk() {
 }
 
 #[test]
-fn a_read_only_disk_is_unavailable() {
+fn a_read_only_disk_can_be_looked_at_and_not_written_to() {
     on_a_small_disk("disks::open_on_a_read_only_disk");
 }
 
@@ -167,7 +167,10 @@ async fn open_on_a_read_only_disk() {
     remount("remount,rw");
     take(&open(&path).unwrap(), "a", 1).await.unwrap();
     remount("remount,ro");
-    let error = open(&path).err().expect("it cannot be written to");
-    assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
-    assert!(error.hint().is_some(), "{error}");
+    let store = open(&path).expect("one may look");
+    assert_eq!(everything(&store).await.holds.len(), 1);
+    let error = take(&store, "b", 2).await.expect_err("it cannot be written to");
+    let StoreError::Unavailable { reason, hint, .. } = &error else { panic!("{error:?}") };
+    assert!(reason.contains("cannot be written to"), "{reason}");
+    assert!(hint.as_ref().is_some_and(|hint| hint.contains("writable")), "{hint:?}");
 }

@@ -127,7 +127,7 @@ pub enum AddError {
         missing: TaskId,
     },
     /// Tasks would wait for each other.
-    #[error("these tasks would wait for each other: {}", join(.cycle))]
+    #[error("these tasks would wait for each other: {}", name_cycle(.cycle))]
     Cycle {
         /// Each waits for the next, the last for the first.
         cycle: Vec<TaskId>,
@@ -167,8 +167,16 @@ pub enum AddError {
     },
 }
 
-fn join(ids: &[TaskId]) -> String {
-    let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
+/// How many tasks of a cycle are named; who mends a file sees where to begin.
+const NAMED_MAX: usize = 10;
+
+/// Each waits for the next, and the last one named is the first.
+fn name_cycle(cycle: &[TaskId]) -> String {
+    let mut names: Vec<String> = cycle.iter().take(NAMED_MAX).map(TaskId::to_string).collect();
+    if cycle.len() > NAMED_MAX {
+        names.push(format!("({} more)", cycle.len() - NAMED_MAX));
+    }
+    names.extend(cycle.first().map(TaskId::to_string));
     names.join(" → ")
 }
 

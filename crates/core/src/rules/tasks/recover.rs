@@ -6,11 +6,11 @@ use crate::event::EventKind;
 use crate::rules::draft::Draft;
 use crate::rules::reap::gone_reason;
 use crate::seen::Seen;
-use crate::task::{RECOVERIES_MAX, Status, Task, Verb, after};
+use crate::task::{Status, Task, Verb, after};
 
 /// Takes back every shown task that somebody had and no longer has: it is pending again with its
-/// attempt counted, or set aside when that happened too often.
-pub fn recover(seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Task>) {
+/// attempt counted, or set aside when that happened `recoveries_max` times.
+pub fn recover(seen: &Seen, recoveries_max: u32, witness: &dyn Witness) -> (Decision, Vec<Task>) {
     let mut draft = Draft::new(seen, witness);
     let mut recovered = Vec::new();
     for task in seen.tasks.iter().filter(|task| task.status == Status::InProgress) {
@@ -19,7 +19,7 @@ pub fn recover(seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Task>) {
         let hold = seen
             .holds
             .iter()
-            .find(|seen| seen.hold.want.resource == resource && Some(seen.hold.grant) == grant);
+            .find(|seen| Some(seen.hold.grant) == grant && seen.hold.want.resource == resource);
         if hold.is_some_and(|hold| gone_reason(hold, witness).is_none()) {
             continue;
         }
@@ -29,7 +29,7 @@ pub fn recover(seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Task>) {
             let reason = gone_reason(hold, witness);
             draft.drop_hold(hold, reason.map_or(EventKind::Released, |reason| reason.event()));
         }
-        recovered.push(take_back(&mut draft, task));
+        recovered.push(take_back(&mut draft, task, recoveries_max));
     }
     if !recovered.is_empty() {
         draft.require_durable();
@@ -37,9 +37,9 @@ pub fn recover(seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Task>) {
     (draft.decide(None), recovered)
 }
 
-fn take_back(draft: &mut Draft<'_>, task: &Task) -> Task {
+fn take_back(draft: &mut Draft<'_>, task: &Task, recoveries_max: u32) -> Task {
     let recoveries = task.recoveries + 1;
-    let too_often = recoveries >= RECOVERIES_MAX;
+    let too_often = recoveries >= recoveries_max;
     let verb = if too_often { Verb::SetAside } else { Verb::Recover };
     let by = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
     let error = match too_often {

@@ -9,7 +9,6 @@ pub use report::{SwarmReport, WorkEvent};
 use super::Client;
 use super::tasks::{ClaimRequest, Work};
 use crate::error::Error;
-use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -128,14 +127,8 @@ impl Swarm {
     {
         let report = Mutex::new(SwarmReport::default());
         let taken = AtomicU64::new(0);
-        let shared = Shared {
-            swarm: self,
-            work: &work,
-            watcher: &watcher,
-            report: &report,
-            taken: &taken,
-            looked_for_dead: Cell::new(None),
-        };
+        let shared =
+            Shared { swarm: self, work: &work, watcher: &watcher, report: &report, taken: &taken };
         let mut workers: Vec<Worker<'_>> = Vec::new();
         for worker in 0..self.workers {
             workers.push(Box::pin(shared.worker(worker)));

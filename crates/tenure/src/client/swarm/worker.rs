@@ -8,7 +8,6 @@ use crate::client::work::Runner;
 use crate::duration::format_duration;
 use crate::error::Error;
 use crate::store::{StoreError, TaskFilter};
-use std::cell::Cell;
 use std::pin::pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +19,6 @@ use tenure_core::{Status, Task};
 const TROUBLE_PAUSE: Duration = Duration::from_millis(100);
 const TROUBLE_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// How often the workers of a swarm look for tasks of dead workers while there is other work.
-const TAKE_BACK_EVERY: Duration = Duration::from_secs(2);
-
 /// What the workers of a swarm share.
 pub(super) struct Shared<'a, F> {
     pub(super) swarm: &'a Swarm,
@@ -30,7 +26,6 @@ pub(super) struct Shared<'a, F> {
     pub(super) watcher: &'a (dyn Fn(WorkEvent) + 'a),
     pub(super) report: &'a Mutex<SwarmReport>,
     pub(super) taken: &'a AtomicU64,
-    pub(super) looked_for_dead: Cell<Option<Duration>>,
 }
 
 /// Why work on a task is stopped from outside.
@@ -69,18 +64,6 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         Ok(())
     }
 
-    /// Takes back the tasks of dead workers now and then, however much else there is to do: they
-    /// may be the more urgent ones, and others may wait for them.
-    async fn take_back(&self) -> Result<(), Error> {
-        let now = self.swarm.client.inner.clock.now();
-        let last = self.looked_for_dead.get();
-        if last.is_none_or(|last| now.saturating_sub(last) >= TAKE_BACK_EVERY) {
-            self.looked_for_dead.set(Some(now));
-            self.swarm.client.tasks().recover().await?;
-        }
-        Ok(())
-    }
-
     async fn wait_out(&self, worker: usize, error: &StoreError, trouble: &mut Trouble) {
         (self.watcher)(WorkEvent::Trouble { worker, message: error.to_string() });
         let mut stop = self.swarm.stop.subscribe();
@@ -98,7 +81,6 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         runner: &Runner,
         idle_since: &mut Option<Duration>,
     ) -> Result<bool, Error> {
-        self.take_back().await?;
         let Some(place) = Place::reserve(self.taken, self.swarm.limit) else { return Ok(false) };
         let work = match runner.next(Wait::No).await? {
             Ok(work) => work,

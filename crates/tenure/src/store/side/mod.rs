@@ -5,4 +5,4 @@ mod post;
 mod turnstile;
 
 pub(crate) use post::Post;
-pub(crate) use turnstile::Turnstile;
+pub(crate) use turnstile::{Turnstile, is_forbidden, unless_stopped};

@@ -3,6 +3,7 @@
 //! Neither ever touches the database's own files: closing any descriptor on those would drop the
 //! locks that SQLite holds on them.
 
+use super::turnstile::is_forbidden;
 use crate::store::turns::Turns;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -19,15 +20,20 @@ pub(crate) struct Post {
     turns: Arc<Turns>,
     /// Opened when the first request of this handle has to wait.
     mailbox: Mutex<Option<Listener>>,
-    bell: File,
+    /// Nothing where nothing may be written: then there is nothing to ring for either.
+    bell: Option<File>,
     /// Watches the bell once somebody of this handle wants to hear it.
     hearing: OnceLock<Option<Hearing>>,
 }
 
 impl Post {
     pub(crate) fn open(side: &Path) -> io::Result<Post> {
-        let bell =
-            OpenOptions::new().create(true).truncate(false).write(true).open(side.join("bell"))?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let bell = match options.open(side.join("bell")) {
+            Err(error) if is_forbidden(&error) => None,
+            bell => Some(bell?),
+        };
         Ok(Post {
             side: side.to_owned(),
             address: uuid::Uuid::new_v4().simple().to_string(),
@@ -76,14 +82,15 @@ impl Post {
     /// as to write; whoever begins to watch meanwhile looks at the store after that.
     #[expect(clippy::disallowed_methods, reason = "a sign of presence, not the writers' queue")]
     pub(crate) fn ring(&self) {
-        if self.bell.try_lock().is_ok() {
-            let _ = self.bell.unlock();
+        let Some(bell) = &self.bell else { return };
+        if bell.try_lock().is_ok() {
+            let _ = bell.unlock();
             return;
         }
         #[cfg(unix)]
-        let _ = std::os::unix::fs::FileExt::write_at(&self.bell, b".", 0);
+        let _ = std::os::unix::fs::FileExt::write_at(bell, b".", 0);
         #[cfg(not(unix))]
-        let _ = self.bell.set_modified(std::time::SystemTime::now());
+        let _ = bell.set_modified(std::time::SystemTime::now());
     }
 
     /// A sign that the bell rang. `None` where the system cannot watch files.

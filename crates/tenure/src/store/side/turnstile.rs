@@ -6,47 +6,115 @@
 //! the door again, while the one at the door sits down: nobody can overtake it. The kernel frees
 //! both when a process dies.
 
+use crate::platform;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The two locks of one store handle. Used by one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Turnstile {
+    /// Why nobody can enter, where nothing may be written.
+    locks: io::Result<Locks>,
+}
+
+#[derive(Debug)]
+struct Locks {
     door: File,
     seat: File,
 }
 
 impl Turnstile {
-    /// Opens the two lock files in the store's side folder.
+    /// Opens the two lock files in the store's side folder. Where nothing may be written, nobody
+    /// can enter, but whoever only looks need not.
     pub(crate) fn open(side: &Path) -> io::Result<Turnstile> {
-        let open = |name: &str| {
-            OpenOptions::new().create(true).truncate(false).write(true).open(side.join(name))
+        let open =
+            |path: &Path| OpenOptions::new().create(true).truncate(false).write(true).open(path);
+        let [door, seat] = files(side);
+        let locks = open(&door).and_then(|door| Ok(Locks { door, seat: open(&seat)? }));
+        match locks {
+            Err(error) if !is_forbidden(&error) => Err(error),
+            locks => Ok(Turnstile { locks }),
+        }
+    }
+
+    /// Whether nobody can ever enter, because nothing may be written.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.locks.is_err()
+    }
+
+    fn locks(&self) -> io::Result<&Locks> {
+        let again = |error: &io::Error| match error.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => error.kind().into(),
         };
-        Ok(Turnstile { door: open("door")?, seat: open("seat")? })
+        self.locks.as_ref().map_err(again)
     }
 
     /// Takes the seat if nobody is before us.
     pub(crate) fn try_enter(&self) -> io::Result<bool> {
-        if !try_lock(&self.door)? {
+        let Locks { door, seat } = self.locks()?;
+        if !try_lock(door)? {
             return Ok(false);
         }
-        let seated = try_lock(&self.seat);
-        self.door.unlock()?;
+        let seated = try_lock(seat);
+        door.unlock()?;
         seated
     }
 
     /// Waits for the seat, in the order of arrival at the door as far as the kernel keeps it.
     pub(crate) fn enter(&self) -> io::Result<()> {
-        lock(&self.door)?;
-        let seated = lock(&self.seat);
-        self.door.unlock()?;
+        let Locks { door, seat } = self.locks()?;
+        lock(door)?;
+        let seated = lock(seat);
+        door.unlock()?;
         seated
     }
 
     /// Leaves the seat.
     pub(crate) fn leave(&self) -> io::Result<()> {
-        self.seat.unlock()
+        self.locks()?.seat.unlock()
+    }
+}
+
+/// Door and seat.
+fn files(side: &Path) -> [PathBuf; 2] {
+    ["door", "seat"].map(|name| side.join(name))
+}
+
+/// Whether this is refused to us, now and later.
+pub(crate) fn is_forbidden(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
+}
+
+/// How often those who wait look whether the one before them is stopped.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// At so many looks in a row somebody must have been stopped to be given up on. People who stop a
+/// process for a moment should not make others fail.
+const LOOKS: u32 = 5;
+
+/// Waits for a turn, but not for ever behind a process that is stopped (Ctrl-Z, a debugger): that
+/// one is then returned as the error.
+pub(crate) async fn unless_stopped<T>(
+    side: &Path,
+    turn: impl Future<Output = T>,
+) -> Result<T, u32> {
+    let mut turn = std::pin::pin!(turn);
+    let (mut stopped, mut looks) = (None, 0);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut turn => return Ok(answer),
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        let now = platform::stopped_holder(&files(side));
+        looks = if now.is_some() && now == stopped { looks + 1 } else { 1 };
+        stopped = now;
+        if let Some(pid) = stopped.filter(|_| looks == LOOKS) {
+            return Err(pid);
+        }
     }
 }
 

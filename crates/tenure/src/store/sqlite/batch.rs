@@ -26,7 +26,7 @@ impl SqliteStore {
         look: &Look,
         decide: Decide<'_>,
     ) -> Result<Written, StoreError> {
-        let writer = self.writer.clone().lock_owned().await;
+        let writer = self.own_turn().await?;
         let first = writer.batch.is_none();
         let mut seat = match first {
             true => self.take_seat(writer).await?,

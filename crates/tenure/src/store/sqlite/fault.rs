@@ -1,6 +1,7 @@
 //! What SQLite's errors mean to a caller.
 
 use crate::store::StoreError;
+use crate::store::side::is_forbidden;
 use crate::store::format::FormatError;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
@@ -60,10 +61,22 @@ fn extended_code(error: &rusqlite::Error) -> i32 {
 pub(super) fn from_io(path: &Path, doing: &str, error: &std::io::Error) -> StoreError {
     StoreError::Unavailable {
         store: store_name(path),
-        reason: format!("{doing}: {error}"),
+        reason: match is_forbidden(error) {
+            true => format!("it cannot be written to: {error}"),
+            false => format!("{doing}: {error}"),
+        },
         hint: Some(
             "Check that the folder is writable, or choose another store with --store.".to_owned(),
         ),
+    }
+}
+
+/// Somebody is stopped while it writes, or while it is the next to write.
+pub(super) fn stopped(path: &Path, pid: u32) -> StoreError {
+    StoreError::Unavailable {
+        store: store_name(path),
+        reason: format!("process {pid} was stopped while it wrote, and nobody else can write"),
+        hint: Some(format!("Let it go on with `kill -CONT {pid}`, or end it; nothing was lost.")),
     }
 }
 

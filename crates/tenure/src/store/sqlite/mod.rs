@@ -18,7 +18,7 @@ mod write;
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::moment::Moment;
-use crate::store::side::{Post, Turnstile};
+use crate::store::side::{self, Post, Turnstile};
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -129,13 +129,24 @@ impl SqliteStore {
     /// Waits for this process's turn, then for that among processes.
     async fn enter(&self) -> Result<Seat, StoreError> {
         self.check_identity()?;
-        let writer = match self.writer.clone().try_lock_owned() {
-            Ok(writer) => writer,
-            Err(_) => self.writer.clone().lock_owned().await,
-        };
-        let mut writer = writer;
+        let mut writer = self.own_turn().await?;
         batch::commit_now(&self.path, &mut writer);
         self.take_seat(writer).await
+    }
+
+    /// Waits for the turn among those of this process.
+    async fn own_turn(&self) -> Result<OwnedMutexGuard<Writer>, StoreError> {
+        match self.writer.clone().try_lock_owned() {
+            Ok(writer) => Ok(writer),
+            Err(_) => self.unless_stopped(self.writer.clone().lock_owned()).await,
+        }
+    }
+
+    /// Waits, but not for ever behind a process that is stopped.
+    async fn unless_stopped<T>(&self, turn: impl Future<Output = T>) -> Result<T, StoreError> {
+        let folder = open::side_folder(&self.path);
+        let waited = side::unless_stopped(&folder, turn).await;
+        waited.map_err(|pid| fault::stopped(&self.path, pid))
     }
 
     /// Waits for the turn among processes.
@@ -149,7 +160,8 @@ impl SqliteStore {
             writer.turnstile.enter()?;
             Ok(Seat { writer })
         });
-        match waiting.await {
+        // If it is given up, the thread goes on waiting, and leaves the seat as soon as it gets it.
+        match self.unless_stopped(waiting).await? {
             Ok(seat) => seat.map_err(io),
             Err(error) => Err(StoreError::Unavailable {
                 store: fault::store_name(&self.path),

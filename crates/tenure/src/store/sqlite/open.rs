@@ -6,7 +6,7 @@ use super::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
 use super::write::{self, TRIM_EVERY};
 use crate::store::StoreError;
 use crate::store::moment::Moment;
-use crate::store::side::Turnstile;
+use crate::store::side::{Turnstile, is_forbidden};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::{Path, PathBuf};
@@ -76,8 +76,13 @@ pub(super) fn open(path: &Path, checkpoint_pages: u32) -> Result<Connection, Sto
 }
 
 fn make_side_folder(path: &Path) -> Result<(), StoreError> {
-    std::fs::create_dir_all(side_folder(path).join("wake"))
-        .map_err(|error| fault::from_io(path, "its side folder cannot be made", &error))
+    match std::fs::create_dir_all(side_folder(path).join("wake")) {
+        // Whoever may not write may still look.
+        Err(error) if is_forbidden(&error) && path.exists() => Ok(()),
+        made => {
+            made.map_err(|error| fault::from_io(path, "its side folder cannot be made", &error))
+        }
+    }
 }
 
 /// Refuses files that are not ours or too new.
@@ -190,6 +195,10 @@ pub(super) fn bring_up_to_date(
     let version: i32 =
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
     if version == VERSION && stored_boot(connection).map_err(sqlite)?.as_deref() == Some(boot) {
+        return Ok(());
+    }
+    if version == VERSION && turnstile.is_closed() {
+        // Who may only look sees leases as they would begin anew.
         return Ok(());
     }
     let io = |error: std::io::Error| fault::from_io(path, "its queue cannot be entered", &error);
