@@ -5,8 +5,9 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
-use tenure::core::{Holder, LabelError, Resource, ResourceError};
+use tenure::core::{Holder, Kind, LabelError, Resource, ResourceError};
 use tenure::duration::{self, DurationError};
+use tenure::place::Reach;
 
 /// Locks, leases and task claims for fleets of agents and workers.
 ///
@@ -24,6 +25,7 @@ Resources are written NAME (a lock), section:NAME, task:ID or path:GLOB.
 Examples:
   tenure run deploy -- ./deploy.sh        run under a lock; wait if it is held
   tenure run -n backup -- ./backup.sh     do not wait: exit 6 if it is held
+  tenure update n.json -- jq '.n += 1'    change a shared file, one at a time
   tenure acquire db --ttl 10m             take a lease and keep it after this command ends
   tenure why deploy                       who holds it, who waits, what would free it
   tenure locks                            everything that is held
@@ -32,8 +34,8 @@ Examples:
   tenure swarm -n 8 -- ./agent.sh         eight at a time, until all are done
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 configuration or store, 4 not found, 5 not yours or needs
---force, 6 locked or not in time, 7 a check failed, 8 lease lost or token refused. run passes the
-command's own code through."
+--force, 6 locked or not in time, 7 a check failed, 8 lease lost or token refused. run and update
+pass the command's own code through."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -79,6 +81,8 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
+    Update(commands::update::UpdateArgs),
+    Append(commands::append::AppendArgs),
     Work(commands::work::WorkArgs),
     Swarm(commands::swarm::SwarmArgs),
     Acquire(commands::acquire::AcquireArgs),
@@ -138,9 +142,36 @@ pub(crate) struct PatienceArgs {
     pub(crate) limit: Option<Duration>,
 }
 
+/// In which worktrees a path is meant.
+#[derive(Debug, Args)]
+pub(crate) struct ReachArgs {
+    /// Of paths, mean those in this git worktree alone, not the same ones in all of them
+    #[arg(long)]
+    pub(crate) per_worktree: bool,
+}
+
+impl ReachArgs {
+    pub(crate) fn reach(&self) -> Reach {
+        if self.per_worktree { Reach::ThisWorktree } else { Reach::AllWorktrees }
+    }
+}
+
+/// A resource as it was written on the command line. Which one is meant depends on the place: see
+/// [`Context::resource`](crate::context::Context::resource).
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    pub(crate) text: String,
+}
+
 /// A resource on the command line.
-pub(crate) fn resource(text: &str) -> Result<Resource, ResourceError> {
-    text.parse()
+pub(crate) fn resource(text: &str) -> Result<Written, ResourceError> {
+    // Whether an absolute path is in the repository is seen later; the rest of it is checked now.
+    let rest = text.strip_prefix("path:/").filter(|rest| !rest.starts_with('/'));
+    match rest {
+        Some(rest) if !rest.is_empty() => drop(Resource::new(Kind::Path, rest)?),
+        _ => drop(text.parse::<Resource>()?),
+    }
+    Ok(Written { text: text.to_owned() })
 }
 
 /// A label on the command line. An empty one is refused here: it is a variable that was not set.

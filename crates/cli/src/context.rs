@@ -1,6 +1,6 @@
 //! What a command needs from its surroundings: settings, the store, the label.
 
-use crate::args::Global;
+use crate::args::{Global, Written};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure::config::{Key, Origin, Settings, Sources};
 use tenure::core::{GrantId, Kind, Resource};
-use tenure::place::{self, Place, Surroundings};
+use tenure::place::{self, PathError, Place, Reach, Surroundings};
 use tenure::{Client, Wait};
 
 /// The surroundings of one command.
@@ -37,16 +37,23 @@ pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
 pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
 
 impl Context {
+    /// What surrounds the current folder.
     pub(crate) fn new(global: &Global, output: Output) -> Result<Context, Failure> {
-        let place = std::env::current_dir()
-            .map_err(|error| {
-                Failure::new(
-                    Exit::Configuration,
-                    "DIRECTORY",
-                    format!("the current folder cannot be used: {error}"),
-                )
-            })
-            .map(|directory| place::find(&Surroundings::of_process(directory)))?;
+        let directory = std::env::current_dir().map_err(|error| {
+            let message = format!("the current folder cannot be used: {error}");
+            Failure::new(Exit::Configuration, "DIRECTORY", message)
+        })?;
+        Context::at(global, output, directory)
+    }
+
+    /// What surrounds a file, wherever the caller stands.
+    pub(crate) fn beside(global: &Global, output: Output, file: &Path) -> Result<Context, Failure> {
+        let file = tenure::file::real_path(file)?;
+        Context::at(global, output, file.parent().unwrap_or(&file).to_owned())
+    }
+
+    fn at(global: &Global, output: Output, directory: PathBuf) -> Result<Context, Failure> {
+        let place = place::find(&Surroundings::of_process(directory));
         let mut sources = Sources::of_process()?;
         sources.explicit_file = global.config.clone();
         sources.project_file = place.as_ref().ok().map(Place::config_file);
@@ -67,6 +74,24 @@ impl Context {
             let failure = Failure::new(Exit::Configuration, "STORE_PLACE", error.to_string());
             failure.hint(error.hint())
         })
+    }
+
+    /// The resource that is meant by what was written.
+    pub(crate) fn resource(&self, written: &Written, reach: Reach) -> Result<Resource, Failure> {
+        match &self.place {
+            Ok(place) => Ok(place.resource(&written.text, reach)?),
+            // Without a place there is no root that anything could lead out of.
+            Err(_) => Ok(written.text.parse::<Resource>().map_err(PathError::from)?),
+        }
+    }
+
+    /// The same for several.
+    pub(crate) fn resources(
+        &self,
+        written: &[Written],
+        reach: Reach,
+    ) -> Result<Vec<Resource>, Failure> {
+        written.iter().map(|written| self.resource(written, reach)).collect()
     }
 
     /// The store's URL, with its path made absolute so that it can be handed to children.

@@ -9,7 +9,8 @@ use tenure::config::ConfigError;
 use tenure::core::rules::tasks::{EditError, SectionError};
 use tenure::core::{Blocker, Kind, Resource, ResourceError, SeenHold};
 use tenure::duration::format_duration;
-use tenure::place::PlaceError;
+use tenure::file::FileError;
+use tenure::place::{PathError, PlaceError};
 use tenure::store::StoreError;
 use tenure::{Busy, Error};
 
@@ -206,6 +207,33 @@ impl From<PlaceError> for Failure {
     fn from(error: PlaceError) -> Failure {
         let failure = Failure::new(Exit::Configuration, "STORE_PLACE", error.to_string());
         failure.hint(error.hint())
+    }
+}
+
+impl From<PathError> for Failure {
+    fn from(error: PathError) -> Failure {
+        if let PathError::Place(error) = error {
+            return error.into();
+        }
+        let mut failure = Failure::usage(error.to_string());
+        failure.hint = error.hint();
+        failure
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Failure {
+        let (exit, code) = match &error {
+            FileError::Locked { .. } => (Exit::Locked, "FILE_LOCKED"),
+            FileError::NoFolder { .. } => (Exit::NotFound, "FILE_NOT_FOUND"),
+            FileError::Changed { .. } => (Exit::Error, "FILE_CHANGED"),
+            FileError::Linked { .. } => (Exit::Error, "FILE_LINKED"),
+            FileError::Full { .. } => (Exit::Error, "DISK_FULL"),
+            _ => (Exit::Error, "FILE"),
+        };
+        let mut failure = Failure::new(exit, code, error.to_string());
+        failure.hint = error.hint().map(str::to_owned);
+        failure
     }
 }
 

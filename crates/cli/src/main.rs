@@ -7,6 +7,7 @@ mod commands;
 mod context;
 mod exit;
 mod failure;
+mod holding;
 mod output;
 mod parse;
 mod show;
@@ -68,6 +69,8 @@ fn start(cli: Cli) -> i32 {
         // Measures with clients and stores of its own, so the settings do not concern it.
         Command::Bench(args) => commands::bench::run(&output, &cli.global, args),
         Command::BenchWorker(args) => commands::bench::work(args),
+        // Asks the kernel, not a store.
+        Command::Append(args) => commands::append::run(&output, &cli.global, args),
         _ => act(cli, output.clone()),
     });
     result.unwrap_or_else(|failure| {
@@ -88,6 +91,8 @@ fn enter(cli: &Cli) -> Result<(), Failure> {
 fn words(command: &Command) -> (&'static str, Option<&'static str>) {
     match command {
         Command::Run(_) => ("run", None),
+        Command::Update(_) => ("update", None),
+        Command::Append(_) => ("append", None),
         Command::Work(_) => ("work", None),
         Command::Swarm(_) => ("swarm", None),
         Command::Acquire(_) => ("acquire", None),
@@ -117,10 +122,15 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
     let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Error, "RUNTIME", format!("no runtime can be started: {error}"))
     })?;
-    let context = Context::new(&cli.global, output)?;
+    let context = match &cli.command {
+        // Whoever changes a file must meet all others who do, wherever they stand.
+        Command::Update(args) => Context::beside(&cli.global, output, &args.file)?,
+        _ => Context::new(&cli.global, output)?,
+    };
     let result = runtime.block_on(async {
         match cli.command {
             Command::Run(args) => commands::run::run(&context, args).await,
+            Command::Update(args) => commands::update::run(&context, args).await,
             Command::Work(args) => commands::work::run(&context, args).await,
             Command::Swarm(args) => commands::swarm::run(&context, args).await,
             Command::Acquire(args) => commands::acquire::run(&context, args).await,
@@ -140,7 +150,7 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Doctor(args) => commands::doctor::run(&context, args).await,
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),
-            Command::Bench(_) | Command::BenchWorker(_) => {
+            Command::Bench(_) | Command::BenchWorker(_) | Command::Append(_) => {
                 unreachable!("they run without a context")
             }
         }

@@ -23,6 +23,8 @@ pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
 fn description_of_one(line: &[OsString]) -> Option<clap::Command> {
     let (name, describe): (_, fn(clap::Command) -> clap::Command) = match line.get(1)?.to_str()? {
         "run" => ("run", commands::run::RunArgs::augment_args),
+        "update" => ("update", commands::update::UpdateArgs::augment_args),
+        "append" => ("append", commands::append::AppendArgs::augment_args),
         "acquire" => ("acquire", commands::acquire::AcquireArgs::augment_args),
         "renew" => ("renew", commands::renew::RenewArgs::augment_args),
         "release" => ("release", commands::release::ReleaseArgs::augment_args),
@@ -57,6 +59,8 @@ mod tests {
             "tenure run deploy -- ./deploy.sh --now -- x",
             "tenure run -n -E 0 -s a section:b --json --as me -- true",
             "tenure run --slots 3 -w 0.5 --ttl 1m gpu --store sqlite:x.db -C / -- true",
+            "tenure update a.json -w 3 --backup --validate json -- jq .",
+            "tenure append log.jsonl --line {} --sync",
             "tenure acquire db --ttl 10m --no-wait",
             "tenure renew db",
             "tenure release --as me -q",

@@ -95,6 +95,62 @@ impl Glob {
         Ok(Glob { text: normalised, prefix, alternatives })
     }
 
+    /// The glob that matches this one path, whatever characters its names hold; refused like
+    /// [`Glob::parse`] refuses.
+    pub fn literal(path: &str) -> Result<Glob, GlobError> {
+        let mut text = String::new();
+        for character in path.chars() {
+            if matches!(character, '*' | '?' | '[' | '{' | '}' | '\\') {
+                text.push('\\');
+            }
+            text.push(character);
+        }
+        Glob::parse(&text)
+    }
+
+    /// The same glob with the literal beginning of each alternative put through `real`, which says
+    /// what to write instead, or nothing to leave it alone. What it says is a path, not a glob.
+    ///
+    /// For those who know of links in the file system, of which a glob does not.
+    pub fn with_real_prefixes<E: From<GlobError>>(
+        &self,
+        mut real: impl FnMut(&str) -> Result<Option<String>, E>,
+    ) -> Result<Glob, E> {
+        let prefixes: Vec<Option<String>> = self
+            .alternatives
+            .iter()
+            .map(|alternative| real(alternative.prefix()))
+            .collect::<Result<_, E>>()?;
+        if prefixes.iter().all(Option::is_none) {
+            return Ok(self.clone());
+        }
+        let nodes = parse::nodes(&self.text)?;
+        let mut texts: Vec<String> = Vec::new();
+        let expansions = normalise::expansions(&self.text, &nodes)?;
+        for expansion in &expansions {
+            let segments = normalise::checked_segments(&self.text, expansion)?;
+            let alternative = Alternative::new(segments.clone());
+            let index = self.alternatives.iter().position(|known| *known == alternative);
+            let text = match index.and_then(|index| prefixes[index].as_deref()) {
+                None => print::segments(&segments),
+                Some(real) => {
+                    let literal = Glob::literal(real)?.text;
+                    let rest = &segments[alternative.literal_segments()..];
+                    [literal, print::segments(rest)].join(if rest.is_empty() { "" } else { "/" })
+                }
+            };
+            texts.push(text);
+        }
+        match texts.as_slice() {
+            [one] => Ok(Glob::parse(one)?),
+            several => {
+                let several: Vec<String> =
+                    several.iter().map(|text| text.replace(',', "\\,")).collect();
+                Ok(Glob::parse(&format!("{{{}}}", several.join(",")))?)
+            }
+        }
+    }
+
     /// The normalised text, which parses to an equal glob.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -18,7 +18,8 @@ pub enum Kind {
     Section,
     /// A task.
     Task,
-    /// The paths that a glob matches, relative to the repository root.
+    /// The paths that a glob matches, relative to the repository root, in all of its worktrees or in
+    /// one.
     Path,
 }
 
@@ -46,14 +47,26 @@ impl fmt::Display for Kind {
 /// Anything that can be held: a kind and a name.
 ///
 /// Written `NAME` for a lock and `section:NAME`, `task:ID`, `path:GLOB` for the others; `lock:NAME`
-/// is the long form, for lock names that begin with one of those words.
+/// is the long form, for lock names that begin with one of those words. A path means the same file
+/// in each worktree of a repository; `path://WORKTREE/GLOB` means it in one of them.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Resource {
     kind: Kind,
     name: String,
-    glob: Option<Box<Glob>>,
+    paths: Option<Box<Paths>>,
 }
+
+/// What a resource of kind path covers.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Paths {
+    /// The one worktree in which it does; all of them, if none is named.
+    worktree: Option<String>,
+    glob: Glob,
+}
+
+/// What stands before the name of a worktree. No glob begins so: it would be absolute.
+const WORKTREE_MARK: &str = "//";
 
 /// The text does not name a resource.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +99,12 @@ pub enum ResourceError {
         /// Its length.
         bytes: usize,
     },
+    /// The name of a worktree cannot be told from the glob after it.
+    #[error("{name:?} names no worktree and glob: it is written //WORKTREE/GLOB")]
+    Worktree {
+        /// The beginning of what was given.
+        name: String,
+    },
     /// The glob of a path is not acceptable.
     #[error(transparent)]
     Path(#[from] GlobError),
@@ -97,14 +116,35 @@ impl Resource {
         check_name(kind, name)?;
         match kind {
             Kind::Path => {
-                let glob = Glob::parse(name)?;
-                let name = glob.as_str().to_owned();
-                Ok(Resource { kind, name, glob: Some(Box::new(glob)) })
+                let Some(rest) = name.strip_prefix(WORKTREE_MARK) else {
+                    return Ok(Resource::path(Glob::parse(name)?));
+                };
+                let unclear = || ResourceError::Worktree { name: beginning(name) };
+                let (worktree, glob) = rest.split_once('/').ok_or_else(unclear)?;
+                Resource::path_in_worktree(worktree, Glob::parse(glob)?)
             }
             Kind::Lock | Kind::Section | Kind::Task => {
-                Ok(Resource { kind, name: name.to_owned(), glob: None })
+                Ok(Resource { kind, name: name.to_owned(), paths: None })
             }
         }
+    }
+
+    /// The paths that a glob matches, in all worktrees.
+    pub fn path(glob: Glob) -> Resource {
+        let name = glob.as_str().to_owned();
+        Resource { kind: Kind::Path, name, paths: Some(Box::new(Paths { worktree: None, glob })) }
+    }
+
+    /// The paths that a glob matches, in this worktree alone. The worktree's name must be one name,
+    /// without `/` and white space at its ends.
+    pub fn path_in_worktree(worktree: &str, glob: Glob) -> Result<Resource, ResourceError> {
+        let name = format!("{WORKTREE_MARK}{worktree}/{}", glob.as_str());
+        if worktree.is_empty() || worktree.contains('/') || worktree.trim() != worktree {
+            return Err(ResourceError::Worktree { name: beginning(&name) });
+        }
+        check_name(Kind::Path, &name)?;
+        let paths = Paths { worktree: Some(worktree.to_owned()), glob };
+        Ok(Resource { kind: Kind::Path, name, paths: Some(Box::new(paths)) })
     }
 
     /// Which kind it is.
@@ -117,10 +157,27 @@ impl Resource {
         &self.name
     }
 
-    /// Whether holding one touches the other: the same name, or globs that share a path.
+    /// The glob, if it is a path.
+    pub fn glob(&self) -> Option<&Glob> {
+        self.paths.as_ref().map(|paths| &paths.glob)
+    }
+
+    /// The one worktree that a path is meant in, if it is one.
+    pub fn worktree(&self) -> Option<&str> {
+        self.paths.as_ref()?.worktree.as_deref()
+    }
+
+    /// Whether holding one touches the other: the same name, or globs that share a path in a
+    /// worktree that both mean.
     pub fn overlaps(&self, other: &Resource) -> bool {
-        match (&self.glob, &other.glob) {
-            (Some(mine), Some(theirs)) => mine.overlaps(theirs),
+        match (&self.paths, &other.paths) {
+            (Some(mine), Some(theirs)) => {
+                let apart = matches!(
+                    (&mine.worktree, &theirs.worktree),
+                    (Some(mine), Some(theirs)) if mine != theirs
+                );
+                !apart && mine.glob.overlaps(&theirs.glob)
+            }
             _ => self.kind == other.kind && self.name == other.name,
         }
     }
@@ -131,8 +188,12 @@ impl Resource {
     }
 }
 
+fn beginning(name: &str) -> String {
+    name.chars().take(40).collect()
+}
+
 fn check_name(kind: Kind, name: &str) -> Result<(), ResourceError> {
-    let beginning = || name.chars().take(40).collect::<String>();
+    let beginning = || beginning(name);
     if name.is_empty() {
         return Err(ResourceError::Empty { kind });
     }
@@ -236,6 +297,27 @@ mod tests {
             "x".repeat(10_000).parse::<Resource>(),
             Err(ResourceError::TooLong { bytes: 10_000, .. })
         ));
+    }
+
+    #[test]
+    fn a_path_means_all_worktrees_or_one() {
+        let (one, other) = (parse("path://one/src/**"), parse("path://other/src/**"));
+        assert_eq!((one.worktree(), one.name()), (Some("one"), "//one/src/**"));
+        assert_eq!(parse(&one.to_string()), one);
+        assert_eq!(parse("path://./x"), Resource::path_in_worktree(".", glob("x")).unwrap());
+        assert!(!one.overlaps(&other) && !other.overlaps(&one));
+        assert!(one.overlaps(&parse("path://one/src/a.rs")));
+        assert!(!one.overlaps(&parse("path://one/docs/a")));
+        for everywhere in ["path:src/a.rs", "path:**"].map(parse) {
+            assert!(one.overlaps(&everywhere) && everywhere.overlaps(&other), "{everywhere}");
+        }
+        for text in ["path://", "path://one", "path:///a", "path://one/", "path://one/../x"] {
+            assert!(text.parse::<Resource>().is_err(), "{text}");
+        }
+    }
+
+    fn glob(text: &str) -> Glob {
+        Glob::parse(text).unwrap()
     }
 
     #[test]

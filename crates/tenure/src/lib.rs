@@ -50,6 +50,7 @@
 //! 3. [`clock`] and [`platform`]: time and liveness.
 //! 4. [`Client`], [`Request`], [`Guard`]: asking, waiting, keeping, losing. [`blocking`]: the same
 //!    without async.
+//! 5. [`mod@file`]: files that many processes change, replaced whole or appended to in whole lines.
 
 pub mod blocking;
 mod client;
@@ -59,6 +60,7 @@ pub mod conformance;
 pub mod duration;
 pub mod error;
 pub mod exchange;
+pub mod file;
 pub mod place;
 pub mod platform;
 pub mod store;

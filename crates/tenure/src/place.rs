@@ -8,11 +8,13 @@
 //! 3. Failing that: a folder of the user's own ([`PlaceKind::User`]).
 //!
 //! [`find`] only looks. [`Place::prepare`] creates, and [`check_file_system`] tells whether locks
-//! can be trusted there.
+//! can be trusted there. [`Place::resource_of`] and [`Place::resource`] tell which resource a file
+//! or a written path is.
 
 mod error;
 mod file_system;
 mod git;
+mod paths;
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +23,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use error::PlaceError;
+pub use error::{PathError, PlaceError};
 pub use file_system::{FileSystem, check_file_system};
+pub use paths::Reach;
 
 /// The folder that holds a store, in a repository or in any other folder.
 const FOLDER_NAME: &str = ".tenure";

@@ -1,4 +1,4 @@
-//! The command of `run`, `work` and `swarm`: starting, watching, signalling and stopping it.
+//! The command of `run`, `update`, `work` and `swarm`: starting, watching, signalling and stopping it.
 //!
 //! In reading order: [`ChildSpec`] says what to start, [`spawn`] starts it, [`Child`] is the
 //! running command, [`Ended`] how it ended, [`Signals`] what was sent to tenure meanwhile.
@@ -47,7 +47,9 @@ mod tree;
 mod unix;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 pub use error::SpawnError;
 #[cfg(not(unix))]
@@ -62,7 +64,7 @@ pub use terminal::suspend;
 pub use unix::{Child, spawn};
 
 /// What to start and with what.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ChildSpec {
     /// The program, then its arguments. Run directly, never through a shell.
     pub command: Vec<OsString>,
@@ -104,7 +106,7 @@ impl ChildSpec {
 }
 
 /// What a command reads from its standard input.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Stdin {
     /// Whatever tenure itself would read.
     Inherit,
@@ -112,6 +114,23 @@ pub enum Stdin {
     Null,
     /// These bytes, then the end. A command that does not read them is not held up by it.
     Bytes(Vec<u8>),
+    /// This file, from where it stands.
+    File(File),
+}
+
+impl Stdin {
+    /// As the standard library wants it. A file is given away.
+    fn give(&mut self) -> Stdio {
+        match self {
+            Stdin::Inherit => Stdio::inherit(),
+            Stdin::Null => Stdio::null(),
+            Stdin::Bytes(_) => Stdio::piped(),
+            Stdin::File(_) => match std::mem::replace(self, Stdin::Null) {
+                Stdin::File(file) => Stdio::from(file),
+                _ => unreachable!("it was a file a line ago"),
+            },
+        }
+    }
 }
 
 /// Where a command's standard output or error goes.

@@ -37,7 +37,7 @@ pub struct Child {
 }
 
 /// Starts the command of `spec`.
-pub fn spawn(spec: ChildSpec) -> Result<Child, SpawnError> {
+pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
     let mut words = spec.command.iter();
     let mut command = Command::new(words.next().cloned().unwrap_or_default());
     command.args(words);
@@ -45,11 +45,7 @@ pub fn spawn(spec: ChildSpec) -> Result<Child, SpawnError> {
     if let Some(directory) = &spec.directory {
         command.current_dir(directory);
     }
-    command.stdin(match spec.stdin {
-        Stdin::Inherit => Stdio::inherit(),
-        Stdin::Null => Stdio::null(),
-        Stdin::Bytes(_) => Stdio::piped(),
-    });
+    command.stdin(spec.stdin.give());
     command.stdout(match spec.stdout {
         Stdout::Inherit => Stdio::inherit(),
         Stdout::Piped => Stdio::piped(),

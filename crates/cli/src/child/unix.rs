@@ -56,7 +56,7 @@ pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
     tree::adopt_orphans();
     let mark = tree::new_mark();
     let mut terminal = spec.foreground.then(Terminal::open).flatten();
-    let mut command = command(&spec, &mark, terminal.as_mut());
+    let mut command = command(&mut spec, &mark, terminal.as_mut());
 
     let mut leaders = tree::leaders();
     let mut process = match command.spawn() {
@@ -90,7 +90,7 @@ pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
 }
 
 /// `spec` as the standard library wants it.
-fn command(spec: &ChildSpec, mark: &OsString, terminal: Option<&mut Terminal>) -> Command {
+fn command(spec: &mut ChildSpec, mark: &OsString, terminal: Option<&mut Terminal>) -> Command {
     let mut words = spec.command.iter();
     // An empty name is not found, like any other name that is not there.
     let mut command = Command::new(words.next().cloned().unwrap_or_default());
@@ -100,11 +100,7 @@ fn command(spec: &ChildSpec, mark: &OsString, terminal: Option<&mut Terminal>) -
     if let Some(directory) = &spec.directory {
         command.current_dir(directory);
     }
-    command.stdin(match spec.stdin {
-        Stdin::Inherit => Stdio::inherit(),
-        Stdin::Null => Stdio::null(),
-        Stdin::Bytes(_) => Stdio::piped(),
-    });
+    command.stdin(spec.stdin.give());
     command.stdout(match spec.stdout {
         Stdout::Inherit => Stdio::inherit(),
         Stdout::Piped => Stdio::piped(),

@@ -1,9 +1,9 @@
 //! `tenure acquire`: a lease that outlives the command, or lasts until Ctrl-C.
 
 use crate::args::{self, ModeArgs};
-use crate::commands::run::{keeping, lost, name_limit, request_for};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::holding::{keeping, lost, name_limit, request_for};
 use crate::output::{NAME, styled};
 use crate::show;
 use crate::waiting::WaitDisplay;
@@ -31,11 +31,13 @@ Examples:
 pub(crate) struct AcquireArgs {
     /// What to hold: NAME, section:NAME, task:ID or path:GLOB; several are all or nothing
     #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
-    resources: Vec<Resource>,
+    resources: Vec<args::Written>,
     #[command(flatten)]
     patience: args::PatienceArgs,
     #[command(flatten)]
     mode: ModeArgs,
+    #[command(flatten)]
+    reach: args::ReachArgs,
     /// Length of the lease [default: locking.lockTimeout 60m, sections 120m; with --hold 30s]
     #[arg(long, value_name = "DURATION", value_parser = args::lease)]
     ttl: Option<Duration>,
@@ -56,8 +58,9 @@ pub(crate) struct AcquireArgs {
 pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
-    let request = build(context, &client, &args, wait).await?;
-    let display = WaitDisplay::new(&context.output, &args.resources, wait);
+    let resources = context.resources(&args.resources, args.reach.reach())?;
+    let request = build(context, &client, &args, &resources, wait).await?;
+    let display = WaitDisplay::new(&context.output, &resources, wait);
     let telling = display.clone();
     let request = request.on_wait(move |waiting| telling.tell(waiting));
     if args.hold {
@@ -65,7 +68,7 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
         display.end(matches!(attempt, Ok(Attempt::Held(_))));
         return match attempt? {
             Attempt::Held(guard) => hold(context, &client, guard, args.operation.as_deref()).await,
-            Attempt::Busy(busy) => Err(name_limit(Failure::locked(&args.resources, &busy), wait)),
+            Attempt::Busy(busy) => Err(name_limit(Failure::locked(&resources, &busy), wait)),
         };
     }
     let attempt = request.lease().await;
@@ -78,7 +81,7 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
             });
             Ok(0)
         }
-        LeaseAttempt::Busy(busy) => Err(name_limit(Failure::locked(&args.resources, &busy), wait)),
+        LeaseAttempt::Busy(busy) => Err(name_limit(Failure::locked(&resources, &busy), wait)),
     }
 }
 
@@ -86,15 +89,15 @@ async fn build(
     context: &Context,
     client: &Client,
     args: &AcquireArgs,
+    resources: &[Resource],
     wait: Wait,
 ) -> Result<Request, Failure> {
     let usual = match args.hold {
         true => context.settings.duration(Key::RunTimeout),
-        false => context.detached_lease(&args.resources),
+        false => context.detached_lease(resources),
     };
-    let mut request = request_for(client, &args.resources, wait)
-        .mode(args.mode.mode())
-        .ttl(args.ttl.unwrap_or(usual));
+    let mut request =
+        request_for(client, resources, wait).mode(args.mode.mode()).ttl(args.ttl.unwrap_or(usual));
     if let Some(operation) = &args.operation {
         request = request.operation(operation);
     }

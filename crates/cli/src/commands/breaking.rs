@@ -8,6 +8,7 @@ use crate::output::{NAME, styled};
 use clap::Args;
 use serde_json::{Value, json};
 use tenure::core::{Resource, SeenHold, Token};
+use tenure::place::Reach;
 use tenure::{Broken, Client};
 
 /// End somebody else's hold, as an operator
@@ -23,7 +24,7 @@ Examples:
 pub(crate) struct BreakArgs {
     /// What to free
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: Resource,
+    resource: args::Written,
     /// Yes, really
     #[arg(long)]
     force: bool,
@@ -38,7 +39,8 @@ pub(crate) struct BreakArgs {
 pub(crate) async fn run(context: &Context, args: BreakArgs) -> Result<i32, Failure> {
     let reason = permission(args.force, args.reason.as_deref())?;
     let client = context.client().await?;
-    break_all(context, &client, &args.resource, args.token.map(Token), reason).await
+    let resource = context.resource(&args.resource, Reach::AllWorktrees)?;
+    break_all(context, &client, &resource, args.token.map(Token), reason).await
 }
 
 /// Whether the operator said all that is needed. The message does not teach the flag: whoever may

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tenure::Client;
 use tenure::core::{Event, Resource, Revision};
+use tenure::place::Reach;
 
 /// Show what happened: who acquired, released, waited, died, was broken, and why
 ///
@@ -21,7 +22,7 @@ Examples:
 pub(crate) struct EventsArgs {
     /// Only about this resource
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: Option<Resource>,
+    resource: Option<args::Written>,
     /// Go on as things happen, until Ctrl-C
     #[arg(short, long)]
     follow: bool,
@@ -41,9 +42,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
+    let resource = args.resource.as_ref();
+    let resource = resource.map(|it| context.resource(it, Reach::AllWorktrees)).transpose()?;
     let begin = Revision(args.after.unwrap_or(0));
     let (mut events, mut newest) = all(&client, begin).await?;
-    events.retain(|event| concerns(event, args.resource.as_ref()));
+    events.retain(|event| concerns(event, resource.as_ref()));
     if args.after.is_none() {
         events.drain(..events.len().saturating_sub(args.last));
     }
@@ -63,7 +66,7 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
         }
         client.changed(newest, PATIENCE).await?;
         (events, newest) = all(&client, newest).await?;
-        events.retain(|event| concerns(event, args.resource.as_ref()));
+        events.retain(|event| concerns(event, resource.as_ref()));
     }
 }
 

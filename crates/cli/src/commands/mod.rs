@@ -1,6 +1,7 @@
 //! One file per command, named like it.
 
 pub(crate) mod acquire;
+pub(crate) mod append;
 pub(crate) mod bench;
 pub(crate) mod breaking;
 pub(crate) mod completions;
@@ -18,6 +19,7 @@ pub(crate) mod status;
 pub(crate) mod swarm;
 pub(crate) mod task_files;
 pub(crate) mod tasks;
+pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod wait;
 pub(crate) mod why;

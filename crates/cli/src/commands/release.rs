@@ -3,16 +3,17 @@
 use crate::args;
 use crate::commands::ProofArgs;
 use crate::commands::renew::nothing_held;
-use crate::commands::run::lost;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::holding::lost;
 use crate::output::{NAME, styled};
 use crate::show;
 use clap::Args;
 use serde_json::json;
 use tenure::Client;
 use tenure::core::{Proof, Released, Resource, SeenHold};
+use tenure::place::Reach;
 
 /// Give back what you hold
 ///
@@ -26,7 +27,7 @@ Examples:
 pub(crate) struct ReleaseArgs {
     /// Which of what you hold; all that the grant holds by default
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resources: Vec<Resource>,
+    resources: Vec<args::Written>,
     #[command(flatten)]
     proof: ProofArgs,
 }
@@ -38,7 +39,8 @@ pub(crate) async fn run(context: &Context, args: ReleaseArgs) -> Result<i32, Fai
             .hint("A label may hold several things; a grant (--grant) needs no names."));
     }
     let client = context.client().await?;
-    release(context, &client, proof, args.resources).await
+    let resources = context.resources(&args.resources, Reach::AllWorktrees)?;
+    release(context, &client, proof, resources).await
 }
 
 /// Releases, and says what came of it.

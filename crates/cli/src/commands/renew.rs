@@ -2,10 +2,10 @@
 
 use crate::args;
 use crate::commands::ProofArgs;
-use crate::commands::run::lost;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::holding::lost;
 use crate::output::{NAME, styled};
 use crate::show;
 use clap::Args;
@@ -13,6 +13,7 @@ use serde_json::json;
 use std::time::Duration;
 use tenure::core::{Proof, Resource};
 use tenure::duration::format_duration;
+use tenure::place::Reach;
 use tenure::store::Renewed;
 
 /// Start a lease anew
@@ -26,7 +27,7 @@ Examples:
 pub(crate) struct RenewArgs {
     /// Which of what you hold; all of it by default
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resources: Vec<Resource>,
+    resources: Vec<args::Written>,
     #[command(flatten)]
     proof: ProofArgs,
     /// Length of the lease from now on [default: as before]
@@ -37,10 +38,11 @@ pub(crate) struct RenewArgs {
 pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failure> {
     let proof = args.proof.proof(context)?;
     let client = context.client().await?;
-    let resources = (!args.resources.is_empty()).then_some(args.resources.as_slice());
-    let renewed = client.renew(&proof, resources, args.ttl).await?;
+    let resources = context.resources(&args.resources, Reach::AllWorktrees)?;
+    let named = (!resources.is_empty()).then_some(resources.as_slice());
+    let renewed = client.renew(&proof, named, args.ttl).await?;
     if renewed.is_empty() {
-        return Err(nothing_held(&proof, &args.resources));
+        return Err(nothing_held(&proof, &resources));
     }
     if let Some((seen, _)) = renewed.iter().find(|(_, answer)| *answer == Renewed::Lost) {
         return Err(lost(&format!("The lease on {} was lost", seen.hold.want.resource)));

@@ -1,19 +1,12 @@
 //! `tenure run`: holding while a command runs.
 
 use crate::args::{self, ModeArgs};
-use crate::child::{self, Child, ChildSpec, Ended, Signals};
-use crate::context::{Context, GRANT_VARIABLE, KEEPS_VARIABLE};
-use crate::exit::Exit;
+use crate::child::ChildSpec;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::show;
-use crate::waiting::WaitDisplay;
+use crate::holding::{self, HoldArgs};
 use clap::Args;
 use std::ffi::OsString;
-use std::time::Duration;
-use tenure::config::Key;
-use tenure::core::{GrantId, Resource};
-use tenure::duration::format_duration;
-use tenure::{Attempt, Client, Ending, Guard, Request, Wait};
 
 /// Hold while a command runs
 ///
@@ -35,23 +28,11 @@ Examples:
 pub(crate) struct RunArgs {
     /// What to hold: NAME, section:NAME, task:ID or path:GLOB; several are all or nothing
     #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
-    resources: Vec<Resource>,
-    #[command(flatten)]
-    patience: args::PatienceArgs,
+    resources: Vec<args::Written>,
     #[command(flatten)]
     mode: ModeArgs,
-    /// Length of the lease, renewed from a third of it [default: locking.runTimeout, 30s]
-    #[arg(long, value_name = "DURATION", value_parser = args::lease)]
-    ttl: Option<Duration>,
-    /// What for, shown to those who look or wait
-    #[arg(long, value_name = "TEXT")]
-    operation: Option<String>,
-    /// Exit with this code instead of 6 if it is not obtained
-    #[arg(short = 'E', long = "conflict-exit-code", value_name = "CODE", value_parser = clap::value_parser!(u8))]
-    conflict_code: Option<u8>,
-    /// Time between SIGTERM and SIGKILL if the lease is lost [default: locking.grace, 5s]
-    #[arg(long, value_name = "DURATION", value_parser = args::span)]
-    grace: Option<Duration>,
+    #[command(flatten)]
+    hold: HoldArgs,
     /// Accepted for habit's sake: no descriptor is ever passed on
     #[arg(short = 'o', long = "close", hide_short_help = true)]
     _close: bool,
@@ -62,174 +43,19 @@ pub(crate) struct RunArgs {
 
 pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
-    let ttl = args.ttl.unwrap_or_else(|| context.settings.duration(Key::RunTimeout));
-    let grace = args.grace.unwrap_or_else(|| context.settings.duration(Key::Grace));
-    let wait = context.wait(args.patience.nonblock, args.patience.limit);
-    let operation = args.operation.clone().unwrap_or_else(|| command_words(&args.command));
-    let request = request_for(&client, &args.resources, wait)
-        .mode(args.mode.mode())
-        .ttl(ttl)
-        // Trust ends early, so that the command can be stopped before anybody else may hold. With a
-        // grace longer than a third of the lease, one that ignores SIGTERM may outlive the lease.
-        .margin(grace.min(ttl / 3))
-        .operation(operation);
-    let request = keeping(context, &client, request).await?;
-
-    let display = WaitDisplay::new(&context.output, &args.resources, wait);
-    let telling = display.clone();
-    let attempt = request.on_wait(move |waiting| telling.tell(waiting)).hold().await;
-    display.end(matches!(attempt, Ok(Attempt::Held(_))));
-    let guard = match attempt? {
-        Attempt::Held(guard) => guard,
-        Attempt::Busy(busy) => {
-            let mut failure = Failure::locked(&args.resources, &busy);
-            failure.exit = args.conflict_code.map_or(failure.exit, i32::from);
-            return Err(name_limit(failure, wait));
-        }
-    };
-    announce(context, &guard);
-    hold_while_running(context, guard, args.command, grace).await
-}
-
-/// The operation shown when none is given: the command, shortened.
-fn command_words(command: &[OsString]) -> String {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    show::one_line(&words.join(" "))
-}
-
-/// A request for these resources, all or nothing; for `run` and `acquire`.
-pub(crate) fn request_for(client: &Client, resources: &[Resource], wait: Wait) -> Request {
-    let mut resources = resources.iter();
-    let first = resources.next().expect("clap requires at least one resource");
-    resources.fold(client.request(first), Request::also).wait(wait)
-}
-
-/// Says which grants the caller keeps while it waits: those of commands around this one, and the
-/// detached ones of a label that was chosen, which no process speaks for.
-pub(crate) async fn keeping(
-    context: &Context,
-    client: &Client,
-    mut request: Request,
-) -> Result<Request, Failure> {
-    for grant in context.kept_grants() {
-        request = request.while_holding(grant);
-    }
-    let Some(label) = context.chosen_label() else { return Ok(request) };
-    let seen = client.look_everywhere().await?;
-    let detached = seen.holds.iter().map(|seen| &seen.hold).filter(|hold| {
-        let process = hold.holder.evidence.as_ref().and_then(|evidence| evidence.process);
-        hold.holder.chosen && hold.holder.label == label && process.is_none()
-    });
-    Ok(detached.fold(request, |request, hold| request.while_holding(hold.grant)))
-}
-
-/// Whoever ran into a limit is told which one.
-pub(crate) fn name_limit(failure: Failure, wait: Wait) -> Failure {
-    match wait {
-        Wait::UpTo(limit) => failure.hint(format!(
-            "The limit was {}; change it with -w SECS or the setting locking.waitTimeout.",
-            format_duration(limit)
-        )),
-        Wait::No | Wait::Forever => failure.hint("Wait for it with -w SECS, or see `tenure why`."),
-    }
-}
-
-fn announce(context: &Context, guard: &Guard) {
-    let lease = guard.lease();
-    let names = show::names(&lease.resources);
-    context.output.detail(&format!("Holding {names} under token {}", lease.token));
-    for takeover in &lease.takeovers {
-        let from = &takeover.from.hold;
-        let why = match takeover.reason {
-            tenure::core::TakeoverReason::Died => "is dead",
-            tenure::core::TakeoverReason::Lapsed => "let its lease lapse",
-        };
-        let text = format!("Took over {}: {} {why}", from.want.resource, from.holder.label);
-        context.output.note(&text);
-    }
-}
-
-fn environment(context: &Context, guard: &Guard) -> Result<Vec<(OsString, OsString)>, Failure> {
-    let lease = guard.lease();
-    let names: Vec<String> = lease.resources.iter().map(Resource::to_string).collect();
-    let mut keeps: Vec<GrantId> = context.kept_grants();
-    keeps.push(lease.grant);
-    let keeps: Vec<String> = keeps.iter().map(GrantId::to_string).collect();
-    let variables = [
-        ("TENURE_RESOURCE", names.join("\n")),
-        ("TENURE_TOKEN", lease.token.to_string()),
-        (GRANT_VARIABLE, lease.grant.to_string()),
-        (KEEPS_VARIABLE, keeps.join(",")),
-        ("TENURE_STORE", context.store_url()?),
-        ("TENURE_DEADLINE", show::time(lease.expires_at)),
-    ];
-    Ok(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
-}
-
-async fn hold_while_running(
-    context: &Context,
-    guard: Guard,
-    command: Vec<OsString>,
-    grace: Duration,
-) -> Result<i32, Failure> {
-    let mut spec = ChildSpec::new(command);
-    spec.environment = environment(context, &guard)?;
-    spec.foreground = true;
-    let mut signals = Signals::listen().map_err(|error| {
-        Failure::new(Exit::Error, "SIGNALS", format!("signals cannot be watched: {error}"))
-    })?;
-    let mut child = match child::spawn(spec) {
-        Ok(child) => child,
-        Err(error) => {
-            guard.release().await?;
-            return Err(error.into());
-        }
-    };
-    let refused = refused(&guard, child.pid());
-    let ended = tokio::select! {
-        // First: a tenure that wakes up too late must not tell its command to go on as well.
-        biased;
-        () = guard.lost() => None,
-        () = refused => None,
-        ended = child.wait_passing_on(&mut signals) => Some(ended),
-    };
-    let Some(ended) = ended else { return Err(stop_after_loss(&guard, child, grace).await) };
-    match guard.release().await {
-        Ok(Ending::Released) => {}
-        Ok(Ending::Lost) => return Err(lost("The lease was lost before the command ended")),
-        // The command is done; a lock that could not be given back lapses by itself.
-        Err(error) => context.output.note(&format!("The lock could not be released: {error}")),
-    }
-    if ended == Ended::Signal(INTERRUPT) {
-        // A shell goes on with its script unless it sees that Ctrl-C killed us too.
-        child.die_alike();
-    }
-    Ok(ended.exit_code())
-}
-
-/// Says that the command works under the hold too; returns only if the lease is lost already. A
-/// store in trouble gets until the lease ends: the keeper goes on trying.
-async fn refused(guard: &Guard, leader: u32) {
-    if let Ok(true) | Err(_) = guard.bind_group(leader).await {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// What Ctrl-C sends.
-const INTERRUPT: i32 = 2;
-
-async fn stop_after_loss(guard: &Guard, mut child: Child, grace: Duration) -> Failure {
-    let stopped = child.stop(grace).await;
-    let names = show::names(&guard.lease().resources);
-    let mut failure = lost(&format!("The lease on {names} was lost; the command was stopped"));
-    if !stopped.survivors.is_empty() {
-        failure.more.push(format!("These processes could not be stopped: {:?}", stopped.survivors));
-    }
-    failure
-}
-
-/// The lease is gone: what was done under it may have been done beside another holder.
-pub(crate) fn lost(message: &str) -> Failure {
-    Failure::new(Exit::Lost, "LEASE_LOST", message)
-        .hint("It lapsed, was released, or an operator broke it; see `tenure events`.")
+    let resources = context.resources(&args.resources, args.hold.reach())?;
+    let mode = args.mode.mode();
+    let guard =
+        holding::obtain(context, &client, &resources, mode, &args.hold, &args.command).await?;
+    let spec = ChildSpec::new(args.command);
+    let (guard, child, ended) = holding::run_under(
+        context,
+        guard,
+        spec,
+        args.hold.grace(context),
+        async |child, signals| child.wait_passing_on(signals).await,
+    )
+    .await?;
+    holding::give_back(context, guard).await?;
+    Ok(holding::pass_on(child, ended))
 }

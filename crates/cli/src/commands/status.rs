@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tenure::Client;
 use tenure::core::{Resource, Seen, SeenHold};
+use tenure::place::Reach;
 
 /// Tell whether something is held, and by whom
 ///
@@ -21,13 +22,16 @@ Examples:
 pub(crate) struct StatusArgs {
     /// What to look at
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: Option<Resource>,
+    resource: Option<args::Written>,
 }
 
 pub(crate) async fn run(context: &Context, args: StatusArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
     match args.resource {
-        Some(resource) => one(context, &client, &resource).await,
+        Some(written) => {
+            let resource = context.resource(&written, Reach::AllWorktrees)?;
+            one(context, &client, &resource).await
+        }
         None => all(context, &client).await,
     }
 }

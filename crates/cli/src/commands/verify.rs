@@ -6,7 +6,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use clap::Args;
 use serde_json::json;
-use tenure::core::{Resource, Token, VerifyAnswer};
+use tenure::core::{Token, VerifyAnswer};
+use tenure::place::Reach;
 
 /// Check that a token still holds a resource
 ///
@@ -19,7 +20,7 @@ Examples:
 pub(crate) struct VerifyArgs {
     /// What the token is for
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: Resource,
+    resource: args::Written,
     /// The token to check
     #[arg(long, value_name = "N")]
     token: u64,
@@ -27,10 +28,11 @@ pub(crate) struct VerifyArgs {
 
 pub(crate) async fn run(context: &Context, args: VerifyArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    match client.verify(&args.resource, Token(args.token)).await? {
+    let resource = context.resource(&args.resource, Reach::AllWorktrees)?;
+    match client.verify(&resource, Token(args.token)).await? {
         VerifyAnswer::Valid => {
             let data = json!({ "valid": true, "token": args.token });
-            context.output.done(data, || format!("Token {} holds {}", args.token, args.resource));
+            context.output.done(data, || format!("Token {} holds {resource}", args.token));
             Ok(0)
         }
         VerifyAnswer::Refused { current } => {
@@ -38,7 +40,7 @@ pub(crate) async fn run(context: &Context, args: VerifyArgs) -> Result<i32, Fail
                 Some(token) => format!("token {token} does"),
                 None => "nobody does".to_owned(),
             };
-            let message = format!("Token {} does not hold {}: {now}", args.token, args.resource);
+            let message = format!("Token {} does not hold {resource}: {now}", args.token);
             Err(Failure::new(Exit::Lost, "TOKEN_REFUSED", message)
                 .details(json!({ "token": args.token, "currentToken": current })))
         }

@@ -1,14 +1,15 @@
 //! `tenure wait`: until something is free, without taking it.
 
 use crate::args;
-use crate::commands::run::name_limit;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::holding::name_limit;
 use crate::waiting::WaitDisplay;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 use tenure::core::Resource;
+use tenure::place::Reach;
 use tenure::{Busy, Client, Free, Wait};
 
 /// Wait until nobody holds a resource, without taking it
@@ -22,7 +23,7 @@ Examples:
 pub(crate) struct WaitArgs {
     /// What to wait for
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: Resource,
+    resource: args::Written,
     #[command(flatten)]
     patience: args::PatienceArgs,
 }
@@ -30,16 +31,17 @@ pub(crate) struct WaitArgs {
 pub(crate) async fn run(context: &Context, args: WaitArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
-    match watch(context, &client, &args.resource, wait).await? {
+    let resource = context.resource(&args.resource, Reach::AllWorktrees)?;
+    match watch(context, &client, &resource, wait).await? {
         Free::Free => {
-            let data = json!({ "resource": args.resource.to_string(), "free": true });
+            let data = json!({ "resource": resource.to_string(), "free": true });
             context.output.done(data, || match context.output.quiet {
                 true => String::new(),
-                false => format!("{} is free", args.resource),
+                false => format!("{resource} is free"),
             });
             Ok(0)
         }
-        Free::Busy(busy) => Err(name_limit(Failure::locked(&[args.resource], &busy), wait)),
+        Free::Busy(busy) => Err(name_limit(Failure::locked(&[resource], &busy), wait)),
     }
 }
 

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tenure::core::{Kind, Liveness, Resource, Seen, SeenHold, Task};
 use tenure::duration::format_duration;
+use tenure::place::Reach;
 use tenure::{Client, Error};
 
 /// Tell who holds a resource and what would free it, or what a task waits for
@@ -20,13 +21,14 @@ Examples:
 pub(crate) struct WhyArgs {
     /// What to explain: a resource, or a task by its id, a beginning of it, or its title
     #[arg(value_name = "RESOURCE|TASK", value_parser = args::resource)]
-    resource: Resource,
+    resource: args::Written,
 }
 
 pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let seen = client.look(std::slice::from_ref(&args.resource)).await?;
-    if let Some(task) = meant_task(&client, &args.resource, &seen).await? {
+    let resource = context.resource(&args.resource, Reach::AllWorktrees)?;
+    let seen = client.look(std::slice::from_ref(&resource)).await?;
+    if let Some(task) = meant_task(&client, &resource, &seen).await? {
         return explain_task(context, &client, &task).await;
     }
     let holders = seen.holds.iter().map(|hold| {
@@ -37,12 +39,12 @@ pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure
     let waiters =
         seen.waiters.iter().enumerate().map(|(index, seen)| show::waiter_json(seen, index + 1));
     let data = json!({
-        "resource": args.resource.to_string(),
+        "resource": resource.to_string(),
         "locked": !seen.holds.is_empty(),
         "holders": holders.collect::<Vec<Value>>(),
         "waiters": waiters.collect::<Vec<Value>>(),
     });
-    context.output.done(data, || words(&client, &args.resource, &seen));
+    context.output.done(data, || words(&client, &resource, &seen));
     Ok(0)
 }
 

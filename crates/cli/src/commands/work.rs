@@ -94,6 +94,6 @@ fn once(report: &SwarmReport, code: Option<i32>) -> Result<i32, Failure> {
         (0, _) => Err(Failure::new(Exit::NotFound, "NOTHING_READY", "No task is to be had now")
             .hint("Wait for one with --idle-exit DURATION.")),
         (_, 0) => Ok(code.unwrap_or(Exit::Error.code())),
-        _ => Err(super::run::lost("The claim was lost; the command was stopped")),
+        _ => Err(crate::holding::lost("The claim was lost; the command was stopped")),
     }
 }

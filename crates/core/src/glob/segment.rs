@@ -44,6 +44,11 @@ impl Alternative {
         &self.prefix
     }
 
+    /// How many segments the prefix is made of.
+    pub(super) fn literal_segments(&self) -> usize {
+        self.segments.iter().map_while(Segment::literal).count()
+    }
+
     pub(super) fn matches(&self, path: &str) -> bool {
         if self.is_literal {
             return self.prefix == path;

@@ -290,3 +290,42 @@ fn hostile_globs_are_decided() {
     let (left, right) = (format!("{branching}x"), format!("{branching}y"));
     assert!(!glob(&left).overlaps(&glob(&right)));
 }
+
+#[test]
+fn a_literal_matches_its_path_alone() {
+    for path in ["a/b.rs", "a*b", "[x]", "{a,b}", r"back\slash", "a,b", "ü/?"] {
+        let literal = Glob::literal(path).unwrap();
+        assert!(literal.matches(path), "{path}: {}", literal.as_str());
+        assert_eq!(literal.literal_prefix(), path);
+    }
+    for path in ["/a", "../a", "a/../b", "", "a%2fb", "C:/x", "\\\\server"] {
+        assert!(Glob::literal(path).is_err(), "{path}");
+    }
+}
+
+#[test]
+fn prefixes_can_be_replaced_by_what_links_lead_to() {
+    let table = [
+        ("link/*.rs", "src/*.rs"),
+        ("link", "src"),
+        ("link/", "src/**"),
+        ("docs/x", "docs/x"),
+        ("odd/**", r"o\*d/**"),
+        ("{link,docs}/a,b", r"{src/a\,b,docs/a\,b}"),
+        ("*/link", "*/link"),
+    ];
+    for (written, expected) in table {
+        let real = |prefix: &str| -> Result<Option<String>, GlobError> {
+            let (first, rest) = prefix.split_once('/').unwrap_or((prefix, ""));
+            let first = match first {
+                "link" => "src",
+                "odd" => "o*d",
+                _ => return Ok(None),
+            };
+            let separator = if rest.is_empty() { "" } else { "/" };
+            Ok(Some(format!("{first}{separator}{rest}")))
+        };
+        let replaced = glob(written).with_real_prefixes(real).unwrap();
+        assert_eq!(replaced, glob(expected), "{written}: {}", replaced.as_str());
+    }
+}

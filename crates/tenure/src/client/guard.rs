@@ -79,6 +79,15 @@ impl Guard {
         bind_group(&self.client, &self.held, leader).await
     }
 
+    /// Renews now and says whether it is still held, by the store's word. After a yes the lease may
+    /// be trusted for its whole length: the moment for a last, short act that must not be done
+    /// beside another holder.
+    pub async fn confirm(&self) -> Result<bool, Error> {
+        // Once trust has ended it does not come back, whatever the store says.
+        let trusted = self.is_held();
+        Ok(trusted && renew(&self.client, &self.held, self.held.lease.renewal()).await?)
+    }
+
     /// Gives it back now, and says whether it was held until now. A guard made from a grant that
     /// held already ([`Request::with_grant`](super::Request::with_grant)) gives it back for all.
     pub async fn release(mut self) -> Result<Ending, Error> {
@@ -144,7 +153,10 @@ async fn was_ended(client: &Client, held: &Held) -> bool {
 
 pub(super) async fn bind_group(client: &Client, held: &Held, leader: u32) -> Result<bool, Error> {
     let evidence = Evidence { group: Some(leader), ..platform::this_process() };
-    let renewal = Renewal { bind: Some(evidence), ..held.lease.renewal() };
+    renew(client, held, Renewal { bind: Some(evidence), ..held.lease.renewal() }).await
+}
+
+async fn renew(client: &Client, held: &Held, renewal: Renewal) -> Result<bool, Error> {
     let asked_at = client.inner.clock.now();
     let answers = client.inner.store.renew(&[renewal]).await?;
     let renewed = answers == [Renewed::Renewed];

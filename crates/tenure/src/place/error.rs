@@ -2,6 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use tenure_core::ResourceError;
+use tenure_core::glob::GlobError;
 
 /// A place for a store that cannot be found or used. Each names the path in question.
 #[derive(Debug, thiserror::Error)]
@@ -121,5 +123,76 @@ impl PlaceError {
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
             _ => Self::NotWritable { path, source },
         }
+    }
+}
+
+/// A path that is no resource here.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// An absolute path that is not below the root.
+    #[error("{} is {}", .path.display(), outside(.root.as_deref()))]
+    Outside {
+        /// As it was given.
+        path: PathBuf,
+        /// The root, if there is one.
+        root: Option<PathBuf>,
+    },
+    /// A link on the way leads out of the root, or nowhere.
+    #[error("path {path:?} leads out of the repository: {} is a link to {}", .link.display(), .target.display())]
+    LeadsOut {
+        /// The path, relative to the root.
+        path: String,
+        /// The link.
+        link: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// A name that is not UTF-8 cannot be part of a path.
+    #[error("{path:?} has a name that is not UTF-8")]
+    NotText {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A single worktree is meant where there is none.
+    #[error("there are no worktrees here: this is no git repository")]
+    NoWorktree,
+    /// What is written is no resource.
+    #[error(transparent)]
+    Resource(#[from] ResourceError),
+    /// The repository cannot be read.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+}
+
+impl From<GlobError> for PathError {
+    fn from(error: GlobError) -> PathError {
+        PathError::Resource(error.into())
+    }
+}
+
+impl PathError {
+    /// What to do about it, in one sentence.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Outside { .. } => {
+                Some("write it relative to the repository root, like `src/main.rs`".to_owned())
+            }
+            Self::LeadsOut { .. } => {
+                Some("what is outside needs a lock of its own, by a name".to_owned())
+            }
+            Self::NotText { .. } => Some("rename it, or hold its folder".to_owned()),
+            Self::NoWorktree => Some("leave out --per-worktree".to_owned()),
+            Self::Resource(ResourceError::Path(error)) => error.hint().map(str::to_owned),
+            Self::Resource(_) => None,
+            Self::Place(error) => Some(error.hint()),
+        }
+    }
+}
+
+fn outside(root: Option<&Path>) -> String {
+    match root {
+        Some(root) => format!("outside {}", root.display()),
+        None => "absolute, and there is no repository here".to_owned(),
     }
 }

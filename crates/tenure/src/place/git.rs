@@ -22,6 +22,8 @@ pub(super) struct Repository {
     pub main_worktree: Option<PathBuf>,
     /// The root of the worktree that the folder is in, unless it is in a git directory.
     pub worktree: Option<PathBuf>,
+    /// What git calls the worktree, if it is a linked one. It stays when the worktree is moved.
+    pub linked_name: Option<String>,
 }
 
 /// Finds the repository that `directory` is in. `directory` must be canonical.
@@ -39,8 +41,10 @@ pub(super) fn find(directory: &Path) -> Result<Option<Repository>, PlaceError> {
 
 fn repository(git_directory: &Path, worktree: Option<&Path>) -> Result<Repository, PlaceError> {
     let common_directory = common_directory(git_directory)?;
+    let linked = (git_directory != common_directory).then(|| git_directory.file_name()).flatten();
     Ok(Repository {
         main_worktree: main_worktree(&common_directory)?,
+        linked_name: linked.map(|name| name.to_string_lossy().into_owned()),
         common_directory,
         worktree: worktree.map(Path::to_owned),
     })

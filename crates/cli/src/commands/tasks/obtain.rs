@@ -1,10 +1,10 @@
 //! Getting tasks, waiting for them where that makes sense, and saying why there are none.
 
 use super::own::{hold_of, runner_grant};
-use crate::commands::run::name_limit;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::holding::name_limit;
 use crate::show::time;
 use crate::waiting::WaitDisplay;
 use clap::Args;

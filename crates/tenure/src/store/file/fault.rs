@@ -1,6 +1,7 @@
 //! What can go wrong with files, and what it means to a caller.
 
 use crate::store::StoreError;
+use crate::store::side::stopped;
 use std::io;
 use std::path::Path;
 
@@ -9,7 +10,14 @@ use std::path::Path;
 pub(super) enum Trouble {
     Io(io::Error),
     Corrupt(String),
-    Newer { version: u32, known: u32 },
+    Newer {
+        version: u32,
+        known: u32,
+    },
+    /// Somebody is stopped while it writes, or while it is the next to write.
+    Stopped {
+        pid: u32,
+    },
 }
 
 impl From<io::Error> for Trouble {
@@ -38,6 +46,7 @@ impl Trouble {
             Trouble::Io(error) => error.to_string(),
             Trouble::Corrupt(reason) => reason,
             Trouble::Newer { version, .. } => format!("it has the newer version {version}"),
+            Trouble::Stopped { pid } => format!("process {pid} is stopped"),
         }
     }
 
@@ -54,6 +63,7 @@ impl Trouble {
                 store,
                 reason,
             },
+            Trouble::Stopped { pid } => stopped(store, pid),
             Trouble::Newer { version, known } => StoreError::Unsupported {
                 what: format!(
                     "the store at {store} has version {version}; this tenure knows versions up to {known}"

@@ -21,7 +21,7 @@ pub use step::STEPS;
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::moment::Moment;
-use crate::store::side::{Post, Turnstile};
+use crate::store::side::{self, Post, Turnstile, is_forbidden};
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -81,7 +81,11 @@ impl FileStore {
         let report = |trouble: Trouble| trouble.report(&name);
         let side = folder.join("side");
         let io = |error: std::io::Error| report(error.into());
-        std::fs::create_dir_all(side.join("wake")).map_err(io)?;
+        match std::fs::create_dir_all(side.join("wake")) {
+            // Whoever may not write may still look.
+            Err(error) if is_forbidden(&error) && folder.join("journal").exists() => {}
+            made => made.map_err(io)?,
+        }
         // All ways to the folder must meet in one place.
         let folder = std::fs::canonicalize(&folder).map_err(io)?;
         let turnstile = Turnstile::open(&side).map_err(io)?;
@@ -109,6 +113,10 @@ impl FileStore {
         }
         let io = |error: std::io::Error| self.report(error.into());
         let turnstile = self.turnstile.try_lock().expect("nobody else has the store yet");
+        if turnstile.is_closed() {
+            // Who may only look sees leases as they were.
+            return Ok(());
+        }
         turnstile.enter().map_err(io)?;
         let at = Moment::of(&*self.options.clock);
         let begun = self.state().begin_boot(boot, at);
@@ -145,7 +153,7 @@ impl FileStore {
     /// Waits for this process's turn, then for that among processes.
     async fn enter(&self) -> Result<Seat, StoreError> {
         self.check_identity()?;
-        let turnstile = self.turnstile.clone().lock_owned().await;
+        let turnstile = self.unless_stopped(self.turnstile.clone().lock_owned()).await?;
         let io = |error: std::io::Error| self.report(error.into());
         if turnstile.try_enter().map_err(io)? {
             return Ok(Seat { turnstile });
@@ -155,10 +163,17 @@ impl FileStore {
             turnstile.enter()?;
             Ok(Seat { turnstile })
         });
-        match waiting.await {
+        // If it is given up, the thread goes on waiting, and leaves the seat as soon as it gets it.
+        match self.unless_stopped(waiting).await? {
             Ok(seat) => seat.map_err(io),
             Err(error) => Err(io(std::io::Error::other(error))),
         }
+    }
+
+    /// Waits, but not for ever behind a process that is stopped.
+    async fn unless_stopped<T>(&self, turn: impl Future<Output = T>) -> Result<T, StoreError> {
+        let waited = side::unless_stopped(&self.folder.join("side"), turn).await;
+        waited.map_err(|pid| self.report(Trouble::Stopped { pid }))
     }
 
     /// Returns when the journal is on disk up to here. Whoever comes first syncs for all who wait.

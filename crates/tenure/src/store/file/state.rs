@@ -8,7 +8,7 @@ use super::line;
 use super::step::step;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
-use crate::store::side::Post;
+use crate::store::side::{Post, is_forbidden};
 use crate::store::{Decide, Finding, Renewal, Renewed, TaskFilter};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
@@ -38,7 +38,7 @@ pub(super) struct State {
     archive: Archive,
     held: Held,
     /// Up to where `held/` follows the journal.
-    mark: File,
+    mark: Option<File>,
     marked: (u64, u64),
     /// Changes to tasks that are not in the ledger yet, because its tasks were not needed so far.
     unread: Option<Vec<Record>>,
@@ -61,8 +61,12 @@ pub(super) struct Written {
 impl State {
     pub(super) fn open(folder: &Path, boot: &str) -> Result<State, Trouble> {
         let mark = folder.join("side").join("mark");
-        let mark =
-            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(mark)?;
+        let mut options = OpenOptions::new();
+        let mark = match options.create(true).truncate(false).read(true).write(true).open(mark) {
+            // Whoever may only look marks nothing.
+            Err(error) if is_forbidden(&error) => None,
+            mark => Some(mark?),
+        };
         let journal = Journal::open(&folder.join("journal"), boot)?;
         Ok(State {
             archive: Archive::new(folder.join("done")),
@@ -346,7 +350,7 @@ impl State {
         self.journal.seal_before()?;
         let position = self.journal.position();
         if self.marked != position {
-            if read_mark(&mut self.mark)? != Some(position) {
+            if self.mark.as_mut().map(read_mark).transpose()?.flatten() != Some(position) {
                 self.held.publish_all(&self.ledger, at)?;
             }
             self.mark_published();
@@ -379,8 +383,8 @@ impl State {
     fn mark_published(&mut self) {
         let position = self.journal.position();
         let text = format!("{:020} {:020}\n", position.0, position.1);
-        let written =
-            self.mark.seek(SeekFrom::Start(0)).and_then(|_| self.mark.write_all(text.as_bytes()));
+        let Some(mark) = &mut self.mark else { return };
+        let written = mark.seek(SeekFrom::Start(0)).and_then(|_| mark.write_all(text.as_bytes()));
         if written.is_ok() {
             self.marked = position;
         }

@@ -6,3 +6,14 @@ mod turnstile;
 
 pub(crate) use post::Post;
 pub(crate) use turnstile::{Turnstile, is_forbidden, unless_stopped};
+
+use crate::store::StoreError;
+
+/// Somebody is stopped while it writes, or while it is the next to write.
+pub(crate) fn stopped(store: String, pid: u32) -> StoreError {
+    StoreError::Unavailable {
+        store,
+        reason: format!("process {pid} was stopped while it wrote, and nobody else can write"),
+        hint: Some(format!("Let it go on with `kill -CONT {pid}`, or end it; nothing was lost.")),
+    }
+}

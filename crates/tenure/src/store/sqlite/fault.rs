@@ -1,8 +1,8 @@
 //! What SQLite's errors mean to a caller.
 
 use crate::store::StoreError;
-use crate::store::side::is_forbidden;
 use crate::store::format::FormatError;
+use crate::store::side::is_forbidden;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 use std::path::Path;
@@ -68,15 +68,6 @@ pub(super) fn from_io(path: &Path, doing: &str, error: &std::io::Error) -> Store
         hint: Some(
             "Check that the folder is writable, or choose another store with --store.".to_owned(),
         ),
-    }
-}
-
-/// Somebody is stopped while it writes, or while it is the next to write.
-pub(super) fn stopped(path: &Path, pid: u32) -> StoreError {
-    StoreError::Unavailable {
-        store: store_name(path),
-        reason: format!("process {pid} was stopped while it wrote, and nobody else can write"),
-        hint: Some(format!("Let it go on with `kill -CONT {pid}`, or end it; nothing was lost.")),
     }
 }
 

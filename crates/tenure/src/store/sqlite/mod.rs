@@ -146,7 +146,7 @@ impl SqliteStore {
     async fn unless_stopped<T>(&self, turn: impl Future<Output = T>) -> Result<T, StoreError> {
         let folder = open::side_folder(&self.path);
         let waited = side::unless_stopped(&folder, turn).await;
-        waited.map_err(|pid| fault::stopped(&self.path, pid))
+        waited.map_err(|pid| side::stopped(fault::store_name(&self.path), pid))
     }
 
     /// Waits for the turn among processes.

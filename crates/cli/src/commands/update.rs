@@ -1,0 +1,245 @@
+//! `tenure update`: a shared file, read, changed and replaced while nobody else does.
+
+use crate::child::{Child, ChildSpec, Ended, Output, Signals, Stdin, Stdout};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::holding::{self, HoldArgs};
+use clap::{Args, ValueHint};
+use serde_json::json;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure::Guard;
+use tenure::core::{Mode, Resource};
+use tenure::file::{self, Draft, FileError, Format, Original, Replace};
+
+/// Change a shared file through a command, one at a time
+///
+/// Holds the file, gives its content to the command's standard input, and replaces it with what the
+/// command prints, in one step: whoever reads the file sees the old content or the new one, whole.
+/// The file stays as it was if the command fails, if it prints nothing, if the lease is lost (exit
+/// 8), or if somebody who did not ask changed the file meanwhile (exit 1).
+///
+/// In a repository the file is held as path:FILE, relative to its root, so that whoever holds a glob
+/// that matches it is waited for; elsewhere as file:PATH. Links are followed. The store is the one
+/// where the file is, unless one is named. A file that is not there is made: the command reads
+/// nothing then. Permissions stay, and the owner where that is allowed.
+///
+/// The command's environment is that of `tenure run`, and its own exit code is passed through.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure update counter.json -- jq '.n += 1'
+  tenure update -w 10 --validate json state.json -- ./edit.py
+  tenure update --backup hosts.yaml -- sed 's/old/new/'
+  tenure update --allow-empty queue.txt -- tail -n +2     take the first line away")]
+pub(crate) struct UpdateArgs {
+    /// The file; links are followed
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    hold: HoldArgs,
+    /// Replace the file only if the new content is json, jsonl (JSON on each line), yaml or toml
+    #[arg(long, value_name = "FORMAT")]
+    validate: Option<Format>,
+    /// Keep the old content as FILE.bak, or under another ending
+    #[arg(long, value_name = "SUFFIX", num_args = 0..=1, require_equals = true, default_missing_value = ".bak", value_parser = suffix)]
+    backup: Option<OsString>,
+    /// Let a command that prints nothing empty the file
+    #[arg(long)]
+    allow_empty: bool,
+    /// Replace the file even if somebody changed it meanwhile, or if it has other names (hard links),
+    /// which keep the old content
+    #[arg(long)]
+    overwrite: bool,
+    /// The command, run directly, not through a shell
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+fn suffix(text: &str) -> Result<OsString, &'static str> {
+    match text.is_empty() || text.contains(['/', '\0']) {
+        true => Err("an ending must be something, without `/`"),
+        false => Ok(text.into()),
+    }
+}
+
+pub(crate) async fn run(context: &Context, args: UpdateArgs) -> Result<i32, Failure> {
+    // What can never be replaced is refused before anybody waits for it.
+    let path = Original::open(&args.file)?.path().to_owned();
+    let resource = resource(context, &path, &args.hold)?;
+    let client = context.client().await?;
+    let resources = [resource];
+    let guard =
+        holding::obtain(context, &client, &resources, Mode::Exclusive, &args.hold, &args.command)
+            .await?;
+    let leftovers = file::remove_leftovers(&path);
+    if leftovers > 0 {
+        context.output.detail(&format!("Removed {leftovers} drafts that killed updates left"));
+    }
+    let original = Original::open(&path)?;
+    match change(context, &original, guard, &args).await? {
+        (child, Ok(report)) => {
+            context.output.done(report.json(&path, &resources[0]), String::new);
+            drop(child);
+            Ok(0)
+        }
+        (child, Err(ended)) => {
+            let code = holding::pass_on(child, ended);
+            let how = match ended {
+                Ended::Code(code) => format!("ended with code {code}"),
+                Ended::Signal(signal) => format!("was killed by signal {signal}"),
+            };
+            let message = format!("The command {how}; {} is unchanged", path.display());
+            let mut failure = Failure::new(Exit::Error, "COMMAND_FAILED", message);
+            failure.exit = code;
+            Err(failure)
+        }
+    }
+}
+
+fn resource(context: &Context, path: &Path, args: &HoldArgs) -> Result<Resource, Failure> {
+    Ok(context.place()?.resource_of(path, args.reach())?)
+}
+
+/// What was done.
+struct Report {
+    token: tenure::core::Token,
+    created: bool,
+    bytes: u64,
+    backup: Option<PathBuf>,
+}
+
+impl Report {
+    fn json(&self, path: &Path, resource: &Resource) -> serde_json::Value {
+        json!({
+            "file": path.to_string_lossy(),
+            "resource": resource.to_string(),
+            "token": self.token,
+            "created": self.created,
+            "bytes": self.bytes,
+            "backup": self.backup.as_ref().map(|path| path.to_string_lossy()),
+        })
+    }
+}
+
+/// Runs the command and replaces the file, or says how the command failed.
+async fn change(
+    context: &Context,
+    original: &Original,
+    guard: Guard,
+    args: &UpdateArgs,
+) -> Result<(Child, Result<Report, Ended>), Failure> {
+    // Before the command runs: where nothing can be replaced it need not.
+    if original.other_names() > 0 && !args.overwrite {
+        let names = original.other_names() + 1;
+        return Err(FileError::Linked { path: original.path().to_owned(), names }.into());
+    }
+    let mut draft = original.draft()?;
+    let spec = ChildSpec {
+        stdin: original.content()?.map_or(Stdin::Null, Stdin::File),
+        stdout: Stdout::Piped,
+        ..ChildSpec::new(args.command.clone())
+    };
+    let grace = args.hold.grace(context);
+    let (guard, mut child, collected) =
+        holding::run_under(context, guard, spec, grace, async |child, signals| {
+            collect(child, signals, &mut draft, grace).await
+        })
+        .await?;
+    let ended = match collected {
+        Ok(ended) => ended,
+        Err(failure) => {
+            child.stop(grace).await;
+            return Err(failure);
+        }
+    };
+    if ended != Ended::Code(0) {
+        drop(draft);
+        holding::give_back(context, guard).await?;
+        return Ok((child, Err(ended)));
+    }
+    check(original, &mut draft, args)?;
+    let mut report = Report {
+        token: guard.token(),
+        created: !original.exists(),
+        bytes: draft.bytes(),
+        backup: None,
+    };
+    let how = Replace { overwrite: args.overwrite, backup: args.backup.as_deref() };
+    let sealed = draft.seal(how)?;
+    if !guard.confirm().await? {
+        return Err(holding::lost(&format!(
+            "The lease was lost before the file was replaced; {} is unchanged",
+            original.path().display()
+        )));
+    }
+    report.backup = sealed.replace()?;
+    // It is done: that the lease ended just now takes nothing back.
+    if let Err(error) = guard.release().await {
+        context.output.note(&format!("The lock could not be released: {error}"));
+    }
+    Ok((child, Ok(report)))
+}
+
+/// Puts what the command prints into the draft until both have come to their end.
+async fn collect(
+    child: &mut Child,
+    signals: &mut Signals,
+    draft: &mut Draft<'_>,
+    grace: Duration,
+) -> Result<Ended, Failure> {
+    let mut stdout = child.take_stdout().expect("it was asked for as a pipe");
+    let mut is_open = true;
+    let ended = loop {
+        tokio::select! {
+            ended = child.wait_passing_on(signals) => break ended,
+            more = copy_piece(&mut stdout, draft), if is_open => is_open = more?,
+        }
+    };
+    // A command that failed need not be heard out. Of one that succeeded all must be there: what it
+    // left running may have more to say, and half a file is worse than none.
+    let rest = async {
+        while is_open && ended == Ended::Code(0) {
+            is_open = copy_piece(&mut stdout, draft).await?;
+        }
+        Ok(ended)
+    };
+    tokio::time::timeout(grace, rest).await.unwrap_or_else(|_| {
+        let message = "The command ended, but something that it started keeps its output open; \
+                       the file is unchanged";
+        Err(Failure::new(Exit::Error, "OUTPUT_OPEN", message)
+            .hint("Let the command wait for what it starts."))
+    })
+}
+
+/// Copies what comes next; says whether there can be more. Cancel-safe.
+async fn copy_piece(stdout: &mut Output, draft: &mut Draft<'_>) -> Result<bool, Failure> {
+    let mut bytes = Vec::new();
+    let read = stdout.read(&mut bytes).await.map_err(|error| {
+        let message = format!("What the command printed cannot be read: {error}");
+        Failure::new(Exit::Error, "OUTPUT", message)
+    })?;
+    draft.write(&bytes)?;
+    Ok(read > 0)
+}
+
+/// Refuses a content that is none.
+fn check(original: &Original, draft: &mut Draft<'_>, args: &UpdateArgs) -> Result<(), Failure> {
+    let path = original.path().display();
+    if draft.bytes() == 0 && !original.is_empty() && !args.allow_empty {
+        let message = format!("The command printed nothing; {path} is unchanged");
+        return Err(Failure::new(Exit::Error, "EMPTY_OUTPUT", message)
+            .hint("If the file is to be empty, say so with --allow-empty."));
+    }
+    let Some(format) = args.validate else { return Ok(()) };
+    draft.check(format)?.map_err(|invalid| {
+        let message = format!(
+            "What the command printed is not {}: {invalid}; {path} is unchanged",
+            format.name()
+        );
+        Failure::new(Exit::Error, "INVALID_CONTENT", message)
+            .details(json!({ "line": invalid.line, "column": invalid.column }))
+    })
+}

@@ -1,0 +1,62 @@
+//! By what a changed file is known.
+
+use std::fs::Metadata;
+
+/// Which file it is and when it was last changed in any way. A change that keeps the size, within
+/// the same tick of the file system's clock (some milliseconds), cannot be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    identity: Option<(u64, u64)>,
+    length: u64,
+    changed: Option<(i64, i64)>,
+    modified: Option<std::time::SystemTime>,
+}
+
+impl Stamp {
+    pub(super) fn of(metadata: &Metadata) -> Stamp {
+        Stamp {
+            identity: identity(metadata),
+            length: metadata.len(),
+            changed: changed(metadata),
+            modified: metadata.modified().ok(),
+        }
+    }
+}
+
+/// Whether both are one file under perhaps different names. Where the system does not tell: yes.
+pub(super) fn same_file(one: &Metadata, other: &Metadata) -> bool {
+    identity(one) == identity(other)
+}
+
+/// How many names the file has.
+pub(super) fn names(metadata: &Metadata) -> u64 {
+    #[cfg(unix)]
+    return std::os::unix::fs::MetadataExt::nlink(metadata);
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        1
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(unix)]
+fn changed(metadata: &Metadata) -> Option<(i64, i64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((metadata.ctime(), metadata.ctime_nsec()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+#[cfg(not(unix))]
+fn changed(_: &Metadata) -> Option<(i64, i64)> {
+    None
+}

@@ -1,0 +1,186 @@
+//! Which resource a file is, or a path as somebody wrote it: this needs to look at the file system,
+//! where the rules only compare texts.
+
+use super::{PathError, Place, PlaceError, PlaceKind, git};
+use crate::file::real_path;
+use std::path::{Component, Path, PathBuf};
+use tenure_core::glob::Glob;
+use tenure_core::{Kind, Resource};
+
+/// In which worktrees of a repository a path is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// In all: the same path is one resource, whichever worktree it is reached from.
+    #[default]
+    AllWorktrees,
+    /// In the one that the place was found from. It still excludes those who mean all.
+    ThisWorktree,
+}
+
+/// What a main worktree is called. No linked one can be.
+const MAIN_WORKTREE: &str = ".";
+
+/// What stands before the path of a file outside any root, in the name of its lock.
+const FILE_PREFIX: &str = "file:";
+
+impl Place {
+    /// The folder that paths are relative to: the root of the worktree, or outside a repository the
+    /// folder that has the `.tenure`. The user's own place has none.
+    pub fn root(&self) -> Option<&Path> {
+        self.roots().into_iter().next()
+    }
+
+    /// The name of the worktree that the place was found from, if it is in a git repository.
+    pub fn worktree(&self) -> Result<Option<String>, PlaceError> {
+        let PlaceKind::Repository { worktree_root, .. } = &self.kind else { return Ok(None) };
+        let linked = git::find(worktree_root)?.and_then(|repository| repository.linked_name);
+        Ok(Some(linked.unwrap_or_else(|| MAIN_WORKTREE.to_owned())))
+    }
+
+    /// The resource that a file is, by its real path (see [`real_path`]). Below the root it is a
+    /// path, elsewhere a lock named after the real path.
+    pub fn resource_of(&self, real: &Path, reach: Reach) -> Result<Resource, PathError> {
+        match self.below_root(real) {
+            Some(path) => self.reaching(Glob::literal(&text(path)?)?, reach),
+            None => Ok(Resource::new(Kind::Lock, &(FILE_PREFIX.to_owned() + &shown(real)))?),
+        }
+    }
+
+    /// The resource that is meant by what somebody wrote.
+    ///
+    /// Of a path, the literal beginning is looked up: links on the way are followed, so that a file
+    /// has one name, and refused if they lead out of the root. An absolute path in the root is taken
+    /// relative to it. Which files wildcards match is not looked up.
+    pub fn resource(&self, written: &str, reach: Reach) -> Result<Resource, PathError> {
+        let glob = written.strip_prefix("path:");
+        let absolute = glob.filter(|glob| glob.starts_with('/') && !glob.starts_with("//"));
+        let resource = match absolute {
+            Some(glob) => Resource::new(Kind::Path, &self.relative(glob)?)?,
+            None => written.parse::<Resource>()?,
+        };
+        let (Some(glob), None) = (resource.glob(), resource.worktree()) else {
+            return Ok(resource);
+        };
+        let glob = glob.with_real_prefixes(|prefix| self.real_prefix(prefix))?;
+        self.reaching(glob, reach)
+    }
+
+    fn reaching(&self, glob: Glob, reach: Reach) -> Result<Resource, PathError> {
+        match reach {
+            Reach::AllWorktrees => Ok(Resource::path(glob)),
+            Reach::ThisWorktree => {
+                let worktree = self.worktree()?.ok_or(PathError::NoWorktree)?;
+                Ok(Resource::path_in_worktree(&worktree, glob)?)
+            }
+        }
+    }
+
+    /// Where paths can lead: into this worktree, and into the main one, of which it is another view.
+    fn roots(&self) -> Vec<&Path> {
+        match &self.kind {
+            PlaceKind::Repository { root, worktree_root } => vec![worktree_root, root],
+            PlaceKind::Folder => self.folder.parent().into_iter().collect(),
+            PlaceKind::User => vec![],
+        }
+    }
+
+    fn below_root<'a>(&self, real: &'a Path) -> Option<&'a Path> {
+        let below = self.roots().into_iter().find_map(|root| real.strip_prefix(root).ok());
+        below.filter(|path| !path.as_os_str().is_empty())
+    }
+
+    /// The glob relative to the root, of an absolute one.
+    fn relative(&self, glob: &str) -> Result<String, PathError> {
+        let outside =
+            || PathError::Outside { path: glob.into(), root: self.root().map(Into::into) };
+        let segments: Vec<&str> = glob.split('/').filter(|name| !name.is_empty()).collect();
+        if segments.contains(&"..") {
+            return Err(outside());
+        }
+        let plain = |name: &&&str| !name.contains(['*', '?', '[', '{', '}', '\\']);
+        let literal = segments.iter().take_while(plain).count();
+        // The longest beginning that is there tells whether it is in the root, whatever links lead
+        // there; the rest is left as it was written.
+        for there in (0..=literal).rev() {
+            let folder = PathBuf::from(format!("/{}", segments[..there].join("/")));
+            let Ok(real) = std::fs::canonicalize(folder) else { continue };
+            let root = self.roots().into_iter().find(|root| real.starts_with(root));
+            let below = root.and_then(|root| real.strip_prefix(root).ok()).ok_or_else(outside)?;
+            let mut names = Vec::new();
+            if !below.as_os_str().is_empty() {
+                names.push(Glob::literal(&text(below)?)?.as_str().to_owned());
+            }
+            names.extend(segments[there..].iter().map(|name| (*name).to_owned()));
+            if names.is_empty() || glob.ends_with('/') {
+                names.push("**".to_owned());
+            }
+            return Ok(names.join("/"));
+        }
+        Err(outside())
+    }
+
+    /// What the literal beginning of a glob is without links; nothing if there are none in it.
+    fn real_prefix(&self, prefix: &str) -> Result<Option<String>, PathError> {
+        let Some(root) = self.root() else { return Ok(None) };
+        let (mut at, mut followed) = (root.to_owned(), false);
+        for name in prefix.split('/').filter(|name| !name.is_empty()) {
+            let next = at.join(name);
+            let is_link = std::fs::symlink_metadata(&next).is_ok_and(|found| found.is_symlink());
+            if !is_link {
+                at = next;
+                continue;
+            }
+            let leads_out = |target: PathBuf| PathError::LeadsOut {
+                path: prefix.to_owned(),
+                link: next.clone(),
+                target,
+            };
+            let target = match real_path(&next) {
+                Ok(target) => target,
+                Err(_) => return Err(leads_out(std::fs::read_link(&next).unwrap_or_default())),
+            };
+            if self.below_root(&target).is_none() {
+                return Err(leads_out(target));
+            }
+            (at, followed) = (target, true);
+        }
+        match self.below_root(&at) {
+            Some(path) if followed => text(path).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// A relative path as globs are written.
+fn text(path: &Path) -> Result<String, PathError> {
+    let names = path.components().map(|component| match component {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    let names: Option<Vec<&str>> = names.collect();
+    let names = names.ok_or_else(|| PathError::NotText { path: path.to_owned() })?;
+    Ok(names.join("/"))
+}
+
+/// A path as the name of a lock: what could not be shown in one line is escaped, and so is the sign
+/// of escaping, so that no two paths look the same.
+fn shown(path: &Path) -> String {
+    let mut text = String::new();
+    let escape = |text: &mut String, bytes: &[u8]| {
+        text.extend(bytes.iter().map(|byte| format!("%{byte:02X}")));
+    };
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character.is_control() || character == '%' {
+                escape(&mut text, character.encode_utf8(&mut [0; 4]).as_bytes());
+            } else {
+                text.push(character);
+            }
+        }
+        escape(&mut text, chunk.invalid());
+    }
+    let kept = text.trim_end().len();
+    let space = text.split_off(kept);
+    escape(&mut text, space.as_bytes());
+    text
+}
