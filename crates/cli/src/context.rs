@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure::config::{Key, Origin, Settings, Sources};
 use tenure::core::{GrantId, Kind, Resource};
-use tenure::place::{self, PathError, Place, Reach, Surroundings};
+use tenure::place::{self, PathError, Place, PlaceError, Reach, Surroundings};
+use tenure::url::StoreUrl;
 use tenure::{Client, Wait};
 
 /// The surroundings of one command.
@@ -20,14 +21,12 @@ pub(crate) struct Context {
     place: Result<Place, place::PlaceError>,
 }
 
-/// Whether there is a store, or what is left of one, which the library tells apart.
-fn is_there(path: &str) -> bool {
-    Path::new(path).exists() || Path::new(&format!("{path}-wal")).exists()
-}
-
-/// The folder that a database is in.
-fn folder(database: &str) -> &Path {
-    Path::new(database).parent().unwrap_or(Path::new("."))
+/// Whether locks can be trusted where the store lies.
+fn check(url: &StoreUrl) -> Result<(), PlaceError> {
+    match url.folder().filter(|_| url.needs_exclusion()) {
+        Some(folder) => place::check_file_system(folder).map(|_| ()),
+        None => Ok(()),
+    }
 }
 
 /// Grants that commands around this one keep while it runs, separated by commas.
@@ -94,28 +93,23 @@ impl Context {
         written.iter().map(|written| self.resource(written, reach)).collect()
     }
 
-    /// The store's URL, with its path made absolute so that it can be handed to children.
-    pub(crate) fn store_url(&self) -> Result<String, Failure> {
+    /// The store, with its path made absolute so that it can be handed to children.
+    pub(crate) fn store_url(&self) -> Result<StoreUrl, Failure> {
         let Some(url) = self.settings.text(Key::Store) else {
-            return Ok(format!("sqlite:{}", self.place()?.database().display()));
+            return Ok(StoreUrl::Sqlite { path: self.place()?.database() });
         };
-        match url.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() => {
-                Ok(format!("sqlite:{}", self.absolute(Path::new(path)).display()))
-            }
-            _ => Ok(url.to_owned()),
-        }
+        let url: StoreUrl = url.parse().map_err(tenure::Error::from)?;
+        Ok(url.beneath(&self.base()))
     }
 
     /// A path in a settings file is relative to that file's folder's parent for a project file in
     /// `.tenure/`, and elsewhere to the current folder: that is what its writer saw.
-    fn absolute(&self, path: &Path) -> PathBuf {
+    fn base(&self) -> PathBuf {
         let base = match &self.settings.setting(Key::Store).origin {
             Origin::File(file) => file.parent().and_then(Path::parent).map(Path::to_owned),
             _ => None,
         };
-        let base = base.or_else(|| std::env::current_dir().ok()).unwrap_or_default();
-        base.join(path)
+        base.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
     }
 
     /// A client for commands that change something; makes the default store if there is none.
@@ -130,17 +124,15 @@ impl Context {
 
     async fn changing(&self, one_shot: bool) -> Result<Client, Failure> {
         let url = self.store_url()?;
-        if url.starts_with("memory:") {
+        if url == StoreUrl::Memory {
             let message = "a store in memory ends with this command: nobody else could see it";
             return Err(Failure::new(Exit::Configuration, "STORE_URL", message)
                 .hint("Use sqlite:PATH; memory: is for programs that use the library."));
         }
-        if let Some(path) = url.strip_prefix("sqlite:") {
-            if self.settings.text(Key::Store).is_none() {
-                self.place()?.prepare()?;
-            }
-            place::check_file_system(folder(path))?;
+        if self.settings.text(Key::Store).is_none() {
+            self.place()?.prepare()?;
         }
+        check(&url)?;
         self.open(&url, one_shot).await
     }
 
@@ -149,13 +141,13 @@ impl Context {
         let default = self.settings.text(Key::Store).is_none();
         if default && !self.place()?.database().exists() {
             self.output.detail("There is no store here yet.");
-            return self.open("memory:", true).await;
+            return self.open(&StoreUrl::Memory, true).await;
         }
         self.refuse_missing()?;
         let url = self.store_url()?;
-        match url.strip_prefix("sqlite:").map(|path| place::check_file_system(folder(path))) {
+        match check(&url) {
             // Nobody changes anything there, so locks need not be trusted.
-            Some(Err(place::PlaceError::ReadOnly { .. })) => self.open(&url, true).await,
+            Err(PlaceError::ReadOnly { .. }) => self.open(&url, true).await,
             _ => self.client().await,
         }
     }
@@ -163,18 +155,15 @@ impl Context {
     /// Whoever only looks at a store that was named must not make one by a slip of the pen.
     fn refuse_missing(&self) -> Result<(), Failure> {
         let url = self.store_url()?;
-        let named = self.settings.text(Key::Store).is_some();
-        match url.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() && named && !is_there(path) => {
-                let message = format!("there is no store at {url}");
-                Err(Failure::new(Exit::Configuration, "NO_STORE", message)
-                    .hint("Check the path; `tenure init` with the same --store makes it."))
-            }
-            _ => Ok(()),
+        if self.settings.text(Key::Store).is_none() || url.exists() {
+            return Ok(());
         }
+        let message = format!("there is no store at {url}");
+        Err(Failure::new(Exit::Configuration, "NO_STORE", message)
+            .hint("Check the path; `tenure init` with the same --store makes it."))
     }
 
-    async fn open(&self, url: &str, one_shot: bool) -> Result<Client, Failure> {
+    async fn open(&self, url: &StoreUrl, one_shot: bool) -> Result<Client, Failure> {
         let mut builder = Client::builder()
             .poll_interval(self.settings.duration(Key::PollInterval))
             .recoveries_max(self.settings.integer(Key::MaxRecoveries));
@@ -184,7 +173,7 @@ impl Context {
         if let Some(label) = self.chosen_label() {
             builder = builder.label(label);
         }
-        Ok(builder.open(url).await?)
+        Ok(builder.open(&url.to_string()).await?)
     }
 
     /// The label that the caller chose, if any.

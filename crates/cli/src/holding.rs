@@ -154,7 +154,7 @@ fn environment(context: &Context, guard: &Guard) -> Result<Vec<(OsString, OsStri
         ("TENURE_TOKEN", lease.token.to_string()),
         (GRANT_VARIABLE, lease.grant.to_string()),
         (KEEPS_VARIABLE, keeps.join(",")),
-        ("TENURE_STORE", context.store_url()?),
+        ("TENURE_STORE", context.store_url()?.to_string()),
         ("TENURE_DEADLINE", show::time(lease.expires_at)),
     ];
     Ok(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())

@@ -1,10 +1,36 @@
-//! Opening a store by its URL.
+//! Naming a store by its URL, and opening it.
 
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::store::Store;
+use crate::store::file::{Dialect, FileOptions, FileStore, OWN_FOLDER};
 use crate::store::memory::MemoryStore;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
+
+/// Which store is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreUrl {
+    /// `memory:`, for one process.
+    Memory,
+    /// `sqlite:PATH`.
+    Sqlite {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// `file:FOLDER`, with `?dialect=WORD` to share the lock files of other programs.
+    File {
+        /// The folder.
+        folder: PathBuf,
+        /// Whose lock files are in it; none for tenure's own.
+        dialect: Option<Dialect>,
+        /// Whether the user says that exclusion was shown to hold on this file system
+        /// (`?exclusion=shown`), so that a network or unknown one is not refused.
+        exclusion_shown: bool,
+    },
+}
 
 /// The text does not name a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +53,14 @@ pub enum UrlError {
         /// What was given.
         url: String,
     },
+    /// What stands after the question mark means nothing.
+    #[error("{option:?} is no option of {url:?}")]
+    Option {
+        /// What was given.
+        url: String,
+        /// The part that was not understood.
+        option: String,
+    },
 }
 
 impl UrlError {
@@ -34,9 +68,135 @@ impl UrlError {
     pub fn hint(&self) -> String {
         match self {
             UrlError::Unknown { .. } | UrlError::Absent { .. } => {
-                "Stores are written sqlite:PATH or memory: (for one process).".to_owned()
+                "Stores are written sqlite:PATH, file:FOLDER or memory: (for one process)."
+                    .to_owned()
             }
-            UrlError::NoPath { .. } => "Write sqlite:PATH, for example sqlite:locks.db.".to_owned(),
+            UrlError::NoPath { .. } => {
+                "Write sqlite:PATH or file:FOLDER, for example sqlite:locks.db.".to_owned()
+            }
+            UrlError::Option { .. } => {
+                let words = Dialect::ALL.map(Dialect::word).join(", ");
+                format!("Options of file: are dialect= (one of {words}) and exclusion=shown.")
+            }
+        }
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<StoreUrl, UrlError> {
+        let url = || text.to_owned();
+        let (scheme, rest) =
+            text.split_once(':').ok_or_else(|| UrlError::Unknown { url: url() })?;
+        match scheme {
+            "memory" => Ok(StoreUrl::Memory),
+            "sqlite" | "file" if rest.is_empty() => Err(UrlError::NoPath { url: url() }),
+            "sqlite" => Ok(StoreUrl::Sqlite { path: rest.into() }),
+            "file" => parse_file(text, rest),
+            "postgres" | "postgresql" | "etcd" | "http" | "https" => {
+                Err(UrlError::Absent { url: url() })
+            }
+            _ => Err(UrlError::Unknown { url: url() }),
+        }
+    }
+}
+
+fn parse_file(url: &str, rest: &str) -> Result<StoreUrl, UrlError> {
+    let (folder, options) = rest.split_once('?').unwrap_or((rest, ""));
+    // `file:///a/b` is how others write the path `/a/b`.
+    let folder = folder.strip_prefix("//").filter(|path| path.starts_with('/')).unwrap_or(folder);
+    if folder.is_empty() {
+        return Err(UrlError::NoPath { url: url.to_owned() });
+    }
+    let (mut dialect, mut exclusion_shown) = (None, false);
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let wrong = || UrlError::Option { url: url.to_owned(), option: option.to_owned() };
+        match option.split_once('=') {
+            Some(("dialect", "native")) => dialect = None,
+            Some(("dialect", word)) => dialect = Some(word.parse().map_err(|_| wrong())?),
+            Some(("exclusion", "shown")) => exclusion_shown = true,
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(StoreUrl::File { folder: folder.into(), dialect, exclusion_shown })
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreUrl::Memory => f.write_str("memory:"),
+            StoreUrl::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
+            StoreUrl::File { folder, dialect, exclusion_shown } => {
+                write!(f, "file:{}", folder.display())?;
+                let dialect = dialect.map(|dialect| format!("dialect={}", dialect.word()));
+                let shown = exclusion_shown.then(|| "exclusion=shown".to_owned());
+                let options: Vec<String> = dialect.into_iter().chain(shown).collect();
+                match options.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, "?{}", options.join("&")),
+                }
+            }
+        }
+    }
+}
+
+impl StoreUrl {
+    /// The same store, with a path that does not depend on the current folder.
+    pub fn beneath(self, base: &Path) -> StoreUrl {
+        match self {
+            StoreUrl::Memory => StoreUrl::Memory,
+            StoreUrl::Sqlite { path } => StoreUrl::Sqlite { path: base.join(path) },
+            StoreUrl::File { folder, dialect, exclusion_shown } => {
+                StoreUrl::File { folder: base.join(folder), dialect, exclusion_shown }
+            }
+        }
+    }
+
+    /// The folder in which its files lie.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            StoreUrl::Memory => None,
+            StoreUrl::Sqlite { path } => Some(path.parent().unwrap_or(Path::new("."))),
+            StoreUrl::File { folder, .. } => Some(folder),
+        }
+    }
+
+    /// The folder that is tenure's own, for what lies beside the store.
+    pub fn own_folder(&self) -> Option<PathBuf> {
+        match self {
+            StoreUrl::File { folder, dialect: Some(_), .. } => Some(folder.join(OWN_FOLDER)),
+            _ => self.folder().map(Path::to_owned),
+        }
+    }
+
+    /// Whether the store, or what is left of one, is there.
+    pub fn exists(&self) -> bool {
+        match self {
+            StoreUrl::Memory => true,
+            StoreUrl::Sqlite { path } => {
+                let mut log = path.clone().into_os_string();
+                log.push("-wal");
+                path.exists() || Path::new(&log).exists()
+            }
+            StoreUrl::File { folder, .. } => folder.exists(),
+        }
+    }
+
+    /// Whether locks must be known to exclude on its file system.
+    pub fn needs_exclusion(&self) -> bool {
+        match self {
+            StoreUrl::Memory => false,
+            StoreUrl::Sqlite { .. } => true,
+            StoreUrl::File { exclusion_shown, .. } => !exclusion_shown,
+        }
+    }
+
+    /// Whose lock files are in it, if not tenure's own.
+    pub fn dialect(&self) -> Option<Dialect> {
+        match self {
+            StoreUrl::File { dialect, .. } => *dialect,
+            StoreUrl::Memory | StoreUrl::Sqlite { .. } => None,
         }
     }
 }
@@ -55,21 +215,19 @@ pub(crate) struct OpenOptions {
 const ONE_SHOT_CHECKPOINT_PAGES: u32 = 128;
 
 pub(crate) fn open_store(url: &str, options: OpenOptions) -> Result<Arc<dyn Store>, Error> {
-    let owned = || url.to_owned();
-    let (scheme, rest) = url.split_once(':').ok_or_else(|| UrlError::Unknown { url: owned() })?;
-    match scheme {
-        "memory" => Ok(Arc::new(MemoryStore::with_clock(options.clock))),
-        "sqlite" if rest.is_empty() => Err(UrlError::NoPath { url: owned() }.into()),
-        "sqlite" => open_sqlite(rest, options),
-        "file" | "postgres" | "postgresql" | "etcd" | "http" | "https" => {
-            Err(UrlError::Absent { url: owned() }.into())
+    match url.parse()? {
+        StoreUrl::Memory => Ok(Arc::new(MemoryStore::with_clock(options.clock))),
+        StoreUrl::Sqlite { path } => open_sqlite(&path, options),
+        StoreUrl::File { folder, dialect, .. } => {
+            let OpenOptions { clock, poll_interval, .. } = options;
+            let options = FileOptions { clock, poll_interval, dialect };
+            Ok(Arc::new(FileStore::open_with(&folder, options)?))
         }
-        _ => Err(UrlError::Unknown { url: owned() }.into()),
     }
 }
 
 #[cfg(feature = "sqlite")]
-fn open_sqlite(path: &str, options: OpenOptions) -> Result<Arc<dyn Store>, Error> {
+fn open_sqlite(path: &Path, options: OpenOptions) -> Result<Arc<dyn Store>, Error> {
     use crate::store::sqlite::{SqliteOptions, SqliteStore};
     let defaults = SqliteOptions::default();
     let checkpoint_pages =
@@ -79,10 +237,34 @@ fn open_sqlite(path: &str, options: OpenOptions) -> Result<Arc<dyn Store>, Error
         checkpoint_pages,
         poll_interval: options.poll_interval,
     };
-    Ok(Arc::new(SqliteStore::open_with(std::path::Path::new(path), options)?))
+    Ok(Arc::new(SqliteStore::open_with(path, options)?))
 }
 
 #[cfg(not(feature = "sqlite"))]
-fn open_sqlite(path: &str, _: OpenOptions) -> Result<Arc<dyn Store>, Error> {
-    Err(UrlError::Absent { url: format!("sqlite:{path}") }.into())
+fn open_sqlite(path: &Path, _: OpenOptions) -> Result<Arc<dyn Store>, Error> {
+    Err(UrlError::Absent { url: format!("sqlite:{}", path.display()) }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_written_again() {
+        for text in [
+            "memory:",
+            "sqlite:a b.db",
+            "file:locks",
+            "file:/x/y?dialect=memory",
+            "file:x?dialect=worker&exclusion=shown",
+        ] {
+            assert_eq!(text.parse::<StoreUrl>().unwrap().to_string(), text);
+        }
+        let native: StoreUrl = "file:///x?dialect=native".parse().unwrap();
+        assert_eq!(native.to_string(), "file:/x");
+        for text in ["file:", "file:?dialect=memory", "file:x?dialect=klingon", "file:x?y", "nfs:x"]
+        {
+            assert!(text.parse::<StoreUrl>().is_err(), "{text}");
+        }
+    }
 }

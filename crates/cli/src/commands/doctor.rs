@@ -64,8 +64,8 @@ async fn examine(context: &Context) -> Vec<Finding> {
             return findings;
         }
     };
-    if let Some(path) = url.strip_prefix("sqlite:") {
-        findings.push(file_system(Path::new(path)));
+    if let Some(folder) = url.folder() {
+        findings.push(file_system(folder));
     }
     match context.client().await {
         Err(failure) => findings.push(unusable(failure)),
@@ -115,8 +115,8 @@ fn process() -> Finding {
     }
 }
 
-fn file_system(database: &Path) -> Finding {
-    let folder = database.ancestors().skip(1).find(|folder| folder.is_dir());
+fn file_system(folder: &Path) -> Finding {
+    let folder = folder.ancestors().find(|folder| folder.is_dir());
     match place::check_file_system(folder.unwrap_or(Path::new("/"))) {
         Ok(FileSystem::Local(name)) => finding("file system", true, format!("{name}, local")),
         Ok(FileSystem::Unrecognised(magic)) => {

@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use clap::Args;
 use serde_json::json;
-use std::path::Path;
 use tenure::config::Key;
 use tenure::place::{Place, PlaceKind};
 
@@ -30,7 +29,7 @@ pub(crate) struct InitArgs {
 pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failure> {
     if context.settings.text(Key::Store).is_some() {
         let url = context.store_url()?;
-        let fresh = url.strip_prefix("sqlite:").is_none_or(|path| !Path::new(path).exists());
+        let fresh = !url.exists();
         let client = context.client().await?;
         return tell(context, &client.info().url, fresh);
     }

@@ -80,8 +80,7 @@ fn logs(context: &Context, args: &WorkerArgs) -> Result<PathBuf, Failure> {
         return Ok(folder.clone());
     }
     let url = context.store_url()?;
-    let beside = url.strip_prefix("sqlite:").and_then(|path| Path::new(path).parent());
-    Ok(match beside {
+    Ok(match url.own_folder() {
         Some(folder) => folder.join("logs"),
         None => context.place()?.folder.join("logs"),
     })

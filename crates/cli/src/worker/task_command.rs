@@ -37,7 +37,7 @@ impl TaskCommand {
     ) -> Result<TaskCommand, Failure> {
         Ok(TaskCommand {
             command: args.command.clone(),
-            store_url: context.store_url()?,
+            store_url: context.store_url()?.to_string(),
             keeps: context.kept_grants(),
             grace: args.grace(context),
             snooze: args.snooze,

@@ -9,6 +9,7 @@
 //! Each handle keeps a ledger in memory and reads what others added before it looks.
 
 mod archive;
+mod dialect;
 mod fault;
 mod held;
 mod journal;
@@ -16,6 +17,7 @@ mod line;
 mod state;
 mod step;
 
+pub use dialect::{Dialect, DialectError};
 #[doc(hidden)]
 pub use step::STEPS;
 
@@ -36,6 +38,9 @@ use step::step;
 use tenure_core::{Event, GrantId, Look, Revision, Seen, Task};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+/// Where tenure keeps its own records in a folder whose lock files are another program's.
+pub(crate) const OWN_FOLDER: &str = ".tenure";
+
 /// How often a handle looks whether its folder was replaced.
 const IDENTITY_EVERY_MS: u64 = 20;
 
@@ -46,11 +51,17 @@ pub struct FileOptions {
     pub clock: Arc<dyn Clock>,
     /// How often to look for changes where the system cannot tell of them.
     pub poll_interval: Duration,
+    /// Whose lock files are in the folder; none for tenure's own.
+    pub dialect: Option<Dialect>,
 }
 
 impl Default for FileOptions {
     fn default() -> FileOptions {
-        FileOptions { clock: Arc::new(SystemClock), poll_interval: Duration::from_secs(5) }
+        FileOptions {
+            clock: Arc::new(SystemClock),
+            poll_interval: Duration::from_secs(5),
+            dialect: None,
+        }
     }
 }
 
