@@ -25,7 +25,7 @@ pub use detect::{Format, FormatWordError};
 pub use error::ExchangeError;
 pub use export::write;
 pub use time::parse_time;
-pub(crate) use time::to_value as time_to_value;
+pub(crate) use time::{from_value as time_from_value, to_value as time_to_value};
 
 use std::io::Read;
 use std::path::Path;

@@ -14,6 +14,10 @@ pub(super) enum Trouble {
         version: u32,
         known: u32,
     },
+    /// Others were faster too many times in a row.
+    Contended {
+        tries: u32,
+    },
     /// Somebody is stopped while it writes, or while it is the next to write.
     Stopped {
         pid: u32,
@@ -46,6 +50,7 @@ impl Trouble {
             Trouble::Io(error) => error.to_string(),
             Trouble::Corrupt(reason) => reason,
             Trouble::Newer { version, .. } => format!("it has the newer version {version}"),
+            Trouble::Contended { tries } => format!("gave up after {tries} tries"),
             Trouble::Stopped { pid } => format!("process {pid} is stopped"),
         }
     }
@@ -63,6 +68,7 @@ impl Trouble {
                 store,
                 reason,
             },
+            Trouble::Contended { tries } => StoreError::Contended { store, tries },
             Trouble::Stopped { pid } => stopped(store, pid),
             Trouble::Newer { version, known } => StoreError::Unsupported {
                 what: format!(

@@ -1,6 +1,7 @@
 //! What a handle knows, and how it changes: read on, show, let the rule choose, append, publish.
 
 use super::archive::Archive;
+use super::dialect::{Beaten, Dialect, Face};
 use super::fault::Trouble;
 use super::held::{Held, is_draft};
 use super::journal::{Header, Journal, Line, Tail, draft, remove_if_there, sync_folder};
@@ -16,8 +17,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::{
-    Change, Decision, Event, EventKind, GrantId, Look, NewEvent, Resource, Revision, Seen, Status,
-    Task, TaskId, TaskLook, WallTime, Write,
+    Decision, Event, EventKind, GrantId, Look, NewEvent, Resource, Revision, Seen, Status, Task,
+    TaskId, TaskLook, Token, WallTime, Write,
 };
 
 /// How far tokens jump when the machine was rebooted: further than changes could have been lost that
@@ -26,6 +27,9 @@ const JUMP: u64 = 1 << 20;
 
 /// How many events are kept, for the audit log and for those who follow it.
 const EVENTS_KEPT: u64 = 100_000;
+
+/// How often to look again when other programs are faster.
+const TRIES: u32 = 100;
 
 /// How many of the newest events a handle keeps in memory, for those who follow.
 const RECENT_MAX: usize = 4096;
@@ -45,6 +49,8 @@ pub(super) struct State {
     /// Completed tasks that were deleted since the generation began.
     deleted: BTreeSet<TaskId>,
     recent: VecDeque<Event>,
+    /// The lock files of other programs, in a folder that has such.
+    face: Option<Face>,
 }
 
 /// What came of a transaction.
@@ -59,7 +65,11 @@ pub(super) struct Written {
 }
 
 impl State {
-    pub(super) fn open(folder: &Path, boot: &str) -> Result<State, Trouble> {
+    pub(super) fn open(
+        folder: &Path,
+        boot: &str,
+        foreign: Option<(Dialect, &Path)>,
+    ) -> Result<State, Trouble> {
         let mark = folder.join("side").join("mark");
         let mut options = OpenOptions::new();
         let mark = match options.create(true).truncate(false).read(true).write(true).open(mark) {
@@ -68,7 +78,10 @@ impl State {
             mark => Some(mark?),
         };
         let journal = Journal::open(&folder.join("journal"), boot)?;
+        let store = &journal.header.store;
+        let face = foreign.map(|(dialect, path)| Face::new(dialect, path, folder, store));
         Ok(State {
+            face,
             archive: Archive::new(folder.join("done")),
             held: Held::new(folder.join("held")),
             ledger: begin_ledger(&journal.header),
@@ -204,14 +217,19 @@ impl State {
 
     /// What a rule gets to see, and which of the tasks shown came from the archive.
     fn show(&mut self, look: &Look, at: Moment) -> Result<(Seen, Vec<Task>), Trouble> {
-        let Look::Tasks(tasks) = look else { return Ok((self.ledger.show(look, at), vec![])) };
-        self.load_tasks()?;
+        let mut archived = Vec::new();
+        if let Look::Tasks(tasks) = look {
+            self.load_tasks()?;
+            archived = self.archived(tasks)?;
+        }
         let mut seen = self.ledger.show(look, at);
-        let archived = self.archived(tasks)?;
         if !archived.is_empty() {
             seen.tasks.extend(archived.iter().cloned());
             seen.tasks.sort_by_key(|task| task.age);
             seen.tasks.dedup_by(|one, other| one.id == other.id);
+        }
+        if let Some(face) = &mut self.face {
+            face.overlay(&mut seen, look, at)?;
         }
         Ok((seen, archived))
     }
@@ -242,10 +260,26 @@ impl State {
         post: &Post,
     ) -> Result<Written, Trouble> {
         self.begin(at)?;
+        for _ in 0..TRIES {
+            if let Some(written) = self.attempt(look, decide, at, post)? {
+                return Ok(written);
+            }
+        }
+        Err(Trouble::Contended { tries: TRIES })
+    }
+
+    /// The same once; nothing where another program was faster.
+    fn attempt(
+        &mut self,
+        look: &Look,
+        decide: Decide<'_>,
+        at: Moment,
+        post: &Post,
+    ) -> Result<Option<Written>, Trouble> {
         let (seen, archived) = self.show(look, at)?;
         let mut decision = decide(&seen);
         if decision == Decision::LookWider {
-            decision = decide(&self.ledger.show(&Look::Everything, at));
+            decision = decide(&self.show(&Look::Everything, at)?.0);
         }
         let before = self.ledger.revision;
         let mut written = Written {
@@ -256,7 +290,7 @@ impl State {
             wake: vec![],
             forget: vec![],
         };
-        let Decision::Write(change) = decision else { return Ok(written) };
+        let Decision::Write(change) = decision else { return Ok(Some(written)) };
         written.durable = change.durable;
         for grant in &change.wake {
             let mailbox = self.ledger.mailbox_of(*grant).map(str::to_owned);
@@ -269,52 +303,63 @@ impl State {
                 _ => {}
             }
         }
-        self.commit(change, &archived, at, post.address())?;
+        let records = to_records(change.writes, &archived, at, post.address());
+        if self.append(records, self.ledger.revision + 1, change.events, at)?.is_err() {
+            return Ok(None);
+        }
         written.revision = Revision(self.ledger.revision);
         written.has_news = self.ledger.revision > before;
         written.position = self.journal.position();
         self.finish(at);
-        Ok(written)
+        Ok(Some(written))
     }
 
-    /// Appends the change, then remembers it.
-    fn commit(
-        &mut self,
-        change: Change,
-        archived: &[Task],
-        at: Moment,
-        mailbox: &str,
-    ) -> Result<(), Trouble> {
-        let mut records = Vec::with_capacity(change.writes.len());
-        for write in change.writes {
-            let id = match &write {
-                Write::Task(task) => Some(&task.id),
-                Write::DropTask(id) => Some(id),
-                _ => None,
-            };
-            // From now on it is in the ledger, or nowhere.
-            let was_archived = archived.iter().find(|task| Some(&task.id) == id);
-            if let Some(task) = was_archived {
-                records.push(Record::Archived { section: task.section.clone(), count: -1 });
-            }
-            records.push(Record::of(write, at, mailbox));
-        }
-        self.append(records, self.ledger.revision + 1, change.events, at)
-    }
-
+    /// Adds one change, then remembers it. Other programs' locks are taken before and given back
+    /// after: what the journal says is never more than what they see.
     fn append(
         &mut self,
         records: Vec<Record>,
         next: u64,
         events: Vec<NewEvent>,
         at: Moment,
-    ) -> Result<(), Trouble> {
+    ) -> Result<Result<(), Beaten>, Trouble> {
         let held: Vec<Resource> = records.iter().flat_map(Record::held).cloned().collect();
+        let dropped = self.dropped(&records);
+        if let Some(face) = &self.face
+            && face.before(&records, &self.ledger, at)?.is_err()
+        {
+            return Ok(Err(Beaten));
+        }
+        step("files-taken");
         let line = Line { next, at: WallTime(at.wall_ms), records, events, sealed: None };
-        self.journal.append(&line)?;
+        if let Err(error) = self.journal.append(&line) {
+            if let Some(face) = &self.face {
+                face.undo_all(&line.records);
+            }
+            return Err(error.into());
+        }
         self.take_in(line);
+        if let Some(face) = &self.face {
+            // What is left is known as tenure's own that stands for nothing.
+            let _ = face.after(&dropped);
+        }
         self.publish(&held, at);
-        Ok(())
+        Ok(Ok(()))
+    }
+
+    /// The holds that these records end.
+    fn dropped(&self, records: &[Record]) -> Vec<(Resource, Token)> {
+        let ended = records.iter().filter_map(|record| match record {
+            Record::DropHold { resource, grant } => Some((resource, *grant)),
+            _ => None,
+        });
+        let tokens = ended.flat_map(|(resource, grant)| {
+            let holders = self.ledger.holders(resource).iter();
+            holders
+                .filter(move |stored| stored.hold.grant == grant)
+                .map(|stored| (resource.clone(), stored.hold.token))
+        });
+        tokens.collect()
     }
 
     /// Starts leases anew. Only with the seat.
@@ -324,20 +369,31 @@ impl State {
         at: Moment,
     ) -> Result<Vec<Renewed>, Trouble> {
         self.begin(at)?;
+        let mut renewed = Vec::with_capacity(renewals.len());
         let mut records = Vec::new();
-        let one = |renewal: &Renewal| match self.ledger.may_renew(renewal, at) {
-            true => {
+        for renewal in renewals {
+            let held = self.ledger.may_renew(renewal, at) && self.has_files(renewal)?;
+            if held {
                 records.push(Record::of_renewal(renewal, at));
-                Renewed::Renewed
             }
-            false => Renewed::Lost,
-        };
-        let renewed = renewals.iter().map(one).collect();
-        if !records.is_empty() {
-            self.append(records, self.ledger.revision + 1, vec![], at)?;
-            self.finish(at);
+            renewed.push(if held { Renewed::Renewed } else { Renewed::Lost });
+        }
+        if records.is_empty() {
+            return Ok(renewed);
+        }
+        match self.append(records, self.ledger.revision + 1, vec![], at)? {
+            Ok(()) => self.finish(at),
+            // Another program took one in this very moment.
+            Err(Beaten) => return self.renew(renewals, at),
         }
         Ok(renewed)
+    }
+
+    fn has_files(&self, renewal: &Renewal) -> Result<bool, Trouble> {
+        match &self.face {
+            Some(face) => face.has_files(&renewal.resources, renewal.token),
+            None => Ok(true),
+        }
     }
 
     /// Brings everything up to date, and clears away what somebody who died left half done.
@@ -473,7 +529,8 @@ impl State {
             kind: EventKind::Rebooted,
         };
         let next = self.ledger.revision + JUMP;
-        self.append(vec![record], next, vec![event], at)?;
+        let appended = self.append(vec![record], next, vec![event], at)?;
+        debug_assert!(appended.is_ok(), "a new boot takes no lock");
         // On disk before any number after it is given out, or the next power loss repeats it.
         self.journal.file().sync_data()?;
         step("boot-appended");
@@ -527,7 +584,14 @@ impl State {
         for path in &leftovers {
             remove_if_there(path)?;
         }
-        Ok(leftovers.len())
+        let mut removed = leftovers.len();
+        self.read_on()?;
+        if let Some(face) = &self.face {
+            for orphan in face.orphans(&self.ledger)? {
+                removed += usize::from(face.remove_orphan(&orphan)?);
+            }
+        }
+        Ok(removed)
     }
 
     pub(super) fn check(&mut self) -> Result<Vec<Finding>, Trouble> {
@@ -575,6 +639,24 @@ impl State {
             ),
         ])
     }
+}
+
+/// What a rule chose, as records. A completed task that is changed is in the ledger from now on, or
+/// nowhere.
+fn to_records(writes: Vec<Write>, archived: &[Task], at: Moment, mailbox: &str) -> Vec<Record> {
+    let mut records = Vec::with_capacity(writes.len());
+    for write in writes {
+        let id = match &write {
+            Write::Task(task) => Some(&task.id),
+            Write::DropTask(id) => Some(id),
+            _ => None,
+        };
+        if let Some(task) = archived.iter().find(|task| Some(&task.id) == id) {
+            records.push(Record::Archived { section: task.section.clone(), count: -1 });
+        }
+        records.push(Record::of(write, at, mailbox));
+    }
+    records
 }
 
 fn begin_ledger(header: &Header) -> Ledger {

@@ -6,6 +6,7 @@ pub const STEPS: &[&str] = &[
     "create-drafted",
     "create-linked",
     "boot-appended",
+    "files-taken",
     "append-before",
     "append-half",
     "append-done",
