@@ -211,6 +211,17 @@ impl FileStore {
         Ok(())
     }
 
+    /// Where tasks are other programs' too, takes in what those did.
+    async fn refresh_board(&self) -> Result<(), StoreError> {
+        if !self.state().has_board() {
+            return Ok(());
+        }
+        let seat = self.enter().await?;
+        let refreshed = self.state().refresh_board(self.now());
+        drop(seat);
+        refreshed.map_err(|trouble| self.report(trouble))
+    }
+
     fn tell(&self, written: &Written) {
         for (grant, address) in &written.wake {
             self.post.wake(*grant, address);
@@ -309,6 +320,9 @@ impl Store for FileStore {
     }
 
     async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+        if matches!(look, Look::Tasks(_)) {
+            self.refresh_board().await?;
+        }
         self.looking(|state| state.read(look, self.now()))
     }
 
@@ -349,10 +363,12 @@ impl Store for FileStore {
     }
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
+        self.refresh_board().await?;
         self.looking(|state| state.list(filter))
     }
 
     async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
+        self.refresh_board().await?;
         self.looking(|state| Ok(state.with_tasks()?.tasks.tallies()))
     }
 

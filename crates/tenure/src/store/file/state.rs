@@ -1,7 +1,7 @@
 //! What a handle knows, and how it changes: read on, show, let the rule choose, append, publish.
 
 use super::archive::Archive;
-use super::dialect::{Beaten, Dialect, Face};
+use super::dialect::{Beaten, Board, Dialect, Face};
 use super::fault::Trouble;
 use super::held::{Held, is_draft};
 use super::journal::{Header, Journal, Line, Tail, draft, remove_if_there, sync_folder};
@@ -51,6 +51,8 @@ pub(super) struct State {
     recent: VecDeque<Event>,
     /// The lock files of other programs, in a folder that has such.
     face: Option<Face>,
+    /// The task list of other programs, in a folder that has one.
+    board: Option<Board>,
 }
 
 /// What came of a transaction.
@@ -80,8 +82,10 @@ impl State {
         let journal = Journal::open(&folder.join("journal"), boot)?;
         let store = &journal.header.store;
         let face = foreign.map(|(dialect, path)| Face::new(dialect, path, folder, store));
+        let board = foreign.and_then(|(dialect, path)| Board::new(dialect, path, folder, store));
         Ok(State {
             face,
+            board,
             archive: Archive::new(folder.join("done")),
             held: Held::new(folder.join("held")),
             ledger: begin_ledger(&journal.header),
@@ -143,7 +147,9 @@ impl State {
             self.recent.clear();
             self.unread = Some(vec![]);
         } else if self.unread.is_none() {
-            self.ledger.tasks.archive_completed();
+            if self.board.is_none() {
+                self.ledger.tasks.archive_completed();
+            }
         } else {
             // What was not read is in the new generation's file of tasks.
             self.unread = Some(vec![]);
@@ -231,6 +237,9 @@ impl State {
         if let Some(face) = &mut self.face {
             face.overlay(&mut seen, look, at)?;
         }
+        if let Some(board) = &self.board {
+            board.overlay(&mut seen, look, at);
+        }
         Ok((seen, archived))
     }
 
@@ -260,6 +269,10 @@ impl State {
         post: &Post,
     ) -> Result<Written, Trouble> {
         self.begin(at)?;
+        let _list = match look {
+            Look::Tasks(_) => self.sync_board(at)?,
+            _ => None,
+        };
         for _ in 0..TRIES {
             if let Some(written) = self.attempt(look, decide, at, post)? {
                 return Ok(written);
@@ -323,14 +336,33 @@ impl State {
         events: Vec<NewEvent>,
         at: Moment,
     ) -> Result<Result<(), Beaten>, Trouble> {
-        let held: Vec<Resource> = records.iter().flat_map(Record::held).cloned().collect();
-        let dropped = self.dropped(&records);
         if let Some(face) = &self.face
             && face.before(&records, &self.ledger, at)?.is_err()
         {
             return Ok(Err(Beaten));
         }
         step("files-taken");
+        if let Some(board) = &mut self.board
+            && let Err(trouble) = board.write(&records, &self.ledger, at)
+        {
+            if let Some(face) = &self.face {
+                face.undo_all(&records);
+            }
+            return Err(trouble);
+        }
+        self.append_line(records, next, events, at)?;
+        Ok(Ok(()))
+    }
+
+    fn append_line(
+        &mut self,
+        records: Vec<Record>,
+        next: u64,
+        events: Vec<NewEvent>,
+        at: Moment,
+    ) -> Result<(), Trouble> {
+        let held: Vec<Resource> = records.iter().flat_map(Record::held).cloned().collect();
+        let dropped = self.dropped(&records);
         let line = Line { next, at: WallTime(at.wall_ms), records, events, sealed: None };
         if let Err(error) = self.journal.append(&line) {
             if let Some(face) = &self.face {
@@ -344,7 +376,41 @@ impl State {
             let _ = face.after(&dropped);
         }
         self.publish(&held, at);
-        Ok(Ok(()))
+        Ok(())
+    }
+
+    /// Takes in what other programs did to their task list, and keeps them from changing it as long
+    /// as the answer lives. Only with the seat.
+    fn sync_board(&mut self, at: Moment) -> Result<Option<File>, Trouble> {
+        if self.board.is_none() {
+            return Ok(None);
+        }
+        self.load_tasks()?;
+        let Some(board) = &mut self.board else { return Ok(None) };
+        let list = board.lock()?;
+        if let Some(merged) = board.take_in(&self.ledger, at)? {
+            if !merged.records.is_empty() {
+                let next = self.ledger.revision + 1;
+                self.append_line(merged.records, next, merged.events, at)?;
+            }
+            if let Some(board) = &mut self.board
+                && !merged.rewrite.is_empty()
+            {
+                board.rewrite(&merged.rewrite, &self.ledger, at)?;
+            }
+        }
+        Ok(list)
+    }
+
+    /// Whether tasks are other programs' too, so that looking at them needs the seat.
+    pub(super) fn has_board(&self) -> bool {
+        self.board.is_some()
+    }
+
+    /// Takes in what other programs did to their task list. Only with the seat.
+    pub(super) fn refresh_board(&mut self, at: Moment) -> Result<(), Trouble> {
+        self.begin(at)?;
+        self.sync_board(at).map(drop)
     }
 
     /// The holds that these records end.
@@ -457,10 +523,14 @@ impl State {
 
     fn rotate(&mut self, at: Moment) -> Result<(), Trouble> {
         self.load_tasks()?;
-        let completed = self.ledger.tasks.all().filter(|task| task.status == Status::Completed);
-        self.archive.add(completed, self.deleted.iter())?;
+        // What other programs list must be compared with what is known of it.
+        if self.board.is_none() {
+            let all = self.ledger.tasks.all();
+            let completed = all.filter(|task| task.status == Status::Completed);
+            self.archive.add(completed, self.deleted.iter())?;
+            self.ledger.tasks.archive_completed();
+        }
         self.deleted.clear();
-        self.ledger.tasks.archive_completed();
         let generation = self.journal.header.generation + 1;
         let tasks_bytes = self.write_tasks(generation)?;
         let header = Header {
@@ -560,6 +630,9 @@ impl State {
     pub(super) fn list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
         self.read_on()?;
         self.load_tasks()?;
+        if self.board.is_some() {
+            return self.list_board(filter);
+        }
         let mut tasks = self.ledger.tasks.list(filter);
         if filter.status.is_none_or(|status| status == Status::Completed) {
             let archived = self.archive.list(filter)?;
@@ -567,6 +640,22 @@ impl State {
             tasks.sort_by_key(|task| task.age);
             tasks.truncate(filter.limit as usize);
         }
+        Ok(tasks)
+    }
+
+    /// The same of other programs' tasks: what they have is in progress.
+    fn list_board(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
+        let mut tasks: Vec<Task> = self.ledger.tasks.all().cloned().collect();
+        if let Some(board) = &self.board {
+            tasks = tasks.into_iter().map(|task| board.shown(task)).collect();
+        }
+        if let Some(face) = &self.face {
+            for task in tasks.iter_mut().filter(|task| task.status == Status::Pending) {
+                face.show_claim(task)?;
+            }
+        }
+        tasks.retain(|task| filter.admits(task));
+        tasks.truncate(filter.limit as usize);
         Ok(tasks)
     }
 

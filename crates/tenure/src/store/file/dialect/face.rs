@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::{
-    Evidence, GrantId, Hold, Holder, Look, Mode, Process, Resource, Seen, SeenHold, Token,
-    WallTime, Want,
+    Claim, Evidence, GrantId, Hold, Holder, Look, Mode, Process, Resource, Seen, SeenHold, Status,
+    Task, Token, WallTime, Want,
 };
 
 /// So long must a file that cannot be read have been as it is before it counts as left behind: its
@@ -207,6 +207,24 @@ impl Face {
             expires_at: WallTime(now.0.saturating_add(left_ms)),
             stale,
         }
+    }
+
+    /// Shows a task that another program has as in progress.
+    pub(crate) fn show_claim(&self, task: &mut Task) -> Result<(), Trouble> {
+        let path = self.dialect.file_of(&self.folder, &task.id.resource());
+        let file = path.map(|path| LockFile::look(self.dialect, &path)).transpose()?.flatten();
+        let Some(file) = file else { return Ok(()) };
+        let Some(foreign) = file.foreign.as_ref().filter(|foreign| foreign.own.is_none()) else {
+            return Ok(());
+        };
+        task.status = Status::InProgress;
+        task.claimed_at = Some(foreign.since);
+        task.claim = Some(Claim {
+            by: foreign.label.clone(),
+            grant: GrantId::from_bits(file.fingerprint),
+            token: Token((file.fingerprint as u64) >> 24),
+        });
+        Ok(())
     }
 
     /// Makes the lock files of what is about to be remembered, and removes those of others that the

@@ -1,14 +1,17 @@
 //! The lock files of other programs: what they say, when they are stale, where they lie.
 //!
 //! - `foreign` — reading and writing each format. `lock_file` — one file, and changing exactly it.
+//! - `tasks` — their lists of tasks.
 //! - `face` — how such files join what the ledger knows. `watch` — noticing when one goes away.
 
 mod face;
 mod foreign;
 mod lock_file;
+mod tasks;
 mod watch;
 
 pub(super) use face::{Beaten, Face};
+pub(super) use tasks::Board;
 pub(super) use watch::Watch;
 
 use sha2::{Digest, Sha256};
