@@ -9,7 +9,7 @@ use std::time::Duration;
 use tenure::config::{Key, Origin, Settings, Sources};
 use tenure::core::{GrantId, Kind, Resource};
 use tenure::place::{self, Place, Surroundings};
-use tenure::{Client, Wait};
+use tenure::{Client, ClientBuilder, Wait};
 
 /// The surroundings of one command.
 pub(crate) struct Context {
@@ -116,7 +116,9 @@ impl Context {
             }
             place::check_file_system(folder(path))?;
         }
-        self.open(&url, one_shot).await
+        let builder = self.builder();
+        let builder = if one_shot { builder.one_shot() } else { builder };
+        Ok(builder.open(&url).await?)
     }
 
     /// A client for commands that only look: where there is no store yet, nothing is held.
@@ -124,15 +126,17 @@ impl Context {
         let default = self.settings.text(Key::Store).is_none();
         if default && !self.place()?.database().exists() {
             self.output.detail("There is no store here yet.");
-            return self.open("memory:", true).await;
+            return Ok(self.builder().open("memory:").await?);
         }
         self.refuse_missing()?;
         let url = self.store_url()?;
-        match url.strip_prefix("sqlite:").map(|path| place::check_file_system(folder(path))) {
-            // Nobody changes anything there, so locks need not be trusted.
-            Some(Err(place::PlaceError::ReadOnly { .. })) => self.open(&url, true).await,
-            _ => self.client().await,
+        let Some(path) = url.strip_prefix("sqlite:") else { return self.client().await };
+        match place::check_file_system(folder(path)) {
+            // Who only looks needs no lock there.
+            Ok(_) | Err(place::PlaceError::ReadOnly { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
+        Ok(self.builder().one_shot().look_only().open(&url).await?)
     }
 
     /// Whoever only looks at a store that was named must not make one by a slip of the pen.
@@ -149,17 +153,15 @@ impl Context {
         }
     }
 
-    async fn open(&self, url: &str, one_shot: bool) -> Result<Client, Failure> {
-        let mut builder = Client::builder()
+    /// Opens clients with the settings and the label.
+    fn builder(&self) -> ClientBuilder {
+        let builder = Client::builder()
             .poll_interval(self.settings.duration(Key::PollInterval))
             .recoveries_max(self.settings.integer(Key::MaxRecoveries));
-        if one_shot {
-            builder = builder.one_shot();
+        match self.chosen_label() {
+            Some(label) => builder.label(label),
+            None => builder,
         }
-        if let Some(label) = self.chosen_label() {
-            builder = builder.label(label);
-        }
-        Ok(builder.open(url).await?)
     }
 
     /// The label that the caller chose, if any.

@@ -47,6 +47,8 @@ pub(crate) struct OpenOptions {
     /// Whether the process ends soon: it then keeps the log short for the next one.
     pub(crate) one_shot: bool,
     pub(crate) poll_interval: std::time::Duration,
+    /// Whether a store that may not be written to is opened all the same.
+    pub(crate) look_only: bool,
 }
 
 /// After so many pages a one-shot command folds the log into the database: some twenty-five commands
@@ -78,6 +80,7 @@ fn open_sqlite(path: &str, options: OpenOptions) -> Result<Arc<dyn Store>, Error
         clock: options.clock,
         checkpoint_pages,
         poll_interval: options.poll_interval,
+        look_only: options.look_only,
     };
     Ok(Arc::new(SqliteStore::open_with(std::path::Path::new(path), options)?))
 }
