@@ -11,7 +11,7 @@ use tenure::core::{GrantId, Kind, Resource};
 use tenure::place::{self, PathError, Place, PlaceError, Reach, Surroundings};
 use tenure::store::file::Dialect;
 use tenure::url::StoreUrl;
-use tenure::{Client, Wait};
+use tenure::{Client, ClientBuilder, Wait};
 
 /// The surroundings of one command.
 pub(crate) struct Context {
@@ -189,7 +189,9 @@ impl Context {
             self.place()?.prepare()?;
         }
         check(&url)?;
-        self.open(&url, one_shot).await
+        let builder = self.builder();
+        let builder = if one_shot { builder.one_shot() } else { builder };
+        Ok(builder.open(&url.to_string()).await?)
     }
 
     /// A client for commands that only look: where there is no store yet, nothing is held.
@@ -197,15 +199,16 @@ impl Context {
         let default = self.settings.text(Key::Store).is_none();
         if default && !self.place()?.database().exists() {
             self.output.detail("There is no store here yet.");
-            return self.open(&StoreUrl::Memory, true).await;
+            return Ok(self.builder().open("memory:").await?);
         }
         self.refuse_missing()?;
         let url = self.store_url()?;
         match check(&url) {
-            // Nobody changes anything there, so locks need not be trusted.
-            Err(PlaceError::ReadOnly { .. }) => self.open(&url, true).await,
-            _ => self.client().await,
+            // Who only looks needs no lock there.
+            Ok(()) | Err(PlaceError::ReadOnly { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
+        Ok(self.builder().one_shot().look_only().open(&url.to_string()).await?)
     }
 
     /// Whoever only looks at a store that was named must not make one by a slip of the pen.
@@ -219,17 +222,15 @@ impl Context {
             .hint("Check the path; `tenure init` with the same --store makes it."))
     }
 
-    async fn open(&self, url: &StoreUrl, one_shot: bool) -> Result<Client, Failure> {
-        let mut builder = Client::builder()
+    /// Opens clients with the settings and the label.
+    fn builder(&self) -> ClientBuilder {
+        let builder = Client::builder()
             .poll_interval(self.settings.duration(Key::PollInterval))
             .recoveries_max(self.settings.integer(Key::MaxRecoveries));
-        if one_shot {
-            builder = builder.one_shot();
+        match self.chosen_label() {
+            Some(label) => builder.label(label),
+            None => builder,
         }
-        if let Some(label) = self.chosen_label() {
-            builder = builder.label(label);
-        }
-        Ok(builder.open(&url.to_string()).await?)
     }
 
     /// The label that the caller chose, if any.

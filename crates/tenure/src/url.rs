@@ -207,6 +207,8 @@ pub(crate) struct OpenOptions {
     /// Whether the process ends soon: it then keeps the log short for the next one.
     pub(crate) one_shot: bool,
     pub(crate) poll_interval: std::time::Duration,
+    /// Whether a store that may not be written to is opened all the same.
+    pub(crate) look_only: bool,
 }
 
 /// After so many pages a one-shot command folds the log into the database: some twenty-five commands
@@ -219,8 +221,8 @@ pub(crate) fn open_store(url: &str, options: OpenOptions) -> Result<Arc<dyn Stor
         StoreUrl::Memory => Ok(Arc::new(MemoryStore::with_clock(options.clock))),
         StoreUrl::Sqlite { path } => open_sqlite(&path, options),
         StoreUrl::File { folder, dialect, .. } => {
-            let OpenOptions { clock, poll_interval, .. } = options;
-            let options = FileOptions { clock, poll_interval, dialect };
+            let OpenOptions { clock, poll_interval, look_only, .. } = options;
+            let options = FileOptions { clock, poll_interval, look_only, dialect };
             Ok(Arc::new(FileStore::open_with(&folder, options)?))
         }
     }
@@ -236,6 +238,7 @@ fn open_sqlite(path: &Path, options: OpenOptions) -> Result<Arc<dyn Store>, Erro
         clock: options.clock,
         checkpoint_pages,
         poll_interval: options.poll_interval,
+        look_only: options.look_only,
     };
     Ok(Arc::new(SqliteStore::open_with(path, options)?))
 }

@@ -112,8 +112,8 @@ impl Files {
     fn open(&self, folder: &Path) -> Arc<dyn Store> {
         let clock = self.clock.clone();
         // So seldom that only a wake can be what woke.
-        let options =
-            FileOptions { clock, poll_interval: Duration::from_secs(3600), dialect: None };
+        let poll_interval = Duration::from_secs(3600);
+        let options = FileOptions { clock, poll_interval, ..FileOptions::default() };
         Arc::new(FileStore::open_with(folder, options).unwrap())
     }
 }

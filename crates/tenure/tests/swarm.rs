@@ -204,7 +204,9 @@ async fn the_task_of_a_dead_worker_need_not_wait_until_all_others_are_done() {
     client.tasks().add(vec![urgent, task("one"), task("two")]).await.unwrap();
     let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
     let request = ClaimRequest { pid: Some(child.id()), ..ClaimRequest::default() };
-    client.tasks().claim(&request).await.unwrap();
+    // A client of its own: each looks for dead workers at its first claim, and then not for a while.
+    let url = format!("sqlite:{}", folder.path().join("tenure.db").display());
+    Client::open(&url).await.unwrap().tasks().claim(&request).await.unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     let order = RefCell::new(vec![]);

@@ -2,7 +2,7 @@
 //! was reported is lost, nothing is half done, and the same command works once it can.
 
 use crate::faulty_disk::{FILL, with_disk};
-use crate::support::Place;
+use crate::support::{Place, Running};
 use serde_json::{Value, json};
 
 /// Tries a command and keeps what it said: `try NAME ARGUMENTS…`.
@@ -182,4 +182,49 @@ fn tasks_on_a_read_only_disk_can_be_looked_at_and_not_changed() {
     assert_eq!(answer(&place, "show")["task"]["claimed_by"], "w");
     assert_eq!(count(&answer(&place, "stats")), 2);
     assert!(place.path("ran-again").exists());
+}
+
+/// Permissions do not concern root, so root gives up that privilege first.
+#[test]
+fn tasks_of_a_store_without_write_permission_can_be_looked_at_and_not_changed() {
+    let place = Place::new();
+    let script = format!(
+        "export TENURE_STORE=sqlite:$D/store/tenure.db
+        {TRY}{BEGIN}
+        chmod -R a-w $D/store
+        tenure=$T
+        if touch $D/store/x 2>/dev/null; then
+            drop='setpriv --bounding-set=-dac_override --inh-caps=-dac_override'
+            $drop touch $D/store/y 2>/dev/null && exit 99
+            $drop true || exit 99
+            T=\"$drop $T\"
+        fi
+        try add tasks add Other
+        try claim tasks claim --as v
+        try complete tasks complete held --as w
+        try work work --once -- touch $D/ran
+        try list --json tasks list
+        try stats --json tasks stats
+        try why why held
+        try events events
+        chmod -R u+w $D/store
+        T=$tenure
+        try complete-again tasks complete held --as w"
+    );
+    let mut command = place.command("sh");
+    command.args(["-c", &script]);
+    let ended = Running::start(command).end();
+    if ended.code == 99 {
+        println!("skipped: permissions cannot be tried here: {}", ended.stderr);
+        return;
+    }
+    assert_eq!(ended.code, 0, "{ended:?}");
+    for name in ["add", "claim", "complete", "work"] {
+        assert_refused(&place, name, "cannot be written to", "writable");
+    }
+    assert!(!place.path("ran").exists(), "a command ran without a claim");
+    for name in ["list", "stats", "why", "events", "complete-again"] {
+        assert_eq!(code(&place, name), 0, "{name}: {}", place.read(&format!("{name}.err")));
+    }
+    assert_eq!(count(&answer(&place, "stats")), 2);
 }

@@ -17,7 +17,7 @@ const SCRIPT: &str = "echo $TENURE_TASK_ID begun $TENURE_TOKEN >>$D/log
 /// Adds tasks, some of them in sections, some waiting for others.
 fn add_tasks(place: &Place, count: usize) {
     let task = |n: usize| {
-        let section = (n % 5 == 0).then(|| format!("s{}", n % 3));
+        let section = n.is_multiple_of(5).then(|| format!("s{}", n % 3));
         let after: Vec<String> = (n % 10 == 9).then(|| format!("t{}", n - 1)).into_iter().collect();
         json!({ "id": format!("t{n}"), "title": format!("task {n}"), "section": section,
                 "depends_on": after })

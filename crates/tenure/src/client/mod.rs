@@ -73,6 +73,7 @@ pub struct ClientBuilder {
     witness: Option<Arc<dyn Witness + Send + Sync>>,
     one_shot: bool,
     poll_interval: Duration,
+    look_only: bool,
     recoveries_max: u32,
 }
 
@@ -101,6 +102,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Opens also a store that may not be written to; whoever tries to change something then gets
+    /// an error.
+    pub fn look_only(mut self) -> ClientBuilder {
+        self.look_only = true;
+        self
+    }
+
     /// How often to look for changes where the system cannot tell of them.
     pub fn poll_interval(mut self, interval: Duration) -> ClientBuilder {
         self.poll_interval = interval;
@@ -120,6 +128,7 @@ impl ClientBuilder {
             clock: self.clock.clone(),
             one_shot: self.one_shot,
             poll_interval: self.poll_interval,
+            look_only: self.look_only,
         };
         let store = url::open_store(url, options)?;
         self.over(store)
@@ -167,6 +176,7 @@ impl Client {
             witness: None,
             one_shot: false,
             poll_interval: Duration::from_secs(5),
+            look_only: false,
             recoveries_max: RECOVERIES_MAX,
         }
     }

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use tenure::clock::SystemClock;
 use tenure::core::{Decision, Holder, Look, Seen};
-use tenure::store::sqlite::SqliteStore;
+use tenure::store::sqlite::{SqliteOptions, SqliteStore};
 use tenure::store::{Store, StoreError};
 
 /// Runs an ignored test with a disk of its own, of 600 kB, at the folder of the store.
@@ -167,7 +167,12 @@ async fn open_on_a_read_only_disk() {
     remount("remount,rw");
     take(&open(&path).unwrap(), "a", 1).await.unwrap();
     remount("remount,ro");
-    let store = open(&path).expect("one may look");
+    let error = open(&path).err().expect("it cannot be written to");
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+    assert!(error.hint().is_some(), "{error}");
+
+    let options = SqliteOptions { look_only: true, ..SqliteOptions::default() };
+    let store = SqliteStore::open_with(&path, options).expect("one may look");
     assert_eq!(everything(&store).await.holds.len(), 1);
     let error = take(&store, "b", 2).await.expect_err("it cannot be written to");
     let StoreError::Unavailable { reason, hint, .. } = &error else { panic!("{error:?}") };

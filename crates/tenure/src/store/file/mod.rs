@@ -23,7 +23,7 @@ pub use step::STEPS;
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::moment::Moment;
-use crate::store::side::{self, Post, Turnstile, is_forbidden};
+use crate::store::side::{self, Post, Turnstile};
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -52,6 +52,8 @@ pub struct FileOptions {
     pub clock: Arc<dyn Clock>,
     /// How often to look for changes where the system cannot tell of them.
     pub poll_interval: Duration,
+    /// Whether a store that may not be written to is opened all the same.
+    pub look_only: bool,
     /// Whose lock files are in the folder; none for tenure's own.
     pub dialect: Option<Dialect>,
 }
@@ -61,6 +63,7 @@ impl Default for FileOptions {
         FileOptions {
             clock: Arc::new(SystemClock),
             poll_interval: Duration::from_secs(5),
+            look_only: false,
             dialect: None,
         }
     }
@@ -97,15 +100,15 @@ impl FileStore {
         let name = store_name(&shared, options.dialect);
         let report = |trouble: Trouble| trouble.report(&name);
         let io = |error: std::io::Error| report(error.into());
-        let folder = make_folder(&shared, options.dialect).map_err(io)?;
+        let folder = make_folder(&shared, &options).map_err(io)?;
         let shared = std::fs::canonicalize(&shared).map_err(io)?;
         let name = store_name(&shared, options.dialect);
         let side = folder.join("side");
-        let turnstile = Turnstile::open(&side).map_err(io)?;
-        let post = Post::open(&side).map_err(io)?;
+        let turnstile = Turnstile::open(&side, options.look_only).map_err(io)?;
+        let post = Post::open(&side, options.look_only).map_err(io)?;
         let boot = options.clock.boot();
         let foreign = options.dialect.map(|dialect| (dialect, shared.as_path()));
-        let state = State::open(&folder, &boot, foreign).map_err(report)?;
+        let state = State::open(&folder, &boot, foreign, options.look_only).map_err(report)?;
         let store = FileStore {
             identity: identity(&side),
             watch: options.dialect.map(|_| (Watch::new(), shared)),
@@ -213,7 +216,8 @@ impl FileStore {
 
     /// Where tasks are other programs' too, takes in what those did.
     async fn refresh_board(&self) -> Result<(), StoreError> {
-        if !self.state().has_board() {
+        let closed = self.turnstile.try_lock().is_ok_and(|turnstile| turnstile.is_closed());
+        if closed || !self.state().has_board() {
             return Ok(());
         }
         let seat = self.enter().await?;
@@ -249,19 +253,19 @@ fn store_name(folder: &Path, dialect: Option<Dialect>) -> String {
 }
 
 /// Makes tenure's own folder, which in a folder of other programs' locks lies beneath it.
-fn make_folder(shared: &Path, dialect: Option<Dialect>) -> std::io::Result<PathBuf> {
-    let folder = match dialect {
+fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf> {
+    let folder = match options.dialect {
         Some(_) => shared.join(OWN_FOLDER),
         None => shared.to_owned(),
     };
     match std::fs::create_dir_all(folder.join("side").join("wake")) {
         // Whoever may not write may still look.
-        Err(error) if is_forbidden(&error) && folder.join("journal").exists() => {}
+        Err(_) if options.look_only && folder.join("journal").exists() => {}
         made => made?,
     }
     // All ways to the folder must meet in one place.
     let folder = std::fs::canonicalize(&folder)?;
-    if dialect.is_some() {
+    if options.dialect.is_some() {
         crate::place::ignore_in_git(&folder);
     }
     Ok(folder)

@@ -9,7 +9,7 @@ use super::line;
 use super::step::step;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
-use crate::store::side::{Post, is_forbidden};
+use crate::store::side::Post;
 use crate::store::{Decide, Finding, Renewal, Renewed, TaskFilter};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
@@ -71,12 +71,13 @@ impl State {
         folder: &Path,
         boot: &str,
         foreign: Option<(Dialect, &Path)>,
+        look_only: bool,
     ) -> Result<State, Trouble> {
         let mark = folder.join("side").join("mark");
         let mut options = OpenOptions::new();
         let mark = match options.create(true).truncate(false).read(true).write(true).open(mark) {
             // Whoever may only look marks nothing.
-            Err(error) if is_forbidden(&error) => None,
+            Err(_) if look_only => None,
             mark => Some(mark?),
         };
         let journal = Journal::open(&folder.join("journal"), boot)?;

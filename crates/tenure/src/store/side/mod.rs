@@ -5,7 +5,7 @@ mod post;
 mod turnstile;
 
 pub(crate) use post::Post;
-pub(crate) use turnstile::{Turnstile, is_forbidden, unless_stopped};
+pub(crate) use turnstile::{Turnstile, unless_stopped};
 
 use crate::store::StoreError;
 

@@ -27,14 +27,14 @@ struct Locks {
 
 impl Turnstile {
     /// Opens the two lock files in the store's side folder. Where nothing may be written, nobody
-    /// can enter, but whoever only looks need not.
-    pub(crate) fn open(side: &Path) -> io::Result<Turnstile> {
+    /// can enter; whoever only looks need not.
+    pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<Turnstile> {
         let open =
             |path: &Path| OpenOptions::new().create(true).truncate(false).write(true).open(path);
         let [door, seat] = files(side);
         let locks = open(&door).and_then(|door| Ok(Locks { door, seat: open(&seat)? }));
         match locks {
-            Err(error) if !is_forbidden(&error) => Err(error),
+            Err(error) if !look_only => Err(error),
             locks => Ok(Turnstile { locks }),
         }
     }
@@ -81,11 +81,6 @@ impl Turnstile {
 /// Door and seat.
 fn files(side: &Path) -> [PathBuf; 2] {
     ["door", "seat"].map(|name| side.join(name))
-}
-
-/// Whether this is refused to us, now and later.
-pub(crate) fn is_forbidden(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
 }
 
 /// How often those who wait look whether the one before them is stopped.

@@ -2,7 +2,6 @@
 
 use crate::store::StoreError;
 use crate::store::format::FormatError;
-use crate::store::side::is_forbidden;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 use std::path::Path;
@@ -56,6 +55,12 @@ pub(super) fn from_sqlite(path: &Path, stage: Stage, error: &rusqlite::Error) ->
 
 fn extended_code(error: &rusqlite::Error) -> i32 {
     error.sqlite_error().map_or(0, |error| error.extended_code)
+}
+
+/// Whether this is refused to us, now and later.
+fn is_forbidden(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), ReadOnlyFilesystem | PermissionDenied)
 }
 
 pub(super) fn from_io(path: &Path, doing: &str, error: &std::io::Error) -> StoreError {

@@ -44,6 +44,8 @@ pub struct SqliteOptions {
     pub checkpoint_pages: u32,
     /// How often to look for changes where the system cannot tell of them.
     pub poll_interval: Duration,
+    /// Whether a store that may not be written to is opened all the same, to look at it.
+    pub look_only: bool,
 }
 
 impl Default for SqliteOptions {
@@ -53,6 +55,7 @@ impl Default for SqliteOptions {
             // Four megabytes, as is usual in SQLite.
             checkpoint_pages: 2000,
             poll_interval: Duration::from_secs(5),
+            look_only: false,
         }
     }
 }
@@ -91,11 +94,11 @@ impl SqliteStore {
     /// Opens the store in this file with these settings.
     pub fn open_with(path: &Path, options: SqliteOptions) -> Result<SqliteStore, StoreError> {
         let path = &open::resolve(path);
-        let mut connection = open::open(path, options.checkpoint_pages)?;
+        let mut connection = open::open(path, &options)?;
         let side = open::side_folder(path);
         let io = |error| fault::from_io(path, "its side folder cannot be used", &error);
-        let turnstile = Turnstile::open(&side).map_err(io)?;
-        let post = Post::open(&side).map_err(io)?;
+        let turnstile = Turnstile::open(&side, options.look_only).map_err(io)?;
+        let post = Post::open(&side, options.look_only).map_err(io)?;
         let clock = options.clock.clone();
         let at = move || Moment::of(&*clock);
         open::bring_up_to_date(path, &mut connection, &turnstile, &options.clock.boot(), at)?;

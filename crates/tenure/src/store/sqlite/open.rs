@@ -1,12 +1,13 @@
 //! Creating, opening and bringing up to date the database file.
 
+use super::SqliteOptions;
 use super::fault::{self, Stage};
 use super::read::{self, RowError};
 use super::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
 use super::write::{self, TRIM_EVERY};
 use crate::store::StoreError;
 use crate::store::moment::Moment;
-use crate::store::side::{Turnstile, is_forbidden};
+use crate::store::side::Turnstile;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::{Path, PathBuf};
@@ -57,7 +58,7 @@ pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
 
 /// Opens the database, creating it whole if there is none. Beside a file that is not a store of
 /// ours nothing is made.
-pub(super) fn open(path: &Path, checkpoint_pages: u32) -> Result<Connection, StoreError> {
+pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.is_dir() => {
             return Err(fault::corrupt(path, "there is a folder where the database should be"));
@@ -69,20 +70,17 @@ pub(super) fn open(path: &Path, checkpoint_pages: u32) -> Result<Connection, Sto
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(path)?,
         Err(error) => return Err(fault::from_io(path, "its file cannot be looked at", &error)),
     }
-    let connection = connect(path, checkpoint_pages)?;
+    let connection = connect(path, options.checkpoint_pages)?;
     recognise(path, &connection)?;
-    make_side_folder(path)?;
-    Ok(connection)
+    match make_side_folder(path) {
+        Err(error) if !options.look_only => Err(error),
+        _ => Ok(connection),
+    }
 }
 
 fn make_side_folder(path: &Path) -> Result<(), StoreError> {
-    match std::fs::create_dir_all(side_folder(path).join("wake")) {
-        // Whoever may not write may still look.
-        Err(error) if is_forbidden(&error) && path.exists() => Ok(()),
-        made => {
-            made.map_err(|error| fault::from_io(path, "its side folder cannot be made", &error))
-        }
-    }
+    std::fs::create_dir_all(side_folder(path).join("wake"))
+        .map_err(|error| fault::from_io(path, "its side folder cannot be made", &error))
 }
 
 /// Refuses files that are not ours or too new.

@@ -262,7 +262,11 @@ mod tests {
     #[test]
     fn every_batch_of_events_counts_even_in_one_change() {
         let folder = tempfile::tempdir().expect("a folder");
-        let connection = super::super::open::open(&folder.path().join("a.db"), 1000).expect("open");
+        let connection = super::super::open::open(
+            &folder.path().join("a.db"),
+            &super::super::SqliteOptions::default(),
+        )
+        .expect("open");
         let event =
             NewEvent { resource: None, label: String::new(), token: None, kind: EventKind::Added };
         let events = vec![event; 3 * TRIM_EVERY as usize];
