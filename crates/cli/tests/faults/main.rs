@@ -14,6 +14,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod appended_file;
 mod faulty_disk;
 mod foreign_writer;
 mod killed_run;
@@ -28,5 +29,6 @@ mod several_resources;
 mod stopped_holder;
 mod unruly_command;
 mod unusable_store;
+mod updated_file;
 mod wall_clock;
 mod worktrees;
