@@ -4,7 +4,7 @@ use crate::support::{Dice, Place, Running};
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const WRITERS: usize = 16;
 const LINES: usize = 1000;
@@ -62,7 +62,18 @@ fn an_append_killed_in_the_middle_leaves_at_most_the_beginning_of_a_line_which_t
         let mut command = place.tenure(&["append", "log"]);
         command.stdin(std::fs::File::open(place.path("input")).expect("the input"));
         let running = Running::start(command);
-        std::thread::sleep(Duration::from_micros(dice.below(60_000) as u64));
+        // Half of them at any moment, half as soon as something of the line is there.
+        match round % 2 {
+            0 => std::thread::sleep(Duration::from_micros(dice.below(60_000) as u64)),
+            _ => {
+                let begun = || std::fs::metadata(place.path("log")).is_ok_and(|log| log.len() > 0);
+                let deadline = Instant::now() + crate::support::PATIENCE;
+                while !begun() {
+                    assert!(Instant::now() < deadline, "nothing is ever written");
+                    std::hint::spin_loop();
+                }
+            }
+        }
         running.kill();
         let before = std::fs::read(place.path("log")).unwrap_or_default();
         let is_torn = !before.is_empty() && !before.ends_with(b"\n");
