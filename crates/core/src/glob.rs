@@ -75,6 +75,27 @@ impl Glob {
     /// A first segment that starts like a drive (`C:`) or with a backslash counts as absolute,
     /// on every platform, so that a glob means the same everywhere.
     pub fn parse(text: &str) -> Result<Glob, GlobError> {
+        // Most globs are plain, and a store reads thousands of them for one decision.
+        match Glob::parse_plain(text) {
+            Some(glob) => Ok(glob),
+            None => Glob::parse_any(text),
+        }
+    }
+
+    /// Reads a glob that is normalised already and has no wildcard but whole segments of `**`;
+    /// nothing if it is not certain to be one. What it reads, [`Glob::parse_any`] reads alike.
+    fn parse_plain(text: &str) -> Option<Glob> {
+        let uncertain =
+            |byte: u8| byte.is_ascii_control() || b"?[{}\\%:".contains(&byte) || !byte.is_ascii();
+        if text.len() > MAX_GLOB_BYTES || text.bytes().any(uncertain) {
+            return None;
+        }
+        let alternative = Alternative::plain(text)?;
+        let prefix = alternative.prefix().to_owned();
+        Some(Glob { text: text.to_owned(), prefix, alternatives: vec![alternative] })
+    }
+
+    fn parse_any(text: &str) -> Result<Glob, GlobError> {
         check_text(text)?;
         let nodes = parse::nodes(text)?;
         let mut alternatives = Vec::new();

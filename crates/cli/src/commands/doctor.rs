@@ -8,13 +8,15 @@ use clap::Args;
 use serde_json::json;
 use std::path::Path;
 use tenure::core::rules;
-use tenure::place::{self, FileSystem};
+use tenure::file;
+use tenure::place::{self, FileSystem, Place};
 use tenure::platform;
 use tenure::store::Finding;
 
 /// Check the store, the file system, the clock and what crashed processes left
 ///
-/// Exits 7 when something is wrong.
+/// Drafts of files that killed updates left in this repository, or in this folder, are removed. Exits
+/// 7 when something is wrong.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -56,7 +58,7 @@ fn unusable(failure: Failure) -> Finding {
 }
 
 async fn examine(context: &Context) -> Vec<Finding> {
-    let mut findings = vec![clock(), process()];
+    let mut findings = vec![clock(), process(), drafts(context)];
     let url = match context.store_url() {
         Ok(url) => url,
         Err(failure) => {
@@ -88,6 +90,18 @@ async fn examine(context: &Context) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Removes what killed updates left of the files that they were to replace.
+fn drafts(context: &Context) -> Finding {
+    let root = context.place().ok().and_then(Place::root);
+    let removed = file::remove_all_leftovers(root.unwrap_or(Path::new(".")));
+    let message = match removed {
+        0 => "killed updates left nothing here".to_owned(),
+        1 => "removed 1 draft that a killed update left".to_owned(),
+        many => format!("removed {many} drafts that killed updates left"),
+    };
+    finding("files", true, message)
 }
 
 fn clock() -> Finding {

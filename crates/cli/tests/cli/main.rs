@@ -25,5 +25,6 @@ mod release;
 mod run;
 mod scenarios;
 mod status;
+mod update;
 mod waiting;
 mod why;

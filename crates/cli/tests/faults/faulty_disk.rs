@@ -4,7 +4,7 @@
 use crate::support::{Ended, Place, Running};
 
 /// Runs a script in a shell with a disk of `$SIZE` at `$D/disk`; nothing if that is not permitted.
-pub fn with_disk(place: &Place, size: &str, script: &str) -> Option<Ended> {
+pub(crate) fn with_disk(place: &Place, size: &str, script: &str) -> Option<Ended> {
     std::fs::create_dir(place.path("disk")).expect("a folder");
     let mounted = "mount -t tmpfs -o size=$SIZE tmpfs $D/disk || exit 99";
     let mut command = place.command("unshare");
@@ -23,7 +23,7 @@ pub fn with_disk(place: &Place, size: &str, script: &str) -> Option<Ended> {
 }
 
 /// Fills the disk to the last byte.
-pub const FILL: &str = "fill() {
+pub(crate) const FILL: &str = "fill() {
     dd if=/dev/zero of=$D/disk/fill bs=4k 2>/dev/null
     dd if=/dev/zero of=$D/disk/more bs=1 2>/dev/null
 }

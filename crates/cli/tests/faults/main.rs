@@ -14,6 +14,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod appended_file;
 mod faulty_disk;
 mod foreign_writer;
 mod killed_run;
@@ -31,5 +32,6 @@ mod task_disk;
 mod unattended;
 mod unruly_command;
 mod unusable_store;
+mod updated_file;
 mod wall_clock;
 mod worktrees;

@@ -252,6 +252,15 @@ proptest! {
     }
 
     #[test]
+    fn the_short_way_of_reading_leads_where_the_long_one_does(
+        text in prop_oneof![syntax_soup(), "([ab.,!-]{1,3}|\\*\\*|)(/([ab.,!-]{1,3}|\\*\\*|)){0,4}"],
+    ) {
+        if let Some(glob) = Glob::parse_plain(&text) {
+            prop_assert_eq!(Ok(glob), Glob::parse_any(&text), "{}", text);
+        }
+    }
+
+    #[test]
     fn any_text_is_parsed_or_refused_in_one_line(text in prop_oneof![any::<String>(), syntax_soup(), "[a-c/*?!{},\\[\\]\\\\.-]{0,30}"]) {
         match Glob::parse(&text) {
             Ok(glob) => {

@@ -40,6 +40,29 @@ impl Alternative {
         }
     }
 
+    /// The same from a text of names and `**` alone, if it is normalised; nothing if it is not.
+    pub(super) fn plain(text: &str) -> Option<Alternative> {
+        let mut segments = Vec::new();
+        for name in text.split('/') {
+            let segment = match name {
+                "" | "." | ".." => return None,
+                "**" if segments.last() == Some(&Segment::AnyDepth) => return None,
+                "**" => Segment::AnyDepth,
+                name if name.contains('*') => return None,
+                name => Segment::Literal(name.to_owned()),
+            };
+            segments.push(segment);
+        }
+        let depth = segments.iter().position(Segment::is_any_depth);
+        let prefix = match depth {
+            None => text,
+            Some(0) => "",
+            // Up to the separator before the first `**`.
+            Some(_) => text.split_once("/**")?.0,
+        };
+        Some(Alternative { prefix: prefix.to_owned(), is_literal: depth.is_none(), segments })
+    }
+
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }

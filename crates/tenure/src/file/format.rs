@@ -85,6 +85,7 @@ impl Format {
     /// Checks one line, with or without its line break, in a format of lines: any other format is
     /// checked as JSON.
     pub fn check_line(self, line: &[u8]) -> Result<(), Invalid> {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
         match serde_json::from_slice::<IgnoredAny>(line) {
             Ok(_) => Ok(()),
             Err(error) => Err(json_error(&error)),

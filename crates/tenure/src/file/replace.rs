@@ -80,7 +80,6 @@ impl<'a> Draft<'a> {
     pub fn seal(self, how: Replace<'_>) -> Result<Sealed<'a>, FileError> {
         let (path, original) = (self.original.path(), self.original);
         let refused = |error| FileError::from_attempt(path, "replaced", error);
-        let mut backup = None;
         if let Some(found) = original.found() {
             if original.other_names() > 0 && !how.overwrite {
                 let names = original.other_names() + 1;
@@ -89,12 +88,17 @@ impl<'a> Draft<'a> {
             if !lock_within(&found.file, Some(LOCK_PATIENCE)).map_err(refused)? {
                 return Err(FileError::Locked { path: path.to_owned() });
             }
-            keep_permissions(&self.temporary.file, &found.metadata).map_err(refused)?;
-            backup = how.backup.map(|ending| copy(original, found, ending)).transpose()?;
         }
-        self.temporary.file.sync_all().map_err(|error| self.unwritten(error))?;
+        // From here on a failure drops it, and so unlocks the file.
         let overwrite = how.overwrite;
-        Ok(Sealed { original, temporary: self.temporary, backup, overwrite })
+        let mut sealed = Sealed { original, temporary: self.temporary, backup: None, overwrite };
+        if let Some(found) = original.found() {
+            keep_permissions(&sealed.temporary.file, &found.metadata).map_err(refused)?;
+            sealed.backup = how.backup.map(|ending| copy(original, found, ending)).transpose()?;
+        }
+        let synced = sealed.temporary.file.sync_all();
+        synced.map_err(|error| FileError::from_attempt(path, "written", error))?;
+        Ok(sealed)
     }
 }
 
@@ -125,6 +129,16 @@ impl Sealed<'_> {
         }
         sync_folder(path).map_err(refused)?;
         Ok(kept)
+    }
+}
+
+impl Drop for Sealed<'_> {
+    fn drop(&mut self) {
+        // The original stays open, and would keep the lock. If it cannot be given back, it ends with
+        // that.
+        if let Some(found) = self.original.found() {
+            let _ = found.file.unlock();
+        }
     }
 }
 

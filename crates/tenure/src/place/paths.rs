@@ -27,7 +27,7 @@ impl Place {
     /// The folder that paths are relative to: the root of the worktree, or outside a repository the
     /// folder that has the `.tenure`. The user's own place has none.
     pub fn root(&self) -> Option<&Path> {
-        self.roots().into_iter().next()
+        self.roots(Reach::ThisWorktree).into_iter().next()
     }
 
     /// The name of the worktree that the place was found from, if it is in a git repository.
@@ -40,7 +40,7 @@ impl Place {
     /// The resource that a file is, by its real path (see [`real_path`]). Below the root it is a
     /// path, elsewhere a lock named after the real path.
     pub fn resource_of(&self, real: &Path, reach: Reach) -> Result<Resource, PathError> {
-        match self.below_root(real) {
+        match self.below_root(real, reach) {
             Some(path) => self.reaching(Glob::literal(&text(path)?)?, reach),
             None => Ok(Resource::new(Kind::Lock, &(FILE_PREFIX.to_owned() + &shown(real)))?),
         }
@@ -55,13 +55,13 @@ impl Place {
         let glob = written.strip_prefix("path:");
         let absolute = glob.filter(|glob| glob.starts_with('/') && !glob.starts_with("//"));
         let resource = match absolute {
-            Some(glob) => Resource::new(Kind::Path, &self.relative(glob)?)?,
+            Some(glob) => Resource::new(Kind::Path, &self.relative(glob, reach)?)?,
             None => written.parse::<Resource>()?,
         };
         let (Some(glob), None) = (resource.glob(), resource.worktree()) else {
             return Ok(resource);
         };
-        let glob = glob.with_real_prefixes(|prefix| self.real_prefix(prefix))?;
+        let glob = glob.with_real_prefixes(|prefix| self.real_prefix(prefix, reach))?;
         self.reaching(glob, reach)
     }
 
@@ -75,22 +75,26 @@ impl Place {
         }
     }
 
-    /// Where paths can lead: into this worktree, and into the main one, of which it is another view.
-    fn roots(&self) -> Vec<&Path> {
+    /// Where paths can lead: into this worktree and, where all are meant, into the main one, of which
+    /// it is another view.
+    fn roots(&self, reach: Reach) -> Vec<&Path> {
         match &self.kind {
-            PlaceKind::Repository { root, worktree_root } => vec![worktree_root, root],
+            PlaceKind::Repository { root, worktree_root } => match reach {
+                Reach::AllWorktrees => vec![worktree_root, root],
+                Reach::ThisWorktree => vec![worktree_root],
+            },
             PlaceKind::Folder => self.folder.parent().into_iter().collect(),
             PlaceKind::User => vec![],
         }
     }
 
-    fn below_root<'a>(&self, real: &'a Path) -> Option<&'a Path> {
-        let below = self.roots().into_iter().find_map(|root| real.strip_prefix(root).ok());
+    fn below_root<'a>(&self, real: &'a Path, reach: Reach) -> Option<&'a Path> {
+        let below = self.roots(reach).into_iter().find_map(|root| real.strip_prefix(root).ok());
         below.filter(|path| !path.as_os_str().is_empty())
     }
 
     /// The glob relative to the root, of an absolute one.
-    fn relative(&self, glob: &str) -> Result<String, PathError> {
+    fn relative(&self, glob: &str, reach: Reach) -> Result<String, PathError> {
         let outside =
             || PathError::Outside { path: glob.into(), root: self.root().map(Into::into) };
         let segments: Vec<&str> = glob.split('/').filter(|name| !name.is_empty()).collect();
@@ -104,7 +108,7 @@ impl Place {
         for there in (0..=literal).rev() {
             let folder = PathBuf::from(format!("/{}", segments[..there].join("/")));
             let Ok(real) = std::fs::canonicalize(folder) else { continue };
-            let root = self.roots().into_iter().find(|root| real.starts_with(root));
+            let root = self.roots(reach).into_iter().find(|root| real.starts_with(root));
             let below = root.and_then(|root| real.strip_prefix(root).ok()).ok_or_else(outside)?;
             let mut names = Vec::new();
             if !below.as_os_str().is_empty() {
@@ -120,33 +124,24 @@ impl Place {
     }
 
     /// What the literal beginning of a glob is without links; nothing if there are none in it.
-    fn real_prefix(&self, prefix: &str) -> Result<Option<String>, PathError> {
+    fn real_prefix(&self, prefix: &str, reach: Reach) -> Result<Option<String>, PathError> {
         let Some(root) = self.root() else { return Ok(None) };
-        let (mut at, mut followed) = (root.to_owned(), false);
+        let (mut at, mut followed) = (root.to_owned(), None);
         for name in prefix.split('/').filter(|name| !name.is_empty()) {
             let next = at.join(name);
-            let is_link = std::fs::symlink_metadata(&next).is_ok_and(|found| found.is_symlink());
-            if !is_link {
+            if std::fs::symlink_metadata(&next).is_ok_and(|found| found.is_symlink()) {
+                let target = real_path(&next).or_else(|_| std::fs::read_link(&next));
+                at = target.unwrap_or_else(|_| next.clone());
+                followed = Some(next);
+            } else {
                 at = next;
-                continue;
             }
-            let leads_out = |target: PathBuf| PathError::LeadsOut {
-                path: prefix.to_owned(),
-                link: next.clone(),
-                target,
-            };
-            let target = match real_path(&next) {
-                Ok(target) => target,
-                Err(_) => return Err(leads_out(std::fs::read_link(&next).unwrap_or_default())),
-            };
-            if self.below_root(&target).is_none() {
-                return Err(leads_out(target));
-            }
-            (at, followed) = (target, true);
         }
-        match self.below_root(&at) {
-            Some(path) if followed => text(path).map(Some),
-            _ => Ok(None),
+        let Some(link) = followed else { return Ok(None) };
+        match self.below_root(&at, reach) {
+            Some(path) => text(path).map(Some),
+            // Out of the root, nowhere, or to the root itself, which no literal path means.
+            None => Err(PathError::LeadsOut { path: prefix.to_owned(), link, target: at }),
         }
     }
 }
