@@ -77,6 +77,7 @@ fn open_sqlite(path: &str, options: OpenOptions) -> Result<Arc<dyn Store>, Error
     let options = SqliteOptions {
         clock: options.clock,
         checkpoint_pages,
+        one_shot: options.one_shot,
         poll_interval: options.poll_interval,
     };
     Ok(Arc::new(SqliteStore::open_with(std::path::Path::new(path), options)?))

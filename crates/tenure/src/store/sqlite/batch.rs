@@ -107,6 +107,7 @@ pub(super) fn commit_now(path: &Path, writer: &mut Writer) {
     });
     // Whether this fails or not, the next durable change says again how it wants to commit.
     let _ = synchronous(&writer.connection, Synchronous::Normal);
+    writer.fold_log();
     let _ = writer.turnstile.leave();
     batch.outcome.send_replace(Some(committed));
 }

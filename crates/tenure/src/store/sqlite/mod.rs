@@ -2,6 +2,7 @@
 //!
 //! - `schema` — the tables. `open` — creating, migrating, and what a reboot changes.
 //! - `turnstile` — the fair queue of writers. `batch` — one sync for many. `post` — waking others.
+//! - `log` — what a process that ends soon leaves to the next.
 //! - `read`, `write`, `tasks` — records. `fault` — what SQLite's errors mean.
 //!
 //! Beside `NAME.db` lies a folder `NAME.db.side` with the queue's lock files, the mailboxes of
@@ -9,6 +10,7 @@
 
 mod batch;
 mod fault;
+mod log;
 mod open;
 mod post;
 mod read;
@@ -24,6 +26,7 @@ use crate::store::{
 use async_trait::async_trait;
 use batch::Batch;
 use fault::Stage;
+use log::Log;
 use post::Post;
 use read::{Addresses, Moment, RowError};
 use rusqlite::Connection;
@@ -43,6 +46,8 @@ pub struct SqliteOptions {
     /// After how many pages the log is folded into the database. A process that lives long does
     /// best with many; a one-shot command must read the whole log at its start, and wants few.
     pub checkpoint_pages: u32,
+    /// Whether the process ends soon: it then leaves no long log to the next one.
+    pub one_shot: bool,
     /// How often to look for changes where the system cannot tell of them.
     pub poll_interval: Duration,
 }
@@ -53,6 +58,7 @@ impl Default for SqliteOptions {
             clock: Arc::new(SystemClock),
             // Four megabytes, as is usual in SQLite.
             checkpoint_pages: 2000,
+            one_shot: false,
             poll_interval: Duration::from_secs(5),
         }
     }
@@ -81,6 +87,17 @@ struct Writer {
     turnstile: Turnstile,
     /// The transaction that waits to be committed together with others.
     batch: Option<Batch>,
+    /// The log, where it is to be kept short.
+    log: Option<Log>,
+}
+
+impl Writer {
+    /// Keeps the log short, after a commit, while the seat is kept.
+    fn fold_log(&self) {
+        if let Some(log) = &self.log {
+            log.fold(&self.connection, open::BUSY_PATIENCE);
+        }
+    }
 }
 
 impl SqliteStore {
@@ -100,7 +117,8 @@ impl SqliteStore {
         let clock = options.clock.clone();
         let at = move || moment(&*clock);
         open::bring_up_to_date(path, &mut connection, &turnstile, &options.clock.boot(), at)?;
-        let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None }));
+        let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
+        let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None, log }));
         Ok(SqliteStore {
             path: path.to_owned(),
             identity: open::identity(path),
@@ -367,6 +385,7 @@ impl Store for SqliteStore {
             _ => {
                 let mut seat = self.enter().await?;
                 let written = self.write(&mut seat, look, decide);
+                seat.writer.fold_log();
                 drop(seat);
                 written.map_err(|trouble| trouble.report(&self.path))?
             }
