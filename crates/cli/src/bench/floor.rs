@@ -33,6 +33,13 @@ impl Floor {
         Ok(Floor { connection, name: name.to_owned() })
     }
 
+    /// The same, with every commit synced, as the store does for tasks.
+    pub(super) fn open_durable(path: &Path, name: &str) -> rusqlite::Result<Floor> {
+        let floor = Floor::open(path, name)?;
+        floor.connection.pragma_update(None, "synchronous", "FULL")?;
+        Ok(floor)
+    }
+
     /// Notes the lock, in a transaction of its own.
     pub(super) fn insert(&self) -> rusqlite::Result<()> {
         self.step("BEGIN IMMEDIATE", params![])?;
