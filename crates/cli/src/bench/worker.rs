@@ -34,7 +34,7 @@ pub(crate) enum Work {
     /// As many commits on the floor.
     FloorCommits { floor: PathBuf, name: String, span_ms: u64 },
     /// Claims in stores of different sizes, in turns.
-    ClaimLatency { urls: Vec<String>, rounds: usize, claims: usize },
+    ClaimLatency { urls: Vec<String>, claims: usize },
 }
 
 /// Does the work and prints the result.
@@ -61,9 +61,7 @@ pub(crate) fn work(work: Work) -> Result<(), BenchError> {
         Work::FloorCommits { floor, name, span_ms } => {
             answer(&tasks::floor_commits(&floor, &name, span_ms)?)
         }
-        Work::ClaimLatency { urls, rounds, claims } => {
-            answer(&tasks::latencies(&urls, rounds, claims)?)
-        }
+        Work::ClaimLatency { urls, claims } => answer(&tasks::latencies(&urls, claims)?),
     }
 }
 

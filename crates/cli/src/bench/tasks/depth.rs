@@ -18,8 +18,8 @@ const WARM_UP: usize = 20;
 
 pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
     let sizes: [usize; 3] = ground.scale([200, 400, 800], [1_000, 100_000, 1_000_000]);
-    let (rounds, claims) = ground.scale((2, 20), (4, 90));
-    let pending = WARM_UP + rounds * claims;
+    let claims = ground.scale(40, 360);
+    let pending = WARM_UP + claims;
     let prepare = |url: &str, size: usize| -> Result<(usize, f64), BenchError> {
         let client = Client::open(url)?;
         let begun = Instant::now();
@@ -34,7 +34,7 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
             let mut all = Vec::new();
             for size in sizes {
                 last = prepare(url, size)?;
-                let work = Work::ClaimLatency { urls: vec![url.to_owned()], rounds, claims };
+                let work = Work::ClaimLatency { urls: vec![url.to_owned()], claims };
                 all.append(&mut Crew::run([work])?.remove(0));
             }
             found = all;
@@ -45,7 +45,7 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
             for (url, size) in urls.iter().zip(sizes) {
                 last = prepare(url, size)?;
             }
-            let work = Work::ClaimLatency { urls: urls.to_vec(), rounds, claims };
+            let work = Work::ClaimLatency { urls: urls.to_vec(), claims };
             found = Crew::run([work])?.remove(0);
         }
     }
@@ -84,21 +84,20 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
 /// before the next; that is not counted.
 pub(in super::super) fn latencies(
     urls: &[String],
-    rounds: usize,
     claims: usize,
 ) -> Result<Vec<Vec<f64>>, BenchError> {
     let clients = urls.iter().map(|url| Client::open(url));
     let clients: Vec<Client> = clients.collect::<Result<_, _>>()?;
+    // What was added must not be on its way to the disk while the clock runs.
+    sync_all();
     worker::ready()?;
     for client in &clients {
         (0..WARM_UP).try_for_each(|_| claim_timed(client).map(|_| ()))?;
     }
     let mut found = vec![Vec::new(); clients.len()];
-    for _ in 0..rounds {
+    for _ in 0..claims {
         for (client, found) in clients.iter().zip(&mut found) {
-            for _ in 0..claims {
-                found.push(claim_timed(client)?);
-            }
+            found.push(claim_timed(client)?);
         }
     }
     for client in &clients {
@@ -119,4 +118,10 @@ fn claim_timed(client: &Client) -> Result<f64, BenchError> {
     }
     super::rate::complete(client, &claimed)?;
     Ok(took)
+}
+
+/// Waits until all that was written is on disk.
+fn sync_all() {
+    #[cfg(unix)]
+    rustix::fs::sync();
 }

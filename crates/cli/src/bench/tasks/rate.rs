@@ -31,7 +31,7 @@ type Round = [Tally; 3];
 
 pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
     let floor = ground.file("tasks-floor.db");
-    Floor::create(&floor)?;
+    Floor::create_worn_in(&floor)?;
     let url = ground.given_store().map_or_else(|| ground.store("tasks"), str::to_owned);
     let client = Client::open(&url)?;
     let before = counts(&client)?.completed;

@@ -40,7 +40,9 @@ impl SqliteStore {
         let mut outcome = outcome.expect("there is one, or it was just made");
         let written = self.add(&seat.writer.connection, look, decide);
         drop(seat);
-        if first {
+        if first && self.options.one_shot {
+            commit_now(&self.path, &mut *self.writer.lock().await);
+        } else if first {
             // A task of its own: the batch must be committed even if this caller goes away.
             tokio::spawn(commit_soon(self.writer.clone(), self.path.clone()));
         }

@@ -46,7 +46,8 @@ pub struct SqliteOptions {
     /// After how many pages the log is folded into the database. A process that lives long does
     /// best with many; a one-shot command must read the whole log at its start, and wants few.
     pub checkpoint_pages: u32,
-    /// Whether the process ends soon: it then leaves no long log to the next one.
+    /// Whether the process ends soon and does one thing at a time: it then opens and starts no
+    /// more than it needs, and leaves no long log to the next one.
     pub one_shot: bool,
     /// How often to look for changes where the system cannot tell of them.
     pub poll_interval: Duration,
@@ -264,6 +265,14 @@ impl SqliteStore {
         act: impl FnOnce(&Connection) -> Result<T, RowError>,
     ) -> Result<T, StoreError> {
         self.check_identity()?;
+        // Where nobody else is served meanwhile, a second connection is not worth opening.
+        if self.options.one_shot
+            && let Ok(writer) = self.writer.try_lock()
+            && writer.batch.is_none()
+        {
+            let acted = act(&writer.connection);
+            return acted.map_err(|error| Trouble::from(error).report(&self.path));
+        }
         let mut reader = self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if reader.is_none() {
             *reader = Some(open::connect(&self.path, self.options.checkpoint_pages)?);
@@ -425,6 +434,10 @@ impl Store for SqliteStore {
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
+        if patience.is_zero() {
+            // To hear the bell takes a thread, which whoever does not wait need not start.
+            return Ok(Revision(self.with_reader(read::newest)?));
+        }
         let begun = tokio::time::Instant::now();
         let bell = self.post.bell();
         loop {
