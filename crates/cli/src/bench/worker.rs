@@ -27,8 +27,8 @@ pub(crate) enum Work {
     FloorBreaks { floor: PathBuf, name: String, span_ms: u64 },
     /// Hand a lock around.
     Contend { url: String, lock: String, contenders: usize, span_ms: u64 },
-    /// Tasks one by one, in batches, and on the floor, in turns, in one process.
-    TaskTrio { url: String, floor: PathBuf, rounds: usize, span_ms: u64 },
+    /// Tasks one by one beside the floor, in turns, in one process; then in batches.
+    TaskDuel { url: String, floor: PathBuf, rounds: usize, span_ms: u64 },
     /// Claim and complete.
     TaskPairs { url: String, batch: usize, span_ms: u64 },
     /// As many commits on the floor.
@@ -54,8 +54,8 @@ pub(crate) fn work(work: Work) -> Result<(), BenchError> {
         Work::Contend { url, lock, contenders, span_ms } => {
             answer(&handoff::contend(&url, &lock, contenders, span_ms)?)
         }
-        Work::TaskTrio { url, floor, rounds, span_ms } => {
-            answer(&tasks::trio(&url, &floor, rounds, span_ms)?)
+        Work::TaskDuel { url, floor, rounds, span_ms } => {
+            answer(&tasks::duel(&url, &floor, rounds, span_ms)?)
         }
         Work::TaskPairs { url, batch, span_ms } => answer(&tasks::pairs(&url, batch, span_ms)?),
         Work::FloorCommits { floor, name, span_ms } => {

@@ -6,7 +6,7 @@ use super::super::report::{Beside, Figure, Report, Unit, Wanted};
 use super::super::sample::{now, quantile};
 use super::super::worker::{self, Work};
 use super::super::{BenchError, Ground};
-use super::stock::{self, fill};
+use super::stock::{self, fill, sync_all};
 use std::time::Instant;
 use tenure::blocking::Client;
 
@@ -118,10 +118,4 @@ fn claim_timed(client: &Client) -> Result<f64, BenchError> {
     }
     super::rate::complete(client, &claimed)?;
     Ok(took)
-}
-
-/// Waits until all that was written is on disk.
-fn sync_all() {
-    #[cfg(unix)]
-    rustix::fs::sync();
 }

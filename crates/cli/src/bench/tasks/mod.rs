@@ -8,7 +8,7 @@ mod rate;
 mod stock;
 
 pub(super) use depth::latencies;
-pub(super) use rate::{floor_commits, pairs, trio};
+pub(super) use rate::{duel, floor_commits, pairs};
 
 use super::report::Report;
 use super::{BenchError, Ground};

@@ -8,7 +8,8 @@ use super::super::sample::median;
 use super::super::worker::{self, Work};
 use super::super::{BenchError, Ground};
 use super::BATCH;
-use super::stock::{counts, stock_up};
+use super::stock::{counts, stock_up, sync_all};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tenure::blocking::Client;
 use tenure::core::Proof;
@@ -17,17 +18,31 @@ use tenure::{ClaimRequest, Claims};
 
 const PROCESSES: usize = 8;
 
+/// Rounds that are not counted: the disk settles after the tasks were added.
+const WARM_UP: usize = 2;
+
 /// One by one it is at least a third of the bare commits.
 const WANTED_OF_FLOOR: f64 = 0.334;
 
 /// In batches it is at least so many times as fast as one by one.
 const WANTED_BY_BATCH: f64 = 10.0;
 
-/// So many tasks are ready for each millisecond of a round: more than anybody claims.
-const STOCK_PER_MS: u64 = 60;
+/// So many tasks are ready for each millisecond: more than anybody claims.
+const STOCK_PER_MS: u64 = 10;
+const STOCK_BY_BATCH_PER_MS: u64 = 60;
 
-/// One by one, in batches, and on the floor.
-type Round = [Tally; 3];
+/// One by one, and on the floor.
+type Round = (Tally, Tally);
+
+/// What so many processes did.
+#[derive(Default, Serialize, Deserialize)]
+pub(in super::super) struct Rates {
+    /// One by one beside the floor.
+    rounds: Vec<Round>,
+    by_batch: Vec<Tally>,
+    /// How many tasks were completed in all, counted or not.
+    done: u64,
+}
 
 pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
     let floor = ground.file("tasks-floor.db");
@@ -37,36 +52,53 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
     let before = counts(&client)?.completed;
     let span_ms = ground.scale(60, 300);
 
-    let work = Work::TaskTrio {
-        url: url.clone(),
-        floor: floor.clone(),
-        rounds: ground.scale(2, 10),
-        span_ms,
-    };
-    let (warm_up, alone): (u64, Vec<Round>) = Crew::run([work])?.remove(0);
+    let rounds = ground.scale(2, 10);
+    let work = Work::TaskDuel { url: url.clone(), floor: floor.clone(), rounds, span_ms };
+    let alone: Rates = Crew::run([work])?.remove(0);
     add(report, "1 process", &alone, Some(Wanted::RatioAtLeast(WANTED_OF_FLOOR)));
 
-    let mut together: Vec<Round> = Vec::new();
-    let mut done =
-        warm_up + alone.iter().map(|[one, batch, _]| one.count + batch.count).sum::<u64>();
-    for _ in 0..ground.scale(1, 4) {
-        let mut pairs = |batch: usize| {
-            stock_up(&client, (span_ms * STOCK_PER_MS) as usize)?;
-            let work = |_| Work::TaskPairs { url: url.clone(), batch, span_ms };
-            let tallies: Vec<Tally> = Crew::run((0..PROCESSES).map(work))?;
-            done += tallies.iter().map(|tally| tally.count).sum::<u64>();
-            Ok::<Tally, BenchError>(total(&tallies))
-        };
-        let (one, batch) = (pairs(1)?, pairs(BATCH)?);
+    let together = together(&client, &url, &floor, ground.scale(1, 4), span_ms)?;
+    add(report, &format!("{PROCESSES} processes"), &together, None);
+    count(report, &client, before, alone.done + together.done)
+}
+
+/// Several processes, all one by one, then all on the floor, and again; then in batches.
+fn together(
+    client: &Client,
+    url: &str,
+    floor: &Path,
+    rounds: usize,
+    span_ms: u64,
+) -> Result<Rates, BenchError> {
+    let mut rates = Rates::default();
+    let mut pairs = |batch: usize| {
+        let work = |_| Work::TaskPairs { url: url.to_owned(), batch, span_ms };
+        let tallies: Vec<Tally> = Crew::run((0..PROCESSES).map(work))?;
+        rates.done += tallies.iter().map(|tally| tally.count).sum::<u64>();
+        Ok::<Tally, BenchError>(total(&tallies))
+    };
+    stock_up_and_settle(client, rounds as u64 * span_ms * STOCK_PER_MS)?;
+    for _ in 0..rounds {
+        let one = pairs(1)?;
         let bare: Vec<Tally> = Crew::run((0..PROCESSES).map(|process| Work::FloorCommits {
-            floor: floor.clone(),
+            floor: floor.to_owned(),
             name: format!("row-{process}"),
             span_ms,
         }))?;
-        together.push([one, batch, total(&bare)]);
+        rates.rounds.push((one, total(&bare)));
     }
-    add(report, &format!("{PROCESSES} processes"), &together, None);
-    count(report, &client, before, done)
+    for _ in 0..rounds {
+        stock_up_and_settle(client, span_ms * STOCK_BY_BATCH_PER_MS)?;
+        rates.by_batch.push(pairs(BATCH)?);
+    }
+    Ok(rates)
+}
+
+/// What was just written keeps a disk busy, and whoever syncs next would pay for it.
+fn stock_up_and_settle(client: &Client, pending: u64) -> Result<(), BenchError> {
+    stock_up(client, pending as usize)?;
+    sync_all();
+    Ok(())
 }
 
 /// What the workers say they did must be what the store has.
@@ -92,56 +124,60 @@ fn count(report: &mut Report, client: &Client, before: usize, done: u64) -> Resu
     Ok(())
 }
 
-fn add(report: &mut Report, who: &str, rounds: &[Round], wanted: Option<Wanted>) {
-    let rates = |which: usize| rounds.iter().map(|round| round[which].rate()).collect::<Vec<_>>();
-    let (one, batch, floor) = (rates(0), rates(1), rates(2));
-    // Of each round by itself: what slowed one of them slowed the others as well.
-    let ratio = |ours: &[f64], theirs: &[f64]| {
-        median(&ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>())
-    };
-    let figure = |how: &str, ours: &[f64], what, theirs: &[f64], wanted| Figure {
+fn add(report: &mut Report, who: &str, rates: &Rates, wanted: Option<Wanted>) {
+    let all =
+        |tallies: &mut dyn Iterator<Item = Tally>| tallies.map(Tally::rate).collect::<Vec<_>>();
+    let one = all(&mut rates.rounds.iter().map(|(one, _)| *one));
+    let floor = all(&mut rates.rounds.iter().map(|(_, floor)| *floor));
+    let by_batch = median(&all(&mut rates.by_batch.iter().copied()));
+    // Of each round by itself: what slowed one of the two slowed the other as well.
+    let ratios: Vec<f64> = one.iter().zip(&floor).map(|(one, floor)| one / floor).collect();
+    let figure = |how: &str, value, beside, wanted| Figure {
         measurement: "tasks",
         case: format!("{who}, {how}"),
         statistic: "claim+complete",
-        value: median(ours),
+        value,
         unit: Unit::PerSecond,
-        beside: Some(Beside { what, value: median(theirs), ratio: ratio(ours, theirs) }),
+        beside: Some(beside),
         wanted,
     };
-    report.add(figure("one by one", &one, "two bare commits", &floor, wanted));
-    let by_batch = wanted.map(|_| Wanted::RatioAtLeast(WANTED_BY_BATCH));
-    report.add(figure(&format!("by {BATCH}"), &batch, "one by one", &one, by_batch));
+    let floor = Beside { what: "two bare commits", value: median(&floor), ratio: median(&ratios) };
+    report.add(figure("one by one", median(&one), floor, wanted));
+    let singly = Beside::new("one by one", by_batch, median(&one));
+    let wanted = wanted.map(|_| Wanted::RatioAtLeast(WANTED_BY_BATCH));
+    report.add(figure(&format!("by {BATCH}"), by_batch, singly, wanted));
 }
 
-/// In a worker: the three in turns, each first in every third round; and how many tasks were
-/// completed before the count began.
-pub(in super::super) fn trio(
+/// In a worker: one by one and the floor in turns, each first in every other round, with nothing
+/// else written meanwhile; then in batches.
+pub(in super::super) fn duel(
     url: &str,
     floor: &Path,
     rounds: usize,
     span_ms: u64,
-) -> Result<(u64, Vec<Round>), BenchError> {
+) -> Result<Rates, BenchError> {
     let client = Client::open(url)?;
     let floor = Floor::open_durable(floor, "row")?;
     worker::ready()?;
-    let turn = |which: usize| {
-        stock_up(&client, (span_ms * STOCK_PER_MS) as usize)?;
-        match which {
-            0 => tally(span_ms, || pair(&client, 1)),
-            1 => tally(span_ms, || pair(&client, BATCH)),
-            _ => tally(span_ms, || floor_pair(&floor)),
+    let mut rates = Rates::default();
+    stock_up_and_settle(&client, (WARM_UP + rounds) as u64 * span_ms * STOCK_PER_MS)?;
+    for number in 0..WARM_UP + rounds {
+        let bare = || tally(span_ms, || floor_pair(&floor));
+        let first = if number % 2 == 0 { Some(bare()?) } else { None };
+        let one = tally(span_ms, || pair(&client, 1))?;
+        let floor = first.map_or_else(bare, Ok)?;
+        rates.done += one.count;
+        if number >= WARM_UP {
+            rates.rounds.push((one, floor));
         }
-    };
-    let round = |number: usize| {
-        let mut round = [Tally::default(); 3];
-        for which in (0..3).map(|step| (number + step) % 3) {
-            round[which] = turn(which)?;
-        }
-        Ok::<Round, BenchError>(round)
-    };
-    let [one, batch, _] = round(0)?;
-    let rounds = (0..rounds).map(round).collect::<Result<_, _>>()?;
-    Ok((one.count + batch.count, rounds))
+    }
+    for _ in 0..rounds {
+        stock_up_and_settle(&client, span_ms * STOCK_BY_BATCH_PER_MS)?;
+        let batch = tally(span_ms, || pair(&client, BATCH))?;
+        rates.done += batch.count;
+        rates.by_batch.push(batch);
+    }
+    Ok(rates)
 }
 
 /// In a worker: claim and complete, so many at once.

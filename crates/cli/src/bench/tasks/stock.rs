@@ -73,3 +73,9 @@ fn new_task(number: usize) -> NewTask {
     let id: TaskId = format!("bench-{number:07}").parse().expect("letters and digits are an id");
     NewTask::new(id, format!("Task number {number}"))
 }
+
+/// Waits until all that was written is on disk.
+pub(super) fn sync_all() {
+    #[cfg(unix)]
+    rustix::fs::sync();
+}
