@@ -29,7 +29,7 @@ const WANTED_BY_BATCH: f64 = 10.0;
 
 /// So many tasks are ready for each millisecond: more than anybody claims.
 const STOCK_PER_MS: u64 = 10;
-const STOCK_BY_BATCH_PER_MS: u64 = 60;
+const STOCK_BY_BATCH_PER_MS: u64 = 40;
 
 /// One by one, and on the floor.
 type Round = (Tally, Tally);
@@ -87,8 +87,8 @@ fn together(
         }))?;
         rates.rounds.push((one, total(&bare)));
     }
+    stock_up_and_settle(client, rounds as u64 * span_ms * STOCK_BY_BATCH_PER_MS)?;
     for _ in 0..rounds {
-        stock_up_and_settle(client, span_ms * STOCK_BY_BATCH_PER_MS)?;
         rates.by_batch.push(pairs(BATCH)?);
     }
     Ok(rates)
@@ -171,11 +171,13 @@ pub(in super::super) fn duel(
             rates.rounds.push((one, floor));
         }
     }
-    for _ in 0..rounds {
-        stock_up_and_settle(&client, span_ms * STOCK_BY_BATCH_PER_MS)?;
+    stock_up_and_settle(&client, (WARM_UP + rounds) as u64 * span_ms * STOCK_BY_BATCH_PER_MS)?;
+    for number in 0..WARM_UP + rounds {
         let batch = tally(span_ms, || pair(&client, BATCH))?;
         rates.done += batch.count;
-        rates.by_batch.push(batch);
+        if number >= WARM_UP {
+            rates.by_batch.push(batch);
+        }
     }
     Ok(rates)
 }
