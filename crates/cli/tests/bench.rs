@@ -43,3 +43,63 @@ fn a_folder_that_is_not_there_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));
 }
+
+/// All figures of `bench tasks` in a store that was named, and that the counts add up.
+#[test]
+fn tasks_are_measured_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let plot = folder.path().join("plot.svg");
+    let url = format!("sqlite:{}", folder.path().join("named.db").display());
+    let no_peer = folder.path().join("no-such-claimd");
+    let arguments = |store: &[&str]| {
+        let mut arguments: Vec<String> = Vec::new();
+        let folder = folder.path().to_str().unwrap();
+        for word in ["--quick", "--json", "tasks", "--dir", folder, "--peer"] {
+            arguments.push(word.to_owned());
+        }
+        arguments.push(no_peer.to_str().unwrap().to_owned());
+        arguments.extend(["--plot".to_owned(), plot.to_str().unwrap().to_owned()]);
+        arguments.extend(store.iter().map(|word| (*word).to_owned()));
+        arguments
+    };
+    for store in [&[][..], &["--store", &url]] {
+        let arguments = arguments(store);
+        let output = bench(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(output.status.success(), "{output:?}");
+        let envelope: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let figures = envelope["data"]["figures"].as_array().unwrap();
+        let found: Vec<(&str, &str)> = figures
+            .iter()
+            .map(|figure| (figure["case"].as_str().unwrap(), figure["statistic"].as_str().unwrap()))
+            .collect();
+        let expected = [
+            ("claim among 200 tasks", "p50"),
+            ("claim among 200 tasks", "p99"),
+            ("claim among 400 tasks", "p50"),
+            ("claim among 400 tasks", "p99"),
+            ("claim among 800 tasks", "p50"),
+            ("claim among 800 tasks", "p99"),
+            ("up to 800 tasks", "added"),
+            ("1 process, one by one", "claim+complete"),
+            ("1 process, by 100", "claim+complete"),
+            ("8 processes, one by one", "claim+complete"),
+            ("8 processes, by 100", "claim+complete"),
+            ("all of these", "completed"),
+            ("8 workers, one-shot commands, 16 tasks", "claim+complete"),
+            ("8 workers, one-shot commands, 32 tasks", "claim+complete"),
+        ];
+        assert_eq!(found, expected);
+        for figure in figures {
+            assert!(figure["value"].as_f64().unwrap() > 0.0, "{figure}");
+        }
+        assert_eq!(figures[11]["ratio"], 1.0, "the store's count by the workers'");
+        let notes = envelope["data"]["notes"].to_string();
+        assert!(notes.contains("no claimd"), "{notes}");
+        assert!(figures[12]["beside"].is_null(), "{}", figures[12]);
+        assert!(std::fs::read_to_string(&plot).unwrap().contains("by 100"));
+    }
+    // It has tasks now.
+    let arguments = arguments(&["--store", &url]);
+    let output = bench(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}

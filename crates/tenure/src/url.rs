@@ -237,6 +237,7 @@ fn open_sqlite(path: &Path, options: OpenOptions) -> Result<Arc<dyn Store>, Erro
     let options = SqliteOptions {
         clock: options.clock,
         checkpoint_pages,
+        one_shot: options.one_shot,
         poll_interval: options.poll_interval,
         look_only: options.look_only,
     };

@@ -49,6 +49,24 @@ pub(crate) enum BenchError {
         /// The second holder's.
         later: u64,
     },
+    /// Tasks were lost or done twice: worse than any number.
+    #[error("the tasks do not add up: {store} {what} in the store, {workers} by the workers")]
+    Miscounted {
+        /// Which tasks.
+        what: &'static str,
+        /// How many the store has.
+        store: usize,
+        /// How many the workers say there should be.
+        workers: usize,
+    },
+    /// The store that was named has tasks already.
+    #[error("the store {url} has {tasks} tasks already")]
+    UsedStore {
+        /// Which store.
+        url: String,
+        /// How many.
+        tasks: usize,
+    },
     /// The picture could not be written.
     #[error("{} cannot be written: {source}", file.display())]
     Plot {
@@ -70,6 +88,9 @@ impl From<BenchError> for Failure {
         let failure = Failure::new(Exit::Error, "BENCH", error.to_string());
         match error {
             BenchError::Folder { .. } => failure.hint("Name a folder of yours with --dir DIR."),
+            BenchError::UsedStore { .. } => {
+                failure.hint("Name a new store: it is filled with tasks, and they stay in it.")
+            }
             _ => failure,
         }
     }

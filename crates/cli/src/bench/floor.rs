@@ -7,6 +7,9 @@ use std::time::Duration;
 /// How long bare SQLite retries before it gives up: longer than any measurement lasts.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Pairs of commits after which the log has its full length.
+const WEAR_IN: usize = 600;
+
 /// A small table, and one row of it.
 pub(super) struct Floor {
     connection: Connection,
@@ -24,6 +27,14 @@ impl Floor {
         )
     }
 
+    /// Makes the table and a log that has its full length: to sync one that grows takes longer.
+    pub(super) fn create_worn_in(path: &Path) -> rusqlite::Result<()> {
+        Floor::create(path)?;
+        let floor = Floor::open(path, "row")?;
+        // Each commit adds a page or more, and after a thousand SQLite begins the log anew.
+        (0..WEAR_IN).try_for_each(|_| floor.insert().and_then(|()| floor.delete()))
+    }
+
     /// Opens the table that was made, for the row of this name. Syncs as little as the store does
     /// for locks.
     pub(super) fn open(path: &Path, name: &str) -> rusqlite::Result<Floor> {
@@ -31,6 +42,13 @@ impl Floor {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         Ok(Floor { connection, name: name.to_owned() })
+    }
+
+    /// The same, with every commit synced, as the store does for tasks.
+    pub(super) fn open_durable(path: &Path, name: &str) -> rusqlite::Result<Floor> {
+        let floor = Floor::open(path, name)?;
+        floor.connection.pragma_update(None, "synchronous", "FULL")?;
+        Ok(floor)
     }
 
     /// Notes the lock, in a transaction of its own.

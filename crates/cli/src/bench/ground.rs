@@ -12,6 +12,10 @@ pub(crate) struct Ground {
     folder: PathBuf,
     file_system: String,
     quick: bool,
+    /// The store to measure tasks in, where one was named.
+    given_store: Option<String>,
+    /// The program `claimd`, where one was named.
+    peer: Option<PathBuf>,
 }
 
 impl Ground {
@@ -32,7 +36,26 @@ impl Ground {
         };
         let folder =
             make().map_err(|source| BenchError::Folder { folder: parent.to_owned(), source })?;
-        Ok(Ground { folder, file_system, quick })
+        Ok(Ground { folder, file_system, quick, given_store: None, peer: None })
+    }
+
+    /// Measures tasks in this store, and beside this program.
+    pub(crate) fn with(self, given_store: Option<String>, peer: Option<PathBuf>) -> Ground {
+        // Its fields cannot be moved out of it: it removes its folder when it goes.
+        let mut ground = self;
+        ground.given_store = given_store;
+        ground.peer = peer;
+        ground
+    }
+
+    /// The store to measure tasks in, where one was named.
+    pub(super) fn given_store(&self) -> Option<&str> {
+        self.given_store.as_deref()
+    }
+
+    /// The program `claimd`: the one that was named, or the one on the search path.
+    pub(super) fn peer(&self) -> &Path {
+        self.peer.as_deref().unwrap_or(Path::new("claimd"))
     }
 
     /// The folder itself.

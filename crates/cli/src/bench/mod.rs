@@ -2,7 +2,7 @@
 //!
 //! In reading order: `ground` is where it happens; `crew` are the processes that do the work and
 //! `worker` is one of them; `floor` is what bare SQLite does. Then the measurements: `pair`,
-//! `oneshot`, `handoff`, `fairness`, `idle`. `report` words what was found and `plot` draws it.
+//! `oneshot`, `handoff`, `fairness`, `idle`, `tasks`. `report` words what was found and `plot` draws it.
 
 mod crew;
 mod error;
@@ -16,6 +16,7 @@ mod pair;
 mod plot;
 mod report;
 mod sample;
+mod tasks;
 mod worker;
 
 pub(crate) use error::BenchError;
@@ -39,24 +40,30 @@ pub(crate) enum Measurement {
     Fairness,
     /// What a hundred idle waiters cost
     Idle,
+    /// Claim and complete: how many per second, how much a million tasks cost, beside claimd
+    Tasks,
     /// All of them
     All,
 }
 
 impl Measurement {
     /// Each one that is not made of others.
-    const EACH: [Measurement; 5] = [
+    const EACH: [Measurement; 6] = [
         Measurement::Pair,
         Measurement::Oneshot,
         Measurement::Handoff,
         Measurement::Fairness,
         Measurement::Idle,
+        Measurement::Tasks,
     ];
 
-    /// What was asked for, without repetition; all if nothing was.
+    /// What was asked for, without repetition; if nothing was, all about locks.
     pub(crate) fn chosen(asked: &[Measurement]) -> Vec<Measurement> {
-        let all = asked.is_empty() || asked.contains(&Measurement::All);
-        Self::EACH.into_iter().filter(|each| all || asked.contains(each)).collect()
+        let chosen = |each: &Measurement| match asked {
+            [] => *each != Measurement::Tasks,
+            asked => asked.contains(&Measurement::All) || asked.contains(each),
+        };
+        Self::EACH.into_iter().filter(chosen).collect()
     }
 
     /// The word for it.
@@ -67,6 +74,7 @@ impl Measurement {
             Measurement::Handoff => "handoff",
             Measurement::Fairness => "fairness",
             Measurement::Idle => "idle",
+            Measurement::Tasks => "tasks",
             Measurement::All => "all",
         }
     }
@@ -79,6 +87,7 @@ impl Measurement {
             Measurement::Handoff => handoff::measure(ground, report),
             Measurement::Fairness => fairness::measure(ground, report),
             Measurement::Idle => idle::measure(ground, report),
+            Measurement::Tasks => tasks::measure(ground, report),
             Measurement::All => {
                 Self::EACH.into_iter().try_for_each(|each| each.measure(ground, report))
             }
@@ -92,7 +101,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_measured_once_and_in_order() {
-        assert_eq!(Measurement::chosen(&[]), Measurement::EACH);
+        assert_eq!(Measurement::chosen(&[]), Measurement::EACH[..5]);
         assert_eq!(Measurement::chosen(&[Measurement::All]), Measurement::EACH);
         let asked = [Measurement::Idle, Measurement::Pair, Measurement::Idle];
         assert_eq!(Measurement::chosen(&asked), [Measurement::Pair, Measurement::Idle]);

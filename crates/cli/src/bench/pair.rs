@@ -14,14 +14,14 @@ use tenure::blocking::Client;
 const PROCESSES: usize = 8;
 
 /// How often something was done, in how long.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
-    count: u64,
-    seconds: f64,
+    pub(super) count: u64,
+    pub(super) seconds: f64,
 }
 
 impl Tally {
-    fn rate(self) -> f64 {
+    pub(super) fn rate(self) -> f64 {
         self.count as f64 / self.seconds
     }
 }
@@ -76,7 +76,7 @@ fn together(
 }
 
 /// What all did together.
-fn total(tallies: &[Tally]) -> Tally {
+pub(super) fn total(tallies: &[Tally]) -> Tally {
     let rate: f64 = tallies.iter().map(|tally| tally.rate()).sum();
     Tally { count: rate.round() as u64, seconds: 1.0 }
 }
@@ -112,7 +112,7 @@ pub(super) fn duel(
     let floor = Floor::open(floor, "row")?;
     worker::ready()?;
     let store = || tally(span_ms, || pair(&client, "lock"));
-    let bare = || tally(span_ms, || Ok(floor.insert().and_then(|()| floor.delete())?));
+    let bare = || tally(span_ms, || floor_pair(&floor));
     let (_, _) = (store()?, bare()?);
     let round = |number: u32| {
         Ok(match number % 2 {
@@ -133,30 +133,38 @@ pub(super) fn pairs(url: &str, lock: &str, span_ms: u64) -> Result<Tally, BenchE
     tally(span_ms, || pair(&client, lock))
 }
 
-fn pair(client: &Client, lock: &str) -> Result<(), BenchError> {
+fn pair(client: &Client, lock: &str) -> Result<u64, BenchError> {
     drop(client.acquire(lock)?);
-    Ok(())
+    Ok(1)
 }
 
 /// In a worker: the same on the floor.
 pub(super) fn floor_pairs(floor: &Path, name: &str, span_ms: u64) -> Result<Tally, BenchError> {
     let floor = Floor::open(floor, name)?;
     worker::ready()?;
-    tally(span_ms, || Ok(floor.insert().and_then(|()| floor.delete())?))
+    tally(span_ms, || floor_pair(&floor))
 }
 
-fn tally(
+/// Two commits on the floor, which count as one.
+pub(super) fn floor_pair(floor: &Floor) -> Result<u64, BenchError> {
+    floor.insert()?;
+    floor.delete()?;
+    Ok(1)
+}
+
+/// Acts again and again for this long; each act says how much it did, and ends it with nothing.
+pub(super) fn tally(
     span_ms: u64,
-    mut act: impl FnMut() -> Result<(), BenchError>,
+    mut act: impl FnMut() -> Result<u64, BenchError>,
 ) -> Result<Tally, BenchError> {
     let begun = now();
     let span = Duration::from_millis(span_ms);
     let mut count = 0;
     loop {
-        act()?;
-        count += 1;
+        let done = act()?;
+        count += done;
         let elapsed = now() - begun;
-        if elapsed >= span {
+        if elapsed >= span || done == 0 {
             return Ok(Tally { count, seconds: elapsed.as_secs_f64() });
         }
     }

@@ -19,10 +19,10 @@ struct Chart {
     show: fn(f64) -> String,
 }
 
-/// Hand-offs by waiters, and pairs, as far as they were measured.
+/// Hand-offs by waiters, pairs, and tasks, as far as they were measured.
 pub(crate) fn svg(report: &Report) -> String {
-    let charts: Vec<Chart> =
-        [handoffs(report), pairs(report)].into_iter().filter(|c| !c.groups.is_empty()).collect();
+    let charts = [handoffs(report), pairs(report), claims(report), tasks(report)];
+    let charts: Vec<Chart> = charts.into_iter().filter(|c| !c.groups.is_empty()).collect();
     let width = WIDTH * charts.len().max(1) as f64;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{HEIGHT}\" \
@@ -40,15 +40,23 @@ fn of<'a>(report: &'a Report, measurement: &'a str) -> impl Iterator<Item = &'a 
 }
 
 fn handoffs(report: &Report) -> Chart {
+    latencies(report, "handoff", "Hand-off in microseconds (logarithmic)")
+}
+
+fn claims(report: &Report) -> Chart {
+    latencies(report, "tasks", "Claim in microseconds (logarithmic)")
+}
+
+fn latencies(report: &Report, measurement: &str, title: &'static str) -> Chart {
     let p99 = |case: &str| {
-        of(report, "handoff").find(|figure| figure.case == case && figure.statistic == "p99")
+        of(report, measurement).find(|figure| figure.case == case && figure.statistic == "p99")
     };
-    let p50 = of(report, "handoff").filter(|figure| figure.statistic == "p50");
+    let p50 = of(report, measurement).filter(|figure| figure.statistic == "p50");
     let groups = p50.filter_map(|figure| {
         Some((figure.case.clone(), [figure.value * 1e6, p99(&figure.case)?.value * 1e6]))
     });
     Chart {
-        title: "Hand-off in microseconds (logarithmic)",
+        title,
         legend: ["p50", "p99"],
         groups: groups.collect(),
         logarithmic: true,
@@ -66,6 +74,20 @@ fn pairs(report: &Report) -> Chart {
         groups: groups.collect(),
         logarithmic: false,
         show: |value| format!("{:.1}", value / 1000.0),
+    }
+}
+
+fn tasks(report: &Report) -> Chart {
+    let rates = of(report, "tasks").filter(|figure| figure.statistic == "claim+complete");
+    let groups = rates.filter_map(|figure| {
+        Some((figure.case.clone(), [figure.value, figure.beside.as_ref()?.value]))
+    });
+    Chart {
+        title: "Claim and complete per second (logarithmic)",
+        legend: ["tenure", "what it is beside"],
+        groups: groups.collect(),
+        logarithmic: true,
+        show: |value| format!("{value:.0}"),
     }
 }
 

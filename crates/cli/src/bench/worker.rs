@@ -1,6 +1,6 @@
 //! One worker process: told by an argument what to do, begins when told to, prints what it found.
 
-use super::{BenchError, fairness, handoff, pair};
+use super::{BenchError, fairness, handoff, pair, tasks};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -27,6 +27,14 @@ pub(crate) enum Work {
     FloorBreaks { floor: PathBuf, name: String, span_ms: u64 },
     /// Hand a lock around.
     Contend { url: String, lock: String, contenders: usize, span_ms: u64 },
+    /// Tasks one by one beside the floor, in turns, in one process; then in batches.
+    TaskDuel { url: String, floor: PathBuf, rounds: usize, span_ms: u64 },
+    /// Claim and complete.
+    TaskPairs { url: String, batch: usize, span_ms: u64 },
+    /// As many commits on the floor.
+    FloorCommits { floor: PathBuf, name: String, span_ms: u64 },
+    /// Claims in stores of different sizes, in turns.
+    ClaimLatency { urls: Vec<String>, claims: usize },
 }
 
 /// Does the work and prints the result.
@@ -46,6 +54,14 @@ pub(crate) fn work(work: Work) -> Result<(), BenchError> {
         Work::Contend { url, lock, contenders, span_ms } => {
             answer(&handoff::contend(&url, &lock, contenders, span_ms)?)
         }
+        Work::TaskDuel { url, floor, rounds, span_ms } => {
+            answer(&tasks::duel(&url, &floor, rounds, span_ms)?)
+        }
+        Work::TaskPairs { url, batch, span_ms } => answer(&tasks::pairs(&url, batch, span_ms)?),
+        Work::FloorCommits { floor, name, span_ms } => {
+            answer(&tasks::floor_commits(&floor, &name, span_ms)?)
+        }
+        Work::ClaimLatency { urls, claims } => answer(&tasks::latencies(&urls, claims)?),
     }
 }
 

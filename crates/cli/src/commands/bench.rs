@@ -19,10 +19,11 @@ use std::path::{Path, PathBuf};
 Examples:
   tenure bench
   tenure bench handoff idle
+  tenure bench tasks
   tenure bench --quick --json
   tenure bench --dir /dev/shm --plot bench.svg")]
 pub(crate) struct BenchArgs {
-    /// What to measure; everything by default
+    /// What to measure; everything but tasks by default
     #[arg(value_name = "MEASUREMENT")]
     measurements: Vec<Measurement>,
     /// Measure in a fresh folder here, on this file system [default: the current folder]
@@ -31,9 +32,12 @@ pub(crate) struct BenchArgs {
     /// Take a few seconds only; the numbers are rougher
     #[arg(long)]
     quick: bool,
-    /// Draw hand-offs and pairs into this SVG file
+    /// Draw hand-offs, pairs and tasks into this SVG file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     plot: Option<PathBuf>,
+    /// Compare tasks with this claimd [default: the one on the search path, if any]
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
+    peer: Option<PathBuf>,
 }
 
 /// Does one part of a measurement
@@ -44,15 +48,14 @@ pub(crate) struct WorkerArgs {
 }
 
 pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<i32, Failure> {
-    if global.store.is_some() {
-        return Err(Failure::usage("bench never measures in a store that somebody uses")
-            .hint("Choose where it makes its own with --dir DIR."));
-    }
+    let chosen = Measurement::chosen(&args.measurements);
+    let given_store = given_store(global, &chosen)?;
     let ground = Ground::new(args.dir.as_deref().unwrap_or(Path::new(".")), args.quick)?;
+    let ground = ground.with(given_store, args.peer.clone());
     remove_when_interrupted(ground.folder().to_owned());
     let mut report = Report::default();
     output.note(&ground.words());
-    for measurement in Measurement::chosen(&args.measurements) {
+    for measurement in chosen {
         output.note(&format!("Measuring {} ...", measurement.word()));
         measurement.measure(&ground, &mut report)?;
     }
@@ -65,6 +68,26 @@ pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<
     data["plot"] = json!(args.plot);
     output.done(data, || bench::table(&report));
     Ok(Exit::Ok.code())
+}
+
+/// Tasks may be measured in a store that was named, if it has none: it is left full of them.
+fn given_store(global: &Global, chosen: &[Measurement]) -> Result<Option<String>, Failure> {
+    let Some(url) = &global.store else { return Ok(None) };
+    if chosen != [Measurement::Tasks] {
+        return Err(Failure::usage("bench never measures locks in a store that somebody uses")
+            .hint("Choose where it makes its own with --dir DIR."));
+    }
+    match url.strip_prefix("sqlite:") {
+        Some(path) => {
+            let path = std::path::absolute(path)
+                .map_err(|source| BenchError::Folder { folder: path.into(), source })?;
+            Ok(Some(format!("sqlite:{}", path.display())))
+        }
+        None if url.starts_with("memory:") => {
+            Err(Failure::usage("a store in memory cannot be shared by several processes"))
+        }
+        None => Ok(Some(url.clone())),
+    }
 }
 
 /// The hidden other side of [`run`].

@@ -261,6 +261,16 @@ impl Tasks {
             .await
     }
 
+    /// Ends a worker's work on many tasks in one change, which costs one sync; says of each, in
+    /// order, what came of it. One that is not the worker's any more does not stop the others.
+    pub async fn finish_all(&self, asks: &[FinishAsk]) -> Result<Vec<Finished>, Error> {
+        let look = rules::tasks::finish_all_look(asks);
+        let finish = |seen: &Seen, witness: &dyn tenure_core::Witness| {
+            rules::tasks::finish_all(seen, asks, witness)
+        };
+        self.client.inner.decide(&look, finish).await
+    }
+
     /// Notes that the worker began.
     pub async fn start(&self, task: &TaskId, proof: Proof) -> Result<Finished, Error> {
         let ask = FinishAsk {

@@ -22,6 +22,7 @@ cases!("tasks":
     a_key_adds_a_task_once,
     tallies_and_lists_follow_every_change,
     each_task_is_claimed_once_and_finished_once,
+    many_are_finished_in_one_change,
     a_finish_by_a_former_worker_changes_nothing,
     what_a_silent_worker_had_is_taken_back,
     tasks_survive_reopening,
@@ -141,14 +142,18 @@ async fn claim(
     Ok(answer.and_then(|mut claimed| claimed.pop()))
 }
 
-async fn complete(store: &dyn Store, claimed: &tasks::Claimed) -> Result<bool, Failure> {
-    let ask = FinishAsk {
+fn complete_ask(claimed: &tasks::Claimed) -> FinishAsk {
+    FinishAsk {
         task: claimed.task.id.clone(),
         proof: Proof::Grant(claimed.grant),
         token: Some(claimed.token),
         runner: None,
         finish: Finish::Complete { result: None },
-    };
+    }
+}
+
+async fn complete(store: &dyn Store, claimed: &tasks::Claimed) -> Result<bool, Failure> {
+    let ask = complete_ask(claimed);
     let mut done = false;
     let mut decide = |seen: &Seen| {
         let (decision, finished) = tasks::finish(seen, &ask, &NoWitness);
@@ -372,6 +377,35 @@ async fn each_task_is_claimed_once_and_finished_once(harness: &dyn Harness) -> V
     let events = store.events(Revision(0), u32::MAX).await?;
     let completed = events.iter().filter(|event| event.event.kind.word() == "completed").count();
     ensure_eq!(completed, TASKS, "completions in the history");
+    Ok(())
+}
+
+async fn many_are_finished_in_one_change(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let last = NewTask { depends_on: vec![id("a"), id("b"), id("c")], ..new("last") };
+    add(&*store, vec![new("a"), new("b"), new("c"), last]).await?;
+    let mut asks = Vec::new();
+    while let Some(claimed) = claim(&*store, "w", LONG).await? {
+        asks.push(complete_ask(&claimed));
+    }
+    ensure_eq!(asks.len(), 3, "claimed");
+    asks[1].token = Some(Token(0));
+    let mut answers = Vec::new();
+    let mut decide = |seen: &Seen| {
+        let (decision, finished) = tasks::finish_all(seen, &asks, &NoWitness);
+        answers = finished;
+        decision
+    };
+    store.transact(&tasks::finish_all_look(&asks), &mut decide).await?;
+    let done: Vec<bool> =
+        answers.iter().map(|answer| matches!(answer, Finished::Done { .. })).collect();
+    ensure_eq!(done, [true, false, true], "which were finished");
+    let seen = store.read(&look_for(&["a", "b", "c", "last"])).await?;
+    let left = seen.tasks.iter().filter(|task| task.status == Status::InProgress);
+    ensure_eq!(left.map(|task| task.id.as_str()).collect::<Vec<_>>(), ["b"], "still worked on");
+    ensure_eq!(seen.holds.len(), 1, "holds left");
+    let unmet = seen.task(&id("last")).map(|task| task.unmet);
+    ensure_eq!(unmet, Some(1), "what the last one waits for");
     Ok(())
 }
 

@@ -5,6 +5,7 @@ mod damage;
 mod disks;
 mod history;
 mod mailboxes;
+mod one_shots;
 mod opening;
 mod reboot;
 mod views;

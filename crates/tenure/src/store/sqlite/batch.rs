@@ -40,7 +40,9 @@ impl SqliteStore {
         let mut outcome = outcome.expect("there is one, or it was just made");
         let written = self.add(&seat.writer.connection, look, decide);
         drop(seat);
-        if first {
+        if first && self.options.one_shot {
+            commit_now(&self.path, &mut *self.writer.lock().await);
+        } else if first {
             // A task of its own: the batch must be committed even if this caller goes away.
             tokio::spawn(commit_soon(self.writer.clone(), self.path.clone()));
         }
@@ -107,6 +109,7 @@ pub(super) fn commit_now(path: &Path, writer: &mut Writer) {
     });
     // Whether this fails or not, the next durable change says again how it wants to commit.
     let _ = synchronous(&writer.connection, Synchronous::Normal);
+    writer.fold_log();
     let _ = writer.turnstile.leave();
     batch.outcome.send_replace(Some(committed));
 }

@@ -3,6 +3,7 @@
 //! - `schema` — the tables. `open` — creating, migrating, and what a reboot changes.
 //! - `batch` — one sync for many. The queue of writers and how they wake others is in
 //!   `crate::store::side`.
+//! - `log` — what a process that ends soon leaves to the next.
 //! - `read`, `write`, `tasks` — records. `fault` — what SQLite's errors mean.
 //!
 //! Beside `NAME.db` lies a folder `NAME.db.side` with the queue's lock files, the mailboxes of
@@ -10,6 +11,7 @@
 
 mod batch;
 mod fault;
+mod log;
 mod open;
 mod read;
 mod schema;
@@ -25,6 +27,7 @@ use crate::store::{
 use async_trait::async_trait;
 use batch::Batch;
 use fault::Stage;
+use log::Log;
 use read::{Addresses, RowError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -42,6 +45,9 @@ pub struct SqliteOptions {
     /// After how many pages the log is folded into the database. A process that lives long does
     /// best with many; a one-shot command must read the whole log at its start, and wants few.
     pub checkpoint_pages: u32,
+    /// Whether the process ends soon and does one thing at a time: it then opens and starts no
+    /// more than it needs, and leaves no long log to the next one.
+    pub one_shot: bool,
     /// How often to look for changes where the system cannot tell of them.
     pub poll_interval: Duration,
     /// Whether a store that may not be written to is opened all the same, to look at it.
@@ -54,6 +60,7 @@ impl Default for SqliteOptions {
             clock: Arc::new(SystemClock),
             // Four megabytes, as is usual in SQLite.
             checkpoint_pages: 2000,
+            one_shot: false,
             poll_interval: Duration::from_secs(5),
             look_only: false,
         }
@@ -83,6 +90,17 @@ struct Writer {
     turnstile: Turnstile,
     /// The transaction that waits to be committed together with others.
     batch: Option<Batch>,
+    /// The log, where it is to be kept short.
+    log: Option<Log>,
+}
+
+impl Writer {
+    /// Keeps the log short, after a commit, while the seat is kept.
+    fn fold_log(&self) {
+        if let Some(log) = &self.log {
+            log.fold(&self.connection, open::BUSY_PATIENCE);
+        }
+    }
 }
 
 impl SqliteStore {
@@ -102,7 +120,8 @@ impl SqliteStore {
         let clock = options.clock.clone();
         let at = move || Moment::of(&*clock);
         open::bring_up_to_date(path, &mut connection, &turnstile, &options.clock.boot(), at)?;
-        let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None }));
+        let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
+        let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None, log }));
         Ok(SqliteStore {
             path: path.to_owned(),
             identity: open::identity(path),
@@ -260,6 +279,14 @@ impl SqliteStore {
         act: impl FnOnce(&Connection) -> Result<T, RowError>,
     ) -> Result<T, StoreError> {
         self.check_identity()?;
+        // Where nobody else is served meanwhile, a second connection is not worth opening.
+        if self.options.one_shot
+            && let Ok(writer) = self.writer.try_lock()
+            && writer.batch.is_none()
+        {
+            let acted = act(&writer.connection);
+            return acted.map_err(|error| Trouble::from(error).report(&self.path));
+        }
         let mut reader = self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if reader.is_none() {
             *reader = Some(open::connect(&self.path, self.options.checkpoint_pages)?);
@@ -375,6 +402,7 @@ impl Store for SqliteStore {
             _ => {
                 let mut seat = self.enter().await?;
                 let written = self.write(&mut seat, look, decide);
+                seat.writer.fold_log();
                 drop(seat);
                 written.map_err(|trouble| trouble.report(&self.path))?
             }
@@ -414,6 +442,10 @@ impl Store for SqliteStore {
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
+        if patience.is_zero() {
+            // To hear the bell takes a thread, which whoever does not wait need not start.
+            return Ok(Revision(self.with_reader(read::newest)?));
+        }
         let begun = tokio::time::Instant::now();
         let bell = self.post.bell();
         loop {

@@ -16,7 +16,7 @@ use tenure_core::{EventKind, NewEvent};
 
 /// How long SQLite itself retries. The turnstile keeps tenure's own writers apart, so this is only
 /// for programs that write without queueing, and for recovery after a crash.
-const BUSY_PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How far tokens jump when the machine was rebooted: further than changes could have been lost
 /// that were reported but not yet on disk. A million changes fill gigabytes of log, which SQLite
@@ -26,7 +26,7 @@ const JUMP: u64 = 1024 * TRIM_EVERY;
 /// The page size of new databases. Every change writes one page of records and one of events to the
 /// log, whole: half of SQLite's usual size is half as much to copy, sum up and sync. Still smaller,
 /// and records would spill over into pages of their own.
-const PAGE_BYTES: u32 = 2048;
+pub(super) const PAGE_BYTES: u32 = 2048;
 
 /// The folder beside the database for what is not in it.
 pub(super) fn side_folder(path: &Path) -> PathBuf {
@@ -122,6 +122,8 @@ fn configure(connection: &Connection, checkpoint_pages: u32) -> rusqlite::Result
     // Plans must not depend on bound values: SQLite would prepare statements again and again.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(48);
+    // What a savepoint may have to undo stays in memory, or a large batch would write it to a file.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", checkpoint_pages)
 }

@@ -138,10 +138,21 @@ impl View<'_> {
         }
         let keys: Vec<String> =
             self.seen.tasks.iter().map(|task| task.id.resource().key()).collect();
+        // Hardly anybody waits for a task: one look instead of one for each.
+        let any_waits = self.any_waits_for_tasks()?;
         for key in keys {
-            self.named(&key, None, usize::MAX)?;
+            self.holds(holds!("WHERE resource = ?1"), params![key])?;
+            if any_waits {
+                let sql = waits!("WHERE resource = ?1 ORDER BY ticket");
+                self.waits(sql, params![key], usize::MAX)?;
+            }
         }
         Ok(())
+    }
+
+    fn any_waits_for_tasks(&self) -> Result<bool, RowError> {
+        let sql = "SELECT 1 FROM waits WHERE resource >= 'task:' AND resource < 'task;' LIMIT 1";
+        Ok(self.connection.prepare_cached(sql)?.exists([])?)
     }
 
     /// Any two paths may overlap, whatever their names: all of them are looked at.

@@ -1,0 +1,121 @@
+//! How long a claim takes where there are few tasks and where there are very many, most of them
+//! done long ago.
+
+use super::super::crew::Crew;
+use super::super::report::{Beside, Figure, Report, Unit, Wanted};
+use super::super::sample::{now, quantile};
+use super::super::worker::{self, Work};
+use super::super::{BenchError, Ground};
+use super::stock::{self, fill, sync_all};
+use std::time::Instant;
+use tenure::blocking::Client;
+
+/// A claim among the most tasks may take this much of one among the fewest.
+const WANTED_RATIO: f64 = 1.3;
+
+/// Claims that are not counted: the first ones read pages from the disk.
+const WARM_UP: usize = 20;
+
+pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
+    let sizes: [usize; 3] = ground.scale([200, 400, 800], [1_000, 100_000, 1_000_000]);
+    let claims = ground.scale(40, 360);
+    let pending = WARM_UP + claims;
+    let prepare = |url: &str, size: usize| -> Result<(usize, f64), BenchError> {
+        let client = Client::open(url)?;
+        let begun = Instant::now();
+        let added = fill(&client, size, pending)?;
+        Ok((added, begun.elapsed().as_secs_f64()))
+    };
+    let found: Vec<Vec<f64>>;
+    let mut last = (0, 0.0);
+    match ground.given_store() {
+        // It grows from size to size.
+        Some(url) => {
+            let mut all = Vec::new();
+            for size in sizes {
+                last = prepare(url, size)?;
+                let work = Work::ClaimLatency { urls: vec![url.to_owned()], claims };
+                all.append(&mut Crew::run([work])?.remove(0));
+            }
+            found = all;
+        }
+        // One store of each size, in turns, so that noise meets all.
+        None => {
+            let urls = sizes.map(|size| ground.store(&format!("tasks-{size}")));
+            for (url, size) in urls.iter().zip(sizes) {
+                last = prepare(url, size)?;
+            }
+            let work = Work::ClaimLatency { urls: urls.to_vec(), claims };
+            found = Crew::run([work])?.remove(0);
+        }
+    }
+    let fewest = quantile(&found[0], 0.5);
+    for (size, latencies) in sizes.iter().zip(&found) {
+        let figure = |statistic, share: f64| Figure {
+            measurement: "tasks",
+            case: format!("claim among {size} tasks"),
+            statistic,
+            value: quantile(latencies, share),
+            unit: Unit::Seconds,
+            beside: None,
+            wanted: None,
+        };
+        let mut p50 = figure("p50", 0.5);
+        if *size != sizes[0] {
+            p50.beside = Some(Beside::new("among the fewest", p50.value, fewest));
+            p50.wanted = Some(Wanted::RatioAtMost(WANTED_RATIO));
+        }
+        report.add(p50);
+        report.add(figure("p99", 0.99));
+    }
+    report.add(Figure {
+        measurement: "tasks",
+        case: format!("up to {} tasks", sizes[2]),
+        statistic: "added",
+        value: last.0 as f64 / last.1,
+        unit: Unit::PerSecond,
+        beside: None,
+        wanted: None,
+    });
+    Ok(())
+}
+
+/// In a worker: how long each claim took, in seconds, in each of the stores. Each is completed
+/// before the next; that is not counted.
+pub(in super::super) fn latencies(
+    urls: &[String],
+    claims: usize,
+) -> Result<Vec<Vec<f64>>, BenchError> {
+    let clients = urls.iter().map(|url| Client::open(url));
+    let clients: Vec<Client> = clients.collect::<Result<_, _>>()?;
+    // What was added must not be on its way to the disk while the clock runs.
+    sync_all();
+    worker::ready()?;
+    for client in &clients {
+        (0..WARM_UP).try_for_each(|_| claim_timed(client).map(|_| ()))?;
+    }
+    let mut found = vec![Vec::new(); clients.len()];
+    for _ in 0..claims {
+        for (client, found) in clients.iter().zip(&mut found) {
+            found.push(claim_timed(client)?);
+        }
+    }
+    for client in &clients {
+        let left = stock::counts(client)?.in_progress;
+        if left > 0 {
+            return Err(BenchError::Miscounted { what: "in progress", store: left, workers: 0 });
+        }
+    }
+    Ok(found)
+}
+
+fn claim_timed(client: &Client) -> Result<f64, BenchError> {
+    let begun = now();
+    let claimed = super::rate::claim(client, 1)?;
+    let took = (now() - begun).as_secs_f64();
+    if claimed.is_empty() {
+        return Err(BenchError::Worker { said: "no task".to_owned(), expected: "a task" });
+    }
+    super::rate::complete(client, &claimed)?;
+    Ok(took)
+}

@@ -1,0 +1,81 @@
+//! Making the tasks that are then claimed.
+
+use super::super::BenchError;
+use tenure::blocking::Client;
+use tenure::core::rules::tasks::NewTask;
+use tenure::core::{Status, TaskId};
+
+/// So many tasks are added in one change: enough to share a sync, few enough to keep in memory.
+const LOT: usize = 10_000;
+
+/// How many tasks of each kind a store has.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) all: usize,
+    pub(super) pending: usize,
+    pub(super) in_progress: usize,
+    pub(super) completed: usize,
+}
+
+pub(super) fn counts(client: &Client) -> Result<Counts, BenchError> {
+    let mut counts = Counts::default();
+    for tally in client.run(client.asynchronous().tasks().tallies())? {
+        let count = tally.count as usize;
+        counts.all += count;
+        match tally.status {
+            Status::Pending => counts.pending += count,
+            Status::InProgress => counts.in_progress += count,
+            Status::Completed => counts.completed += count,
+            _ => {}
+        }
+    }
+    Ok(counts)
+}
+
+/// A store that has tasks is somebody's.
+pub(super) fn refuse_used(url: &str) -> Result<(), BenchError> {
+    match counts(&Client::open(url)?)?.all {
+        0 => Ok(()),
+        tasks => Err(BenchError::UsedStore { url: url.to_owned(), tasks }),
+    }
+}
+
+/// Adds tasks until there are `total`, so that `pending` of them can be claimed, evenly spread among
+/// those that are completed. Says how many were added.
+pub(super) fn fill(client: &Client, total: usize, pending: usize) -> Result<usize, BenchError> {
+    let before = counts(client)?;
+    let added = total.saturating_sub(before.all);
+    let fresh = pending.saturating_sub(before.pending).min(added);
+    let is_pending = |number: usize| (number + 1) * fresh / added > number * fresh / added;
+    let task = |number: usize| {
+        let mut task = new_task(before.all + number);
+        if !is_pending(number) {
+            task.status = Status::Completed;
+        }
+        task
+    };
+    for first in (0..added).step_by(LOT) {
+        let lot = (first..added.min(first + LOT)).map(task).collect();
+        client.run(client.asynchronous().tasks().add(lot))?;
+    }
+    Ok(added)
+}
+
+/// Adds tasks until so many can be claimed.
+pub(super) fn stock_up(client: &Client, pending: usize) -> Result<(), BenchError> {
+    let counts = counts(client)?;
+    let missing = pending.saturating_sub(counts.pending);
+    fill(client, counts.all + missing, counts.pending + missing)?;
+    Ok(())
+}
+
+fn new_task(number: usize) -> NewTask {
+    let id: TaskId = format!("bench-{number:07}").parse().expect("letters and digits are an id");
+    NewTask::new(id, format!("Task number {number}"))
+}
+
+/// Waits until all that was written is on disk.
+pub(super) fn sync_all() {
+    #[cfg(unix)]
+    rustix::fs::sync();
+}
