@@ -13,7 +13,7 @@ fn stop(place: &Place, running: &Running) {
         running.signal(Signal::STOP);
         until("it to stop", || (state(running.id()) == Some('T')).then_some(()));
         let is_free = |name: &str| {
-            let file = std::fs::File::open(place.path("tenure.db.side").join(name));
+            let file = std::fs::File::open(place.side().join(name));
             file.expect("a part of the turnstile").try_lock().is_ok()
         };
         let between = is_free("door") && is_free("seat");

@@ -9,6 +9,7 @@
 //! Each handle keeps a ledger in memory and reads what others added before it looks.
 
 mod archive;
+mod at;
 mod dialect;
 mod fault;
 mod held;
@@ -119,7 +120,8 @@ impl FileStore {
 
     /// Moves the tokens ahead when the machine was rebooted since the last use.
     fn begin_boot(&self, boot: &str) -> Result<(), StoreError> {
-        if self.state().look().map_err(|trouble| self.report(trouble))?.boot == boot {
+        // What was not on disk when the power failed may have holes, which is looked at below.
+        if self.state().is_of_boot(boot).map_err(|trouble| self.report(trouble))? {
             return Ok(());
         }
         let io = |error: std::io::Error| self.report(error.into());

@@ -1,9 +1,12 @@
 //! What a handle knows, and how it changes: read on, show, let the rule choose, append, publish.
 
 use super::archive::Archive;
+use super::at;
 use super::fault::Trouble;
 use super::held::{Held, is_draft};
-use super::journal::{Header, Journal, Line, Tail, draft, remove_if_there, sync_folder};
+use super::journal::{
+    Header, Journal, Line, Tail, draft, open_regular, remove_if_there, sync_folder,
+};
 use super::line;
 use super::step::step;
 use crate::store::ledger::{Ledger, Record};
@@ -12,7 +15,7 @@ use crate::store::side::{Post, is_forbidden};
 use crate::store::{Decide, Finding, Renewal, Renewed, TaskFilter};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::{
@@ -27,6 +30,12 @@ const JUMP: u64 = 1 << 20;
 /// How many events are kept, for the audit log and for those who follow it.
 const EVENTS_KEPT: u64 = 100_000;
 
+/// How long the mark is: two numbers of 20 digits.
+const MARK_BYTES: usize = 42;
+
+/// How much more is written before a generation that could not be followed is tried again.
+const ROTATE_AGAIN_BYTES: u64 = 64 * 1024;
+
 /// How many of the newest events a handle keeps in memory, for those who follow.
 const RECENT_MAX: usize = 4096;
 
@@ -40,6 +49,12 @@ pub(super) struct State {
     /// Up to where `held/` follows the journal.
     mark: Option<File>,
     marked: (u64, u64),
+    /// Whether `held/` could not be brought up to date: then nothing is marked.
+    behind: bool,
+    /// Whether what is known may be wrong, because the next generation could not be begun whole.
+    stale: bool,
+    /// At what length of the journal the next generation is tried again, after it failed.
+    rotate_from: u64,
     /// Changes to tasks that are not in the ledger yet, because its tasks were not needed so far.
     unread: Option<Vec<Record>>,
     /// Completed tasks that were deleted since the generation began.
@@ -60,13 +75,7 @@ pub(super) struct Written {
 
 impl State {
     pub(super) fn open(folder: &Path, boot: &str) -> Result<State, Trouble> {
-        let mark = folder.join("side").join("mark");
-        let mut options = OpenOptions::new();
-        let mark = match options.create(true).truncate(false).read(true).write(true).open(mark) {
-            // Whoever may only look marks nothing.
-            Err(error) if is_forbidden(&error) => None,
-            mark => Some(mark?),
-        };
+        let mark = open_mark(&folder.join("side").join("mark"))?;
         let journal = Journal::open(&folder.join("journal"), boot)?;
         Ok(State {
             archive: Archive::new(folder.join("done")),
@@ -76,6 +85,9 @@ impl State {
             journal,
             mark,
             marked: (0, 0),
+            behind: false,
+            stale: false,
+            rotate_from: 0,
             unread: Some(vec![]),
             deleted: BTreeSet::new(),
             recent: VecDeque::new(),
@@ -89,24 +101,43 @@ impl State {
 
     /// All there is by now, tasks aside. Needs no seat.
     pub(super) fn look(&mut self) -> Result<&Ledger, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         Ok(&self.ledger)
+    }
+
+    /// Whether deadlines are counted under this boot.
+    pub(super) fn is_of_boot(&mut self, boot: &str) -> Result<bool, Trouble> {
+        self.read_on()?;
+        Ok(self.ledger.boot == boot)
     }
 
     /// All there is by now. Needs no seat.
     pub(super) fn with_tasks(&mut self) -> Result<&Ledger, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         self.load_tasks()?;
         Ok(&self.ledger)
     }
 
     pub(super) fn read(&mut self, look: &Look, at: Moment) -> Result<Seen, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         Ok(self.show(look, at)?.0)
+    }
+
+    /// Reads what others added; what cannot be read is never taken for the end.
+    fn read_good(&mut self) -> Result<(), Trouble> {
+        match self.read_on()? {
+            Tail::Clean | Tail::Torn => Ok(()),
+            Tail::Wrong => Err(self.wrong_line()),
+        }
     }
 
     /// Reads what others added.
     fn read_on(&mut self) -> Result<Tail, Trouble> {
+        if self.stale {
+            self.read_anew()?;
+            self.stale = false;
+        }
+        let mut removed = false;
         loop {
             let fresh = self.journal.read_on()?;
             let mut sealed = None;
@@ -115,8 +146,11 @@ impl State {
                 self.take_in(line);
             }
             match sealed {
-                None => return Ok(fresh.tail),
                 Some(generation) => self.follow(generation)?,
+                None if !self.journal.is_removed()? => return Ok(fresh.tail),
+                // One that is of no use any more has been sealed before it was removed.
+                None if removed => return Err(Trouble::corrupt("its journal was removed")),
+                None => removed = true,
             }
         }
     }
@@ -124,17 +158,26 @@ impl State {
     /// Goes on in the next generation, as all do: completed tasks are in the archive by now.
     fn follow(&mut self, generation: u64) -> Result<(), Trouble> {
         if self.journal.follow(generation)?.is_none() {
-            // It has been followed by others and trimmed: all is read anew.
-            self.journal = Journal::open(self.journal.folder(), "")?;
-            self.ledger = begin_ledger(&self.journal.header);
-            self.recent.clear();
-            self.unread = Some(vec![]);
+            // It has been followed by others and trimmed.
+            self.read_anew()?;
         } else if self.unread.is_none() {
             self.ledger.tasks.archive_completed();
         } else {
-            // What was not read is in the new generation's file of tasks.
-            self.unread = Some(vec![]);
+            // What was not read is in the new generation's state and its file of tasks.
+            let state = self.journal.state()?.into_iter();
+            self.unread = Some(state.filter(Record::is_task).collect());
         }
+        self.deleted.clear();
+        self.rotate_from = 0;
+        Ok(())
+    }
+
+    /// Forgets everything and begins with the newest generation.
+    fn read_anew(&mut self) -> Result<(), Trouble> {
+        self.journal = Journal::reopen(self.journal.folder())?;
+        self.ledger = begin_ledger(&self.journal.header);
+        self.recent.clear();
+        self.unread = Some(vec![]);
         self.deleted.clear();
         Ok(())
     }
@@ -173,18 +216,18 @@ impl State {
         let mut bytes = Vec::new();
         if self.journal.header.tasks_bytes > 0 {
             let path = self.journal.tasks_path();
-            match File::open(&path) {
+            match open_regular(&path) {
                 Ok(mut file) => file.read_to_end(&mut bytes).map(|_| ())?,
                 // Somebody began the next generation just now; or it is damaged.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(trouble) if trouble.is_absent() => {
                     let before = self.journal.position();
-                    self.read_on()?;
+                    self.read_good()?;
                     return match self.journal.position().0 == before.0 {
                         true => Err(Trouble::corrupt_file(&path, "it is missing")),
                         false => self.load_tasks(),
                     };
                 }
-                Err(error) => return Err(error.into()),
+                Err(trouble) => return Err(trouble),
             }
             if bytes.len() as u64 != self.journal.header.tasks_bytes {
                 return Err(Trouble::corrupt_file(&path, "it has another length than it had"));
@@ -210,7 +253,7 @@ impl State {
         let archived = self.archived(tasks)?;
         if !archived.is_empty() {
             seen.tasks.extend(archived.iter().cloned());
-            seen.tasks.sort_by_key(|task| task.age);
+            seen.tasks.sort_by(|one, other| (one.age, &one.id).cmp(&(other.age, &other.id)));
             seen.tasks.dedup_by(|one, other| one.id == other.id);
         }
         Ok((seen, archived))
@@ -348,11 +391,16 @@ impl State {
             Tail::Wrong => return Err(self.wrong_line()),
         }
         self.journal.seal_before()?;
+        if let Some(next) = self.journal.seal_for_next()? {
+            // Whoever began it knew all that we know.
+            self.follow(next)?;
+        }
         let position = self.journal.position();
-        if self.marked != position {
-            if self.mark.as_mut().map(read_mark).transpose()?.flatten() != Some(position) {
-                self.held.publish_all(&self.ledger, at)?;
-            }
+        if self.marked != position || self.behind {
+            let marked = self.mark.as_ref().and_then(read_mark);
+            // The journal decides: who cannot make `held/` follow it may still change what is held.
+            self.behind =
+                marked != Some(position) && self.held.publish_all(&self.ledger, at).is_err();
             self.mark_published();
         }
         Ok(())
@@ -383,9 +431,8 @@ impl State {
     fn mark_published(&mut self) {
         let position = self.journal.position();
         let text = format!("{:020} {:020}\n", position.0, position.1);
-        let Some(mark) = &mut self.mark else { return };
-        let written = mark.seek(SeekFrom::Start(0)).and_then(|_| mark.write_all(text.as_bytes()));
-        if written.is_ok() {
+        let Some(mark) = self.mark.as_ref().filter(|_| !self.behind) else { return };
+        if at::write_all(mark, 0, text.as_bytes()).is_ok() {
             self.marked = position;
         }
         step("published");
@@ -394,8 +441,13 @@ impl State {
     /// After a change: begins the next generation if this one has become long. The change is
     /// there already, so what fails here is left to the next.
     fn finish(&mut self, at: Moment) {
-        if self.journal.is_long() {
-            let _ = self.rotate(at);
+        if self.journal.is_long()
+            && self.journal.end >= self.rotate_from
+            && self.rotate(at).is_err()
+        {
+            self.rotate_from = self.journal.end + ROTATE_AGAIN_BYTES;
+            // It may be there or not, and what is archived may be in the journal still.
+            self.stale = true;
         }
     }
 
@@ -481,7 +533,7 @@ impl State {
     }
 
     pub(super) fn events(&mut self, after: Revision, limit: usize) -> Result<Vec<Event>, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         let in_memory =
             self.recent.front().is_some_and(|first| first.revision.0 <= after.0.saturating_add(1));
         if in_memory || after.0 >= self.ledger.revision {
@@ -501,7 +553,7 @@ impl State {
     }
 
     pub(super) fn list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         self.load_tasks()?;
         let mut tasks = self.ledger.tasks.list(filter);
         if filter.status.is_none_or(|status| status == Status::Completed) {
@@ -536,6 +588,7 @@ impl State {
             Tail::Wrong => Err(self.wrong_line().into_message()),
             _ => self.load_tasks().map_err(Trouble::into_message),
         };
+        let archive = self.archive.check().map_err(Trouble::into_message);
         let generation = self.journal.header.generation;
         let differences = self.held.differences(&self.ledger);
         let finding = |subject: &str, ok: bool, message: String| Finding {
@@ -551,6 +604,11 @@ impl State {
                 journal
                     .err()
                     .unwrap_or_else(|| format!("generation {generation}, all lines whole")),
+            ),
+            finding(
+                "done",
+                archive.is_ok(),
+                archive.err().unwrap_or_else(|| "completed tasks can be read".to_owned()),
             ),
             finding(
                 "held",
@@ -581,10 +639,26 @@ fn begin_ledger(header: &Header) -> Ledger {
     Ledger::at(header.revision, &header.boot)
 }
 
-fn read_mark(mark: &mut File) -> io::Result<Option<(u64, u64)>> {
-    let mut text = String::new();
-    mark.seek(SeekFrom::Start(0))?;
-    mark.take(64).read_to_string(&mut text)?;
-    let mut numbers = text.split_whitespace().map(|word| word.parse().ok());
-    Ok((|| Some((numbers.next()??, numbers.next()??)))())
+/// The mark, which whoever may only look does not make.
+fn open_mark(path: &Path) -> Result<Option<File>, Trouble> {
+    let made = match open_regular(path) {
+        Err(trouble) if trouble.is_absent() => {
+            let mut options = OpenOptions::new();
+            options.create(true).truncate(false).read(true).write(true).open(path)
+        }
+        opened => return opened.map(Some),
+    };
+    match made {
+        Err(error) if is_forbidden(&error) => Ok(None),
+        made => Ok(Some(made?)),
+    }
+}
+
+/// What the mark says; nothing if it says what nobody wrote.
+fn read_mark(mark: &File) -> Option<(u64, u64)> {
+    let mut text = [0; MARK_BYTES];
+    at::read_exact(mark, 0, &mut text).ok()?;
+    let mut numbers = std::str::from_utf8(&text).ok()?.split_whitespace();
+    let mut number = || numbers.next()?.parse().ok();
+    Some((number()?, number()?))
 }

@@ -30,6 +30,7 @@ impl Post {
     pub(crate) fn open(side: &Path) -> io::Result<Post> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
+        super::ensure_regular(&side.join("bell"))?;
         let bell = match options.open(side.join("bell")) {
             Err(error) if is_forbidden(&error) => None,
             bell => Some(bell?),
