@@ -8,6 +8,7 @@ use crate::output::Output;
 use clap::{Args, ValueHint};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use tenure::url::StoreUrl;
 
 /// Measure how fast tenure is here
 ///
@@ -20,7 +21,8 @@ Examples:
   tenure bench
   tenure bench handoff idle
   tenure bench --quick --json
-  tenure bench --dir /dev/shm --plot bench.svg")]
+  tenure bench --dir /dev/shm --plot bench.svg
+  tenure bench --store file:. pair")]
 pub(crate) struct BenchArgs {
     /// What to measure; everything by default
     #[arg(value_name = "MEASUREMENT")]
@@ -44,11 +46,9 @@ pub(crate) struct WorkerArgs {
 }
 
 pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<i32, Failure> {
-    if global.store.is_some() {
-        return Err(Failure::usage("bench never measures in a store that somebody uses")
-            .hint("Choose where it makes its own with --dir DIR."));
-    }
-    let ground = Ground::new(args.dir.as_deref().unwrap_or(Path::new(".")), args.quick)?;
+    let files = files_in(global, args)?;
+    let parent = files.as_deref().or(args.dir.as_deref()).unwrap_or(Path::new("."));
+    let ground = Ground::new(parent, args.quick, files.is_some())?;
     remove_when_interrupted(ground.folder().to_owned());
     let mut report = Report::default();
     output.note(&ground.words());
@@ -65,6 +65,18 @@ pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<
     data["plot"] = json!(args.plot);
     output.done(data, || bench::table(&report));
     Ok(Exit::Ok.code())
+}
+
+/// The folder of `--store file:DIR`, where file stores are measured. No other store can be meant: it
+/// would be one that somebody uses.
+fn files_in(global: &Global, args: &BenchArgs) -> Result<Option<PathBuf>, Failure> {
+    let Some(url) = &global.store else { return Ok(None) };
+    match url.parse() {
+        Ok(StoreUrl::File { folder, dialect: None, .. }) if args.dir.is_none() => Ok(Some(folder)),
+        _ => Err(Failure::usage("bench never measures in a store that somebody uses").hint(
+            "Choose where it makes its own with --dir DIR, or with --store file:DIR for the file store.",
+        )),
+    }
 }
 
 /// The hidden other side of [`run`].

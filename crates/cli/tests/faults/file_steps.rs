@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tenure::blocking::Client;
 use tenure::clock::ManualClock;
 use tenure::store::file::{FileOptions, FileStore, STEPS};
 
@@ -18,8 +19,8 @@ const ROTATE_BYTES: &str = "3000";
 /// How many rounds of commands a store sees before a step counts as not reached.
 const ROUNDS: usize = 5;
 
-/// Each step is met the first time, and once later, in a store that was used.
-const TIMES: [u32; 2] = [1, 3];
+/// Each step is met in a fresh store, and in one that was used for so many rounds.
+const QUIET_ROUNDS: [usize; 2] = [0, 2];
 
 /// What commands have reported.
 #[derive(Default)]
@@ -35,21 +36,23 @@ struct Known {
 struct Life {
     place: Place,
     fault: String,
+    quiet: usize,
     known: Known,
+    /// Somebody who has had the store open since before the fault.
+    beside: Option<Client>,
 }
 
 impl Life {
-    fn new(fault: String) -> Life {
+    fn new(fault: &str, quiet: usize) -> Life {
         let place = Place::with(Engine::Files);
         if fault.starts_with("boot") {
             // A store that was last used before the machine was started.
-            let options = FileOptions {
-                clock: Arc::new(ManualClock::new()),
-                ..FileOptions::default()
-            };
+            let options =
+                FileOptions { clock: Arc::new(ManualClock::new()), ..FileOptions::default() };
             FileStore::open_with(&place.path("store"), options).expect("a store");
         }
-        Life { place, fault, known: Known::default() }
+        let known = Known::default();
+        Life { place, fault: fault.to_owned(), quiet, known, beside: None }
     }
 
     fn command(&self, fault: &str, words: &[&str]) -> Ended {
@@ -118,7 +121,33 @@ impl Life {
 
     /// Whether a command died there.
     fn run(&mut self) -> bool {
-        (0..ROUNDS).any(|number| self.round(number).is_none())
+        let fault = std::mem::take(&mut self.fault);
+        for number in 0..self.quiet {
+            assert_eq!(self.round(number), Some(()));
+            self.beside.get_or_insert_with(|| Client::open(&self.place.url()).expect("the store"));
+        }
+        self.fault = fault;
+        (self.quiet..self.quiet + ROUNDS).any(|number| self.round(number).is_none())
+    }
+
+    /// Whoever had the store open all the while sees what others see, and they see what it does.
+    fn check_beside(&self) {
+        let Some(client) = &self.beside else { return };
+        let guard = client.acquire("beside").expect("an answer");
+        let shown = self.undisturbed(&["status", "beside"]);
+        assert_eq!(shown["holders"][0]["token"], guard.token().0, "{}: {shown}", self.fault);
+        assert!(self.known.tokens.iter().all(|known| *known < guard.token().0), "{}", self.fault);
+        drop(guard);
+        let shown = self.undisturbed(&["status", "beside"]);
+        assert_eq!(shown["locked"], false, "{}: {shown}", self.fault);
+        let counted: u64 = client
+            .run(client.asynchronous().tasks().tallies())
+            .expect("counts")
+            .iter()
+            .map(|tally| tally.count)
+            .sum();
+        let listed = self.undisturbed(&["tasks", "list"]);
+        assert_eq!(listed["tasks"].as_array().map(Vec::len), Some(counted as usize));
     }
 
     fn check(&self) {
@@ -144,14 +173,14 @@ impl Life {
             assert_eq!(locks.get(lock.as_str()), Some(token), "{fault}: {lock}");
         }
         for lock in locks.keys() {
-            let expected =
-                self.known.held.contains_key(*lock) || self.known.unsure.contains(*lock);
+            let expected = self.known.held.contains_key(*lock) || self.known.unsure.contains(*lock);
             assert!(expected, "{fault}: nobody was told that it holds {lock}");
         }
     }
 
     fn check_works(&self) {
         let fault = &self.fault;
+        self.check_beside();
         self.undisturbed(&["doctor"]);
         self.check();
         // What a dead command may have taken is nobody's after its lease; here its label knows it.
@@ -169,6 +198,7 @@ impl Life {
         }
         self.undisturbed(&["release", "afterwards"]);
         self.check();
+        self.check_beside();
         self.undisturbed(&["locks", "cleanup"]);
         let store = self.place.path("store");
         let drafts: Vec<PathBuf> = files_below(&store)
@@ -202,8 +232,8 @@ fn killed_at_any_step_a_command_loses_nothing_that_was_reported_and_hinders_nobo
             scope.spawn(move || {
                 for (_, step) in half {
                     let mut reached = 0;
-                    for times in TIMES {
-                        let mut life = Life::new(format!("{step}:{times}"));
+                    for quiet in QUIET_ROUNDS {
+                        let mut life = Life::new(step, quiet);
                         reached += usize::from(life.run());
                         life.check_works();
                     }

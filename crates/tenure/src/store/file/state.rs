@@ -394,6 +394,7 @@ impl State {
         if let Some(next) = self.journal.seal_for_next()? {
             // Whoever began it knew all that we know.
             self.follow(next)?;
+            return self.begin(at);
         }
         let position = self.journal.position();
         if self.marked != position || self.behind {
