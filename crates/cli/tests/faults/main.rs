@@ -15,6 +15,7 @@
 mod support;
 
 mod faulty_disk;
+mod file_disk;
 mod file_steps;
 mod foreign_writer;
 mod killed_run;
