@@ -133,7 +133,11 @@ impl Journal {
     pub(super) fn open(folder: &Path, boot: &str) -> Result<Journal, Trouble> {
         std::fs::create_dir_all(folder)?;
         if generations(folder)?.is_empty() {
-            create_first(folder, boot)?;
+            match create_first(folder, boot) {
+                // Somebody was faster, and whoever tidied up after that took our draft away.
+                Err(trouble) if trouble.is_absent() && !generations(folder)?.is_empty() => {}
+                created => created?,
+            }
         }
         Journal::reopen(folder)
     }
