@@ -163,6 +163,14 @@ pub(crate) struct Written {
     pub(crate) text: String,
 }
 
+impl Written {
+    /// Whether it is a name without a kind.
+    pub(crate) fn is_plain(&self) -> bool {
+        let word = self.text.split_once(':').map(|(word, _)| word);
+        Kind::ALL.into_iter().all(|kind| word != Some(kind.word()))
+    }
+}
+
 /// A resource on the command line.
 pub(crate) fn resource(text: &str) -> Result<Written, ResourceError> {
     // Whether an absolute path is in the repository is seen later; the rest of it is checked now.

@@ -1,6 +1,6 @@
 //! What a command needs from its surroundings: settings, the store, the label.
 
-use crate::args::{Global, Written};
+use crate::args::{self, Global, Written};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use tenure::config::{Key, Origin, Settings, Sources};
 use tenure::core::{GrantId, Kind, Resource};
 use tenure::place::{self, PathError, Place, PlaceError, Reach, Surroundings};
+use tenure::store::file::Dialect;
 use tenure::url::StoreUrl;
 use tenure::{Client, Wait};
 
@@ -19,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) sources: Sources,
     pub(crate) no_wait: bool,
     place: Result<Place, place::PlaceError>,
+    /// The label that the caller chose in another program's way.
+    session: Option<String>,
 }
 
 /// Whether locks can be trusted where the store lies.
@@ -31,6 +34,12 @@ fn check(url: &StoreUrl) -> Result<(), PlaceError> {
 
 /// Grants that commands around this one keep while it runs, separated by commas.
 pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
+
+/// The label of those who share a `memory` lock.
+const SESSION_VARIABLE: &str = "CLAWDBOT_SESSION_ID";
+
+/// How long they wait unless told.
+const SESSION_WAIT: Duration = Duration::from_secs(5);
 
 /// The grant under which this command was started.
 pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
@@ -64,7 +73,13 @@ impl Context {
         flag(Key::Store, &global.store);
         flag(Key::Agent, &global.label);
         let settings = Settings::load(&sources)?;
-        Ok(Context { output, settings, sources, no_wait: global.no_wait, place })
+        let no_wait = global.no_wait;
+        let mut context = Context { output, settings, sources, no_wait, place, session: None };
+        if context.dialect() == Some(Dialect::Memory) {
+            // How programs of that dialect name themselves.
+            context.session = context.variable(SESSION_VARIABLE).filter(|name| !name.is_empty());
+        }
+        Ok(context)
     }
 
     /// Where the default store lives.
@@ -75,8 +90,30 @@ impl Context {
         })
     }
 
+    /// Whose lock files the store shares, if any.
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        self.settings.text(Key::Store)?.parse::<StoreUrl>().ok()?.dialect()
+    }
+
     /// The resource that is meant by what was written.
     pub(crate) fn resource(&self, written: &Written, reach: Reach) -> Result<Resource, Failure> {
+        let dialect = self.dialect();
+        if let Some(kind) = dialect.and_then(Dialect::kind_of_names)
+            && written.is_plain()
+        {
+            let text = format!("{kind}:{}", written.text);
+            return self.resource(&args::resource(&text).map_err(PathError::from)?, reach);
+        }
+        let resource = self.meant(written, reach)?;
+        let only = dialect.and_then(Dialect::only_resource);
+        match only.filter(|only| resource.kind() == Kind::Lock && resource != *only) {
+            Some(only) => Err(Failure::usage(format!("this folder has one lock, not {resource}"))
+                .hint(format!("Leave the name out, or write {only}."))),
+            None => Ok(resource),
+        }
+    }
+
+    fn meant(&self, written: &Written, reach: Reach) -> Result<Resource, Failure> {
         match &self.place {
             Ok(place) => Ok(place.resource(&written.text, reach)?),
             // Without a place there is no root that anything could lead out of.
@@ -91,6 +128,25 @@ impl Context {
         reach: Reach,
     ) -> Result<Vec<Resource>, Failure> {
         written.iter().map(|written| self.resource(written, reach)).collect()
+    }
+
+    /// The same, where nothing needs to be named if the folder has but one lock.
+    pub(crate) fn resources_or_only(
+        &self,
+        written: &[Written],
+        reach: Reach,
+    ) -> Result<Vec<Resource>, Failure> {
+        match self.only_resource() {
+            Some(only) if written.is_empty() => Ok(vec![only]),
+            _ if written.is_empty() => Err(Failure::usage("name what is meant")
+                .hint("A resource is NAME, section:NAME, task:ID or path:GLOB.")),
+            _ => self.resources(written, reach),
+        }
+    }
+
+    /// The one lock of a folder that has but one.
+    pub(crate) fn only_resource(&self) -> Option<Resource> {
+        self.dialect().and_then(Dialect::only_resource)
     }
 
     /// The store, with its path made absolute so that it can be handed to children.
@@ -178,7 +234,7 @@ impl Context {
 
     /// The label that the caller chose, if any.
     pub(crate) fn chosen_label(&self) -> Option<&str> {
-        self.settings.text(Key::Agent)
+        self.settings.text(Key::Agent).or(self.session.as_deref())
     }
 
     /// The grant under which this command runs, if it was started by `tenure run`.
@@ -206,6 +262,9 @@ impl Context {
             return Wait::UpTo(limit);
         }
         let untouched = self.settings.setting(Key::WaitTimeout).origin == Origin::BuiltIn;
+        if untouched && self.dialect() == Some(Dialect::Memory) {
+            return Wait::UpTo(SESSION_WAIT);
+        }
         if untouched && std::io::IsTerminal::is_terminal(&std::io::stderr()) {
             return Wait::Forever;
         }

@@ -51,6 +51,21 @@ impl Output {
         }
     }
 
+    /// The same, with the fields of the data also beside it, for programs that expect them there.
+    pub(crate) fn done_flat(&self, data: Value, human: impl FnOnce() -> String) {
+        let fields = data.as_object().cloned().unwrap_or_default();
+        if !self.json {
+            return self.done(data, human);
+        }
+        let mut envelope = self.enveloped(true, data, Value::Null);
+        if let Value::Object(envelope) = &mut envelope {
+            for (name, value) in fields {
+                envelope.entry(name).or_insert(value);
+            }
+        }
+        print_json(&envelope);
+    }
+
     /// One line of data in a stream: a JSON object for scripts, a line for people.
     pub(crate) fn line(&self, data: &Value, human: impl FnOnce() -> String) {
         out(&if self.json { data.to_string() } else { human() });
@@ -113,19 +128,26 @@ impl Output {
     }
 
     fn envelope(&self, success: bool, data: Value, error: Value) {
-        let envelope = json!({
+        print_json(&self.enveloped(success, data, error));
+    }
+
+    fn enveloped(&self, success: bool, data: Value, error: Value) -> Value {
+        json!({
             "success": success,
             "command": self.command,
             "subcommand": self.subcommand,
             "data": data,
             "error": error,
-        });
-        let text = match io::stdout().is_terminal() {
-            true => serde_json::to_string_pretty(&envelope).unwrap_or_default(),
-            false => envelope.to_string(),
-        };
-        out(&text);
+        })
     }
+}
+
+fn print_json(value: &Value) {
+    let text = match io::stdout().is_terminal() {
+        true => serde_json::to_string_pretty(value).unwrap_or_default(),
+        false => value.to_string(),
+    };
+    out(&text);
 }
 
 /// Ends the process with this code, without running destructors: SQLite needs none, and a command

@@ -49,6 +49,9 @@ fn mode(mode: Mode) -> String {
 
 /// Why a hold no longer counts, in the words that people know from lock files.
 pub(crate) fn stale_reason(seen: &SeenHold, witness: &dyn Witness) -> Option<String> {
+    if seen.stale.is_some() {
+        return seen.stale.clone();
+    }
     let process = seen.hold.holder.evidence.as_ref().and_then(|evidence| evidence.process);
     Some(match (rules::gone_reason(seen, witness)?, process) {
         (TakeoverReason::Lapsed, _) => "lease lapsed".to_owned(),

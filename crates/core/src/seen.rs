@@ -128,6 +128,8 @@ pub struct SeenHold {
     pub renewed_at: WallTime,
     /// When it lapses unless renewed, for showing.
     pub expires_at: WallTime,
+    /// Of another program's lock file that no longer counts: why, in that program's words.
+    pub stale: Option<String>,
 }
 
 impl SeenHold {

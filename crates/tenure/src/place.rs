@@ -137,6 +137,11 @@ impl Place {
     }
 }
 
+/// Lets a folder ignore itself, as far as that is possible.
+pub(crate) fn ignore_in_git(folder: &Path) {
+    let _ = create_if_absent(&folder.join(".gitignore"), b"*\n");
+}
+
 /// Finds where the default store lives. Creates nothing.
 ///
 /// Symbolic links in the starting directory are resolved first, so that every way into a folder

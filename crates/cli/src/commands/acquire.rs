@@ -30,7 +30,7 @@ Examples:
   tenure acquire --hold memory            until Ctrl-C")]
 pub(crate) struct AcquireArgs {
     /// What to hold: NAME, section:NAME, task:ID or path:GLOB; several are all or nothing
-    #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
+    #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resources: Vec<args::Written>,
     #[command(flatten)]
     patience: args::PatienceArgs,
@@ -58,7 +58,7 @@ pub(crate) struct AcquireArgs {
 pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
-    let resources = context.resources(&args.resources, args.reach.reach())?;
+    let resources = context.resources_or_only(&args.resources, args.reach.reach())?;
     let request = build(context, &client, &args, &resources, wait).await?;
     let display = WaitDisplay::new(&context.output, &resources, wait);
     let telling = display.clone();

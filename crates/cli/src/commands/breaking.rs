@@ -24,7 +24,7 @@ Examples:
 pub(crate) struct BreakArgs {
     /// What to free
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: args::Written,
+    resource: Option<args::Written>,
     /// Yes, really
     #[arg(long)]
     force: bool,
@@ -39,8 +39,8 @@ pub(crate) struct BreakArgs {
 pub(crate) async fn run(context: &Context, args: BreakArgs) -> Result<i32, Failure> {
     let reason = permission(args.force, args.reason.as_deref())?;
     let client = context.client().await?;
-    let resource = context.resource(&args.resource, Reach::AllWorktrees)?;
-    break_all(context, &client, &resource, args.token.map(Token), reason).await
+    let resource = context.resources_or_only(args.resource.as_slice(), Reach::AllWorktrees)?;
+    break_all(context, &client, &resource[0], args.token.map(Token), reason).await
 }
 
 /// Whether the operator said all that is needed. The message does not teach the flag: whoever may

@@ -34,12 +34,16 @@ pub(crate) struct ReleaseArgs {
 
 pub(crate) async fn run(context: &Context, args: ReleaseArgs) -> Result<i32, Failure> {
     let proof = args.proof.proof(context)?;
-    if args.resources.is_empty() && matches!(proof, Proof::Label(_)) {
+    let only = context.only_resource();
+    if args.resources.is_empty() && only.is_none() && matches!(proof, Proof::Label(_)) {
         return Err(Failure::usage("name what to release")
             .hint("A label may hold several things; a grant (--grant) needs no names."));
     }
     let client = context.client().await?;
-    let resources = context.resources(&args.resources, Reach::AllWorktrees)?;
+    let resources = match only {
+        Some(only) if args.resources.is_empty() => vec![only],
+        _ => context.resources(&args.resources, Reach::AllWorktrees)?,
+    };
     release(context, &client, proof, resources).await
 }
 

@@ -32,14 +32,17 @@ pub(crate) async fn run(context: &Context, args: StatusArgs) -> Result<i32, Fail
             let resource = context.resource(&written, Reach::AllWorktrees)?;
             one(context, &client, &resource).await
         }
-        None => all(context, &client).await,
+        None => match context.only_resource() {
+            Some(only) => one(context, &client, &only).await,
+            None => all(context, &client).await,
+        },
     }
 }
 
 async fn one(context: &Context, client: &Client, resource: &Resource) -> Result<i32, Failure> {
     let seen = client.look(std::slice::from_ref(resource)).await?;
     let data = status_json(context, client, &seen);
-    context.output.done(data, || {
+    let human = || {
         if seen.holds.is_empty() {
             return format!("{resource} is free");
         }
@@ -49,7 +52,12 @@ async fn one(context: &Context, client: &Client, resource: &Resource) -> Result<
             many => format!("  {many} wait"),
         });
         holds.chain(waiting).collect::<Vec<_>>().join("\n")
-    });
+    };
+    match context.only_resource() {
+        // Programs that know this folder's one lock read its state at the top.
+        Some(_) => context.output.done_flat(data, human),
+        None => context.output.done(data, human),
+    }
     Ok(0)
 }
 

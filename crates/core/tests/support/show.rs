@@ -98,6 +98,7 @@ impl World {
             acquired_at: wall(stored.since_ms),
             renewed_at: wall(stored.since_ms),
             expires_at: wall(stored.deadline_ms),
+            stale: None,
         }
     }
 

@@ -160,7 +160,8 @@ fn coordination(tasks: &[Task]) -> Value {
     })
 }
 
-fn coordination_task(task: &Task) -> Value {
+/// A task as those programs know it.
+pub(crate) fn coordination_task(task: &Task) -> Value {
     let payload = task.payload.as_ref().and_then(|json| serde_json::from_str::<Value>(json).ok());
     let hints = payload.as_ref().and_then(|payload| payload.get("hints")).cloned();
     let result = task.result.as_ref().and_then(|json| serde_json::from_str::<Value>(json).ok());
@@ -182,7 +183,7 @@ fn coordination_task(task: &Task) -> Value {
     })
 }
 
-fn coordination_status(status: Status) -> &'static str {
+pub(crate) fn coordination_status(status: Status) -> &'static str {
     match status {
         Status::Pending => "available",
         Status::InProgress | Status::Review => "in_progress",
@@ -205,7 +206,8 @@ fn queue(tasks: &[Task]) -> Value {
     })
 }
 
-fn queue_task(task: &Task) -> Value {
+/// A task as those programs know it.
+pub(crate) fn queue_task(task: &Task) -> Value {
     json!({
         "id": task.id.as_str(),
         "instruction": in_full(task),

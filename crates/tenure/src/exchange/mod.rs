@@ -24,8 +24,9 @@ mod tree;
 pub use detect::{Format, FormatWordError};
 pub use error::ExchangeError;
 pub use export::write;
+pub(crate) use export::{coordination_status, coordination_task, queue_task};
 pub use time::parse_time;
-pub(crate) use time::to_value as time_to_value;
+pub(crate) use time::{from_value as time_from_value, to_value as time_to_value};
 
 use std::io::Read;
 use std::path::Path;

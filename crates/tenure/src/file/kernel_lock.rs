@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Takes the lock if nobody has it.
 #[expect(clippy::disallowed_methods, reason = "the lock is on the file that is changed")]
-pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
@@ -16,7 +16,7 @@ pub(super) fn try_lock(file: &File) -> io::Result<bool> {
 }
 
 /// Takes the lock, waiting up to `limit`, or for ever if there is none.
-pub(super) fn lock_within(file: &File, limit: Option<Duration>) -> io::Result<bool> {
+pub(crate) fn lock_within(file: &File, limit: Option<Duration>) -> io::Result<bool> {
     if try_lock(file)? {
         return Ok(true);
     }

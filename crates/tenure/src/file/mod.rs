@@ -16,7 +16,7 @@
 mod append;
 mod error;
 mod format;
-mod kernel_lock;
+pub(crate) mod kernel_lock;
 mod leftovers;
 mod original;
 mod real_path;

@@ -15,6 +15,15 @@ pub(crate) fn die() -> ! {
     std::process::abort()
 }
 
+/// Swaps two files; the second name is free for a moment.
+pub(crate) fn exchange(one: &std::path::Path, other: &std::path::Path) -> std::io::Result<()> {
+    let away = one.with_extension("swapped");
+    std::fs::rename(other, &away)?;
+    std::fs::hard_link(one, other)?;
+    std::fs::remove_file(one)?;
+    std::fs::rename(&away, one)
+}
+
 pub(crate) fn boot_id() -> String {
     String::new()
 }

@@ -44,6 +44,30 @@ pub(crate) fn die() -> ! {
     std::process::abort()
 }
 
+/// Swaps two files in one step. Where the system has no such step, the second name is free for a
+/// moment.
+pub(crate) fn exchange(one: &std::path::Path, other: &std::path::Path) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+            // Some file systems cannot.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {}
+            swapped => return Ok(swapped?),
+        }
+    }
+    let away = one.with_extension("swapped");
+    fs::rename(other, &away)?;
+    match fs::hard_link(one, other) {
+        Ok(()) => fs::rename(&away, one),
+        // Somebody took the name: there is nothing to swap with any more.
+        Err(error) => {
+            let _ = fs::remove_file(&away);
+            Err(error)
+        }
+    }
+}
+
 /// The id of this boot of the kernel; empty where there is none.
 pub(crate) fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();

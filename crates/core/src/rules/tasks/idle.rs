@@ -83,6 +83,7 @@ mod tests {
             acquired_at: WallTime(0),
             renewed_at: WallTime(0),
             expires_at: WallTime(60_000),
+            stale: None,
         };
         let seen = Seen { holds: vec![hold], tasks: vec![task], ..Seen::empty() };
         let (decision, left) = leave_idle_sections(&seen, GrantId::from_bits(RUNNER), &NoWitness);

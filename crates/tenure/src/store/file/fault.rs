@@ -10,9 +10,15 @@ use std::path::Path;
 pub(super) enum Trouble {
     Io(io::Error),
     Corrupt(String),
+    /// Another program is in the way.
+    Busy(String),
     Newer {
         version: u32,
         known: u32,
+    },
+    /// Others were faster too many times in a row.
+    Contended {
+        tries: u32,
     },
     /// Somebody is stopped while it writes, or while it is the next to write.
     Stopped {
@@ -44,8 +50,9 @@ impl Trouble {
     pub(super) fn into_message(self) -> String {
         match self {
             Trouble::Io(error) => error.to_string(),
-            Trouble::Corrupt(reason) => reason,
+            Trouble::Corrupt(reason) | Trouble::Busy(reason) => reason,
             Trouble::Newer { version, .. } => format!("it has the newer version {version}"),
+            Trouble::Contended { tries } => format!("gave up after {tries} tries"),
             Trouble::Stopped { pid } => format!("process {pid} is stopped"),
         }
     }
@@ -63,6 +70,14 @@ impl Trouble {
                 store,
                 reason,
             },
+            Trouble::Busy(reason) => StoreError::Unavailable {
+                store,
+                reason,
+                hint: Some(
+                    "Look for a program that is stopped or hangs; nothing was lost.".to_owned(),
+                ),
+            },
+            Trouble::Contended { tries } => StoreError::Contended { store, tries },
             Trouble::Stopped { pid } => stopped(store, pid),
             Trouble::Newer { version, known } => StoreError::Unsupported {
                 what: format!(

@@ -67,6 +67,9 @@ pub(super) struct Header {
     /// The version of the format.
     pub(super) tenure: u32,
     pub(super) generation: u64,
+    /// Tells this store from others.
+    #[serde(default)]
+    pub(super) store: String,
     /// The newest event's number when it was begun.
     pub(super) revision: u64,
     /// The boot under which deadlines are counted.
@@ -501,6 +504,7 @@ fn create_first(folder: &Path, boot: &str) -> Result<(), Trouble> {
     let header = Header {
         tenure: VERSION,
         generation: 1,
+        store: uuid::Uuid::new_v4().to_string(),
         revision: 0,
         boot: boot.to_owned(),
         state_bytes: 0,

@@ -15,10 +15,11 @@ mod fault;
 mod held;
 mod journal;
 mod line;
+mod mark;
 mod state;
 mod step;
 
-pub use dialect::{Dialect, DialectError};
+pub use dialect::{Dialect, DialectError, MEMORY_LOCK};
 #[doc(hidden)]
 pub use step::STEPS;
 
@@ -29,6 +30,7 @@ use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
 use async_trait::async_trait;
+use dialect::Watch;
 use fault::Trouble;
 use state::{State, Written};
 use std::path::{Path, PathBuf};
@@ -68,7 +70,10 @@ impl Default for FileOptions {
 
 /// Keeps everything in readable files in one folder.
 pub struct FileStore {
+    /// Where tenure's own records are.
     folder: PathBuf,
+    /// What it is called, for people.
+    name: String,
     options: FileOptions,
     state: StdMutex<State>,
     turnstile: Arc<Mutex<Turnstile>>,
@@ -78,6 +83,8 @@ pub struct FileStore {
     /// Which file the writers queue at, and when that was last looked at.
     identity: Option<(u64, u64)>,
     checked_ms: AtomicU64,
+    /// Notices when other programs give something back.
+    watch: Option<(Watch, PathBuf)>,
 }
 
 impl FileStore {
@@ -88,25 +95,24 @@ impl FileStore {
 
     /// Opens the store in this folder with these settings.
     pub fn open_with(folder: &Path, options: FileOptions) -> Result<FileStore, StoreError> {
-        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let name = store_name(&folder);
+        let shared = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let name = store_name(&shared, options.dialect);
         let report = |trouble: Trouble| trouble.report(&name);
-        let side = folder.join("side");
         let io = |error: std::io::Error| report(error.into());
-        match std::fs::create_dir_all(side.join("wake")) {
-            // Whoever may not write may still look.
-            Err(error) if is_forbidden(&error) && folder.join("journal").exists() => {}
-            made => made.map_err(io)?,
-        }
-        // All ways to the folder must meet in one place.
-        let folder = std::fs::canonicalize(&folder).map_err(io)?;
+        let folder = make_folder(&shared, options.dialect).map_err(io)?;
+        let shared = std::fs::canonicalize(&shared).map_err(io)?;
+        let name = store_name(&shared, options.dialect);
+        let side = folder.join("side");
         let turnstile = Turnstile::open(&side).map_err(io)?;
         let post = Post::open(&side).map_err(io)?;
         let boot = options.clock.boot();
-        let state = State::open(&folder, &boot).map_err(report)?;
+        let foreign = options.dialect.map(|dialect| (dialect, shared.as_path()));
+        let state = State::open(&folder, &boot, foreign).map_err(report)?;
         let store = FileStore {
             identity: identity(&side),
+            watch: options.dialect.map(|_| (Watch::new(), shared)),
             folder,
+            name,
             state: StdMutex::new(state),
             turnstile: Arc::new(Mutex::new(turnstile)),
             post,
@@ -142,7 +148,7 @@ impl FileStore {
     }
 
     fn report(&self, trouble: Trouble) -> StoreError {
-        trouble.report(&store_name(&self.folder))
+        trouble.report(&self.name)
     }
 
     fn now(&self) -> Moment {
@@ -200,12 +206,23 @@ impl FileStore {
         let done = tokio::task::spawn_blocking(move || file.sync_data()).await;
         let done = done.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         done.map_err(|error| StoreError::Unknown {
-            store: store_name(&self.folder),
+            store: self.name.clone(),
             reason: error.to_string(),
         })?;
         step("sync-done");
         *synced = reached;
         Ok(())
+    }
+
+    /// Where tasks are other programs' too, takes in what those did.
+    async fn refresh_board(&self) -> Result<(), StoreError> {
+        if !self.state().has_board() {
+            return Ok(());
+        }
+        let seat = self.enter().await?;
+        let refreshed = self.state().refresh_board(self.now());
+        drop(seat);
+        refreshed.map_err(|trouble| self.report(trouble))
     }
 
     fn tell(&self, written: &Written) {
@@ -229,8 +246,28 @@ impl FileStore {
     }
 }
 
-fn store_name(folder: &Path) -> String {
-    format!("file:{}", folder.display())
+fn store_name(folder: &Path, dialect: Option<Dialect>) -> String {
+    let dialect = dialect.map(|dialect| format!("?dialect={}", dialect.word()));
+    format!("file:{}{}", folder.display(), dialect.unwrap_or_default())
+}
+
+/// Makes tenure's own folder, which in a folder of other programs' locks lies beneath it.
+fn make_folder(shared: &Path, dialect: Option<Dialect>) -> std::io::Result<PathBuf> {
+    let folder = match dialect {
+        Some(_) => shared.join(OWN_FOLDER),
+        None => shared.to_owned(),
+    };
+    match std::fs::create_dir_all(folder.join("side").join("wake")) {
+        // Whoever may not write may still look.
+        Err(error) if is_forbidden(&error) && folder.join("journal").exists() => {}
+        made => made?,
+    }
+    // All ways to the folder must meet in one place.
+    let folder = std::fs::canonicalize(&folder)?;
+    if dialect.is_some() {
+        crate::place::ignore_in_git(&folder);
+    }
+    Ok(folder)
 }
 
 /// What tells this folder's queue from another that takes its place.
@@ -262,7 +299,7 @@ impl Drop for Seat {
 #[async_trait]
 impl Store for FileStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo { url: store_name(&self.folder), engine: "files".to_owned(), local: true }
+        StoreInfo { url: self.name.clone(), engine: "files".to_owned(), local: true }
     }
 
     async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
@@ -286,6 +323,9 @@ impl Store for FileStore {
     }
 
     async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+        if matches!(look, Look::Tasks(_)) {
+            self.refresh_board().await?;
+        }
         self.looking(|state| state.read(look, self.now()))
     }
 
@@ -310,7 +350,14 @@ impl Store for FileStore {
     }
 
     async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
-        self.post.wait(grant, patience).await;
+        let woken = self.post.wait(grant, patience);
+        match &self.watch {
+            None => woken.await,
+            Some((watch, folder)) => tokio::select! {
+                () = woken => {}
+                () = watch.moved(folder) => {}
+            },
+        }
         Ok(())
     }
 
@@ -319,10 +366,12 @@ impl Store for FileStore {
     }
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
+        self.refresh_board().await?;
         self.looking(|state| state.list(filter))
     }
 
     async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
+        self.refresh_board().await?;
         self.looking(|state| Ok(state.with_tasks()?.tasks.tallies()))
     }
 

@@ -1,40 +1,36 @@
 //! What a handle knows, and how it changes: read on, show, let the rule choose, append, publish.
 
+mod check;
+mod rotate;
+
 use super::archive::Archive;
-use super::at;
+use super::dialect::{Beaten, Board, Dialect, Face};
 use super::fault::Trouble;
-use super::held::{Held, is_draft};
-use super::journal::{
-    Header, Journal, Line, Tail, draft, open_regular, remove_if_there, sync_folder,
-};
+use super::held::Held;
+use super::journal::{Header, Journal, Line, Tail, open_regular};
 use super::line;
+use super::mark;
 use super::step::step;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
-use crate::store::side::{Post, is_forbidden};
-use crate::store::{Decide, Finding, Renewal, Renewed, TaskFilter};
+use crate::store::side::Post;
+use crate::store::{Decide, Renewal, Renewed, TaskFilter};
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write as _};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::{
-    Change, Decision, Event, EventKind, GrantId, Look, NewEvent, Resource, Revision, Seen, Status,
-    Task, TaskId, TaskLook, WallTime, Write,
+    Decision, Event, EventKind, GrantId, Look, NewEvent, Resource, Revision, Seen, Status, Task,
+    TaskId, TaskLook, Token, WallTime, Write,
 };
 
 /// How far tokens jump when the machine was rebooted: further than changes could have been lost that
 /// were reported but not yet on disk.
 const JUMP: u64 = 1 << 20;
 
-/// How many events are kept, for the audit log and for those who follow it.
-const EVENTS_KEPT: u64 = 100_000;
-
-/// How long the mark is: two numbers of 20 digits.
-const MARK_BYTES: usize = 42;
-
-/// How much more is written before a generation that could not be followed is tried again.
-const ROTATE_AGAIN_BYTES: u64 = 64 * 1024;
+/// How often to look again when other programs are faster.
+const TRIES: u32 = 100;
 
 /// How many of the newest events a handle keeps in memory, for those who follow.
 const RECENT_MAX: usize = 4096;
@@ -60,6 +56,10 @@ pub(super) struct State {
     /// Completed tasks that were deleted since the generation began.
     deleted: BTreeSet<TaskId>,
     recent: VecDeque<Event>,
+    /// The lock files of other programs, in a folder that has such.
+    face: Option<Face>,
+    /// The task list of other programs, in a folder that has one.
+    board: Option<Board>,
 }
 
 /// What came of a transaction.
@@ -74,10 +74,19 @@ pub(super) struct Written {
 }
 
 impl State {
-    pub(super) fn open(folder: &Path, boot: &str) -> Result<State, Trouble> {
-        let mark = open_mark(&folder.join("side").join("mark"))?;
+    pub(super) fn open(
+        folder: &Path,
+        boot: &str,
+        foreign: Option<(Dialect, &Path)>,
+    ) -> Result<State, Trouble> {
+        let mark = mark::open(&folder.join("side").join("mark"))?;
         let journal = Journal::open(&folder.join("journal"), boot)?;
+        let store = &journal.header.store;
+        let face = foreign.map(|(dialect, path)| Face::new(dialect, path, folder, store));
+        let board = foreign.and_then(|(dialect, path)| Board::new(dialect, path, folder, store));
         Ok(State {
+            face,
+            board,
             archive: Archive::new(folder.join("done")),
             held: Held::new(folder.join("held")),
             ledger: begin_ledger(&journal.header),
@@ -161,7 +170,9 @@ impl State {
             // It has been followed by others and trimmed.
             self.read_anew()?;
         } else if self.unread.is_none() {
-            self.ledger.tasks.archive_completed();
+            if self.board.is_none() {
+                self.ledger.tasks.archive_completed();
+            }
         } else {
             // What was not read is in the new generation's state and its file of tasks.
             let state = self.journal.state()?.into_iter();
@@ -247,14 +258,22 @@ impl State {
 
     /// What a rule gets to see, and which of the tasks shown came from the archive.
     fn show(&mut self, look: &Look, at: Moment) -> Result<(Seen, Vec<Task>), Trouble> {
-        let Look::Tasks(tasks) = look else { return Ok((self.ledger.show(look, at), vec![])) };
-        self.load_tasks()?;
+        let mut archived = Vec::new();
+        if let Look::Tasks(tasks) = look {
+            self.load_tasks()?;
+            archived = self.archived(tasks)?;
+        }
         let mut seen = self.ledger.show(look, at);
-        let archived = self.archived(tasks)?;
         if !archived.is_empty() {
             seen.tasks.extend(archived.iter().cloned());
             seen.tasks.sort_by(|one, other| (one.age, &one.id).cmp(&(other.age, &other.id)));
             seen.tasks.dedup_by(|one, other| one.id == other.id);
+        }
+        if let Some(face) = &mut self.face {
+            face.overlay(&mut seen, look, at)?;
+        }
+        if let Some(board) = &self.board {
+            board.overlay(&mut seen, look, at);
         }
         Ok((seen, archived))
     }
@@ -285,10 +304,30 @@ impl State {
         post: &Post,
     ) -> Result<Written, Trouble> {
         self.begin(at)?;
+        let _list = match look {
+            Look::Tasks(_) => self.sync_board(at)?,
+            _ => None,
+        };
+        for _ in 0..TRIES {
+            if let Some(written) = self.attempt(look, decide, at, post)? {
+                return Ok(written);
+            }
+        }
+        Err(Trouble::Contended { tries: TRIES })
+    }
+
+    /// The same once; nothing where another program was faster.
+    fn attempt(
+        &mut self,
+        look: &Look,
+        decide: Decide<'_>,
+        at: Moment,
+        post: &Post,
+    ) -> Result<Option<Written>, Trouble> {
         let (seen, archived) = self.show(look, at)?;
         let mut decision = decide(&seen);
         if decision == Decision::LookWider {
-            decision = decide(&self.ledger.show(&Look::Everything, at));
+            decision = decide(&self.show(&Look::Everything, at)?.0);
         }
         let before = self.ledger.revision;
         let mut written = Written {
@@ -299,7 +338,7 @@ impl State {
             wake: vec![],
             forget: vec![],
         };
-        let Decision::Write(change) = decision else { return Ok(written) };
+        let Decision::Write(change) = decision else { return Ok(Some(written)) };
         written.durable = change.durable;
         for grant in &change.wake {
             let mailbox = self.ledger.mailbox_of(*grant).map(str::to_owned);
@@ -312,40 +351,45 @@ impl State {
                 _ => {}
             }
         }
-        self.commit(change, &archived, at, post.address())?;
+        let records = to_records(change.writes, &archived, at, post.address());
+        if self.append(records, self.ledger.revision + 1, change.events, at)?.is_err() {
+            return Ok(None);
+        }
         written.revision = Revision(self.ledger.revision);
         written.has_news = self.ledger.revision > before;
         written.position = self.journal.position();
         self.finish(at);
-        Ok(written)
+        Ok(Some(written))
     }
 
-    /// Appends the change, then remembers it.
-    fn commit(
-        &mut self,
-        change: Change,
-        archived: &[Task],
-        at: Moment,
-        mailbox: &str,
-    ) -> Result<(), Trouble> {
-        let mut records = Vec::with_capacity(change.writes.len());
-        for write in change.writes {
-            let id = match &write {
-                Write::Task(task) => Some(&task.id),
-                Write::DropTask(id) => Some(id),
-                _ => None,
-            };
-            // From now on it is in the ledger, or nowhere.
-            let was_archived = archived.iter().find(|task| Some(&task.id) == id);
-            if let Some(task) = was_archived {
-                records.push(Record::Archived { section: task.section.clone(), count: -1 });
-            }
-            records.push(Record::of(write, at, mailbox));
-        }
-        self.append(records, self.ledger.revision + 1, change.events, at)
-    }
-
+    /// Adds one change, then remembers it. Other programs' locks are taken before and given back
+    /// after: what the journal says is never more than what they see.
     fn append(
+        &mut self,
+        records: Vec<Record>,
+        next: u64,
+        events: Vec<NewEvent>,
+        at: Moment,
+    ) -> Result<Result<(), Beaten>, Trouble> {
+        if let Some(face) = &self.face
+            && face.before(&records, &self.ledger, at)?.is_err()
+        {
+            return Ok(Err(Beaten));
+        }
+        step("files-taken");
+        if let Some(board) = &mut self.board
+            && let Err(trouble) = board.write(&records, &self.ledger, at)
+        {
+            if let Some(face) = &self.face {
+                face.undo_all(&records);
+            }
+            return Err(trouble);
+        }
+        self.append_line(records, next, events, at)?;
+        Ok(Ok(()))
+    }
+
+    fn append_line(
         &mut self,
         records: Vec<Record>,
         next: u64,
@@ -353,11 +397,70 @@ impl State {
         at: Moment,
     ) -> Result<(), Trouble> {
         let held: Vec<Resource> = records.iter().flat_map(Record::held).cloned().collect();
+        let dropped = self.dropped(&records);
         let line = Line { next, at: WallTime(at.wall_ms), records, events, sealed: None };
-        self.journal.append(&line)?;
+        if let Err(error) = self.journal.append(&line) {
+            if let Some(face) = &self.face {
+                face.undo_all(&line.records);
+            }
+            return Err(error.into());
+        }
         self.take_in(line);
+        if let Some(face) = &self.face {
+            // What is left is known as tenure's own that stands for nothing.
+            let _ = face.after(&dropped);
+        }
         self.publish(&held, at);
         Ok(())
+    }
+
+    /// Takes in what other programs did to their task list, and keeps them from changing it as long
+    /// as the answer lives. Only with the seat.
+    fn sync_board(&mut self, at: Moment) -> Result<Option<File>, Trouble> {
+        if self.board.is_none() {
+            return Ok(None);
+        }
+        self.load_tasks()?;
+        let Some(board) = &mut self.board else { return Ok(None) };
+        let list = board.lock()?;
+        if let Some(merged) = board.take_in(&self.ledger, at)? {
+            if !merged.records.is_empty() {
+                let next = self.ledger.revision + 1;
+                self.append_line(merged.records, next, merged.events, at)?;
+            }
+            if let Some(board) = &mut self.board
+                && !merged.rewrite.is_empty()
+            {
+                board.rewrite(&merged.rewrite, &self.ledger, at)?;
+            }
+        }
+        Ok(list)
+    }
+
+    /// Whether tasks are other programs' too, so that looking at them needs the seat.
+    pub(super) fn has_board(&self) -> bool {
+        self.board.is_some()
+    }
+
+    /// Takes in what other programs did to their task list. Only with the seat.
+    pub(super) fn refresh_board(&mut self, at: Moment) -> Result<(), Trouble> {
+        self.begin(at)?;
+        self.sync_board(at).map(drop)
+    }
+
+    /// The holds that these records end.
+    fn dropped(&self, records: &[Record]) -> Vec<(Resource, Token)> {
+        let ended = records.iter().filter_map(|record| match record {
+            Record::DropHold { resource, grant } => Some((resource, *grant)),
+            _ => None,
+        });
+        let tokens = ended.flat_map(|(resource, grant)| {
+            let holders = self.ledger.holders(resource).iter();
+            holders
+                .filter(move |stored| stored.hold.grant == grant)
+                .map(|stored| (resource.clone(), stored.hold.token))
+        });
+        tokens.collect()
     }
 
     /// Starts leases anew. Only with the seat.
@@ -367,20 +470,31 @@ impl State {
         at: Moment,
     ) -> Result<Vec<Renewed>, Trouble> {
         self.begin(at)?;
+        let mut renewed = Vec::with_capacity(renewals.len());
         let mut records = Vec::new();
-        let one = |renewal: &Renewal| match self.ledger.may_renew(renewal, at) {
-            true => {
+        for renewal in renewals {
+            let held = self.ledger.may_renew(renewal, at) && self.has_files(renewal)?;
+            if held {
                 records.push(Record::of_renewal(renewal, at));
-                Renewed::Renewed
             }
-            false => Renewed::Lost,
-        };
-        let renewed = renewals.iter().map(one).collect();
-        if !records.is_empty() {
-            self.append(records, self.ledger.revision + 1, vec![], at)?;
-            self.finish(at);
+            renewed.push(if held { Renewed::Renewed } else { Renewed::Lost });
+        }
+        if records.is_empty() {
+            return Ok(renewed);
+        }
+        match self.append(records, self.ledger.revision + 1, vec![], at)? {
+            Ok(()) => self.finish(at),
+            // Another program took one in this very moment.
+            Err(Beaten) => return self.renew(renewals, at),
         }
         Ok(renewed)
+    }
+
+    fn has_files(&self, renewal: &Renewal) -> Result<bool, Trouble> {
+        match &self.face {
+            Some(face) => face.has_files(&renewal.resources, renewal.token),
+            None => Ok(true),
+        }
     }
 
     /// Brings everything up to date, and clears away what somebody who died left half done.
@@ -398,7 +512,7 @@ impl State {
         }
         let position = self.journal.position();
         if self.marked != position || self.behind {
-            let marked = self.mark.as_ref().and_then(read_mark);
+            let marked = self.mark.as_ref().and_then(mark::read);
             // The journal decides: who cannot make `held/` follow it may still change what is held.
             self.behind =
                 marked != Some(position) && self.held.publish_all(&self.ledger, at).is_err();
@@ -431,76 +545,11 @@ impl State {
 
     fn mark_published(&mut self) {
         let position = self.journal.position();
-        let text = format!("{:020} {:020}\n", position.0, position.1);
-        let Some(mark) = self.mark.as_ref().filter(|_| !self.behind) else { return };
-        if at::write_all(mark, 0, text.as_bytes()).is_ok() {
+        let Some(file) = self.mark.as_ref().filter(|_| !self.behind) else { return };
+        if mark::write(file, position).is_ok() {
             self.marked = position;
         }
         step("published");
-    }
-
-    /// After a change: begins the next generation if this one has become long. The change is
-    /// there already, so what fails here is left to the next.
-    fn finish(&mut self, at: Moment) {
-        if self.journal.is_long()
-            && self.journal.end >= self.rotate_from
-            && self.rotate(at).is_err()
-        {
-            self.rotate_from = self.journal.end + ROTATE_AGAIN_BYTES;
-            // It may be there or not, and what is archived may be in the journal still.
-            self.stale = true;
-        }
-    }
-
-    fn rotate(&mut self, at: Moment) -> Result<(), Trouble> {
-        self.load_tasks()?;
-        let completed = self.ledger.tasks.all().filter(|task| task.status == Status::Completed);
-        self.archive.add(completed, self.deleted.iter())?;
-        self.deleted.clear();
-        self.ledger.tasks.archive_completed();
-        let generation = self.journal.header.generation + 1;
-        let tasks_bytes = self.write_tasks(generation)?;
-        let header = Header {
-            generation,
-            revision: self.ledger.revision,
-            boot: self.ledger.boot.clone(),
-            tasks_bytes,
-            ..self.journal.header.clone()
-        };
-        let archived = self.ledger.tasks.archived_records();
-        self.journal.rotate(header, self.ledger.records().chain(archived))?;
-        self.mark_published();
-        self.journal.trim(EVENTS_KEPT)?;
-        let _ = at;
-        Ok(())
-    }
-
-    /// Writes the tasks for the next generation beside it, on disk.
-    fn write_tasks(&self, generation: u64) -> Result<u64, Trouble> {
-        let mut bytes = Vec::new();
-        for task in self.ledger.tasks.all() {
-            let line = Line::state(Record::Task(Box::new(task.clone())));
-            bytes.extend_from_slice(&line::encode(&line));
-        }
-        if bytes.is_empty() {
-            return Ok(0);
-        }
-        let folder = self.journal.folder();
-        let draft = draft(folder);
-        let placed = (|| {
-            let mut file = File::create_new(&draft)?;
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            step("rotate-tasks-drafted");
-            std::fs::rename(&draft, super::journal::tasks_path(folder, generation))?;
-            sync_folder(folder)
-        })();
-        if placed.is_err() {
-            let _ = std::fs::remove_file(&draft);
-        }
-        step("rotate-tasks-placed");
-        placed?;
-        Ok(bytes.len() as u64)
     }
 
     /// Begins to count under a new boot. Only with the seat.
@@ -526,7 +575,8 @@ impl State {
             kind: EventKind::Rebooted,
         };
         let next = self.ledger.revision + JUMP;
-        self.append(vec![record], next, vec![event], at)?;
+        let appended = self.append(vec![record], next, vec![event], at)?;
+        debug_assert!(appended.is_ok(), "a new boot takes no lock");
         // On disk before any number after it is given out, or the next power loss repeats it.
         self.journal.file().sync_data()?;
         step("boot-appended");
@@ -556,6 +606,9 @@ impl State {
     pub(super) fn list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
         self.read_good()?;
         self.load_tasks()?;
+        if self.board.is_some() {
+            return self.list_board(filter);
+        }
         let mut tasks = self.ledger.tasks.list(filter);
         if filter.status.is_none_or(|status| status == Status::Completed) {
             let archived = self.archive.list(filter)?;
@@ -566,100 +619,41 @@ impl State {
         Ok(tasks)
     }
 
-    /// What those who died left half made.
-    pub(super) fn leftovers(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.journal.folder()).into_iter().flatten().flatten();
-        let drafts = entries.map(|entry| entry.path()).filter(|path| is_draft(path));
-        drafts.chain(self.held.drafts()).collect()
-    }
-
-    /// Removes what those who died left half made; says how much. Only with the seat: then nobody
-    /// is making anything.
-    pub(super) fn tidy(&mut self) -> Result<usize, Trouble> {
-        let leftovers = self.leftovers();
-        for path in &leftovers {
-            remove_if_there(path)?;
+    /// The same of other programs' tasks: what they have is in progress.
+    fn list_board(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
+        let mut tasks: Vec<Task> = self.ledger.tasks.all().cloned().collect();
+        if let Some(board) = &self.board {
+            tasks = tasks.into_iter().map(|task| board.shown(task)).collect();
         }
-        Ok(leftovers.len())
+        if let Some(face) = &self.face {
+            for task in tasks.iter_mut().filter(|task| task.status == Status::Pending) {
+                face.show_claim(task)?;
+            }
+        }
+        tasks.retain(|task| filter.admits(task));
+        tasks.truncate(filter.limit as usize);
+        Ok(tasks)
     }
+}
 
-    pub(super) fn check(&mut self) -> Result<Vec<Finding>, Trouble> {
-        let tail = self.read_on()?;
-        let journal = match tail {
-            Tail::Wrong => Err(self.wrong_line().into_message()),
-            _ => self.load_tasks().map_err(Trouble::into_message),
+/// What a rule chose, as records. A completed task that is changed is in the ledger from now on, or
+/// nowhere.
+fn to_records(writes: Vec<Write>, archived: &[Task], at: Moment, mailbox: &str) -> Vec<Record> {
+    let mut records = Vec::with_capacity(writes.len());
+    for write in writes {
+        let id = match &write {
+            Write::Task(task) => Some(&task.id),
+            Write::DropTask(id) => Some(id),
+            _ => None,
         };
-        let archive = self.archive.check().map_err(Trouble::into_message);
-        let generation = self.journal.header.generation;
-        let differences = self.held.differences(&self.ledger);
-        let finding = |subject: &str, ok: bool, message: String| Finding {
-            subject: subject.to_owned(),
-            ok,
-            message,
-        };
-        let aside = std::fs::read_dir(self.folder.join("aside")).map_or(0, Iterator::count);
-        Ok(vec![
-            finding(
-                "journal",
-                journal.is_ok(),
-                journal
-                    .err()
-                    .unwrap_or_else(|| format!("generation {generation}, all lines whole")),
-            ),
-            finding(
-                "done",
-                archive.is_ok(),
-                archive.err().unwrap_or_else(|| "completed tasks can be read".to_owned()),
-            ),
-            finding(
-                "held",
-                true,
-                match differences {
-                    0 => "the files in held/ say what the journal says".to_owned(),
-                    count => {
-                        format!("{count} files in held/ are behind; the next change updates them")
-                    }
-                },
-            ),
-            finding(
-                "aside",
-                true,
-                match aside {
-                    0 => "nothing was set aside".to_owned(),
-                    count => format!(
-                        "{count} unreadable files were kept in {}",
-                        self.folder.join("aside").display()
-                    ),
-                },
-            ),
-        ])
+        if let Some(task) = archived.iter().find(|task| Some(&task.id) == id) {
+            records.push(Record::Archived { section: task.section.clone(), count: -1 });
+        }
+        records.push(Record::of(write, at, mailbox));
     }
+    records
 }
 
 fn begin_ledger(header: &Header) -> Ledger {
     Ledger::at(header.revision, &header.boot)
-}
-
-/// The mark, which whoever may only look does not make.
-fn open_mark(path: &Path) -> Result<Option<File>, Trouble> {
-    let made = match open_regular(path) {
-        Err(trouble) if trouble.is_absent() => {
-            let mut options = OpenOptions::new();
-            options.create(true).truncate(false).read(true).write(true).open(path)
-        }
-        opened => return opened.map(Some),
-    };
-    match made {
-        Err(error) if is_forbidden(&error) => Ok(None),
-        made => Ok(Some(made?)),
-    }
-}
-
-/// What the mark says; nothing if it says what nobody wrote.
-fn read_mark(mark: &File) -> Option<(u64, u64)> {
-    let mut text = [0; MARK_BYTES];
-    at::read_exact(mark, 0, &mut text).ok()?;
-    let mut numbers = std::str::from_utf8(&text).ok()?.split_whitespace();
-    let mut number = || numbers.next()?.parse().ok();
-    Some((number()?, number()?))
 }

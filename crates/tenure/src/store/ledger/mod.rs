@@ -140,12 +140,7 @@ impl Ledger {
         for resource in &renewed.resources {
             let holders = self.holds.get_mut(&resource.key()).into_iter().flatten();
             for stored in holders.filter(|stored| stored.hold.grant == renewed.grant) {
-                stored.hold.ttl = span(renewed.ttl_ms);
-                stored.deadline_ms = renewed.deadline_ms;
-                stored.renewed_at = renewed.renewed_at;
-                if let Some(evidence) = &renewed.evidence {
-                    stored.hold.holder.evidence = Some(evidence.clone());
-                }
+                *stored = renewed.apply_to(stored);
             }
         }
     }
@@ -301,6 +296,7 @@ impl StoredHold {
             acquired_at: self.acquired_at,
             renewed_at: self.renewed_at,
             expires_at: WallTime(at.wall_ms.saturating_add(left_ms)),
+            stale: None,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! at any time and gives the same.
 
 use crate::store::Renewal;
-use crate::store::moment::{Moment, milliseconds_up};
+use crate::store::moment::{Moment, milliseconds_up, span};
 use serde::{Deserialize, Serialize};
 use tenure_core::{
     Evidence, GrantId, Hold, Resource, Section, Task, TaskId, Waiter, WallTime, Write,
@@ -70,6 +70,20 @@ pub(crate) struct Renewed {
     pub(crate) renewed_at: WallTime,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) evidence: Option<Evidence>,
+}
+
+impl Renewed {
+    /// The hold as it is after the renewal.
+    pub(crate) fn apply_to(&self, stored: &StoredHold) -> StoredHold {
+        let mut stored = stored.clone();
+        stored.hold.ttl = span(self.ttl_ms);
+        stored.deadline_ms = self.deadline_ms;
+        stored.renewed_at = self.renewed_at;
+        if let Some(evidence) = &self.evidence {
+            stored.hold.holder.evidence = Some(evidence.clone());
+        }
+        stored
+    }
 }
 
 impl Record {

@@ -253,6 +253,7 @@ fn read_hold(row: &Row<'_>, at: Moment) -> Result<SeenHold, RowError> {
         acquired_at: WallTime(row.get(11)?),
         renewed_at: WallTime(row.get(12)?),
         expires_at: WallTime(at.wall_ms.saturating_add(left_ms)),
+        stale: None,
     })
 }
 

@@ -1,6 +1,24 @@
 //! The lock files of other programs: what they say, when they are stale, where they lie.
+//!
+//! - `foreign` — reading and writing each format. `lock_file` — one file, and changing exactly it.
+//! - `tasks` — their lists of tasks.
+//! - `face` — how such files join what the ledger knows. `watch` — noticing when one goes away.
 
+mod face;
+mod foreign;
+mod lock_file;
+mod tasks;
+mod watch;
+
+pub(super) use face::{Beaten, Face};
+pub(super) use tasks::Board;
+pub(super) use watch::Watch;
+
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
+use tenure_core::{Kind, Resource};
 
 /// Whose lock files a folder has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +32,9 @@ pub enum Dialect {
     /// One `.lock` for a whole folder.
     Memory,
 }
+
+/// The name of the one lock of a folder in the dialect [`Dialect::Memory`].
+pub const MEMORY_LOCK: &str = "memory";
 
 impl Dialect {
     /// All of them.
@@ -29,6 +50,60 @@ impl Dialect {
             Dialect::Memory => "memory",
         }
     }
+
+    /// What a plain name means, where only the other programs' locks can be meant: a worker's task,
+    /// an agent's path. `None` where it means what it always does.
+    pub fn kind_of_names(self) -> Option<Kind> {
+        match self {
+            Dialect::Worker => Some(Kind::Task),
+            Dialect::Swarm => Some(Kind::Path),
+            Dialect::Coordination | Dialect::Memory => None,
+        }
+    }
+
+    /// The resource that is meant where none is named.
+    pub fn only_resource(self) -> Option<Resource> {
+        let memory = || Resource::new(Kind::Lock, MEMORY_LOCK).expect("a plain name");
+        (self == Dialect::Memory).then(memory)
+    }
+
+    /// How old a lock may become before the other programs take it away.
+    fn stale_after(self) -> Duration {
+        match self {
+            Dialect::Worker | Dialect::Coordination | Dialect::Swarm => Duration::from_secs(300),
+            Dialect::Memory => Duration::from_secs(30),
+        }
+    }
+
+    /// The lock file that stands for a resource.
+    fn file_of(self, folder: &Path, resource: &Resource) -> Option<PathBuf> {
+        let name = match (self, resource.kind()) {
+            (Dialect::Worker, Kind::Task) if is_file_name(resource.name()) => {
+                format!("{}.lock", resource.name())
+            }
+            (Dialect::Swarm, Kind::Path) if resource.worktree().is_none() => {
+                format!("{:x}.lock", Sha256::digest(resource.name()))
+            }
+            (Dialect::Memory, Kind::Lock) if resource.name() == MEMORY_LOCK => ".lock".to_owned(),
+            _ => return None,
+        };
+        Some(folder.join(name))
+    }
+
+    /// Whether a resource of this kind may be another program's.
+    fn shares(self, kind: Kind) -> bool {
+        match self {
+            Dialect::Worker => kind == Kind::Task,
+            Dialect::Swarm => kind == Kind::Path,
+            Dialect::Memory => kind == Kind::Lock,
+            Dialect::Coordination => false,
+        }
+    }
+}
+
+/// Whether a task's id can be the name of a file beside others.
+fn is_file_name(name: &str) -> bool {
+    !name.starts_with('.') && !name.contains(['/', '\\']) && name.len() <= 200
 }
 
 /// The word is no dialect.

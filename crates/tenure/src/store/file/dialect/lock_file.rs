@@ -1,0 +1,203 @@
+//! One lock file: reading it without being held up, and changing exactly the file that was judged.
+//!
+//! A name can lead to another file from one moment to the next, and no system call removes "this
+//! file if it is still there". So a new file is swapped in for the old in one step, and only then
+//! looked at: if the old one is not the one that was judged, they are swapped back. At no moment is
+//! the name free for others to take.
+
+use super::Dialect;
+use super::foreign::Foreign;
+use crate::platform;
+use crate::store::file::fault::Trouble;
+use crate::store::file::journal::draft;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use tenure_core::WallTime;
+
+/// The largest lock file that is read: real ones have some hundred bytes.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// A file that was looked at.
+#[derive(Clone, Debug)]
+pub(super) struct LockFile {
+    pub(super) path: PathBuf,
+    /// What it says; none where it cannot be read as a lock.
+    pub(super) foreign: Option<Foreign>,
+    pub(super) modified: WallTime,
+    identity: Identity,
+    /// Of identity and content.
+    pub(super) fingerprint: u128,
+}
+
+/// What tells a file from another under the same name, and from what it was before a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    inode: u64,
+    modified_ns: i128,
+    bytes: u64,
+}
+
+impl LockFile {
+    /// Looks at a lock file; `None` where there is none.
+    pub(super) fn look(dialect: Dialect, path: &Path) -> Result<Option<LockFile>, Trouble> {
+        let mut file = match open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            return Err(Trouble::Corrupt(format!(
+                "{} is no file, so it cannot be a lock",
+                path.display()
+            )));
+        }
+        let mut bytes = Vec::new();
+        (&mut file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        let foreign = match bytes.len() as u64 > MAX_BYTES {
+            true => None,
+            false => Foreign::read(dialect, &bytes),
+        };
+        let identity = identity(&meta);
+        let hash = {
+            use sha2::{Digest, Sha256};
+            let mut hasher = Sha256::new();
+            hasher.update(identity.inode.to_le_bytes());
+            hasher.update(identity.modified_ns.to_le_bytes());
+            hasher.update(&bytes);
+            let hash: [u8; 32] = hasher.finalize().into();
+            u128::from_le_bytes(hash[..16].try_into().expect("16 of 32 bytes"))
+        };
+        Ok(Some(LockFile {
+            path: path.to_owned(),
+            foreign,
+            modified: WallTime((identity.modified_ns / 1_000_000) as i64),
+            identity,
+            fingerprint: hash,
+        }))
+    }
+
+    /// Puts new content in the place of exactly this file. Says no, and changes nothing, if another
+    /// is there by now. What was replaced is kept in `aside` if one is given.
+    pub(super) fn replace(
+        &self,
+        content: &[u8],
+        drafts: &Path,
+        aside: Option<&Path>,
+    ) -> io::Result<bool> {
+        let draft = write_draft(drafts, content)?;
+        let replaced = self.swap(&draft, aside);
+        let _ = std::fs::remove_file(&draft);
+        replaced
+    }
+
+    fn swap(&self, draft: &Path, aside: Option<&Path>) -> io::Result<bool> {
+        match platform::exchange(draft, &self.path) {
+            // It is gone: as good as replaced, if nobody else takes its place first.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => link(draft, &self.path),
+            Err(error) => Err(error),
+            Ok(()) => {
+                if identity_of(draft)? == Some(self.identity) {
+                    keep(draft, aside)?;
+                    return Ok(true);
+                }
+                // Another's, taken in the same moment: it must be back at once.
+                match platform::exchange(draft, &self.path) {
+                    // Whoever holds it removed ours without looking; it has let go.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                    swapped => swapped.map(|()| false),
+                }
+            }
+        }
+    }
+
+    /// Removes exactly this file. Says no if another is there by now.
+    pub(super) fn remove(&self, drafts: &Path, aside: Option<&Path>) -> io::Result<bool> {
+        if identity_of(&self.path)? != Some(self.identity) {
+            return Ok(false);
+        }
+        let away = draft(drafts);
+        match std::fs::rename(&self.path, &away) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            renamed => renamed?,
+        }
+        let removed = identity_of(&away)? == Some(self.identity);
+        match removed {
+            true => keep(&away, aside)?,
+            // Another's, taken in the same moment. If the name was taken again, that one lost it.
+            false => drop(link(&away, &self.path)?),
+        }
+        let _ = std::fs::remove_file(&away);
+        Ok(removed)
+    }
+}
+
+/// Makes a lock file where there is none, whole; says no if there is one.
+pub(super) fn create(path: &Path, content: &[u8], drafts: &Path) -> io::Result<bool> {
+    let draft = write_draft(drafts, content)?;
+    let linked = link(&draft, path);
+    let _ = std::fs::remove_file(&draft);
+    linked
+}
+
+/// Gives a file a second name; says no if the name is taken.
+fn link(from: &Path, to: &Path) -> io::Result<bool> {
+    match std::fs::hard_link(from, to) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn write_draft(drafts: &Path, content: &[u8]) -> io::Result<PathBuf> {
+    let draft = draft(drafts);
+    match std::fs::write(&draft, content) {
+        Ok(()) => Ok(draft),
+        Err(error) => {
+            let _ = std::fs::remove_file(&draft);
+            Err(error)
+        }
+    }
+}
+
+/// What nobody could read is kept, not deleted.
+fn keep(file: &Path, aside: Option<&Path>) -> io::Result<()> {
+    let Some(aside) = aside else { return Ok(()) };
+    std::fs::create_dir_all(aside)?;
+    let name = format!("lock-{}", uuid::Uuid::new_v4().simple());
+    std::fs::rename(file, aside.join(name))
+}
+
+/// Never waits, whatever lies there.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    }
+    options.open(path)
+}
+
+fn identity_of(path: &Path) -> io::Result<Option<Identity>> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) => Ok(Some(identity(&meta))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn identity(meta: &std::fs::Metadata) -> Identity {
+    let modified_ns =
+        meta.modified().ok().map_or(0, |time| match time.duration_since(std::time::UNIX_EPOCH) {
+            Ok(since) => since.as_nanos() as i128,
+            Err(before) => -(before.duration().as_nanos() as i128),
+        });
+    #[cfg(unix)]
+    let inode = std::os::unix::fs::MetadataExt::ino(meta);
+    #[cfg(not(unix))]
+    let inode = 0;
+    Identity { inode, modified_ns, bytes: meta.len() }
+}

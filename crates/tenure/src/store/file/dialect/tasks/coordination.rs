@@ -1,0 +1,310 @@
+//! `tasks.json`, which its programs change under a kernel lock on `tasks.json.lock`.
+
+use super::merge::{Entry, Fields, Says};
+use crate::exchange::{
+    self, Format, coordination_status, coordination_task, time_from_value, time_to_value,
+};
+use crate::file::kernel_lock::lock_within;
+use crate::store::file::fault::Trouble;
+use crate::store::file::journal::{draft, sync_folder};
+use crate::store::file::step::step;
+use crate::store::ledger::{Ledger, Record};
+use crate::store::moment::Moment;
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure_core::{Status, Task, WallTime};
+
+/// How long to wait for the other programs: they keep the lock for milliseconds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The file, as it was read or written last.
+pub(super) struct Coordination {
+    path: PathBuf,
+    drafts: PathBuf,
+    store: String,
+    stamp: Option<Stamp>,
+    document: Value,
+}
+
+/// What changes whenever the file does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    modified: Option<std::time::SystemTime>,
+    bytes: u64,
+}
+
+impl Coordination {
+    pub(super) fn new(folder: &Path, own: &Path, store: &str) -> Coordination {
+        Coordination {
+            path: folder.join("tasks.json"),
+            drafts: own.join("side"),
+            store: store.to_owned(),
+            stamp: None,
+            document: Value::Null,
+        }
+    }
+
+    /// Takes the lock that its programs take.
+    pub(super) fn lock(&self) -> Result<File, Trouble> {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".lock");
+        let file =
+            File::options().create(true).truncate(false).read(true).write(true).open(&path)?;
+        match lock_within(&file, Some(LOCK_PATIENCE))? {
+            true => Ok(file),
+            false => Err(Trouble::Busy(format!(
+                "another program has kept the lock on {} for too long",
+                Path::new(&path).display()
+            ))),
+        }
+    }
+
+    /// What the file says, if it changed since the last time.
+    pub(super) fn read(&mut self) -> Result<Option<Vec<Entry>>, Trouble> {
+        let stamp = stamp(&self.path)?;
+        if self.stamp.is_some() && stamp == self.stamp {
+            return Ok(None);
+        }
+        if stamp.is_none() {
+            let known = self.document.is_null();
+            self.document = Value::Null;
+            return Ok((!known).then(Vec::new));
+        }
+        let damaged =
+            |reason: String| Trouble::Corrupt(format!("{}: {reason}", self.path.display()));
+        let file = exchange::read_file(&self.path, Some(Format::Coordination))
+            .map_err(|error| damaged(error.to_string()))?;
+        let text = std::fs::read(&self.path)?;
+        let document: Value =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let raw = document.get("tasks").and_then(Value::as_array).cloned().unwrap_or_default();
+        if raw.len() != file.tasks.len() {
+            return Err(damaged("its list of tasks cannot be understood".to_owned()));
+        }
+        let entries = file.tasks.into_iter().zip(raw).enumerate().map(|(index, (new, raw))| {
+            let fields = raw.as_object().cloned().unwrap_or_default();
+            let mut new = new;
+            new.position = index as i64;
+            // Programs of this dialect tell tasks apart by their id alone.
+            new.key = None;
+            Entry {
+                says: self.says(&fields, new.status),
+                created_at: fields.get("created_at").and_then(time_from_value),
+                finished_at: fields.get("completed_at").and_then(time_from_value),
+                edited: Box::new(Raw { fields }),
+                new,
+            }
+        });
+        let entries = entries.collect();
+        self.document = document;
+        self.stamp = stamp;
+        Ok(Some(entries))
+    }
+
+    fn says(&self, fields: &Map<String, Value>, status: Status) -> Says {
+        let word = fields.get("status").and_then(Value::as_str).unwrap_or("available");
+        if word.parse() != Ok(Status::InProgress) {
+            return Says::Status(status);
+        }
+        let by = fields.get("claimed_by").and_then(Value::as_str).unwrap_or("unknown");
+        match fields.get("tenure") {
+            // A program that claims anew may keep a field that it does not know.
+            Some(own) if own["store"] == self.store.as_str() && own["by"] == by => {
+                Says::Own(own["token"].as_u64().unwrap_or(0))
+            }
+            _ => Says::Foreign {
+                by: by.to_owned(),
+                since: fields.get("claimed_at").and_then(time_from_value),
+            },
+        }
+    }
+
+    /// Writes what changed, and nothing else.
+    pub(super) fn write(
+        &mut self,
+        records: &[Record],
+        ledger: &Ledger,
+        at: Moment,
+    ) -> Result<(), Trouble> {
+        let before = self.document.clone();
+        if self.document.is_null() {
+            let now = time_to_value(WallTime(at.wall_ms));
+            self.document = json!({
+                "version": "1.0", "created_at": now, "last_updated": now, "tasks": [],
+            });
+        }
+        for record in records {
+            match record {
+                Record::Task(task) => self.put(task, ledger.tasks.get(&task.id)),
+                Record::DropTask(id) => {
+                    self.list().retain(|raw| raw["id"].as_str() != Some(id.as_str()));
+                }
+                _ => {}
+            }
+        }
+        if self.document == before {
+            return Ok(());
+        }
+        self.document["last_updated"] = time_to_value(WallTime(at.wall_ms));
+        let written = self.replace();
+        if written.is_err() {
+            self.document = before;
+        }
+        Ok(written?)
+    }
+
+    fn list(&mut self) -> &mut Vec<Value> {
+        if !self.document["tasks"].is_array() {
+            self.document["tasks"] = json!([]);
+        }
+        self.document["tasks"].as_array_mut().expect("it was made one just above")
+    }
+
+    fn put(&mut self, task: &Task, before: Option<&Task>) {
+        let own = own_field(task, &self.store);
+        let new = coordination_task(task);
+        let place = self.list().iter().position(|raw| raw["id"].as_str() == Some(task.id.as_str()));
+        let Some(place) = place else {
+            let mut new = new;
+            set_own(&mut new, own);
+            self.list().push(new);
+            return;
+        };
+        let raw = &mut self.list()[place];
+        // What tenure did not change stays as the others wrote it.
+        let old = before.map(coordination_task);
+        for name in ["description", "priority", "dependencies", "context"] {
+            if old.as_ref().is_none_or(|old| old[name] != new[name]) && raw[name] != new[name] {
+                raw[name] = new[name].clone();
+            }
+        }
+        let word = status_word(task);
+        let says: Option<Status> = raw["status"].as_str().and_then(|word| word.parse().ok());
+        if says != word.parse().ok() || task.status == Status::InProgress {
+            raw["status"] = word.into();
+        }
+        let named = ["claimed_by", "result", "claimed_at", "started_at", "completed_at"];
+        for name in named {
+            let value = match name {
+                "claimed_by" if !matches!(task.status, Status::InProgress | Status::Pending) => {
+                    continue;
+                }
+                _ => &new[name],
+            };
+            if !(value.is_null() && raw.get(name).is_none()) {
+                raw[name] = value.clone();
+            }
+        }
+        set_own(raw, own);
+    }
+
+    /// Replaces the file in one step, with the permissions that it had.
+    fn replace(&mut self) -> io::Result<()> {
+        let target = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let draft = draft(&self.drafts);
+        let written = (|| {
+            let mut file = File::create_new(&draft)?;
+            let mut text = serde_json::to_vec_pretty(&self.document)?;
+            text.push(b'\n');
+            file.write_all(&text)?;
+            if let Ok(meta) = std::fs::metadata(&target) {
+                file.set_permissions(meta.permissions())?;
+            }
+            file.sync_all()?;
+            step("tasks-drafted");
+            std::fs::rename(&draft, &target)?;
+            step("tasks-replaced");
+            sync_folder(target.parent().unwrap_or(Path::new(".")))
+        })();
+        if written.is_err() {
+            let _ = std::fs::remove_file(&draft);
+        }
+        written?;
+        self.stamp = stamp(&self.path)?;
+        Ok(())
+    }
+}
+
+fn status_word(task: &Task) -> &'static str {
+    match task.status {
+        Status::InProgress if task.started_at.is_none() => "claimed",
+        status => coordination_status(status),
+    }
+}
+
+/// By what tenure knows its own claims again.
+fn own_field(task: &Task, store: &str) -> Option<Value> {
+    match (task.status, &task.claim) {
+        (Status::InProgress, Some(claim)) => {
+            Some(json!({ "store": store, "token": claim.token, "by": claim.by }))
+        }
+        (Status::Review, _) => Some(json!({ "store": store, "token": 0, "by": Value::Null })),
+        _ => None,
+    }
+}
+
+fn set_own(raw: &mut Value, own: Option<Value>) {
+    let Some(fields) = raw.as_object_mut() else { return };
+    match own {
+        Some(mut own) => {
+            if own["by"].is_null() {
+                own["by"] = fields.get("claimed_by").cloned().unwrap_or("unknown".into());
+            }
+            fields.insert("tenure".to_owned(), own);
+        }
+        None => drop(fields.shift_remove("tenure")),
+    }
+}
+
+/// An entry as its programs wrote it.
+#[derive(Clone, Debug)]
+struct Raw {
+    fields: Map<String, Value>,
+}
+
+impl Raw {
+    fn differs(&self, name: &str, task: &Task) -> bool {
+        let absent = |value: &Value| {
+            value.is_null() || value.as_array().is_some_and(Vec::is_empty) || *value == json!("")
+        };
+        let written = coordination_task(task);
+        let mine = self.fields.get(name).unwrap_or(&Value::Null);
+        *mine != written[name] && !(absent(mine) && absent(&written[name]))
+    }
+}
+
+impl Fields for Raw {
+    fn title_differs(&self, task: &Task) -> bool {
+        self.differs("description", task)
+    }
+
+    fn priority_differs(&self, task: &Task) -> bool {
+        self.fields.contains_key("priority") && self.differs("priority", task)
+    }
+
+    fn dependencies_differ(&self, task: &Task) -> bool {
+        self.differs("dependencies", task)
+    }
+
+    fn files_differ(&self, task: &Task) -> bool {
+        let files = self.fields.get("context").and_then(|context| context.get("files"));
+        files.is_some_and(|files| *files != json!(task.files))
+    }
+}
+
+fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    #[cfg(unix)]
+    let inode = std::os::unix::fs::MetadataExt::ino(&meta);
+    #[cfg(not(unix))]
+    let inode = 0;
+    Ok(Some(Stamp { inode, modified: meta.modified().ok(), bytes: meta.len() }))
+}

@@ -1,0 +1,258 @@
+//! Taking in what other programs did to their list. Pure: what their files say and what the ledger
+//! knows, to what to remember.
+
+use super::Foreign;
+use crate::store::ledger::{Ledger, Record};
+use crate::store::moment::Moment;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use tenure_core::rules::tasks::NewTask;
+use tenure_core::{EventKind, NewEvent, Status, Task, TaskId, WallTime};
+
+/// What a list says of one task.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) new: NewTask,
+    pub(super) says: Says,
+    /// Which of title, priority, dependencies and files are others than the ledger's would be.
+    pub(super) edited: Box<dyn Fields>,
+    pub(super) created_at: Option<WallTime>,
+    pub(super) finished_at: Option<WallTime>,
+}
+
+/// Tells how an entry differs from a task in what its dialect can say of it.
+pub(super) trait Fields: std::fmt::Debug + FieldsClone {
+    fn title_differs(&self, task: &Task) -> bool;
+    fn priority_differs(&self, task: &Task) -> bool;
+    fn dependencies_differ(&self, task: &Task) -> bool;
+    fn files_differ(&self, task: &Task) -> bool;
+}
+
+/// Lets entries be cloned.
+pub(super) trait FieldsClone {
+    fn boxed(&self) -> Box<dyn Fields>;
+}
+
+impl<T: Fields + Clone + 'static> FieldsClone for T {
+    fn boxed(&self) -> Box<dyn Fields> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Fields> {
+    fn clone(&self) -> Box<dyn Fields> {
+        self.boxed()
+    }
+}
+
+/// Where a list says that a task stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Says {
+    /// Nobody has it.
+    Status(Status),
+    /// Tenure has it, under this token.
+    Own(u64),
+    /// Another program has it.
+    Foreign { by: String, since: Option<WallTime> },
+    /// Somebody began; who has it, a lock file tells.
+    Begun,
+}
+
+/// What to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Merged {
+    pub(crate) records: Vec<Record>,
+    pub(crate) events: Vec<NewEvent>,
+    /// What the list must be told again.
+    pub(crate) rewrite: Vec<TaskId>,
+    pub(super) claims: BTreeMap<TaskId, Foreign>,
+}
+
+/// Compares the list with the ledger.
+pub(super) fn merge(entries: &[Entry], ledger: &Ledger, at: Moment) -> Merged {
+    let mut merged = Merged::default();
+    let mut tasks: Vec<Task> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let age = ledger.revision + 1 + merged.events.len() as u64;
+        let task = match ledger.tasks.get(&entry.new.id) {
+            None => merged.add(entry, age, at),
+            Some(known) => merged.compare(entry, known, ledger),
+        };
+        tasks.push(task);
+    }
+    settle_unmet(&mut tasks);
+    for task in tasks {
+        if ledger.tasks.get(&task.id) != Some(&task) {
+            merged.records.push(Record::Task(Box::new(task)));
+        }
+    }
+    let listed: HashSet<&TaskId> = entries.iter().map(|entry| &entry.new.id).collect();
+    for gone in ledger.tasks.all().filter(|task| !listed.contains(&task.id)) {
+        merged.drop_holds(gone, ledger);
+        merged.records.push(Record::DropTask(gone.id.clone()));
+        merged.note(gone, EventKind::Deleted);
+    }
+    merged
+}
+
+/// Counts of each what it waits for.
+fn settle_unmet(tasks: &mut [Task]) {
+    let met: HashMap<TaskId, bool> =
+        tasks.iter().map(|task| (task.id.clone(), task.status.satisfies())).collect();
+    for task in tasks {
+        let unmet = task.depends_on.iter().filter(|id| !met.get(*id).copied().unwrap_or(false));
+        task.unmet = unmet.count() as u32;
+    }
+}
+
+impl Merged {
+    fn note(&mut self, task: &Task, kind: EventKind) {
+        let resource = Some(task.id.resource());
+        let label = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
+        self.events.push(NewEvent { resource, label, token: None, kind });
+    }
+
+    fn add(&mut self, entry: &Entry, age: u64, at: Moment) -> Task {
+        let status = match &entry.says {
+            Says::Status(status) => *status,
+            Says::Foreign { by, since } => {
+                let foreign = Foreign { by: by.clone(), since: *since };
+                self.claims.insert(entry.new.id.clone(), foreign);
+                Status::Pending
+            }
+            // Somebody of tenure died before it was remembered.
+            Says::Own(_) => {
+                self.rewrite.push(entry.new.id.clone());
+                Status::Pending
+            }
+            Says::Begun => Status::Pending,
+        };
+        let task = new_task(entry, status, age, at);
+        self.note(&task, EventKind::Added);
+        task
+    }
+
+    fn compare(&mut self, entry: &Entry, known: &Task, ledger: &Ledger) -> Task {
+        let mut task = adopt_fields(entry, known);
+        match (&entry.says, known.status) {
+            (Says::Begun, _) => {}
+            (Says::Own(token), Status::InProgress)
+                if known.claim.as_ref().is_some_and(|claim| claim.token.0 == *token) => {}
+            (Says::Own(0), Status::Review) => {}
+            // Written by somebody of tenure who died, or brought back by a program that wrote what
+            // it had read before.
+            (Says::Own(_), _) => self.rewrite.push(known.id.clone()),
+            (Says::Foreign { .. }, Status::Completed) => self.rewrite.push(known.id.clone()),
+            (Says::Foreign { by, since }, before) => {
+                let foreign = Foreign { by: by.clone(), since: *since };
+                self.claims.insert(known.id.clone(), foreign);
+                if before != Status::Pending {
+                    // Two may work on it for a moment; tenure's worker learns that it lost it.
+                    self.change(&mut task, known, Status::Pending, entry, ledger);
+                }
+            }
+            (Says::Status(says), before) if *says == before => {}
+            (Says::Status(Status::Completed), Status::Skipped) => {}
+            // Lost by a program that wrote what it had read before: tenure's worker has it still,
+            // and what is completed stays so.
+            (Says::Status(Status::Pending), Status::InProgress)
+            | (Says::Status(_), Status::Completed) => self.rewrite.push(known.id.clone()),
+            (Says::Status(says), _) => self.change(&mut task, known, *says, entry, ledger),
+        }
+        task
+    }
+
+    fn change(
+        &mut self,
+        task: &mut Task,
+        known: &Task,
+        status: Status,
+        entry: &Entry,
+        ledger: &Ledger,
+    ) {
+        self.drop_holds(known, ledger);
+        self.note(known, event_of(status, entry));
+        task.status = status;
+        task.claim = None;
+        if status.is_final() {
+            task.result = entry.new.result.clone().or(task.result.take());
+            task.error = entry.new.error.clone().or(task.error.take());
+            task.finished_at = entry.finished_at;
+        }
+    }
+
+    /// Ends what tenure holds for a task that is another's, or at its end, by now.
+    fn drop_holds(&mut self, task: &Task, ledger: &Ledger) {
+        let Some(claim) = &task.claim else { return };
+        let holds = ledger.held().filter(|stored| stored.hold.grant == claim.grant);
+        let dropped = holds.map(|stored| Record::DropHold {
+            resource: stored.hold.want.resource.clone(),
+            grant: claim.grant,
+        });
+        self.records.extend(dropped);
+    }
+}
+
+fn event_of(status: Status, entry: &Entry) -> EventKind {
+    match status {
+        Status::Completed => EventKind::Completed,
+        Status::Failed => {
+            EventKind::Failed { reason: entry.new.error.clone().unwrap_or_default(), retry: false }
+        }
+        Status::Cancelled => EventKind::Cancelled,
+        Status::Skipped => EventKind::Skipped,
+        Status::Pending => EventKind::Retried,
+        Status::InProgress | Status::Review | Status::Blocked => EventKind::Updated,
+    }
+}
+
+/// What the list says otherwise than the ledger would.
+fn adopt_fields(entry: &Entry, known: &Task) -> Task {
+    let mut task = known.clone();
+    if entry.edited.title_differs(known) {
+        task.title = entry.new.title.clone();
+        task.description = entry.new.description.clone();
+    }
+    if entry.edited.priority_differs(known) {
+        task.priority = entry.new.priority;
+    }
+    if entry.edited.dependencies_differ(known) {
+        task.depends_on = entry.new.depends_on.clone();
+    }
+    if entry.edited.files_differ(known) {
+        task.files = entry.new.files.clone();
+    }
+    task
+}
+
+fn new_task(entry: &Entry, status: Status, age: u64, at: Moment) -> Task {
+    let new = entry.new.clone();
+    Task {
+        id: new.id,
+        title: new.title,
+        description: new.description,
+        section: new.section,
+        status,
+        priority: new.priority,
+        position: new.position,
+        age,
+        depends_on: new.depends_on,
+        unmet: 0,
+        labels: new.labels,
+        files: new.files,
+        payload: new.payload,
+        max_attempts: new.max_attempts,
+        attempts: 0,
+        recoveries: 0,
+        timeout: new.timeout,
+        not_before: new.not_before,
+        key: new.key,
+        claim: None,
+        result: new.result,
+        error: new.error,
+        feedback: None,
+        created_at: entry.created_at.unwrap_or(WallTime(at.wall_ms)),
+        claimed_at: None,
+        started_at: None,
+        finished_at: entry.finished_at,
+    }
+}

@@ -1,0 +1,183 @@
+//! Task lists of other programs, worked on in place.
+//!
+//! Their files decide where a task stands; what they have no word for (attempts, labels, sections)
+//! the ledger keeps. Before a rule looks at tasks, what the others changed is taken into the ledger
+//! (`merge`); what a rule changes is written to their files first and remembered after. What somebody
+//! died in between left there is taken in like any other change.
+//!
+//! A task that another program has is shown as held by it. The ledger has it as pending.
+
+mod coordination;
+mod merge;
+mod queue;
+
+pub(crate) use merge::Merged;
+
+use super::Dialect;
+use crate::store::file::fault::Trouble;
+use crate::store::ledger::{Ledger, Record};
+use crate::store::moment::Moment;
+use coordination::Coordination;
+use merge::Entry;
+use queue::Queue;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+use tenure_core::{
+    Claim, GrantId, Hold, Holder, Look, Mode, Seen, SeenHold, Status, Task, TaskId, Token,
+    WallTime, Want,
+};
+
+/// How long another program's claim lasts that its own protocol never ends.
+const CLAIM_LASTS: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Another program's task list.
+pub(crate) struct Board {
+    files: Files,
+    /// What other programs have, and since when.
+    claims: BTreeMap<TaskId, Foreign>,
+}
+
+enum Files {
+    Coordination(Coordination),
+    Queue(Queue),
+}
+
+/// Another program's claim.
+#[derive(Clone, Debug)]
+pub(super) struct Foreign {
+    pub(super) by: String,
+    pub(super) since: Option<WallTime>,
+}
+
+impl Board {
+    /// The list that a folder of this dialect has.
+    pub(crate) fn new(dialect: Dialect, folder: &Path, own: &Path, store: &str) -> Option<Board> {
+        let files = match dialect {
+            Dialect::Coordination => Files::Coordination(Coordination::new(folder, own, store)),
+            Dialect::Worker => Files::Queue(Queue::new(folder, own, store)),
+            Dialect::Swarm | Dialect::Memory => return None,
+        };
+        Some(Board { files, claims: BTreeMap::new() })
+    }
+
+    /// Keeps the others from changing the list while the answer lives, as far as their protocol goes.
+    pub(crate) fn lock(&self) -> Result<Option<File>, Trouble> {
+        match &self.files {
+            Files::Coordination(files) => files.lock().map(Some),
+            Files::Queue(_) => Ok(None),
+        }
+    }
+
+    /// What the others changed since the last time; nothing if they did not.
+    pub(crate) fn take_in(
+        &mut self,
+        ledger: &Ledger,
+        at: Moment,
+    ) -> Result<Option<Merged>, Trouble> {
+        let entries: Option<Vec<Entry>> = match &mut self.files {
+            Files::Coordination(files) => files.read()?,
+            Files::Queue(files) => files.read()?,
+        };
+        let Some(entries) = entries else { return Ok(None) };
+        let mut merged = merge::merge(&entries, ledger, at);
+        self.claims = std::mem::take(&mut merged.claims);
+        Ok(Some(merged))
+    }
+
+    /// Writes what a change does to tasks, on disk when it returns.
+    pub(crate) fn write(
+        &mut self,
+        records: &[Record],
+        ledger: &Ledger,
+        at: Moment,
+    ) -> Result<(), Trouble> {
+        if !records.iter().any(|record| matches!(record, Record::Task(_) | Record::DropTask(_))) {
+            return Ok(());
+        }
+        match &mut self.files {
+            Files::Coordination(files) => files.write(records, ledger, at),
+            Files::Queue(files) => files.write(records, ledger, at),
+        }
+    }
+
+    /// Writes these tasks as the ledger has them: another program overwrote what it had not seen.
+    pub(crate) fn rewrite(
+        &mut self,
+        ids: &[TaskId],
+        ledger: &Ledger,
+        at: Moment,
+    ) -> Result<(), Trouble> {
+        let tasks = ids.iter().filter_map(|id| ledger.tasks.get(id));
+        let records: Vec<Record> = tasks.map(|task| Record::Task(Box::new(task.clone()))).collect();
+        match &mut self.files {
+            Files::Coordination(files) => files.write(&records, ledger, at),
+            // Nothing is ever overwritten there.
+            Files::Queue(_) => Ok(()),
+        }
+    }
+
+    /// Shows what other programs have as held by them.
+    pub(crate) fn overlay(&self, seen: &mut Seen, look: &Look, at: Moment) {
+        let shown: Vec<&TaskId> = match look {
+            Look::Everything => self.claims.keys().collect(),
+            Look::At { resources, .. } | Look::Queues(resources) => {
+                let named = |id: &&TaskId| resources.contains(&id.resource());
+                self.claims.keys().filter(named).collect()
+            }
+            Look::Tasks(_) => {
+                let named = |id: &&TaskId| seen.tasks.iter().any(|task| task.id == **id);
+                self.claims.keys().filter(named).collect()
+            }
+        };
+        for id in shown {
+            let foreign = &self.claims[id];
+            seen.holds.push(show(id, foreign, at));
+        }
+    }
+
+    /// The task as people should see it: in progress if another program has it.
+    pub(crate) fn shown(&self, task: Task) -> Task {
+        match self.claims.get(&task.id) {
+            Some(foreign) if task.status == Status::Pending => in_progress(task, foreign),
+            _ => task,
+        }
+    }
+}
+
+fn in_progress(task: Task, foreign: &Foreign) -> Task {
+    let (grant, token) = name(&task.id, &foreign.by);
+    let claim = Some(Claim { by: foreign.by.clone(), grant, token });
+    Task { status: Status::InProgress, claim, claimed_at: foreign.since, ..task }
+}
+
+/// A grant and a token that only name the claim: it has none.
+fn name(id: &TaskId, by: &str) -> (GrantId, Token) {
+    let hash: [u8; 32] = Sha256::digest(format!("{id}\n{by}")).into();
+    let bits = u128::from_le_bytes(hash[..16].try_into().expect("16 of 32 bytes"));
+    (GrantId::from_bits(bits), Token((bits as u64) >> 24))
+}
+
+fn show(id: &TaskId, foreign: &Foreign, at: Moment) -> SeenHold {
+    let (grant, token) = name(id, &foreign.by);
+    let since = foreign.since.unwrap_or(WallTime(at.wall_ms));
+    let held_ms = u64::try_from(at.wall_ms.saturating_sub(since.0)).unwrap_or(0);
+    SeenHold {
+        hold: Hold {
+            want: Want { resource: id.resource(), mode: Mode::Exclusive },
+            grant,
+            token,
+            holder: Holder { label: foreign.by.clone(), chosen: false, evidence: None },
+            operation: None,
+            ttl: CLAIM_LASTS,
+        },
+        left: CLAIM_LASTS,
+        held_for: Duration::from_millis(held_ms),
+        acquired_at: since,
+        renewed_at: since,
+        expires_at: WallTime(at.wall_ms.saturating_add(CLAIM_LASTS.as_millis() as i64)),
+        stale: None,
+    }
+}
