@@ -78,6 +78,9 @@ pub(crate) enum BenchError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] tenure::Error),
+    /// Bare files failed.
+    #[error("bare files failed: {0}")]
+    Links(#[from] std::io::Error),
     /// Bare SQLite failed.
     #[error("bare SQLite failed: {0}")]
     Floor(#[from] rusqlite::Error),

@@ -16,11 +16,13 @@ pub(crate) struct Ground {
     given_store: Option<String>,
     /// The program `claimd`, where one was named.
     peer: Option<PathBuf>,
+    files: bool,
 }
 
 impl Ground {
     /// Makes a folder in this one.
-    pub(crate) fn new(parent: &Path, quick: bool) -> Result<Ground, Failure> {
+    /// Where `files` is said, stores are file stores.
+    pub(crate) fn new(parent: &Path, quick: bool, files: bool) -> Result<Ground, Failure> {
         let file_system = match place::check_file_system(parent)? {
             FileSystem::Local(name) => name.to_owned(),
             FileSystem::Unrecognised(magic) => format!("0x{magic:x}"),
@@ -36,7 +38,7 @@ impl Ground {
         };
         let folder =
             make().map_err(|source| BenchError::Folder { folder: parent.to_owned(), source })?;
-        Ok(Ground { folder, file_system, quick, given_store: None, peer: None })
+        Ok(Ground { folder, file_system, quick, files, given_store: None, peer: None })
     }
 
     /// Measures tasks in this store, and beside this program.
@@ -70,7 +72,22 @@ impl Ground {
 
     /// The URL of a store that no other measurement uses.
     pub(super) fn store(&self, name: &str) -> String {
-        format!("sqlite:{}", self.file(&format!("{name}.db")).display())
+        match self.files {
+            true => format!("file:{}", self.file(name).display()),
+            false => format!("sqlite:{}", self.file(&format!("{name}.db")).display()),
+        }
+    }
+
+    /// Whether stores are file stores.
+    pub(super) fn has_files(&self) -> bool {
+        self.files
+    }
+
+    fn engine(&self) -> String {
+        match self.files {
+            true => "files".to_owned(),
+            false => format!("SQLite {}", rusqlite::version()),
+        }
     }
 
     /// The first when in a hurry, else the second.
@@ -83,15 +100,14 @@ impl Ground {
         json!({
             "file_system": self.file_system,
             "cores": cores(),
-            "engine": format!("SQLite {}", rusqlite::version()),
+            "engine": self.engine(),
             "quick": self.quick,
         })
     }
 
     /// The same in words.
     pub(crate) fn words(&self) -> String {
-        let version = rusqlite::version();
-        format!("On {}, {} cores, SQLite {version}", self.file_system, cores())
+        format!("On {}, {} cores, {}", self.file_system, cores(), self.engine())
     }
 }
 

@@ -1,8 +1,9 @@
 //! What `tenure bench` measures: each beside something bare, in the same run, as a ratio.
 //!
 //! In reading order: `ground` is where it happens; `crew` are the processes that do the work and
-//! `worker` is one of them; `floor` is what bare SQLite does. Then the measurements: `pair`,
-//! `oneshot`, `handoff`, `fairness`, `idle`, `tasks`. `report` words what was found and `plot` draws it.
+//! `worker` is one of them; `floor` is what bare SQLite does, `links` what bare files do, and
+//! `soft_lock` a library that uses them. Then the measurements: `pair`, `oneshot`, `handoff`,
+//! `fairness`, `idle`, `tasks`. `report` words what was found and `plot` draws it.
 
 mod crew;
 mod error;
@@ -11,11 +12,13 @@ mod floor;
 mod ground;
 mod handoff;
 mod idle;
+mod links;
 mod oneshot;
 mod pair;
 mod plot;
 mod report;
 mod sample;
+mod soft_lock;
 mod tasks;
 mod worker;
 

@@ -106,7 +106,7 @@ impl Figure {
     fn wanted_words(&self) -> String {
         match self.wanted {
             None => String::new(),
-            Some(Wanted::RatioAtLeast(least)) => format!("ratio >= {least}"),
+            Some(Wanted::RatioAtLeast(least)) => format!("ratio >= {least:.2}"),
             Some(Wanted::RatioAtMost(most)) => format!("ratio <= {most}"),
             Some(Wanted::AtMost(most)) => format!("<= {}", self.unit.show(most)),
         }

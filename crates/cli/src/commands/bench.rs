@@ -8,6 +8,7 @@ use crate::output::Output;
 use clap::{Args, ValueHint};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use tenure::url::StoreUrl;
 
 /// Measure how fast tenure is here
 ///
@@ -21,7 +22,8 @@ Examples:
   tenure bench handoff idle
   tenure bench tasks
   tenure bench --quick --json
-  tenure bench --dir /dev/shm --plot bench.svg")]
+  tenure bench --dir /dev/shm --plot bench.svg
+  tenure bench --store file:. pair")]
 pub(crate) struct BenchArgs {
     /// What to measure; everything but tasks by default
     #[arg(value_name = "MEASUREMENT")]
@@ -49,8 +51,11 @@ pub(crate) struct WorkerArgs {
 
 pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<i32, Failure> {
     let chosen = Measurement::chosen(&args.measurements);
-    let given_store = given_store(global, &chosen)?;
-    let ground = Ground::new(args.dir.as_deref().unwrap_or(Path::new(".")), args.quick)?;
+    let tasks_only = chosen == [Measurement::Tasks];
+    let files = if tasks_only { None } else { files_in(global, args)? };
+    let given_store = if tasks_only { given_store(global)? } else { None };
+    let parent = files.as_deref().or(args.dir.as_deref()).unwrap_or(Path::new("."));
+    let ground = Ground::new(parent, args.quick, files.is_some())?;
     let ground = ground.with(given_store, args.peer.clone());
     remove_when_interrupted(ground.folder().to_owned());
     let mut report = Report::default();
@@ -71,22 +76,26 @@ pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<
 }
 
 /// Tasks may be measured in a store that was named, if it has none: it is left full of them.
-fn given_store(global: &Global, chosen: &[Measurement]) -> Result<Option<String>, Failure> {
+fn given_store(global: &Global) -> Result<Option<String>, Failure> {
     let Some(url) = &global.store else { return Ok(None) };
-    if chosen != [Measurement::Tasks] {
-        return Err(Failure::usage("bench never measures locks in a store that somebody uses")
-            .hint("Choose where it makes its own with --dir DIR."));
+    let url: StoreUrl = url.parse().map_err(tenure::Error::from)?;
+    if url == StoreUrl::Memory {
+        return Err(Failure::usage("a store in memory cannot be shared by several processes"));
     }
-    match url.strip_prefix("sqlite:") {
-        Some(path) => {
-            let path = std::path::absolute(path)
-                .map_err(|source| BenchError::Folder { folder: path.into(), source })?;
-            Ok(Some(format!("sqlite:{}", path.display())))
-        }
-        None if url.starts_with("memory:") => {
-            Err(Failure::usage("a store in memory cannot be shared by several processes"))
-        }
-        None => Ok(Some(url.clone())),
+    let here = std::env::current_dir()
+        .map_err(|source| BenchError::Folder { folder: ".".into(), source })?;
+    Ok(Some(url.beneath(&here).to_string()))
+}
+
+/// The folder of `--store file:DIR`, where file stores are measured. No other store can be meant: it
+/// would be one that somebody uses.
+fn files_in(global: &Global, args: &BenchArgs) -> Result<Option<PathBuf>, Failure> {
+    let Some(url) = &global.store else { return Ok(None) };
+    match url.parse() {
+        Ok(StoreUrl::File { folder, dialect: None, .. }) if args.dir.is_none() => Ok(Some(folder)),
+        _ => Err(Failure::usage("bench never measures in a store that somebody uses").hint(
+            "Choose where it makes its own with --dir DIR, or with --store file:DIR for the file store.",
+        )),
     }
 }
 

@@ -8,7 +8,7 @@
 //! are killed wherever they are.
 
 use crate::roles::variable;
-use crate::support::{Dice, Over, PATIENCE, Place, Running, Signal};
+use crate::support::{Dice, Engine, Over, PATIENCE, Place, Running, Signal};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -281,9 +281,18 @@ fn watch(place: &Place, over: Arc<AtomicBool>) {
 
 #[test]
 fn fifty_processes_increment_a_file_while_one_is_killed_every_50_ms() {
+    increment_while_killing(Engine::Sqlite, 50, 10_000);
+}
+
+#[test]
+fn processes_that_are_killed_lose_and_repeat_no_increment_with_files_either() {
+    increment_while_killing(Engine::Files, 16, 3_000);
+}
+
+fn increment_while_killing(engine: Engine, workers: usize, increments: usize) {
     let mut dice = Dice::new();
     let mut killed = 0;
-    increment_under(&Place::new(), 50, 10_000, |fleet| {
+    increment_under(&Place::with(engine), workers, increments, |fleet| {
         std::thread::sleep(Duration::from_millis(50));
         let alive = fleet.alive();
         let victim = match killed % 2 {
@@ -298,8 +307,17 @@ fn fifty_processes_increment_a_file_while_one_is_killed_every_50_ms() {
 
 #[test]
 fn processes_that_are_stopped_and_continued_at_any_moment_delay_others_and_break_nothing() {
+    increment_while_stopping(Engine::Sqlite, 2_000);
+}
+
+#[test]
+fn processes_that_are_stopped_and_continued_break_nothing_with_files_either() {
+    increment_while_stopping(Engine::Files, 1_000);
+}
+
+fn increment_while_stopping(engine: Engine, increments: usize) {
     let mut dice = Dice::new();
-    increment_under(&Place::new(), 10, 2_000, |fleet| {
+    increment_under(&Place::with(engine), 10, increments, |fleet| {
         let alive = fleet.alive();
         let stopped = [0; 3].map(|_| alive[dice.below(alive.len())]);
         let signal = |which| {

@@ -16,6 +16,8 @@ mod support;
 
 mod appended_file;
 mod faulty_disk;
+mod file_disk;
+mod file_steps;
 mod foreign_writer;
 mod killed_run;
 mod killed_workers;

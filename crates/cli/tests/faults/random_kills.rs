@@ -1,9 +1,8 @@
 //! Commands killed at random moments leave nothing that hinders those who come after them.
 
-use crate::support::{Dice, Place, Running, Signal};
+use crate::support::{Dice, Engine, Place, Running, Signal};
 use std::time::{Duration, Instant};
 
-const STORES: usize = 50;
 const ROUNDS_PER_STORE: usize = 2;
 const COMMANDS_PER_ROUND: usize = 5;
 
@@ -79,12 +78,21 @@ fn check(place: &Place) {
 
 #[test]
 fn kill_at_random_points_over_500_runs_never_leaves_a_stuck_lock_or_a_broken_database() {
+    kill_at_random_points(Engine::Sqlite, 50);
+}
+
+#[test]
+fn kill_at_random_points_over_200_runs_never_leaves_a_stuck_lock_or_a_broken_journal() {
+    kill_at_random_points(Engine::Files, 20);
+}
+
+fn kill_at_random_points(engine: Engine, stores: usize) {
     let mut dice = Dice::new();
-    let usual = usual_time(&Place::new());
+    let usual = usual_time(&Place::with(engine));
     let mut tally = Tally::default();
-    for _ in 0..STORES {
+    for _ in 0..stores {
         // A new folder each time, so that the making of a store is hit as well.
-        let place = Place::new();
+        let place = Place::with(engine);
         for _ in 0..ROUNDS_PER_STORE {
             round(&place, &mut dice, usual, &mut tally);
         }

@@ -1,6 +1,6 @@
 //! A process that is stopped (SIGSTOP) and wakes up later than its lease allows.
 
-use crate::support::{Place, Running, Signal, is_alive, signal_group, state, until};
+use crate::support::{Engine, Place, Running, Signal, is_alive, signal_group, state, until};
 
 /// Says who it is, then writes without a pause; `$1` tells it from others.
 const WRITING: &str = "echo $TENURE_TOKEN >$D/token.$1; echo $$ >$D/pid.$1;
@@ -13,7 +13,7 @@ fn stop(place: &Place, running: &Running) {
         running.signal(Signal::STOP);
         until("it to stop", || (state(running.id()) == Some('T')).then_some(()));
         let is_free = |name: &str| {
-            let file = std::fs::File::open(place.path("tenure.db.side").join(name));
+            let file = std::fs::File::open(place.side().join(name));
             file.expect("a part of the turnstile").try_lock().is_ok()
         };
         let between = is_free("door") && is_free("seat");
@@ -88,7 +88,11 @@ impl Holder<'_> {
 
 #[test]
 fn a_holder_stopped_past_its_lease_is_fenced_off_and_its_command_never_writes_again() {
-    let place = Place::new();
+    [Engine::Sqlite, Engine::Files].into_iter().for_each(fenced_off_after_a_stop);
+}
+
+fn fenced_off_after_a_stop(engine: Engine) {
+    let place = Place::with(engine);
     // Several, because what wakes up first is left to chance.
     let holders: Vec<Holder<'_>> = (0..6).map(|number| Holder::start(&place, number)).collect();
     for holder in &holders {

@@ -44,13 +44,25 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 /// A scratch folder, `$D` to what runs in it, with a home and a store.
 pub struct Place {
     folder: TempDir,
+    engine: Engine,
+}
+
+/// Which store a place has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    Sqlite,
+    Files,
 }
 
 impl Place {
     pub fn new() -> Place {
+        Place::with(Engine::Sqlite)
+    }
+
+    pub fn with(engine: Engine) -> Place {
         let folder = tempfile::tempdir().expect("a scratch folder");
         std::fs::create_dir(folder.path().join("home")).expect("a home");
-        Place { folder }
+        Place { folder, engine }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -62,7 +74,18 @@ impl Place {
     }
 
     pub fn url(&self) -> String {
-        format!("sqlite:{}", self.database().display())
+        match self.engine {
+            Engine::Sqlite => format!("sqlite:{}", self.database().display()),
+            Engine::Files => format!("file:{}", self.path("store").display()),
+        }
+    }
+
+    /// Where those who write queue.
+    pub fn side(&self) -> PathBuf {
+        match self.engine {
+            Engine::Sqlite => self.path("tenure.db.side"),
+            Engine::Files => self.path("store/side"),
+        }
     }
 
     /// What a file contains; nothing if it is not there yet.

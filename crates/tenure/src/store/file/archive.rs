@@ -59,23 +59,25 @@ impl Archive {
 
     /// The task with this id, if it is here.
     pub(super) fn get(&self, id: &TaskId) -> Result<Option<Task>, Trouble> {
-        let bytes = read_if_there(&self.tasks_file(id.as_str()))?;
+        let path = self.tasks_file(id.as_str());
+        let bytes = read_if_there(&path)?;
         let wanted = mention("id", id.as_str());
-        let mut lines: Vec<&[u8]> = line::whole_lines(&bytes).collect();
-        lines.retain(|line| contains(line, wanted.as_bytes()));
-        let entries = lines.iter().rev().filter_map(|line| line::decode::<Entry>(line));
-        Ok(entries
-            .into_iter()
-            .find(|entry| entry.id == *id)
-            .and_then(|entry| entry.task.map(|task| *task)))
+        let lines = line::whole_lines(&bytes).filter(|line| contains(line, wanted.as_bytes()));
+        let entries = lines.filter_map(line::decode::<Entry>).filter(|entry| entry.id == *id);
+        match entries.last() {
+            Some(entry) => Ok(entry.task.map(|task| *task)),
+            // A line that cannot be read may have been about it.
+            None => ensure_whole(&path, &bytes).map(|()| None),
+        }
     }
 
     /// The task that was added with this key, if it is here.
     pub(super) fn with_key(&self, key: &str) -> Result<Option<Task>, Trouble> {
-        let bytes = read_if_there(&self.keys_file(key))?;
-        let lines: Vec<Key> = line::whole_lines(&bytes).filter_map(line::decode).collect();
-        let Some(found) = lines.iter().rev().find(|entry| entry.key == key) else {
-            return Ok(None);
+        let path = self.keys_file(key);
+        let bytes = read_if_there(&path)?;
+        let entries = line::whole_lines(&bytes).filter_map(line::decode::<Key>);
+        let Some(found) = entries.filter(|entry| entry.key == key).last() else {
+            return ensure_whole(&path, &bytes).map(|()| None);
         };
         let task = self.get(&found.id)?;
         Ok(task.filter(|task| task.key.as_deref() == Some(key)))
@@ -85,7 +87,9 @@ impl Archive {
     pub(super) fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
         let mut found = BTreeMap::new();
         for number in 0..BUCKETS {
-            let bytes = read_if_there(&self.folder.join(format!("{number:02x}.jsonl")))?;
+            let path = self.folder.join(format!("{number:02x}.jsonl"));
+            let bytes = read_if_there(&path)?;
+            ensure_whole(&path, &bytes)?;
             for line in line::whole_lines(&bytes) {
                 let Some(entry) = line::decode::<Entry>(line) else { continue };
                 match entry.task {
@@ -96,6 +100,17 @@ impl Archive {
         }
         let tasks = found.into_values().map(|task| *task);
         Ok(tasks.filter(|task| filter.admits(task)).collect())
+    }
+
+    /// Whether every line can be read.
+    pub(super) fn check(&self) -> Result<(), Trouble> {
+        for number in 0..BUCKETS {
+            for name in [format!("{number:02x}.jsonl"), format!("keys-{number:02x}.jsonl")] {
+                let path = self.folder.join(name);
+                ensure_whole(&path, &read_if_there(&path)?)?;
+            }
+        }
+        Ok(())
     }
 
     /// Adds completed tasks, and says which were deleted. On disk when it returns.
@@ -121,7 +136,10 @@ impl Archive {
         if files.is_empty() {
             return Ok(());
         }
-        std::fs::create_dir_all(&self.folder)?;
+        if !self.folder.exists() {
+            std::fs::create_dir_all(&self.folder)?;
+            self.folder.parent().map_or(Ok(()), sync_folder)?;
+        }
         for (path, bytes) in files {
             append_whole(&path, &bytes)?;
         }
@@ -132,9 +150,13 @@ impl Archive {
 }
 
 /// Adds lines to the end of a file, after cutting off what somebody who died left half written.
-fn append_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file =
-        OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+fn append_whole(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+    let mut file = match open_regular(path) {
+        Err(trouble) if trouble.is_absent() => {
+            OpenOptions::new().create_new(true).read(true).write(true).open(path)?
+        }
+        opened => opened?,
+    };
     let end = end_of_lines(&mut file)?;
     file.seek(SeekFrom::Start(end))?;
     let written = (|| {
@@ -147,7 +169,7 @@ fn append_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if written.is_err() {
         let _ = file.set_len(end);
     }
-    written
+    Ok(written?)
 }
 
 /// Where the last whole line ends; the file is cut there.
@@ -178,6 +200,13 @@ fn read_if_there(path: &Path) -> Result<Vec<u8>, Trouble> {
         Err(trouble) => return Err(trouble),
     }
     Ok(bytes)
+}
+
+fn ensure_whole(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+    match line::whole_lines(bytes).all(line::is_whole) {
+        true => Ok(()),
+        false => Err(Trouble::corrupt_file(path, "a line is damaged")),
+    }
 }
 
 /// How a field with this value is written.

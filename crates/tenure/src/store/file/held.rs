@@ -4,15 +4,15 @@
 //! whole under its name, a changed one is replaced in one step. Whoever comes after one who died in
 //! between sees by the mark that they are behind, and brings them up to date.
 
-use super::journal::{draft, remove_if_there};
+use super::journal::{draft, open_regular, remove_if_there};
 use super::step::step;
 use crate::exchange::time_to_value as written;
 use crate::store::ledger::{Ledger, StoredHold};
 use crate::store::moment::Moment;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tenure_core::{Resource, WallTime};
 
@@ -93,24 +93,30 @@ impl Held {
             .filter_map(|key| key.parse::<Resource>().ok())
             .map(|resource| self.path_of(&resource))
             .collect();
+        // One that cannot be brought up to date does not keep the others from it.
+        let mut outcome = Ok(());
         for path in self.files() {
             if !wanted.contains(&path) {
-                remove_if_there(&path)?;
+                outcome = remove_if_there(&path).and(outcome);
             }
         }
         for resource in resources.iter().filter_map(|key| key.parse().ok()) {
-            self.publish(&resource, ledger, at)?;
+            outcome = self.publish(&resource, ledger, at).and(outcome);
         }
-        Ok(())
+        outcome
     }
 
     /// How many files say something else than the ledger.
     pub(super) fn differences(&self, ledger: &Ledger) -> usize {
-        let wanted: BTreeSet<PathBuf> =
-            ledger.held().map(|stored| self.path_of(&stored.hold.want.resource)).collect();
-        let files: BTreeSet<PathBuf> =
-            self.files().into_iter().filter(|path| !is_draft(path)).collect();
-        wanted.symmetric_difference(&files).count()
+        let mut wanted: BTreeMap<PathBuf, Vec<u64>> = BTreeMap::new();
+        for stored in ledger.held() {
+            let path = self.path_of(&stored.hold.want.resource);
+            wanted.entry(path).or_default().push(stored.hold.token.0);
+        }
+        let wrong = wanted.iter().filter(|(path, tokens)| tokens_in(path).as_ref() != Some(tokens));
+        let files = self.files().into_iter();
+        let extra = files.filter(|path| !is_draft(path) && !wanted.contains_key(path));
+        wrong.count() + extra.count()
     }
 
     /// What those who died left half made. Only with the seat nobody is making one.
@@ -128,6 +134,17 @@ impl Held {
         let name = format!("{}.json", file_name(resource.name()));
         self.folder.join(resource.kind().word()).join(name)
     }
+}
+
+/// A file about one resource is not longer, however many hold it.
+const SHOWN_MAX_BYTES: u64 = 16 << 20;
+
+/// The tokens that a file shows; nothing if it is no such file.
+fn tokens_in(path: &Path) -> Option<Vec<u64>> {
+    let mut text = String::new();
+    open_regular(path).ok()?.take(SHOWN_MAX_BYTES).read_to_string(&mut text).ok()?;
+    let shown: serde_json::Value = serde_json::from_str(&text).ok()?;
+    shown["holders"].as_array()?.iter().map(|holder| holder["token"].as_u64()).collect()
 }
 
 /// Whether a file of this name is one that was being made.

@@ -8,22 +8,29 @@
 //! Whoever reads needs no lock: a line that is not whole yet is not there yet. Whoever writes has
 //! the store's seat.
 
+use super::at;
 use super::fault::Trouble;
 use super::line;
-use super::step::step;
+use super::step::{rotate_bytes, step};
 use crate::store::ledger::Record;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use tenure_core::{NewEvent, WallTime};
 
 /// The version of the format; a newer one is refused.
 const VERSION: u32 = 1;
 
-/// A generation is followed by the next when its changes take more than this and than its state.
+/// A generation is followed by the next when its changes take more than this and than its state:
+/// short enough to be read by every one-shot command.
 const ROTATE_BYTES: u64 = 256 * 1024;
+
+/// How often a line that looks wrong is read again before it counts: whoever reads without the seat
+/// may have met somebody who cut off a torn line and wrote another in its place.
+const LOOKS: u32 = 4;
 
 /// One step of the history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -83,8 +90,12 @@ pub(super) struct Journal {
     pub(super) end: u64,
     /// Where the state ends and changes begin.
     state_end: u64,
+    /// Where the header ends and the state begins.
+    header_end: u64,
     /// Whether the generation before is known to be sealed.
     sealed_before: bool,
+    /// What was read last, kept for its room.
+    buffer: Vec<u8>,
 }
 
 /// What follows the lines that were read.
@@ -125,8 +136,17 @@ impl Journal {
     pub(super) fn open(folder: &Path, boot: &str) -> Result<Journal, Trouble> {
         std::fs::create_dir_all(folder)?;
         if generations(folder)?.is_empty() {
-            create_first(folder, boot)?;
+            match create_first(folder, boot) {
+                // Somebody was faster, and whoever tidied up after that took our draft away.
+                Err(trouble) if trouble.is_absent() && !generations(folder)?.is_empty() => {}
+                created => created?,
+            }
         }
+        Journal::reopen(folder)
+    }
+
+    /// Opens the newest generation of a journal that there was.
+    pub(super) fn reopen(folder: &Path) -> Result<Journal, Trouble> {
         // Between listing and opening, one may have been followed and trimmed.
         for _ in 0..16 {
             let newest = generations(folder)?.pop();
@@ -160,8 +180,10 @@ impl Journal {
             file: Arc::new(file),
             end: header_end,
             state_end: header_end + header.state_bytes,
+            header_end,
             header,
             sealed_before: false,
+            buffer: Vec::new(),
         })
     }
 
@@ -177,12 +199,28 @@ impl Journal {
 
     /// Reads what came since the last time, in this generation.
     pub(super) fn read_on(&mut self) -> io::Result<Fresh> {
-        let mut bytes = Vec::new();
-        let mut file = &*self.file;
-        file.seek(SeekFrom::Start(self.end))?;
-        file.read_to_end(&mut bytes)?;
+        let mut fresh = self.read_once()?;
+        for _ in 1..LOOKS {
+            if !matches!(fresh.tail, Tail::Wrong) {
+                break;
+            }
+            let again = self.read_once()?;
+            fresh.lines.extend(again.lines);
+            fresh.tail = again.tail;
+        }
+        // Its state was on disk before it had its name, so the end of a line within it is not the
+        // end of what was written.
+        if self.end < self.state_end {
+            fresh.tail = Tail::Wrong;
+        }
+        Ok(fresh)
+    }
+
+    fn read_once(&mut self) -> io::Result<Fresh> {
+        let mut bytes = std::mem::take(&mut self.buffer);
+        let read = at::read_to_end(&self.file, self.end, &mut bytes);
         let mut fresh = Fresh { lines: vec![], tail: Tail::Clean };
-        let mut read = 0;
+        let mut good = 0;
         for line in line::whole_lines(&bytes) {
             match line::decode::<Line>(line) {
                 Some(line) => fresh.lines.push(line),
@@ -191,13 +229,56 @@ impl Journal {
                     break;
                 }
             }
-            read += line.len() + 1;
+            good += line.len() + 1;
         }
-        if read < bytes.len() && !matches!(fresh.tail, Tail::Wrong) {
-            fresh.tail = Tail::Torn;
+        if good < bytes.len() && !matches!(fresh.tail, Tail::Wrong) {
+            fresh.tail = match line::may_begin(&bytes[good..]) {
+                true => Tail::Torn,
+                false => Tail::Wrong,
+            };
         }
-        self.end += read as u64;
-        Ok(fresh)
+        self.end += good as u64;
+        self.buffer = bytes;
+        read.map(|()| fresh)
+    }
+
+    /// The records of its state, which whoever followed did not read.
+    pub(super) fn state(&self) -> Result<Vec<Record>, Trouble> {
+        let mut bytes = vec![0; self.header.state_bytes as usize];
+        at::read_exact(&self.file, self.header_end, &mut bytes)?;
+        let mut records = Vec::new();
+        for text in line::whole_lines(&bytes) {
+            let line: Line = line::decode(text).ok_or_else(|| {
+                let path = self.folder.join(name(self.header.generation));
+                Trouble::corrupt_file(&path, "a line of its state is damaged")
+            })?;
+            records.extend(line.records);
+        }
+        Ok(records)
+    }
+
+    /// Whether the file was removed. A sealed one may be, once it is of no use.
+    pub(super) fn is_removed(&self) -> io::Result<bool> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            Ok(self.file.metadata()?.nlink() == 0)
+        }
+        #[cfg(not(unix))]
+        Ok(false)
+    }
+
+    /// The next generation, if somebody began it and died before this one was sealed. Only with
+    /// the seat, when all of this one was read: seals it.
+    pub(super) fn seal_for_next(&mut self) -> Result<Option<u64>, Trouble> {
+        let next = self.header.generation + 1;
+        match std::fs::symlink_metadata(self.folder.join(name(next))) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            found => found?,
+        };
+        Journal::open_generation(&self.folder, next)?;
+        self.append_bytes(&line::encode(&Line::seal(next)))?;
+        Ok(Some(next))
     }
 
     /// Goes on with the generation that followed. Its state is what was read so far, so only its
@@ -224,12 +305,14 @@ impl Journal {
     /// seat.
     pub(super) fn set_aside(&self, aside: &Path) -> io::Result<()> {
         let mut bytes = Vec::new();
-        let mut file = &*self.file;
-        file.seek(SeekFrom::Start(self.end))?;
-        file.read_to_end(&mut bytes)?;
+        at::read_to_end(&self.file, self.end, &mut bytes)?;
         std::fs::create_dir_all(aside)?;
         let name = format!("journal-{:08}-at-{}.txt", self.header.generation, self.end);
-        std::fs::write(aside.join(name), bytes)?;
+        let mut kept = File::create(aside.join(name))?;
+        kept.write_all(&bytes)?;
+        // On disk there before it is off the disk here.
+        kept.sync_all()?;
+        sync_folder(aside)?;
         self.cut()
     }
 
@@ -240,18 +323,34 @@ impl Journal {
             return Ok(());
         }
         match Journal::open_generation(&self.folder, self.header.generation - 1) {
-            Ok(mut before) => {
-                before.end = before.state_end;
-                let fresh = before.read_on()?;
-                if fresh.lines.last().is_none_or(|line| line.sealed.is_none()) {
-                    before.append_bytes(&line::encode(&Line::seal(self.header.generation)))?;
-                }
-            }
+            Ok(before) => before.ensure_sealed(self.header.generation)?,
             Err(trouble) if trouble.is_absent() => {}
             Err(trouble) => return Err(trouble),
         }
         self.sealed_before = true;
         Ok(())
+    }
+
+    fn ensure_sealed(mut self, next: u64) -> Result<(), Trouble> {
+        // Usually the last line says so, and the rest need not be read.
+        let seal = line::encode(&Line::seal(next));
+        let length = self.file.metadata()?.len();
+        let mut last = vec![0; seal.len()];
+        if let Some(at) = length.checked_sub(seal.len() as u64)
+            && at::read_exact(&self.file, at, &mut last).is_ok()
+            && last == seal
+        {
+            return Ok(());
+        }
+        self.end = self.state_end;
+        let fresh = self.read_on()?;
+        // A damaged one is history that cannot be read, and stays as it is.
+        let is_sealed = fresh.lines.last().is_some_and(|line| line.sealed.is_some());
+        if matches!(fresh.tail, Tail::Wrong) || is_sealed {
+            return Ok(());
+        }
+        self.cut()?;
+        Ok(self.append_bytes(&seal)?)
     }
 
     /// Adds one change. Whole or not at all, unless the process dies: then the next one cuts it.
@@ -273,21 +372,19 @@ impl Journal {
     }
 
     fn write_at_end(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut file = &*self.file;
-        file.seek(SeekFrom::Start(self.end))?;
         if cfg!(debug_assertions) {
             let (first, rest) = bytes.split_at(bytes.len() / 2);
-            file.write_all(first)?;
+            at::write_all(&self.file, self.end, first)?;
             step("append-half");
-            return file.write_all(rest);
+            return at::write_all(&self.file, self.end + first.len() as u64, rest);
         }
-        file.write_all(bytes)
+        at::write_all(&self.file, self.end, bytes)
     }
 
     /// Whether the next generation is due.
     pub(super) fn is_long(&self) -> bool {
         let changes = self.end.saturating_sub(self.state_end);
-        changes > ROTATE_BYTES + self.header.state_bytes + self.header.tasks_bytes / 4
+        changes > rotate_bytes(ROTATE_BYTES) + self.header.state_bytes + self.header.tasks_bytes / 4
     }
 
     /// Begins the next generation with this state, and seals this one. Only with the seat.
@@ -367,7 +464,10 @@ pub(super) fn tasks_path(folder: &Path, generation: u64) -> PathBuf {
 
 /// A name that nobody else uses, and by which what is left of it can be found.
 pub(super) fn draft(folder: &Path) -> PathBuf {
-    folder.join(format!("draft-{}", uuid::Uuid::new_v4().simple()))
+    static OURS: OnceLock<String> = OnceLock::new();
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let ours = OURS.get_or_init(|| uuid::Uuid::new_v4().simple().to_string());
+    folder.join(format!("draft-{ours}-{}", MADE.fetch_add(1, Ordering::Relaxed)))
 }
 
 fn remove_generation(folder: &Path, generation: u64) -> io::Result<()> {
@@ -410,7 +510,10 @@ fn create_first(folder: &Path, boot: &str) -> Result<(), Trouble> {
         state_bytes: 0,
         tasks_bytes: 0,
     };
-    place(folder, header, std::iter::empty())
+    place(folder, header, std::iter::empty())?;
+    // The folders above are new as well.
+    folder.ancestors().skip(1).take(2).try_for_each(sync_folder)?;
+    Ok(())
 }
 
 /// Writes a generation under another name, syncs it, and links it into place: nobody ever sees half
@@ -434,9 +537,11 @@ fn place(
         file.sync_all()?;
         step(if header.generation == 1 { "create-drafted" } else { "rotate-drafted" });
         match std::fs::hard_link(&draft, &target) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            linked => linked,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            linked => linked?,
         }
+        step("place-linked");
+        Ok::<(), io::Error>(())
     })();
     let _ = std::fs::remove_file(&draft);
     placed?;

@@ -26,15 +26,27 @@ pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 
 /// What a line says, its end not included; `None` where it is not whole.
 pub(super) fn decode<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
-    let rest = line.strip_prefix(BEGIN)?;
-    let sum = std::str::from_utf8(rest.get(..SUM_DIGITS)?).ok()?;
-    let sum = u32::from_str_radix(sum, 16).ok()?;
-    let body = line.get(BODY_AT..)?;
-    if crc32fast::hash(body) != sum {
+    if !is_whole(line) {
         return None;
     }
     // What stands before the sum ends in a brace that the body lacks; unknown fields are ignored.
     serde_json::from_slice(line).ok()
+}
+
+/// Whether a line could begin like this: whatever else stands at the end of a file was not left by
+/// one of us who died while writing.
+pub(super) fn may_begin(bytes: &[u8]) -> bool {
+    let begin = bytes.iter().zip(BEGIN).all(|(one, other)| one == other);
+    let sum = bytes.iter().skip(BEGIN.len()).take(SUM_DIGITS);
+    begin && sum.into_iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Whether a line, its end not included, is as it was written.
+pub(super) fn is_whole(line: &[u8]) -> bool {
+    let sum = line.strip_prefix(BEGIN).and_then(|rest| rest.get(..SUM_DIGITS));
+    let sum = sum.and_then(|sum| std::str::from_utf8(sum).ok());
+    let sum = sum.and_then(|sum| u32::from_str_radix(sum, 16).ok());
+    line.get(BODY_AT..).is_some_and(|body| sum == Some(crc32fast::hash(body)))
 }
 
 /// The whole lines at the beginning of these bytes, each without its end.
@@ -62,11 +74,19 @@ mod tests {
         assert_eq!(decode(whole), Some(sample));
         for cut in 0..whole.len() {
             assert_eq!(decode::<Sample>(&whole[..cut]), None, "cut at {cut}");
+            assert!(may_begin(&whole[..cut]), "cut at {cut}");
         }
         for at in BODY_AT..whole.len() {
             let mut other = whole.to_vec();
             other[at] ^= 1;
             assert_eq!(decode::<Sample>(&other), None, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn what_no_line_begins_with_was_not_torn_from_one() {
+        for other in ["{\"sun", "hello", "\0\0\0", "{\"sum\":\"12x"] {
+            assert!(!may_begin(other.as_bytes()), "{other}");
         }
     }
 

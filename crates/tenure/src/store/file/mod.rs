@@ -9,11 +9,13 @@
 //! Each handle keeps a ledger in memory and reads what others added before it looks.
 
 mod archive;
+mod at;
 mod dialect;
 mod fault;
 mod held;
 mod journal;
 mod line;
+mod mark;
 mod state;
 mod step;
 
@@ -127,7 +129,8 @@ impl FileStore {
 
     /// Moves the tokens ahead when the machine was rebooted since the last use.
     fn begin_boot(&self, boot: &str) -> Result<(), StoreError> {
-        if self.state().look().map_err(|trouble| self.report(trouble))?.boot == boot {
+        // What was not on disk when the power failed may have holes, which is looked at below.
+        if self.state().is_of_boot(boot).map_err(|trouble| self.report(trouble))? {
             return Ok(());
         }
         let io = |error: std::io::Error| self.report(error.into());

@@ -1,19 +1,23 @@
 //! What a handle knows, and how it changes: read on, show, let the rule choose, append, publish.
 
+mod check;
+mod rotate;
+
 use super::archive::Archive;
 use super::dialect::{Beaten, Board, Dialect, Face};
 use super::fault::Trouble;
-use super::held::{Held, is_draft};
-use super::journal::{Header, Journal, Line, Tail, draft, remove_if_there, sync_folder};
+use super::held::Held;
+use super::journal::{Header, Journal, Line, Tail, open_regular};
 use super::line;
+use super::mark;
 use super::step::step;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
 use crate::store::side::Post;
-use crate::store::{Decide, Finding, Renewal, Renewed, TaskFilter};
+use crate::store::{Decide, Renewal, Renewed, TaskFilter};
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::{
@@ -24,9 +28,6 @@ use tenure_core::{
 /// How far tokens jump when the machine was rebooted: further than changes could have been lost that
 /// were reported but not yet on disk.
 const JUMP: u64 = 1 << 20;
-
-/// How many events are kept, for the audit log and for those who follow it.
-const EVENTS_KEPT: u64 = 100_000;
 
 /// How often to look again when other programs are faster.
 const TRIES: u32 = 100;
@@ -44,6 +45,12 @@ pub(super) struct State {
     /// Up to where `held/` follows the journal.
     mark: Option<File>,
     marked: (u64, u64),
+    /// Whether `held/` could not be brought up to date: then nothing is marked.
+    behind: bool,
+    /// Whether what is known may be wrong, because the next generation could not be begun whole.
+    stale: bool,
+    /// At what length of the journal the next generation is tried again, after it failed.
+    rotate_from: u64,
     /// Changes to tasks that are not in the ledger yet, because its tasks were not needed so far.
     unread: Option<Vec<Record>>,
     /// Completed tasks that were deleted since the generation began.
@@ -73,13 +80,7 @@ impl State {
         foreign: Option<(Dialect, &Path)>,
         look_only: bool,
     ) -> Result<State, Trouble> {
-        let mark = folder.join("side").join("mark");
-        let mut options = OpenOptions::new();
-        let mark = match options.create(true).truncate(false).read(true).write(true).open(mark) {
-            // Whoever may only look marks nothing.
-            Err(_) if look_only => None,
-            mark => Some(mark?),
-        };
+        let mark = mark::open(&folder.join("side").join("mark"), look_only)?;
         let journal = Journal::open(&folder.join("journal"), boot)?;
         let store = &journal.header.store;
         let face = foreign.map(|(dialect, path)| Face::new(dialect, path, folder, store));
@@ -94,6 +95,9 @@ impl State {
             journal,
             mark,
             marked: (0, 0),
+            behind: false,
+            stale: false,
+            rotate_from: 0,
             unread: Some(vec![]),
             deleted: BTreeSet::new(),
             recent: VecDeque::new(),
@@ -107,24 +111,43 @@ impl State {
 
     /// All there is by now, tasks aside. Needs no seat.
     pub(super) fn look(&mut self) -> Result<&Ledger, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         Ok(&self.ledger)
+    }
+
+    /// Whether deadlines are counted under this boot.
+    pub(super) fn is_of_boot(&mut self, boot: &str) -> Result<bool, Trouble> {
+        self.read_on()?;
+        Ok(self.ledger.boot == boot)
     }
 
     /// All there is by now. Needs no seat.
     pub(super) fn with_tasks(&mut self) -> Result<&Ledger, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         self.load_tasks()?;
         Ok(&self.ledger)
     }
 
     pub(super) fn read(&mut self, look: &Look, at: Moment) -> Result<Seen, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         Ok(self.show(look, at)?.0)
+    }
+
+    /// Reads what others added; what cannot be read is never taken for the end.
+    fn read_good(&mut self) -> Result<(), Trouble> {
+        match self.read_on()? {
+            Tail::Clean | Tail::Torn => Ok(()),
+            Tail::Wrong => Err(self.wrong_line()),
+        }
     }
 
     /// Reads what others added.
     fn read_on(&mut self) -> Result<Tail, Trouble> {
+        if self.stale {
+            self.read_anew()?;
+            self.stale = false;
+        }
+        let mut removed = false;
         loop {
             let fresh = self.journal.read_on()?;
             let mut sealed = None;
@@ -133,8 +156,11 @@ impl State {
                 self.take_in(line);
             }
             match sealed {
-                None => return Ok(fresh.tail),
                 Some(generation) => self.follow(generation)?,
+                None if !self.journal.is_removed()? => return Ok(fresh.tail),
+                // One that is of no use any more has been sealed before it was removed.
+                None if removed => return Err(Trouble::corrupt("its journal was removed")),
+                None => removed = true,
             }
         }
     }
@@ -142,19 +168,28 @@ impl State {
     /// Goes on in the next generation, as all do: completed tasks are in the archive by now.
     fn follow(&mut self, generation: u64) -> Result<(), Trouble> {
         if self.journal.follow(generation)?.is_none() {
-            // It has been followed by others and trimmed: all is read anew.
-            self.journal = Journal::open(self.journal.folder(), "")?;
-            self.ledger = begin_ledger(&self.journal.header);
-            self.recent.clear();
-            self.unread = Some(vec![]);
+            // It has been followed by others and trimmed.
+            self.read_anew()?;
         } else if self.unread.is_none() {
             if self.board.is_none() {
                 self.ledger.tasks.archive_completed();
             }
         } else {
-            // What was not read is in the new generation's file of tasks.
-            self.unread = Some(vec![]);
+            // What was not read is in the new generation's state and its file of tasks.
+            let state = self.journal.state()?.into_iter();
+            self.unread = Some(state.filter(Record::is_task).collect());
         }
+        self.deleted.clear();
+        self.rotate_from = 0;
+        Ok(())
+    }
+
+    /// Forgets everything and begins with the newest generation.
+    fn read_anew(&mut self) -> Result<(), Trouble> {
+        self.journal = Journal::reopen(self.journal.folder())?;
+        self.ledger = begin_ledger(&self.journal.header);
+        self.recent.clear();
+        self.unread = Some(vec![]);
         self.deleted.clear();
         Ok(())
     }
@@ -193,18 +228,18 @@ impl State {
         let mut bytes = Vec::new();
         if self.journal.header.tasks_bytes > 0 {
             let path = self.journal.tasks_path();
-            match File::open(&path) {
+            match open_regular(&path) {
                 Ok(mut file) => file.read_to_end(&mut bytes).map(|_| ())?,
                 // Somebody began the next generation just now; or it is damaged.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(trouble) if trouble.is_absent() => {
                     let before = self.journal.position();
-                    self.read_on()?;
+                    self.read_good()?;
                     return match self.journal.position().0 == before.0 {
                         true => Err(Trouble::corrupt_file(&path, "it is missing")),
                         false => self.load_tasks(),
                     };
                 }
-                Err(error) => return Err(error.into()),
+                Err(trouble) => return Err(trouble),
             }
             if bytes.len() as u64 != self.journal.header.tasks_bytes {
                 return Err(Trouble::corrupt_file(&path, "it has another length than it had"));
@@ -232,7 +267,7 @@ impl State {
         let mut seen = self.ledger.show(look, at);
         if !archived.is_empty() {
             seen.tasks.extend(archived.iter().cloned());
-            seen.tasks.sort_by_key(|task| task.age);
+            seen.tasks.sort_by(|one, other| (one.age, &one.id).cmp(&(other.age, &other.id)));
             seen.tasks.dedup_by(|one, other| one.id == other.id);
         }
         if let Some(face) = &mut self.face {
@@ -471,11 +506,17 @@ impl State {
             Tail::Wrong => return Err(self.wrong_line()),
         }
         self.journal.seal_before()?;
+        if let Some(next) = self.journal.seal_for_next()? {
+            // Whoever began it knew all that we know.
+            self.follow(next)?;
+            return self.begin(at);
+        }
         let position = self.journal.position();
-        if self.marked != position {
-            if self.mark.as_mut().map(read_mark).transpose()?.flatten() != Some(position) {
-                self.held.publish_all(&self.ledger, at)?;
-            }
+        if self.marked != position || self.behind {
+            let marked = self.mark.as_ref().and_then(mark::read);
+            // The journal decides: who cannot make `held/` follow it may still change what is held.
+            self.behind =
+                marked != Some(position) && self.held.publish_all(&self.ledger, at).is_err();
             self.mark_published();
         }
         Ok(())
@@ -505,76 +546,11 @@ impl State {
 
     fn mark_published(&mut self) {
         let position = self.journal.position();
-        let text = format!("{:020} {:020}\n", position.0, position.1);
-        let Some(mark) = &mut self.mark else { return };
-        let written = mark.seek(SeekFrom::Start(0)).and_then(|_| mark.write_all(text.as_bytes()));
-        if written.is_ok() {
+        let Some(file) = self.mark.as_ref().filter(|_| !self.behind) else { return };
+        if mark::write(file, position).is_ok() {
             self.marked = position;
         }
         step("published");
-    }
-
-    /// After a change: begins the next generation if this one has become long. The change is
-    /// there already, so what fails here is left to the next.
-    fn finish(&mut self, at: Moment) {
-        if self.journal.is_long() {
-            let _ = self.rotate(at);
-        }
-    }
-
-    fn rotate(&mut self, at: Moment) -> Result<(), Trouble> {
-        self.load_tasks()?;
-        // What other programs list must be compared with what is known of it.
-        if self.board.is_none() {
-            let all = self.ledger.tasks.all();
-            let completed = all.filter(|task| task.status == Status::Completed);
-            self.archive.add(completed, self.deleted.iter())?;
-            self.ledger.tasks.archive_completed();
-        }
-        self.deleted.clear();
-        let generation = self.journal.header.generation + 1;
-        let tasks_bytes = self.write_tasks(generation)?;
-        let header = Header {
-            generation,
-            revision: self.ledger.revision,
-            boot: self.ledger.boot.clone(),
-            tasks_bytes,
-            ..self.journal.header.clone()
-        };
-        let archived = self.ledger.tasks.archived_records();
-        self.journal.rotate(header, self.ledger.records().chain(archived))?;
-        self.mark_published();
-        self.journal.trim(EVENTS_KEPT)?;
-        let _ = at;
-        Ok(())
-    }
-
-    /// Writes the tasks for the next generation beside it, on disk.
-    fn write_tasks(&self, generation: u64) -> Result<u64, Trouble> {
-        let mut bytes = Vec::new();
-        for task in self.ledger.tasks.all() {
-            let line = Line::state(Record::Task(Box::new(task.clone())));
-            bytes.extend_from_slice(&line::encode(&line));
-        }
-        if bytes.is_empty() {
-            return Ok(0);
-        }
-        let folder = self.journal.folder();
-        let draft = draft(folder);
-        let placed = (|| {
-            let mut file = File::create_new(&draft)?;
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            step("rotate-tasks-drafted");
-            std::fs::rename(&draft, super::journal::tasks_path(folder, generation))?;
-            sync_folder(folder)
-        })();
-        if placed.is_err() {
-            let _ = std::fs::remove_file(&draft);
-        }
-        step("rotate-tasks-placed");
-        placed?;
-        Ok(bytes.len() as u64)
     }
 
     /// Begins to count under a new boot. Only with the seat.
@@ -609,7 +585,7 @@ impl State {
     }
 
     pub(super) fn events(&mut self, after: Revision, limit: usize) -> Result<Vec<Event>, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         let in_memory =
             self.recent.front().is_some_and(|first| first.revision.0 <= after.0.saturating_add(1));
         if in_memory || after.0 >= self.ledger.revision {
@@ -629,7 +605,7 @@ impl State {
     }
 
     pub(super) fn list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
-        self.read_on()?;
+        self.read_good()?;
         self.load_tasks()?;
         if self.board.is_some() {
             return self.list_board(filter);
@@ -659,76 +635,6 @@ impl State {
         tasks.truncate(filter.limit as usize);
         Ok(tasks)
     }
-
-    /// What those who died left half made.
-    pub(super) fn leftovers(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.journal.folder()).into_iter().flatten().flatten();
-        let drafts = entries.map(|entry| entry.path()).filter(|path| is_draft(path));
-        drafts.chain(self.held.drafts()).collect()
-    }
-
-    /// Removes what those who died left half made; says how much. Only with the seat: then nobody
-    /// is making anything.
-    pub(super) fn tidy(&mut self) -> Result<usize, Trouble> {
-        let leftovers = self.leftovers();
-        for path in &leftovers {
-            remove_if_there(path)?;
-        }
-        let mut removed = leftovers.len();
-        self.read_on()?;
-        if let Some(face) = &self.face {
-            for orphan in face.orphans(&self.ledger)? {
-                removed += usize::from(face.remove_orphan(&orphan)?);
-            }
-        }
-        Ok(removed)
-    }
-
-    pub(super) fn check(&mut self) -> Result<Vec<Finding>, Trouble> {
-        let tail = self.read_on()?;
-        let journal = match tail {
-            Tail::Wrong => Err(self.wrong_line().into_message()),
-            _ => self.load_tasks().map_err(Trouble::into_message),
-        };
-        let generation = self.journal.header.generation;
-        let differences = self.held.differences(&self.ledger);
-        let finding = |subject: &str, ok: bool, message: String| Finding {
-            subject: subject.to_owned(),
-            ok,
-            message,
-        };
-        let aside = std::fs::read_dir(self.folder.join("aside")).map_or(0, Iterator::count);
-        Ok(vec![
-            finding(
-                "journal",
-                journal.is_ok(),
-                journal
-                    .err()
-                    .unwrap_or_else(|| format!("generation {generation}, all lines whole")),
-            ),
-            finding(
-                "held",
-                true,
-                match differences {
-                    0 => "the files in held/ say what the journal says".to_owned(),
-                    count => {
-                        format!("{count} files in held/ are behind; the next change updates them")
-                    }
-                },
-            ),
-            finding(
-                "aside",
-                true,
-                match aside {
-                    0 => "nothing was set aside".to_owned(),
-                    count => format!(
-                        "{count} unreadable files were kept in {}",
-                        self.folder.join("aside").display()
-                    ),
-                },
-            ),
-        ])
-    }
 }
 
 /// What a rule chose, as records. A completed task that is changed is in the ledger from now on, or
@@ -751,12 +657,4 @@ fn to_records(writes: Vec<Write>, archived: &[Task], at: Moment, mailbox: &str) 
 
 fn begin_ledger(header: &Header) -> Ledger {
     Ledger::at(header.revision, &header.boot)
-}
-
-fn read_mark(mark: &mut File) -> io::Result<Option<(u64, u64)>> {
-    let mut text = String::new();
-    mark.seek(SeekFrom::Start(0))?;
-    mark.take(64).read_to_string(&mut text)?;
-    let mut numbers = text.split_whitespace().map(|word| word.parse().ok());
-    Ok((|| Some((numbers.next()??, numbers.next()??)))())
 }

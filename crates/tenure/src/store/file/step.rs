@@ -4,6 +4,7 @@
 #[doc(hidden)]
 pub const STEPS: &[&str] = &[
     "create-drafted",
+    "place-linked",
     "create-linked",
     "boot-appended",
     "tasks-drafted",
@@ -40,6 +41,16 @@ pub(crate) fn step(name: &'static str) {
     let _ = name;
 }
 
+/// How long a generation may become. In a debug build `TENURE_ROTATE_BYTES` makes it shorter, so
+/// that tests see many.
+#[inline]
+pub(crate) fn rotate_bytes(usual: u64) -> u64 {
+    #[cfg(debug_assertions)]
+    return debug::rotate_bytes().unwrap_or(usual);
+    #[cfg(not(debug_assertions))]
+    usual
+}
+
 #[cfg(debug_assertions)]
 mod debug {
     use std::sync::OnceLock;
@@ -55,6 +66,13 @@ mod debug {
         let text = std::env::var("TENURE_FAULT").ok()?;
         let (name, times) = text.split_once(':').unwrap_or((&text, "1"));
         Some(Fault { name: name.to_owned(), left: AtomicU32::new(times.parse().unwrap_or(1)) })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a switch for tests, absent from releases")]
+    pub(super) fn rotate_bytes() -> Option<u64> {
+        static BYTES: OnceLock<Option<u64>> = OnceLock::new();
+        let wanted = || std::env::var("TENURE_ROTATE_BYTES").ok()?.parse().ok();
+        *BYTES.get_or_init(wanted)
     }
 
     pub(super) fn step(name: &'static str) {

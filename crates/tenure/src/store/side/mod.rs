@@ -8,6 +8,20 @@ pub(crate) use post::Post;
 pub(crate) use turnstile::{Turnstile, unless_stopped};
 
 use crate::store::StoreError;
+use std::io;
+use std::path::Path;
+
+/// Refuses what would keep whoever opens it waiting for ever, such as a named pipe.
+fn ensure_regular(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if !meta.is_file() => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let reason = format!("{name} is not a regular file");
+            Err(io::Error::new(io::ErrorKind::IsADirectory, reason))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Somebody is stopped while it writes, or while it is the next to write.
 pub(crate) fn stopped(store: String, pid: u32) -> StoreError {

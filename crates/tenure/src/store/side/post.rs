@@ -29,6 +29,7 @@ impl Post {
     pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<Post> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
+        super::ensure_regular(&side.join("bell"))?;
         let bell = match options.open(side.join("bell")) {
             Err(_) if look_only => None,
             bell => Some(bell?),

@@ -29,8 +29,10 @@ impl Turnstile {
     /// Opens the two lock files in the store's side folder. Where nothing may be written, nobody
     /// can enter; whoever only looks need not.
     pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<Turnstile> {
-        let open =
-            |path: &Path| OpenOptions::new().create(true).truncate(false).write(true).open(path);
+        let open = |path: &Path| {
+            super::ensure_regular(path)?;
+            OpenOptions::new().create(true).truncate(false).write(true).open(path)
+        };
         let [door, seat] = files(side);
         let locks = open(&door).and_then(|door| Ok(Locks { door, seat: open(&seat)? }));
         match locks {

@@ -1,0 +1,31 @@
+//! What Python's `filelock` does with a lock file: `SoftFileLock`, acquired and released.
+
+use super::Ground;
+use super::sample::median;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Prints how often a second, once for each span.
+const SCRIPT: &str = "
+import sys, time
+from filelock import SoftFileLock
+lock = SoftFileLock(sys.argv[1])
+for _ in range(int(sys.argv[3])):
+    begun, count = time.monotonic(), 0
+    while time.monotonic() - begun < float(sys.argv[2]):
+        lock.acquire()
+        lock.release()
+        count += 1
+    print(count / (time.monotonic() - begun))
+";
+
+/// How often a second; nothing where there is no Python with `filelock`.
+pub(super) fn rate(ground: &Ground, lock: &Path) -> Option<f64> {
+    let mut python = Command::new("python3");
+    python.args(["-c", SCRIPT]).arg(lock);
+    python.args([ground.scale("0.2", "1.0"), ground.scale("2", "5")]);
+    let output = python.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let said = String::from_utf8(output.stdout).ok()?;
+    let rates: Vec<f64> = said.lines().filter_map(|line| line.parse().ok()).collect();
+    (output.status.success() && !rates.is_empty()).then(|| median(&rates))
+}

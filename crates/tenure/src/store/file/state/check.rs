@@ -1,0 +1,86 @@
+//! Whether all is in order, and what those who died left behind.
+
+use super::State;
+use crate::store::Finding;
+use crate::store::file::fault::Trouble;
+use crate::store::file::held::is_draft;
+use crate::store::file::journal::{Tail, remove_if_there};
+use std::path::PathBuf;
+
+impl State {
+    /// What those who died left half made.
+    pub(in crate::store::file) fn leftovers(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.journal.folder()).into_iter().flatten().flatten();
+        let drafts = entries.map(|entry| entry.path()).filter(|path| is_draft(path));
+        drafts.chain(self.held.drafts()).collect()
+    }
+
+    /// Removes what those who died left half made; says how much. Only with the seat: then nobody
+    /// is making anything.
+    pub(in crate::store::file) fn tidy(&mut self) -> Result<usize, Trouble> {
+        let leftovers = self.leftovers();
+        for path in &leftovers {
+            remove_if_there(path)?;
+        }
+        let mut removed = leftovers.len();
+        self.read_on()?;
+        if let Some(face) = &self.face {
+            for orphan in face.orphans(&self.ledger)? {
+                removed += usize::from(face.remove_orphan(&orphan)?);
+            }
+        }
+        Ok(removed)
+    }
+
+    pub(in crate::store::file) fn check(&mut self) -> Result<Vec<Finding>, Trouble> {
+        let tail = self.read_on()?;
+        let journal = match tail {
+            Tail::Wrong => Err(self.wrong_line().into_message()),
+            _ => self.load_tasks().map_err(Trouble::into_message),
+        };
+        let archive = self.archive.check().map_err(Trouble::into_message);
+        let generation = self.journal.header.generation;
+        let differences = self.held.differences(&self.ledger);
+        let finding = |subject: &str, ok: bool, message: String| Finding {
+            subject: subject.to_owned(),
+            ok,
+            message,
+        };
+        let aside = std::fs::read_dir(self.folder.join("aside")).map_or(0, Iterator::count);
+        Ok(vec![
+            finding(
+                "journal",
+                journal.is_ok(),
+                journal
+                    .err()
+                    .unwrap_or_else(|| format!("generation {generation}, all lines whole")),
+            ),
+            finding(
+                "done",
+                archive.is_ok(),
+                archive.err().unwrap_or_else(|| "completed tasks can be read".to_owned()),
+            ),
+            finding(
+                "held",
+                true,
+                match differences {
+                    0 => "the files in held/ say what the journal says".to_owned(),
+                    count => {
+                        format!("{count} files in held/ are behind; the next change updates them")
+                    }
+                },
+            ),
+            finding(
+                "aside",
+                true,
+                match aside {
+                    0 => "nothing was set aside".to_owned(),
+                    count => format!(
+                        "{count} unreadable files were kept in {}",
+                        self.folder.join("aside").display()
+                    ),
+                },
+            ),
+        ])
+    }
+}

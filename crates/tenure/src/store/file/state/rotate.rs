@@ -1,0 +1,88 @@
+//! How a handle begins the next generation of the journal.
+
+use super::State;
+use crate::store::file::fault::Trouble;
+use crate::store::file::journal::{Header, Line, draft, sync_folder, tasks_path};
+use crate::store::file::line;
+use crate::store::file::step::step;
+use crate::store::ledger::Record;
+use crate::store::moment::Moment;
+use std::fs::File;
+use std::io::Write as _;
+use tenure_core::Status;
+
+/// How many events are kept, for the audit log and for those who follow it.
+const EVENTS_KEPT: u64 = 100_000;
+
+/// How much more is written before a generation that could not be followed is tried again.
+const ROTATE_AGAIN_BYTES: u64 = 64 * 1024;
+
+impl State {
+    /// After a change: begins the next generation if this one has become long. The change is
+    /// there already, so what fails here is left to the next.
+    pub(super) fn finish(&mut self, at: Moment) {
+        if self.journal.is_long()
+            && self.journal.end >= self.rotate_from
+            && self.rotate(at).is_err()
+        {
+            self.rotate_from = self.journal.end + ROTATE_AGAIN_BYTES;
+            // It may be there or not, and what is archived may be in the journal still.
+            self.stale = true;
+        }
+    }
+
+    fn rotate(&mut self, at: Moment) -> Result<(), Trouble> {
+        self.load_tasks()?;
+        // What other programs list must be compared with what is known of it.
+        if self.board.is_none() {
+            let all = self.ledger.tasks.all();
+            let completed = all.filter(|task| task.status == Status::Completed);
+            self.archive.add(completed, self.deleted.iter())?;
+            self.ledger.tasks.archive_completed();
+        }
+        self.deleted.clear();
+        let generation = self.journal.header.generation + 1;
+        let tasks_bytes = self.write_tasks(generation)?;
+        let header = Header {
+            generation,
+            revision: self.ledger.revision,
+            boot: self.ledger.boot.clone(),
+            tasks_bytes,
+            ..self.journal.header.clone()
+        };
+        let archived = self.ledger.tasks.archived_records();
+        self.journal.rotate(header, self.ledger.records().chain(archived))?;
+        self.mark_published();
+        self.journal.trim(EVENTS_KEPT)?;
+        let _ = at;
+        Ok(())
+    }
+
+    /// Writes the tasks for the next generation beside it, on disk.
+    fn write_tasks(&self, generation: u64) -> Result<u64, Trouble> {
+        let mut bytes = Vec::new();
+        for task in self.ledger.tasks.all() {
+            let line = Line::state(Record::Task(Box::new(task.clone())));
+            bytes.extend_from_slice(&line::encode(&line));
+        }
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let folder = self.journal.folder();
+        let draft = draft(folder);
+        let placed = (|| {
+            let mut file = File::create_new(&draft)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            step("rotate-tasks-drafted");
+            std::fs::rename(&draft, tasks_path(folder, generation))?;
+            sync_folder(folder)
+        })();
+        if placed.is_err() {
+            let _ = std::fs::remove_file(&draft);
+        }
+        step("rotate-tasks-placed");
+        placed?;
+        Ok(bytes.len() as u64)
+    }
+}

@@ -1,0 +1,83 @@
+//! After a reboot or a power loss no number comes twice, and what the disk lost is set aside.
+
+use crate::{HOUR, Place, held, is_in_order, take};
+use tenure::core::{EventKind, Look, Revision};
+use tenure::store::Store;
+
+/// Further than changes could have been lost that were reported but not yet on disk.
+const JUMP: u64 = 1 << 20;
+
+#[tokio::test]
+async fn tokens_jump_ahead_once_per_boot() {
+    let place = Place::new();
+    let before = take(&place.open(), "a").await.unwrap();
+    assert_eq!(take(&place.open(), "b").await.unwrap().0, before.0 + 1);
+    place.clock.reboot("boot-2");
+    let after = take(&place.open(), "c").await.unwrap();
+    assert!(after.0 >= before.0 + 1 + JUMP, "{after} after {before}");
+    assert_eq!(take(&place.open(), "d").await.unwrap().0, after.0 + 1);
+    let events = place.open().events(Revision(0), u32::MAX).await.unwrap();
+    let rebooted = events.iter().filter(|event| event.event.kind == EventKind::Rebooted);
+    assert_eq!(rebooted.count(), 1);
+}
+
+#[tokio::test]
+async fn tokens_that_a_power_loss_took_from_the_disk_do_not_come_again() {
+    let place = Place::new();
+    let mut highest = 0;
+    for boot in 1..=4 {
+        place.clock.reboot(&format!("boot-{boot}"));
+        let store = place.open();
+        // What follows the opening is reported but not on disk when the power fails.
+        let disk = std::fs::read(place.journal(1)).unwrap();
+        for number in 0..50 {
+            let token = take(&store, &format!("lock {boot}-{number}")).await.unwrap().0;
+            assert!(token > highest, "{token} after {highest}");
+            highest = token;
+        }
+        drop(store);
+        std::fs::write(place.journal(1), disk).unwrap();
+    }
+    place.clock.reboot("boot-5");
+    assert!(place.open().read(&Look::Everything).await.unwrap().next > highest);
+}
+
+#[tokio::test]
+async fn leases_begin_anew() {
+    let place = Place::new();
+    take(&place.open(), "a").await.unwrap();
+    place.clock.advance(HOUR / 2);
+    place.clock.reboot("boot-2");
+    let store = place.open();
+    assert_eq!(store.read(&Look::Everything).await.unwrap().holds[0].left, HOUR);
+    place.clock.advance(HOUR);
+    assert!(store.read(&Look::Everything).await.unwrap().holds[0].lapsed());
+}
+
+#[tokio::test]
+async fn holes_that_a_power_loss_left_are_set_aside_and_reported() {
+    let place = Place::new();
+    let store = place.open();
+    for name in ["a", "b", "c"] {
+        take(&store, name).await.unwrap();
+    }
+    drop(store);
+    let mut bytes = std::fs::read(place.journal(1)).unwrap();
+    let lines: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] == b'\n').collect();
+    // Of `b` the disk has nothing but zeros, of `c` it has all.
+    bytes[lines[1] + 1..lines[2]].fill(0);
+    std::fs::write(place.journal(1), &bytes).unwrap();
+    assert!(place.open().read(&Look::Everything).await.is_err(), "under the same boot");
+
+    place.clock.reboot("boot-2");
+    let store = place.open();
+    assert_eq!(held(&store).await, ["a"]);
+    is_in_order(&store).await;
+    let aside: Vec<_> = std::fs::read_dir(place.path("aside")).unwrap().collect();
+    assert_eq!(aside.len(), 1);
+    let kept = std::fs::read(aside[0].as_ref().unwrap().path()).unwrap();
+    assert_eq!(kept, bytes[lines[1] + 1..]);
+    let findings = store.check().await.unwrap();
+    assert!(findings.iter().any(|finding| finding.message.contains("unreadable")), "{findings:?}");
+    assert!(take(&store, "d").await.unwrap().0 > JUMP);
+}
