@@ -72,6 +72,9 @@ pub(super) struct Header {
     pub(super) store: String,
     /// The newest event's number when it was begun.
     pub(super) revision: u64,
+    /// How many events there were before it: numbers jump, this does not.
+    #[serde(default)]
+    pub(super) events: u64,
     /// The boot under which deadlines are counted.
     pub(super) boot: String,
     /// How many bytes of state follow.
@@ -403,12 +406,12 @@ impl Journal {
 
     /// Removes generations that no kept event is in. Only with the seat.
     pub(super) fn trim(&self, events_kept: u64) -> io::Result<()> {
-        let oldest_kept = self.header.revision.saturating_sub(events_kept);
+        let oldest_kept = self.header.events.saturating_sub(events_kept);
         let all = generations(&self.folder)?;
         for pair in all.windows(2) {
             // What a generation has of history ends where the next begins.
             match Journal::open_generation(&self.folder, pair[1]) {
-                Ok(next) if next.header.revision < oldest_kept => {
+                Ok(next) if next.header.events < oldest_kept => {
                     remove_generation(&self.folder, pair[0])?;
                 }
                 _ => break,
@@ -506,6 +509,7 @@ fn create_first(folder: &Path, boot: &str) -> Result<(), Trouble> {
         generation: 1,
         store: uuid::Uuid::new_v4().to_string(),
         revision: 0,
+        events: 0,
         boot: boot.to_owned(),
         state_bytes: 0,
         tasks_bytes: 0,

@@ -327,7 +327,7 @@ impl Store for FileStore {
     }
 
     async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
-        if matches!(look, Look::Tasks(_)) {
+        if state::is_about_tasks(look) {
             self.refresh_board().await?;
         }
         self.looking(|state| state.read(look, self.now()))

@@ -21,8 +21,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::{
-    Decision, Event, EventKind, GrantId, Look, NewEvent, Resource, Revision, Seen, Status, Task,
-    TaskId, TaskLook, Token, WallTime, Write,
+    Decision, Event, EventKind, GrantId, Kind, Look, NewEvent, Resource, Revision, Seen, Status,
+    Task, TaskId, TaskLook, Token, WallTime, Write,
 };
 
 /// How far tokens jump when the machine was rebooted: further than changes could have been lost that
@@ -56,6 +56,8 @@ pub(super) struct State {
     /// Completed tasks that were deleted since the generation began.
     deleted: BTreeSet<TaskId>,
     recent: VecDeque<Event>,
+    /// How many events the generation has so far.
+    events_here: u64,
     /// The lock files of other programs, in a folder that has such.
     face: Option<Face>,
     /// The task list of other programs, in a folder that has one.
@@ -101,6 +103,7 @@ impl State {
             unread: Some(vec![]),
             deleted: BTreeSet::new(),
             recent: VecDeque::new(),
+            events_here: 0,
         })
     }
 
@@ -130,7 +133,11 @@ impl State {
 
     pub(super) fn read(&mut self, look: &Look, at: Moment) -> Result<Seen, Trouble> {
         self.read_good()?;
-        Ok(self.show(look, at)?.0)
+        let mut seen = self.show(look, at)?.0;
+        for task in &mut seen.tasks {
+            self.show_claim(task)?;
+        }
+        Ok(seen)
     }
 
     /// Reads what others added; what cannot be read is never taken for the end.
@@ -180,6 +187,7 @@ impl State {
             self.unread = Some(state.filter(Record::is_task).collect());
         }
         self.deleted.clear();
+        self.events_here = 0;
         self.rotate_from = 0;
         Ok(())
     }
@@ -189,12 +197,14 @@ impl State {
         self.journal = Journal::reopen(self.journal.folder())?;
         self.ledger = begin_ledger(&self.journal.header);
         self.recent.clear();
+        self.events_here = 0;
         self.unread = Some(vec![]);
         self.deleted.clear();
         Ok(())
     }
 
     fn take_in(&mut self, line: Line) {
+        self.events_here += line.events.len() as u64;
         if !line.events.is_empty() {
             let first = line.next;
             self.ledger.revision = first + line.events.len() as u64 - 1;
@@ -305,11 +315,8 @@ impl State {
         post: &Post,
     ) -> Result<Written, Trouble> {
         self.begin(at)?;
-        let _list = match look {
-            Look::Tasks(_) => self.sync_board(at)?,
-            _ => None,
-        };
         for _ in 0..TRIES {
+            let _list = if is_about_tasks(look) { self.sync_board(at)? } else { None };
             if let Some(written) = self.attempt(look, decide, at, post)? {
                 return Ok(written);
             }
@@ -359,7 +366,7 @@ impl State {
         written.revision = Revision(self.ledger.revision);
         written.has_news = self.ledger.revision > before;
         written.position = self.journal.position();
-        self.finish(at);
+        self.finish();
         Ok(Some(written))
     }
 
@@ -378,6 +385,9 @@ impl State {
             return Ok(Err(Beaten));
         }
         step("files-taken");
+        if self.came_too_late(&records)? {
+            return Ok(Err(Beaten));
+        }
         if let Some(board) = &mut self.board
             && let Err(trouble) = board.write(&records, &self.ledger, at)
         {
@@ -388,6 +398,22 @@ impl State {
         }
         self.append_line(records, next, events, at)?;
         Ok(Ok(()))
+    }
+
+    /// Whether other programs did something to tasks before this one got hold of theirs: a task may
+    /// be done by now. Then it lets go again.
+    fn came_too_late(&self, records: &[Record]) -> Result<bool, Trouble> {
+        let Some(board) = &self.board else { return Ok(false) };
+        let takes = records.iter().any(|record| {
+            matches!(record, Record::Hold(stored) if stored.hold.want.resource.kind() == Kind::Task)
+        });
+        if !takes || !board.has_news()? {
+            return Ok(false);
+        }
+        if let Some(face) = &self.face {
+            face.undo_all(records);
+        }
+        Ok(true)
     }
 
     fn append_line(
@@ -484,7 +510,7 @@ impl State {
             return Ok(renewed);
         }
         match self.append(records, self.ledger.revision + 1, vec![], at)? {
-            Ok(()) => self.finish(at),
+            Ok(()) => self.finish(),
             // Another program took one in this very moment.
             Err(Beaten) => return self.renew(renewals, at),
         }
@@ -620,16 +646,25 @@ impl State {
         Ok(tasks)
     }
 
+    /// Shows a task that another program has as in progress.
+    fn show_claim(&self, task: &mut Task) -> Result<(), Trouble> {
+        if task.status != Status::Pending {
+            return Ok(());
+        }
+        if let Some(board) = &self.board {
+            board.show_claim(task);
+        }
+        match &self.face {
+            Some(face) if task.status == Status::Pending => face.show_claim(task),
+            _ => Ok(()),
+        }
+    }
+
     /// The same of other programs' tasks: what they have is in progress.
     fn list_board(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
         let mut tasks: Vec<Task> = self.ledger.tasks.all().cloned().collect();
-        if let Some(board) = &self.board {
-            tasks = tasks.into_iter().map(|task| board.shown(task)).collect();
-        }
-        if let Some(face) = &self.face {
-            for task in tasks.iter_mut().filter(|task| task.status == Status::Pending) {
-                face.show_claim(task)?;
-            }
+        for task in &mut tasks {
+            self.show_claim(task)?;
         }
         tasks.retain(|task| filter.admits(task));
         tasks.truncate(filter.limit as usize);
@@ -653,6 +688,16 @@ fn to_records(writes: Vec<Write>, archived: &[Task], at: Moment, mailbox: &str) 
         records.push(Record::of(write, at, mailbox));
     }
     records
+}
+
+/// Whether other programs' tasks may be part of what is looked at.
+pub(super) fn is_about_tasks(look: &Look) -> bool {
+    match look {
+        Look::Tasks(_) | Look::Everything => true,
+        Look::At { resources, .. } | Look::Queues(resources) => {
+            resources.iter().any(|resource| resource.kind() == Kind::Task)
+        }
+    }
 }
 
 fn begin_ledger(header: &Header) -> Ledger {

@@ -6,7 +6,6 @@ use crate::store::file::journal::{Header, Line, draft, sync_folder, tasks_path};
 use crate::store::file::line;
 use crate::store::file::step::step;
 use crate::store::ledger::Record;
-use crate::store::moment::Moment;
 use std::fs::File;
 use std::io::Write as _;
 use tenure_core::Status;
@@ -20,10 +19,8 @@ const ROTATE_AGAIN_BYTES: u64 = 64 * 1024;
 impl State {
     /// After a change: begins the next generation if this one has become long. The change is
     /// there already, so what fails here is left to the next.
-    pub(super) fn finish(&mut self, at: Moment) {
-        if self.journal.is_long()
-            && self.journal.end >= self.rotate_from
-            && self.rotate(at).is_err()
+    pub(super) fn finish(&mut self) {
+        if self.journal.is_long() && self.journal.end >= self.rotate_from && self.rotate().is_err()
         {
             self.rotate_from = self.journal.end + ROTATE_AGAIN_BYTES;
             // It may be there or not, and what is archived may be in the journal still.
@@ -31,7 +28,7 @@ impl State {
         }
     }
 
-    fn rotate(&mut self, at: Moment) -> Result<(), Trouble> {
+    fn rotate(&mut self) -> Result<(), Trouble> {
         self.load_tasks()?;
         // What other programs list must be compared with what is known of it.
         if self.board.is_none() {
@@ -46,15 +43,16 @@ impl State {
         let header = Header {
             generation,
             revision: self.ledger.revision,
+            events: self.journal.header.events + self.events_here,
             boot: self.ledger.boot.clone(),
             tasks_bytes,
             ..self.journal.header.clone()
         };
         let archived = self.ledger.tasks.archived_records();
         self.journal.rotate(header, self.ledger.records().chain(archived))?;
+        self.events_here = 0;
         self.mark_published();
         self.journal.trim(EVENTS_KEPT)?;
-        let _ = at;
         Ok(())
     }
 

@@ -138,19 +138,23 @@ impl Board {
         }
     }
 
-    /// The task as people should see it: in progress if another program has it.
-    pub(crate) fn shown(&self, task: Task) -> Task {
-        match self.claims.get(&task.id) {
-            Some(foreign) if task.status == Status::Pending => in_progress(task, foreign),
-            _ => task,
+    /// Shows a task as in progress if another program has it.
+    pub(crate) fn show_claim(&self, task: &mut Task) {
+        if let Some(foreign) = self.claims.get(&task.id) {
+            let (grant, token) = name(&task.id, &foreign.by);
+            task.status = Status::InProgress;
+            task.claim = Some(Claim { by: foreign.by.clone(), grant, token });
+            task.claimed_at = foreign.since;
         }
     }
-}
 
-fn in_progress(task: Task, foreign: &Foreign) -> Task {
-    let (grant, token) = name(&task.id, &foreign.by);
-    let claim = Some(Claim { by: foreign.by.clone(), grant, token });
-    Task { status: Status::InProgress, claim, claimed_at: foreign.since, ..task }
+    /// Whether other programs did something since the list was read. Under their lock they cannot.
+    pub(crate) fn has_news(&self) -> Result<bool, Trouble> {
+        match &self.files {
+            Files::Coordination(_) => Ok(false),
+            Files::Queue(files) => files.has_news(),
+        }
+    }
 }
 
 /// A grant and a token that only name the claim: it has none.

@@ -99,6 +99,12 @@ impl Queue {
         Ok(Some(entries.collect()))
     }
 
+    /// Whether the files changed since they were read.
+    pub(super) fn has_news(&self) -> Result<bool, Trouble> {
+        let length = stamp(&self.log)?.map_or(0, |(_, length)| length);
+        Ok(length != self.read_until || stamp(&self.queue)? != self.stamp)
+    }
+
     /// Reads what came to the log; says whether something did.
     fn read_log(&mut self) -> Result<bool, Trouble> {
         let mut file = match File::open(&self.log) {

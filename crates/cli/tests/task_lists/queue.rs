@@ -1,0 +1,107 @@
+//! `queue.json`, lock files and `execution_log.jsonl`.
+
+use crate::place::{Place, assert_done_once};
+use serde_json::{Value, json};
+
+fn place(tasks: Vec<Value>) -> Place {
+    let place = Place::new("task_locks", "worker");
+    let queue = json!({ "version": "1.0", "tasks": tasks, "completed": [], "failed": [] });
+    place.write("queue.json", &queue);
+    place
+}
+
+fn task(id: &str) -> Value {
+    json!({ "id": id, "instruction": format!("do {id}"), "priority": 5, "dependencies": [] })
+}
+
+/// The last word of the log about a task.
+fn last(place: &Place, id: &str) -> String {
+    let log = place.text("execution_log.jsonl");
+    let events = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("whole lines"));
+    let about = events.filter(|event| event["task_id"] == id);
+    about.last().map(|event| event["status"].as_str().unwrap_or_default().to_owned()).expect("told")
+}
+
+#[test]
+fn others_and_tenure_share_one_queue_and_do_each_task_once() {
+    let mut tasks: Vec<Value> = (0..80).map(|n| task(&format!("t{n}"))).collect();
+    for n in 40..80 {
+        tasks[n]["dependencies"] = json!([format!("t{}", n - 40)]);
+    }
+    let place = place(tasks);
+    let others: Vec<_> = (0..4)
+        .map(|n| place.foreign("worker.py", &[".", &format!("worker_{n}"), "done"]))
+        .collect();
+    let work = "echo $TENURE_TASK_ID tenure >>done";
+    place.ok(&["swarm", "-n", "4", "--", "sh", "-c", work]);
+    for mut other in others {
+        assert!(other.wait().expect("it ends").success());
+    }
+    assert_done_once(&place, 80);
+    for n in 0..80 {
+        assert_eq!(last(&place, &format!("t{n}")), "completed");
+    }
+    let locks = std::fs::read_dir(place.path("task_locks")).expect("a folder");
+    let left: Vec<_> = locks
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+        .filter(|name| name.ends_with(".lock"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_tenure_does_is_in_the_log_and_what_the_log_says_is_known() {
+    let place = place(vec![task("a"), task("b"), task("c")]);
+    place.ok(&["tasks", "claim", "a", "--as", "me"]);
+    assert_eq!(last(&place, "a"), "in_progress");
+    let lock = place.json("task_locks/a.lock");
+    assert_eq!((&lock["worker_id"], &lock["task_id"]), (&json!("me"), &json!("a")));
+    place.ok(&["tasks", "complete", "a", "--as", "me"]);
+    assert_eq!(last(&place, "a"), "completed");
+    assert!(!place.path("task_locks/a.lock").exists());
+
+    let log = place.text("execution_log.jsonl")
+        + "{\"task_id\":\"b\",\"worker_id\":\"w\",\"status\":\"completed\",\"timestamp\":\"2026-01-01T00:00:00Z\"}\n"
+        + "{\"task_id\":\"c\",\"worker_id\":\"w\",\"status\":\"failed\",\"error\":\"broken\"}\n{\"task_id\":\"c\",\"sta";
+    std::fs::write(place.path("execution_log.jsonl"), log).expect("written");
+    assert_eq!(place.status("b"), "completed");
+    assert_eq!(place.status("c"), "failed");
+    place.ok(&["tasks", "retry", "c"]);
+    assert_eq!(place.status("c"), "pending");
+    let torn = place.text("execution_log.jsonl");
+    let whole = torn.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count();
+    assert_eq!(torn.lines().count(), whole + 1, "a line was added to the torn one: {torn}");
+    place.ok(&["tasks", "add", "later", "--priority", "10"]);
+    let queue = place.json("queue.json");
+    let added = queue["tasks"].as_array().and_then(|tasks| tasks.last()).expect("it was added");
+    assert_eq!((&added["instruction"], &added["priority"]), (&json!("later"), &json!(90)));
+}
+
+#[test]
+fn a_death_at_any_step_leaves_a_queue_that_all_can_go_on_with() {
+    for step in ["files-taken", "log-appended", "append-before", "append-done"] {
+        for verb in ["claim", "complete"] {
+            let place = place(vec![task("a"), task("b")]);
+            if verb == "complete" {
+                place.ok(&["tasks", "claim", "a", "--as", "me", "--ttl", "200ms"]);
+            } else {
+                place.ok(&["tasks", "list"]);
+            }
+            let lease: &[&str] = if verb == "claim" { &["--ttl", "200ms"] } else { &[] };
+            let mut command = place.command(&[&["tasks", verb, "a", "--as", "me"], lease].concat());
+            let output = command.env("TENURE_FAULT", step).output().expect("it runs");
+            assert_eq!(output.status.code(), None, "{verb} did not die at {step}");
+            place.ok(&["swarm", "-n", "2", "--", "true"]);
+            for id in ["a", "b"] {
+                assert_eq!(last(&place, id), "completed", "{verb} at {step}");
+                assert_eq!(place.status(id), "completed", "{verb} at {step}");
+            }
+        }
+    }
+    let place = place(vec![]);
+    let mut command = place.command(&["tasks", "add", "x"]);
+    let output = command.env("TENURE_FAULT", "queue-drafted").output().expect("it runs");
+    assert_eq!(output.status.code(), None);
+    place.ok(&["tasks", "add", "x"]);
+    assert_eq!(place.json("queue.json")["tasks"].as_array().map(Vec::len), Some(1));
+}
