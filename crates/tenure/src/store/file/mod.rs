@@ -217,6 +217,9 @@ impl FileStore {
         }
         for grant in &written.forget {
             self.post.forget(*grant);
+            if let Some((watch, _)) = &self.watch {
+                watch.forget(*grant);
+            }
         }
         if written.has_news {
             self.post.ring();
@@ -247,6 +250,9 @@ fn make_folder(shared: &Path, dialect: Option<Dialect>) -> std::io::Result<PathB
         // Whoever may not write may still look.
         Err(error) if is_forbidden(&error) && folder.join("journal").exists() => {}
         made => made?,
+    }
+    if dialect.is_some() {
+        dialect::make_drafts(&folder)?;
     }
     // All ways to the folder must meet in one place.
     let folder = std::fs::canonicalize(&folder)?;
@@ -338,7 +344,7 @@ impl Store for FileStore {
             None => woken.await,
             Some((watch, folder)) => tokio::select! {
                 () = woken => {}
-                () = watch.moved(folder) => {}
+                () = watch.moved(folder, grant) => {}
             },
         }
         Ok(())

@@ -574,7 +574,8 @@ impl State {
     pub(super) fn leftovers(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.journal.folder()).into_iter().flatten().flatten();
         let drafts = entries.map(|entry| entry.path()).filter(|path| is_draft(path));
-        drafts.chain(self.held.drafts()).collect()
+        let locks = self.face.iter().flat_map(Face::drafts);
+        drafts.chain(self.held.drafts()).chain(locks).collect()
     }
 
     /// Removes what those who died left half made; says how much. Only with the seat: then nobody
@@ -608,7 +609,12 @@ impl State {
             message,
         };
         let aside = std::fs::read_dir(self.folder.join("aside")).map_or(0, Iterator::count);
-        Ok(vec![
+        let odd = self.face.as_ref().map(Face::oddities).transpose()?;
+        let odd = odd.map(|odd| match odd.as_slice() {
+            [] => finding("lock files", true, "all can be read".to_owned()),
+            some => finding("lock files", false, some.join("; ")),
+        });
+        let mut findings = vec![
             finding(
                 "journal",
                 journal.is_ok(),
@@ -637,7 +643,9 @@ impl State {
                     ),
                 },
             ),
-        ])
+        ];
+        findings.extend(odd);
+        Ok(findings)
     }
 }
 

@@ -6,6 +6,7 @@ pub const STEPS: &[&str] = &[
     "create-drafted",
     "create-linked",
     "boot-appended",
+    "lock-drafted",
     "files-taken",
     "append-before",
     "append-half",

@@ -10,6 +10,7 @@ use super::foreign::Foreign;
 use crate::platform;
 use crate::store::file::fault::Trouble;
 use crate::store::file::journal::draft;
+use crate::store::file::step::step;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -44,14 +45,11 @@ impl LockFile {
         let mut file = match open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(obstacle(path, error)),
         };
         let meta = file.metadata()?;
         if !meta.is_file() {
-            return Err(Trouble::Corrupt(format!(
-                "{} is no file, so it cannot be a lock",
-                path.display()
-            )));
+            return Err(Trouble::obstacle(path, "is no file, so it cannot be a lock"));
         }
         let mut bytes = Vec::new();
         (&mut file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -86,13 +84,22 @@ impl LockFile {
         drafts: &Path,
         aside: Option<&Path>,
     ) -> io::Result<bool> {
+        if let Some(aside) = aside {
+            // Not later: what is swapped out must have a place to go to.
+            std::fs::create_dir_all(aside)?;
+        }
         let draft = write_draft(drafts, content)?;
+        step("lock-drafted");
         let replaced = self.swap(&draft, aside);
         let _ = std::fs::remove_file(&draft);
         replaced
     }
 
     fn swap(&self, draft: &Path, aside: Option<&Path>) -> io::Result<bool> {
+        // Almost always enough to leave another's file alone, even for a moment.
+        if identity_of(&self.path)?.is_some_and(|there| there != self.identity) {
+            return Ok(false);
+        }
         match platform::exchange(draft, &self.path) {
             // It is gone: as good as replaced, if nobody else takes its place first.
             Err(error) if error.kind() == io::ErrorKind::NotFound => link(draft, &self.path),
@@ -104,7 +111,7 @@ impl LockFile {
                 }
                 // Another's, taken in the same moment: it must be back at once.
                 match platform::exchange(draft, &self.path) {
-                    // Whoever holds it removed ours without looking; it has let go.
+                    // Whoever removed ours without looking would have removed that one.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                     swapped => swapped.map(|()| false),
                 }
@@ -116,6 +123,9 @@ impl LockFile {
     pub(super) fn remove(&self, drafts: &Path, aside: Option<&Path>) -> io::Result<bool> {
         if identity_of(&self.path)? != Some(self.identity) {
             return Ok(false);
+        }
+        if let Some(aside) = aside {
+            std::fs::create_dir_all(aside)?;
         }
         let away = draft(drafts);
         match std::fs::rename(&self.path, &away) {
@@ -164,21 +174,37 @@ fn write_draft(drafts: &Path, content: &[u8]) -> io::Result<PathBuf> {
 /// What nobody could read is kept, not deleted.
 fn keep(file: &Path, aside: Option<&Path>) -> io::Result<()> {
     let Some(aside) = aside else { return Ok(()) };
-    std::fs::create_dir_all(aside)?;
     let name = format!("lock-{}", uuid::Uuid::new_v4().simple());
     std::fs::rename(file, aside.join(name))
 }
 
-/// Never waits, whatever lies there.
+/// Never waits, whatever lies there, and never goes elsewhere.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
     #[cfg(unix)]
     {
+        use rustix::fs::OFlags;
         use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+        options.custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32);
     }
     options.open(path)
+}
+
+/// Why what lies there cannot be read.
+fn obstacle(path: &Path, error: io::Error) -> Trouble {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+    match error.kind() {
+        _ if is_link => Trouble::obstacle(path, "is a symbolic link, so it cannot be a lock"),
+        io::ErrorKind::PermissionDenied => {
+            Trouble::obstacle(path, "may not be read, so nobody can tell whose lock it is")
+        }
+        // A socket, say.
+        _ if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) => {
+            Trouble::obstacle(path, "is no file, so it cannot be a lock")
+        }
+        _ => error.into(),
+    }
 }
 
 fn identity_of(path: &Path) -> io::Result<Option<Identity>> {

@@ -8,7 +8,7 @@ mod foreign;
 mod lock_file;
 mod watch;
 
-pub(super) use face::{Beaten, Face};
+pub(super) use face::{Beaten, Face, make_drafts};
 pub(super) use watch::Watch;
 
 use sha2::{Digest, Sha256};

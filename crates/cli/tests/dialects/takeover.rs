@@ -1,0 +1,2 @@
+//! To come.
+pub fn take_one() {}
