@@ -211,6 +211,21 @@ impl FileStore {
         Ok(())
     }
 
+    /// Returns when another program may have freed what the request waits for. Only those look who
+    /// would get it: the others' turn comes after theirs.
+    async fn freed_by_others(
+        &self,
+        watch: &Watch,
+        folder: &Path,
+        grant: GrantId,
+    ) -> Result<(), StoreError> {
+        while !self.looking(|state| Ok(state.look()?.is_first(grant)))? {
+            tokio::time::sleep(dialect::LOOK_AT_LEAST).await;
+        }
+        watch.moved(folder, grant).await;
+        Ok(())
+    }
+
     fn tell(&self, written: &Written) {
         for (grant, address) in &written.wake {
             self.post.wake(*grant, address);
@@ -344,7 +359,7 @@ impl Store for FileStore {
             None => woken.await,
             Some((watch, folder)) => tokio::select! {
                 () = woken => {}
-                () = watch.moved(folder, grant) => {}
+                moved = self.freed_by_others(watch, folder, grant) => moved?,
             },
         }
         Ok(())
