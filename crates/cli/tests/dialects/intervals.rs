@@ -5,7 +5,6 @@ use std::path::Path;
 /// One act of holding, from after it was acquired to before it was released.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    pub log: String,
     pub is_tenure: bool,
     pub enter_ns: u64,
     pub leave_ns: u64,
@@ -32,8 +31,7 @@ impl Logs {
                 "enter" => assert_eq!(enter.replace(number()), None, "{log}: entered twice"),
                 "leave" => {
                     let enter_ns = enter.take().expect("an entry before a leave");
-                    let log = log.clone();
-                    self.intervals.push(Interval { log, is_tenure, enter_ns, leave_ns: number() });
+                    self.intervals.push(Interval { is_tenure, enter_ns, leave_ns: number() });
                 }
                 _ => self.notes.push((log.clone(), word.to_owned(), rest.to_owned())),
             }
@@ -85,12 +83,7 @@ pub struct Overlaps {
 
 #[test]
 fn the_monitor_sees_two_at_once() {
-    let interval = |is_tenure, enter_ns, leave_ns| Interval {
-        log: String::new(),
-        is_tenure,
-        enter_ns,
-        leave_ns,
-    };
+    let interval = |is_tenure, enter_ns, leave_ns| Interval { is_tenure, enter_ns, leave_ns };
     let intervals = vec![
         interval(true, 0, 10),
         interval(true, 10, 20),

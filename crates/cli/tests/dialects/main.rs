@@ -9,7 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests stand outside the layers")]
 
 #[path = "../support/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+#[allow(dead_code, unused_imports, reason = "shared with other tests, which use all of it")]
 mod support;
 
 mod commands;

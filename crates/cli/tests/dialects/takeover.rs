@@ -1,13 +1,13 @@
 //! Many who want one lock that was left behind: exactly one gets it, each time.
 //!
-//! In each round all takers wait for the round's file, try once, and keep what they got until the
-//! next round.
+//! A taker reads a line for each round, tries once, and answers `won` or `lost`; at the next line it
+//! gives back what it won and answers `done`.
 
 use crate::folder::{Dialect, Folder};
 use crate::roles::{LEASE, variable};
-use crate::support::{Running, until};
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Duration;
 use tenure::blocking::{Attempt, Client};
 
 const ROUNDS: usize = 500;
@@ -15,94 +15,103 @@ const ROUNDS: usize = 500;
 /// So old that all agree that it was left behind.
 const AGES: Duration = Duration::from_secs(4000);
 
-/// Tries once in each round, and writes to `LOG` whether it won.
+/// Tries once at each line. What the test harness prints around it has other words.
 pub fn take_one() {
-    let folder = std::env::current_dir().expect("the scratch folder");
     let client = Client::open(&variable("URL")).expect("the store");
     let resource = variable("RESOURCE");
-    let me = variable("ME");
-    for round in 0..ROUNDS {
-        wait_for(&folder.join(format!("round.{round}")));
-        let request = client.request(resource.as_str()).ttl(LEASE).wait(tenure::Wait::No);
-        let attempt = client.hold(request).expect("an answer");
-        let word = match &attempt {
-            Attempt::Held(_) => "won",
-            Attempt::Busy(_) => "lost",
+    let mut held = None;
+    for line in std::io::stdin().lines() {
+        let answer = match line.expect("a line").as_str() {
+            "try" => {
+                let request = client.request(resource.as_str()).ttl(LEASE).wait(tenure::Wait::No);
+                match client.hold(request).expect("an answer") {
+                    Attempt::Held(guard) => {
+                        held = Some(guard);
+                        "won"
+                    }
+                    Attempt::Busy(_) => "lost",
+                }
+            }
+            _ => {
+                held = None;
+                "done"
+            }
         };
-        std::fs::write(folder.join(format!("{word}.{round}.{me}")), "").expect("an answer");
-        wait_for(&folder.join(format!("over.{round}")));
-        drop(attempt);
-        std::fs::write(folder.join(format!("done.{round}.{me}")), "").expect("a sign");
+        println!("{answer}");
+    }
+    drop(held);
+}
+
+/// A taker and the lines between it and the test.
+struct Taker {
+    child: Child,
+    ask: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Taker {
+    fn start(folder: &Folder, number: usize, is_tenure: bool) -> Taker {
+        let directory = folder.path("");
+        let directory = directory.to_str().expect("a plain path");
+        let arguments = [directory, folder.dialect.name(), &format!("taker-{number}")];
+        let mut command = match is_tenure {
+            true => folder.role("take-one"),
+            false => folder.foreign("take_one.py", &arguments),
+        };
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("a taker");
+        let ask = child.stdin.take().expect("its input");
+        let answers = BufReader::new(child.stdout.take().expect("its output"));
+        Taker { child, ask, answers }
+    }
+
+    fn tell(&mut self, word: &str) {
+        self.ask.write_all(format!("{word}\n").as_bytes()).expect("a taker that listens");
+    }
+
+    fn answer(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            let read = self.answers.read_line(&mut line).expect("a line");
+            assert!(read > 0, "a taker ended before the test");
+            if ["won", "lost", "done"].contains(&line.trim()) {
+                return line.trim().to_owned();
+            }
+        }
     }
 }
 
-fn wait_for(path: &Path) {
-    let deadline = Instant::now() + crate::support::PATIENCE;
-    while !path.exists() {
-        assert!(Instant::now() < deadline, "in vain: {}", path.display());
-        std::thread::sleep(Duration::from_micros(500));
+impl Drop for Taker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
-}
-
-fn count(folder: &Folder, beginning: &str) -> usize {
-    let entries = std::fs::read_dir(folder.place.path("")).expect("the scratch folder").flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with(beginning)).count()
 }
 
 /// Leaves a lock behind in each round, and counts who gets it.
 pub fn one_winner(dialect: Dialect, foreign: usize, tenure: usize, leave: impl Fn(&Folder)) {
     let folder = Folder::new(dialect);
-    let takers = foreign + tenure;
-    let directory = folder.path("");
-    let directory = directory.to_str().expect("a plain path");
-    let mut running = Vec::new();
-    for number in 0..takers {
-        let me = number.to_string();
-        let command = match number < foreign {
-            true => {
-                let rounds = ROUNDS.to_string();
-                folder.foreign("take_one.py", &[directory, dialect.name(), &me, &rounds])
-            }
-            false => {
-                let mut command = folder.role("take-one");
-                command.env("ME", &me);
-                command
-            }
-        };
-        running.push(Running::start(command));
-    }
+    let mut takers: Vec<Taker> = (0..foreign + tenure)
+        .map(|number| Taker::start(&folder, number, number >= foreign))
+        .collect();
+    // A first round in which all come to life.
+    takers.iter_mut().for_each(|taker| taker.tell("wake"));
+    takers.iter_mut().for_each(|taker| assert_eq!(taker.answer(), "done"));
     let mut won_by_tenure = 0;
     for round in 0..ROUNDS {
         leave(&folder);
-        folder.place.touch(&format!("round.{round}"));
-        let won = format!("won.{round}.");
-        let answers = || count(&folder, &won) + count(&folder, &format!("lost.{round}."));
-        until("an answer from all", || (answers() == takers).then_some(()));
-        assert_eq!(count(&folder, &won), 1, "winners of round {round}");
-        let is_tenure = |number: &usize| folder.place.path(&format!("{won}{number}")).exists();
-        won_by_tenure += (foreign..takers).filter(is_tenure).count();
-        folder.place.touch(&format!("over.{round}"));
-        let done = format!("done.{round}.");
-        until("the end of the round", || (count(&folder, &done) == takers).then_some(()));
+        // Not always the same one first.
+        let count = takers.len();
+        (0..count).for_each(|number| takers[(number + round) % count].tell("try"));
+        let answers: Vec<String> = takers.iter_mut().map(Taker::answer).collect();
+        let won = answers.iter().filter(|answer| *answer == "won").count();
+        assert_eq!(won, 1, "winners of round {round}: {answers:?}");
+        won_by_tenure += answers[foreign..].iter().filter(|answer| *answer == "won").count();
+        takers.iter_mut().for_each(|taker| taker.tell("end"));
+        takers.iter_mut().for_each(|taker| assert_eq!(taker.answer(), "done"));
         assert!(!folder.lock().exists(), "released");
-        sweep(&folder, round);
-    }
-    for process in running {
-        let ended = process.end();
-        assert_eq!(ended.code, 0, "{ended:?}");
     }
     println!("{dialect:?}: {ROUNDS} rounds, {won_by_tenure} won by one of tenure's {tenure}");
-}
-
-/// Removes what a round left, so that counting stays cheap.
-fn sweep(folder: &Folder, round: usize) {
-    let middle = format!(".{round}.");
-    for entry in std::fs::read_dir(folder.place.path("")).expect("the scratch folder").flatten() {
-        if entry.file_name().to_string_lossy().contains(&middle) {
-            std::fs::remove_file(entry.path()).expect("a file of the round");
-        }
-    }
 }
 
 fn leave_stale(folder: &Folder) {
