@@ -91,12 +91,12 @@ fn the_command_and_careful_programs_never_hold_at_once() {
         let programs: Vec<Running> = (0..2)
             .map(|number| {
                 let (owner, log) = (format!("careful-{number}"), format!("foreign.{number}"));
-                let arguments = ["careful", directory, dialect.name(), &owner, "150", &log];
+                let arguments = ["careful", directory, dialect.name(), &owner, "60", &log];
                 Running::start(folder.foreign("hold.py", &arguments))
             })
             .collect();
         let resource = dialect.resource();
-        let runs: Vec<Running> = (0..6)
+        let runs: Vec<Running> = (0..4)
             .map(|number| {
                 let number = number.to_string();
                 folder.start(&["run", &resource, "--", "sh", "-c", note, "sh", &number])
@@ -113,7 +113,7 @@ fn the_command_and_careful_programs_never_hold_at_once() {
             assert_eq!(ended.code, 0, "{ended:?}");
             logs.add(&folder.place.path(&format!("foreign.{number}")), false);
         }
-        assert_eq!((logs.by_tenure(), logs.intervals.len()), (6, 306), "{dialect:?}");
+        assert_eq!((logs.by_tenure(), logs.intervals.len()), (4, 124), "{dialect:?}");
         assert_eq!(logs.overlaps(), Overlaps::default(), "{dialect:?}");
     }
 }

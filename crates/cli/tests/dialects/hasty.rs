@@ -31,7 +31,7 @@ fn mark(path: &Path) -> Option<String> {
 
 fn nothing_valid_is_taken(dialect: Dialect) {
     let folder = Folder::new(dialect);
-    let rounds = Rounds { foreign: 400, tenure: 300 };
+    let rounds = Rounds { foreign: 400, tenure: 200 };
     // Every eighth of theirs is left behind, stale.
     let logs = contend(&folder, "hasty", rounds, &["8"]);
 
