@@ -12,10 +12,13 @@ use crate::folder::{Dialect, Folder};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// How many of 1400 valid locks may be lost when a hasty program removes, without a look, what tenure
-/// was just putting back: it would have removed the lock itself. Without tenure's look after the swap
-/// it is several times as many, and hundreds if tenure judged wrongly.
-const CAUGHT_MAX: usize = 5;
+/// How many of 1400 valid locks may be missing. Some are: tenure swaps its file for a stale one,
+/// finds that another was there by then, and before it has put that back a hasty program removes,
+/// without a look, what is in its place. It would have removed the lock itself. That is rare, but how
+/// rare is left to chance, so this bound only shows that tenure neither misjudges nor creates over
+/// what is there, which costs dozens. That it looks after each swap is shown by `takeover`, and in
+/// the tests of `lock_file`.
+const CAUGHT_MAX: usize = 14;
 
 /// The marks of all lock files in a folder, and of the one that is still in its place.
 fn marks(folder: &Folder) -> BTreeSet<String> {
