@@ -12,7 +12,7 @@ use crate::folder::{Dialect, Folder};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// How many of 1400 valid locks may be missing. Some are: tenure swaps its file for a stale one,
+/// How many of 1200 valid locks may be missing. Some are: tenure swaps its file for a stale one,
 /// finds that another was there by then, and before it has put that back a hasty program removes,
 /// without a look, what is in its place. It would have removed the lock itself. That is rare, but how
 /// rare is left to chance, so this bound only shows that tenure neither misjudges nor creates over
@@ -35,8 +35,8 @@ fn mark(path: &Path) -> Option<String> {
 fn nothing_valid_is_taken(dialect: Dialect) {
     let folder = Folder::new(dialect);
     let rounds = Rounds { foreign: 400, tenure: 200 };
-    // Every eighth of theirs is left behind, stale.
-    let logs = contend(&folder, "hasty", rounds, &["8"]);
+    // Every fourth of theirs is left behind, stale.
+    let logs = contend(&folder, "hasty", rounds, &["4"]);
 
     let valid: BTreeSet<String> = logs.noted("nonce").map(str::to_owned).collect();
     let left: BTreeSet<String> = logs.noted("left").map(str::to_owned).collect();
@@ -53,9 +53,9 @@ fn nothing_valid_is_taken(dialect: Dialect) {
         caught.len(),
         left.len(),
     );
-    // Some that it judged were gone when it came.
-    assert!(claimed >= stale_taken, "what is missing is what tenure says it took");
-    assert!(stale_taken > 0, "nothing was there to take over");
+    // Some that it judged were gone when it came; and stale ones get lost like valid ones.
+    assert!(stale_taken <= claimed + CAUGHT_MAX, "more is missing than tenure says it took");
+    assert!(claimed > 0, "nothing was there to take over");
     assert_eq!(logs.overlaps().tenure, 0, "two of tenure's own at once");
     assert_eq!(logs.by_tenure(), 4 * rounds.tenure);
     let aside = folder.path(".tenure/aside");
