@@ -16,6 +16,14 @@ pub(super) enum Trouble {
         version: u32,
         known: u32,
     },
+    /// Something lies where another program's lock file should be.
+    Obstacle {
+        what: String,
+    },
+    /// Other programs know nothing of shared holds.
+    OnlyExclusive {
+        resource: String,
+    },
     /// Others were faster too many times in a row.
     Contended {
         tries: u32,
@@ -37,6 +45,10 @@ impl Trouble {
         Trouble::Corrupt(reason.to_owned())
     }
 
+    pub(super) fn obstacle(path: &Path, reason: &str) -> Trouble {
+        Trouble::Obstacle { what: format!("{} {reason}", path.display()) }
+    }
+
     pub(super) fn corrupt_file(path: &Path, reason: &str) -> Trouble {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Trouble::Corrupt(format!("{name}: {reason}"))
@@ -52,6 +64,8 @@ impl Trouble {
             Trouble::Io(error) => error.to_string(),
             Trouble::Corrupt(reason) | Trouble::Busy(reason) => reason,
             Trouble::Newer { version, .. } => format!("it has the newer version {version}"),
+            Trouble::Obstacle { what } => what,
+            Trouble::OnlyExclusive { resource } => format!("{resource} can only be held alone"),
             Trouble::Contended { tries } => format!("gave up after {tries} tries"),
             Trouble::Stopped { pid } => format!("process {pid} is stopped"),
         }
@@ -76,6 +90,15 @@ impl Trouble {
                 hint: Some(
                     "Look for a program that is stopped or hangs; nothing was lost.".to_owned(),
                 ),
+            },
+            Trouble::Obstacle { what } => StoreError::Unavailable {
+                store,
+                reason: what,
+                hint: Some("Nothing was changed. Move it away, then try again.".to_owned()),
+            },
+            Trouble::OnlyExclusive { resource } => StoreError::Unsupported {
+                what: format!("{resource} is shared with other programs, which only hold it alone"),
+                instead: "Hold it alone, or use a name that is not theirs.".to_owned(),
             },
             Trouble::Contended { tries } => StoreError::Contended { store, tries },
             Trouble::Stopped { pid } => stopped(store, pid),

@@ -229,12 +229,30 @@ impl FileStore {
         refreshed.map_err(|trouble| self.report(trouble))
     }
 
+    /// Returns when another program may have freed what the request waits for. Only those look who
+    /// would get it: the others' turn comes after theirs.
+    async fn freed_by_others(
+        &self,
+        watch: &Watch,
+        folder: &Path,
+        grant: GrantId,
+    ) -> Result<(), StoreError> {
+        while !self.looking(|state| Ok(state.look()?.is_first(grant)))? {
+            tokio::time::sleep(dialect::LOOK_AT_LEAST).await;
+        }
+        watch.moved(folder, grant).await;
+        Ok(())
+    }
+
     fn tell(&self, written: &Written) {
         for (grant, address) in &written.wake {
             self.post.wake(*grant, address);
         }
         for grant in &written.forget {
             self.post.forget(*grant);
+            if let Some((watch, _)) = &self.watch {
+                watch.forget(*grant);
+            }
         }
         if written.has_news {
             self.post.ring();
@@ -265,6 +283,9 @@ fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf>
         // Whoever may not write may still look.
         Err(_) if options.look_only && folder.join("journal").exists() => {}
         made => made?,
+    }
+    if options.dialect.is_some() {
+        dialect::make_drafts(&folder, options.look_only)?;
     }
     // All ways to the folder must meet in one place.
     let folder = std::fs::canonicalize(&folder)?;
@@ -359,7 +380,7 @@ impl Store for FileStore {
             None => woken.await,
             Some((watch, folder)) => tokio::select! {
                 () = woken => {}
-                () = watch.moved(folder) => {}
+                moved = self.freed_by_others(watch, folder, grant) => moved?,
             },
         }
         Ok(())

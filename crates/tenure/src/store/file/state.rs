@@ -1,7 +1,10 @@
 //! What a handle knows, and how it changes: read on, show, let the rule choose, append, publish.
 
+mod board;
 mod check;
 mod rotate;
+
+pub(super) use board::is_about_tasks;
 
 use super::archive::Archive;
 use super::dialect::{Beaten, Board, Dialect, Face};
@@ -21,8 +24,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::{
-    Decision, Event, EventKind, GrantId, Kind, Look, NewEvent, Resource, Revision, Seen, Status,
-    Task, TaskId, TaskLook, Token, WallTime, Write,
+    Decision, Event, EventKind, GrantId, Look, NewEvent, Resource, Revision, Seen, Status, Task,
+    TaskId, TaskLook, Token, WallTime, Write,
 };
 
 /// How far tokens jump when the machine was rebooted: further than changes could have been lost that
@@ -400,22 +403,6 @@ impl State {
         Ok(Ok(()))
     }
 
-    /// Whether other programs did something to tasks before this one got hold of theirs: a task may
-    /// be done by now. Then it lets go again.
-    fn came_too_late(&self, records: &[Record]) -> Result<bool, Trouble> {
-        let Some(board) = &self.board else { return Ok(false) };
-        let takes = records.iter().any(|record| {
-            matches!(record, Record::Hold(stored) if stored.hold.want.resource.kind() == Kind::Task)
-        });
-        if !takes || !board.has_news()? {
-            return Ok(false);
-        }
-        if let Some(face) = &self.face {
-            face.undo_all(records);
-        }
-        Ok(true)
-    }
-
     fn append_line(
         &mut self,
         records: Vec<Record>,
@@ -439,40 +426,6 @@ impl State {
         }
         self.publish(&held, at);
         Ok(())
-    }
-
-    /// Takes in what other programs did to their task list, and keeps them from changing it as long
-    /// as the answer lives. Only with the seat.
-    fn sync_board(&mut self, at: Moment) -> Result<Option<File>, Trouble> {
-        if self.board.is_none() {
-            return Ok(None);
-        }
-        self.load_tasks()?;
-        let Some(board) = &mut self.board else { return Ok(None) };
-        let list = board.lock()?;
-        if let Some(merged) = board.take_in(&self.ledger, at)? {
-            if !merged.records.is_empty() {
-                let next = self.ledger.revision + 1;
-                self.append_line(merged.records, next, merged.events, at)?;
-            }
-            if let Some(board) = &mut self.board
-                && !merged.rewrite.is_empty()
-            {
-                board.rewrite(&merged.rewrite, &self.ledger, at)?;
-            }
-        }
-        Ok(list)
-    }
-
-    /// Whether tasks are other programs' too, so that looking at them needs the seat.
-    pub(super) fn has_board(&self) -> bool {
-        self.board.is_some()
-    }
-
-    /// Takes in what other programs did to their task list. Only with the seat.
-    pub(super) fn refresh_board(&mut self, at: Moment) -> Result<(), Trouble> {
-        self.begin(at)?;
-        self.sync_board(at).map(drop)
     }
 
     /// The holds that these records end.
@@ -645,31 +598,6 @@ impl State {
         }
         Ok(tasks)
     }
-
-    /// Shows a task that another program has as in progress.
-    fn show_claim(&self, task: &mut Task) -> Result<(), Trouble> {
-        if task.status != Status::Pending {
-            return Ok(());
-        }
-        if let Some(board) = &self.board {
-            board.show_claim(task);
-        }
-        match &self.face {
-            Some(face) if task.status == Status::Pending => face.show_claim(task),
-            _ => Ok(()),
-        }
-    }
-
-    /// The same of other programs' tasks: what they have is in progress.
-    fn list_board(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
-        let mut tasks: Vec<Task> = self.ledger.tasks.all().cloned().collect();
-        for task in &mut tasks {
-            self.show_claim(task)?;
-        }
-        tasks.retain(|task| filter.admits(task));
-        tasks.truncate(filter.limit as usize);
-        Ok(tasks)
-    }
 }
 
 /// What a rule chose, as records. A completed task that is changed is in the ledger from now on, or
@@ -688,16 +616,6 @@ fn to_records(writes: Vec<Write>, archived: &[Task], at: Moment, mailbox: &str) 
         records.push(Record::of(write, at, mailbox));
     }
     records
-}
-
-/// Whether other programs' tasks may be part of what is looked at.
-pub(super) fn is_about_tasks(look: &Look) -> bool {
-    match look {
-        Look::Tasks(_) | Look::Everything => true,
-        Look::At { resources, .. } | Look::Queues(resources) => {
-            resources.iter().any(|resource| resource.kind() == Kind::Task)
-        }
-    }
 }
 
 fn begin_ledger(header: &Header) -> Ledger {

@@ -11,6 +11,7 @@ pub const STEPS: &[&str] = &[
     "tasks-replaced",
     "queue-drafted",
     "log-appended",
+    "lock-drafted",
     "files-taken",
     "append-before",
     "append-half",

@@ -81,6 +81,17 @@ impl Ledger {
         stored.map(|stored| stored.mailbox.as_str())
     }
 
+    /// Whether nobody waits before this request for something that it wants.
+    pub(crate) fn is_first(&self, grant: GrantId) -> bool {
+        let found = self.waits.iter().find(|(_, stored)| stored.waiter.grant == grant);
+        found.is_none_or(|(ticket, stored)| {
+            stored.waiter.wants.iter().any(|want| {
+                let queue = self.queues.get(&want.resource.key());
+                queue.and_then(|queue| queue.tickets.first()) == Some(ticket)
+            })
+        })
+    }
+
     /// Who holds this very resource.
     pub(crate) fn holders(&self, resource: &Resource) -> &[StoredHold] {
         self.holds.get(&resource.key()).map_or(&[], Vec::as_slice)

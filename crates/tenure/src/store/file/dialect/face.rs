@@ -2,8 +2,9 @@
 //!
 //! Among tenure's own, the ledger decides. Towards the others a hold counts only while its lock
 //! file is there: it is made before the hold is remembered, and removed after it is forgotten. A
-//! hold whose file is gone or another's is shown as lapsed; a file that is not tenure's is shown as
-//! a hold of its owner, with the time that the dialect leaves it.
+//! hold whose file is gone or another's cannot be renewed, but no other of tenure's takes its place
+//! before its time: its holder does not know yet. A file that is not tenure's is shown as a hold of
+//! its owner, with the time that the dialect leaves it.
 
 use super::Dialect;
 use super::foreign::{self, Foreign};
@@ -14,7 +15,6 @@ use crate::store::ledger::{Ledger, Record, StoredHold};
 use crate::store::moment::{Moment, span};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use tenure_core::{
     Claim, Evidence, GrantId, Hold, Holder, Look, Mode, Process, Resource, Seen, SeenHold, Status,
     Task, Token, WallTime, Want,
@@ -23,6 +23,11 @@ use tenure_core::{
 /// So long must a file that cannot be read have been as it is before it counts as left behind: its
 /// writer may not be done.
 const UNREADABLE_GRACE_MS: i64 = 5_000;
+
+/// Where lock files are made before they get their name: on the same file system, and out of the
+/// other programs' sight. Only whoever has the seat makes any, so what is there otherwise was left
+/// behind.
+const DRAFTS: &str = "drafts";
 
 /// A folder of another program's lock files.
 pub(crate) struct Face {
@@ -40,19 +45,27 @@ pub(crate) struct Face {
 /// Somebody else was faster: look again.
 pub(crate) struct Beaten;
 
+/// Makes the folder for files that have no name yet; whoever may only look makes none.
+pub(crate) fn make_drafts(own: &Path, look_only: bool) -> std::io::Result<()> {
+    match std::fs::create_dir_all(own.join(DRAFTS)) {
+        Err(_) if look_only => Ok(()),
+        made => made,
+    }
+}
+
 impl Face {
     pub(crate) fn new(dialect: Dialect, folder: &Path, own: &Path, store: &str) -> Face {
         Face {
             dialect,
             folder: folder.to_owned(),
-            drafts: own.join("side"),
+            drafts: own.join(DRAFTS),
             aside: own.join("aside"),
             store: store.to_owned(),
             judged: HashMap::new(),
         }
     }
 
-    /// Adds the others' locks to what a rule sees, and marks as lapsed what lost its file.
+    /// Adds the others' locks to what a rule sees, and marks what lost its file.
     pub(crate) fn overlay(
         &mut self,
         seen: &mut Seen,
@@ -69,7 +82,7 @@ impl Face {
                 && !self.is_backed(resource, shown.hold.token)
                 && !self.is_foreign(resource, shown.hold.grant)
             {
-                shown.left = Duration::ZERO;
+                shown.stale = Some("its lock file was taken away by another program".to_owned());
             }
         }
         seen.holds.sort_by_key(|seen| seen.hold.token);
@@ -84,7 +97,6 @@ impl Face {
             Look::Tasks(_) => seen.tasks.iter().map(|task| task.id.resource()).collect(),
         };
         if self.dialect == Dialect::Swarm {
-            // Any two globs may overlap, whatever their names.
             let paths: Vec<Resource> = match look {
                 Look::Tasks(_) => seen
                     .tasks
@@ -94,13 +106,13 @@ impl Face {
                     .collect(),
                 _ => resources,
             };
-            if !paths.iter().any(|resource| self.dialect.shares(resource.kind())) {
-                return Ok(vec![]);
-            }
-            let mut all = self.all()?;
-            all.retain(|(resource, _)| paths.iter().any(|path| path.overlaps(resource)));
-            return Ok(all);
+            return self.overlapping(paths);
         }
+        self.named(resources)
+    }
+
+    /// The lock files of these very resources.
+    fn named(&self, resources: Vec<Resource>) -> Result<Vec<(Resource, LockFile)>, Trouble> {
         let mut found = Vec::new();
         for resource in resources {
             let Some(path) = self.dialect.file_of(&self.folder, &resource) else { continue };
@@ -110,18 +122,38 @@ impl Face {
         Ok(found)
     }
 
-    /// All lock files of the folder that are about something.
+    /// The lock files of these paths and of all that overlap with them: any two globs may, whatever
+    /// their names.
+    fn overlapping(&self, paths: Vec<Resource>) -> Result<Vec<(Resource, LockFile)>, Trouble> {
+        if !paths.iter().any(|resource| self.dialect.shares(resource.kind())) {
+            return Ok(vec![]);
+        }
+        let mut all = self.all()?;
+        all.retain(|(resource, _)| paths.iter().any(|path| path.overlaps(resource)));
+        // By its name a file is about a path, whatever it says and even if it cannot be read.
+        let mut found = self.named(paths)?;
+        all.retain(|(_, file)| !found.iter().any(|(_, named)| named.path == file.path));
+        found.extend(all);
+        Ok(found)
+    }
+
+    /// All lock files of the folder that are about something. What lies among them and is none is
+    /// in the way only of who asks for it by name.
     fn all(&self) -> Result<Vec<(Resource, LockFile)>, Trouble> {
+        if let Some(only) = self.dialect.only_resource() {
+            return self.named(vec![only]);
+        }
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.folder)? {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let stem = match self.dialect {
-                Dialect::Memory => (name == ".lock").then_some(""),
-                _ => name.strip_suffix(".lock").filter(|stem| !stem.is_empty()),
-            };
+            let stem = name.strip_suffix(".lock").filter(|stem| !stem.is_empty());
             let Some(stem) = stem else { continue };
-            let Some(file) = LockFile::look(self.dialect, &path)? else { continue };
+            let file = match LockFile::look(self.dialect, &path) {
+                Err(Trouble::Obstacle { .. }) => continue,
+                file => file?,
+            };
+            let Some(file) = file else { continue };
             let resource = match &file.foreign {
                 Some(foreign) => foreign::resource(self.dialect, foreign, stem),
                 None => self.unreadable_resource(stem),
@@ -129,6 +161,30 @@ impl Face {
             found.extend(resource.map(|resource| (resource, file)));
         }
         Ok(found)
+    }
+
+    /// What lies where a lock file should be and is none, or cannot be read, or does not say what
+    /// it is about: for those who look after the folder.
+    pub(crate) fn oddities(&self) -> Result<Vec<String>, Trouble> {
+        let mut odd = Vec::new();
+        for entry in std::fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let is_lock = match self.dialect {
+                Dialect::Memory => name == ".lock",
+                _ => name.ends_with(".lock"),
+            };
+            match LockFile::look(self.dialect, &path) {
+                _ if !is_lock => {}
+                Err(Trouble::Obstacle { what }) => odd.push(what),
+                Ok(Some(file)) if file.foreign.is_none() => {
+                    odd.push(format!("{} cannot be read as a lock", path.display()));
+                }
+                _ => {}
+            }
+        }
+        odd.sort();
+        Ok(odd)
     }
 
     /// What an unreadable lock file is about, where its name says it.
@@ -158,10 +214,16 @@ impl Face {
         self.judged.insert(key, file);
     }
 
+    /// Whether a lock file stands for the hold with this token.
+    fn is_ours(&self, said: &Foreign, token: Token) -> bool {
+        let own = said.own.as_ref();
+        own.is_some_and(|own| own.store == self.store && own.token == token.0)
+    }
+
     fn is_backed(&self, resource: &Resource, token: Token) -> bool {
         let judged = self.judged.get(&resource.key());
-        let own = judged.and_then(|file| file.foreign.as_ref()?.own.as_ref());
-        own.is_some_and(|own| own.store == self.store && own.token == token.0)
+        let said = judged.and_then(|file| file.foreign.as_ref());
+        said.is_some_and(|said| self.is_ours(said, token))
     }
 
     fn is_foreign(&self, resource: &Resource, grant: GrantId) -> bool {
@@ -289,8 +351,15 @@ impl Face {
     fn take(&self, stored: &StoredHold, at: Moment) -> Result<bool, Trouble> {
         let resource = &stored.hold.want.resource;
         let Some(path) = self.dialect.file_of(&self.folder, resource) else { return Ok(true) };
-        let content = foreign::write(self.dialect, stored, &self.store, None, at);
-        Ok(match self.judged.get(&resource.key()) {
+        if stored.hold.want.mode != Mode::Exclusive {
+            return Err(Trouble::OnlyExclusive { resource: resource.to_string() });
+        }
+        let judged = self.judged.get(&resource.key());
+        let before = judged.and_then(|file| file.foreign.as_ref());
+        let kept = before.filter(|before| self.is_ours(before, stored.hold.token));
+        let fields = kept.map(|before| &before.fields);
+        let content = foreign::write(self.dialect, stored, &self.store, fields, at);
+        Ok(match judged {
             None => lock_file::create(&path, &content, &self.drafts)?,
             Some(file) => {
                 let aside = file.foreign.is_none().then_some(self.aside.as_path());
@@ -323,11 +392,10 @@ impl Face {
         let Some(path) = self.dialect.file_of(&self.folder, resource) else { return Ok(true) };
         let Some(file) = LockFile::look(self.dialect, &path)? else { return Ok(false) };
         let before = file.foreign.as_ref();
-        let own = before.and_then(|foreign| foreign.own.as_ref());
-        if own.is_none_or(|own| own.store != self.store || own.token != stored.hold.token.0) {
+        let Some(before) = before.filter(|said| self.is_ours(said, stored.hold.token)) else {
             return Ok(false);
-        }
-        let fields = before.map(|foreign| &foreign.fields);
+        };
+        let fields = Some(&before.fields);
         let content = foreign::write(self.dialect, stored, &self.store, fields, at);
         Ok(file.replace(&content, &self.drafts, None)?)
     }
@@ -337,8 +405,8 @@ impl Face {
         for resource in resources {
             let Some(path) = self.dialect.file_of(&self.folder, resource) else { continue };
             let file = LockFile::look(self.dialect, &path)?;
-            let own = file.and_then(|file| file.foreign?.own);
-            if own.is_none_or(|own| own.store != self.store || own.token != token.0) {
+            let said = file.and_then(|file| file.foreign);
+            if !said.is_some_and(|said| self.is_ours(&said, token)) {
                 return Ok(false);
             }
         }
@@ -356,8 +424,7 @@ impl Face {
     fn remove_own(&self, resource: &Resource, token: Token) -> Result<(), Trouble> {
         let Some(path) = self.dialect.file_of(&self.folder, resource) else { return Ok(()) };
         let Some(file) = LockFile::look(self.dialect, &path)? else { return Ok(()) };
-        let own = file.foreign.as_ref().and_then(|foreign| foreign.own.as_ref());
-        if own.is_some_and(|own| own.store == self.store && own.token == token.0) {
+        if file.foreign.as_ref().is_some_and(|said| self.is_ours(said, token)) {
             file.remove(&self.drafts, None)?;
         }
         Ok(())
@@ -376,6 +443,12 @@ impl Face {
             }
         }
         Ok(orphans)
+    }
+
+    /// What those who died while they made a lock file left.
+    pub(crate) fn drafts(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.drafts).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
     }
 
     pub(crate) fn remove_orphan(&self, orphan: &Orphan) -> Result<bool, Trouble> {

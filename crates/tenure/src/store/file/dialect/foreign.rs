@@ -2,8 +2,8 @@
 //!
 //! Tenure's own carry one more field, `tenure`, with the store and the token. Their date is such
 //! that the other programs take them for stale when the lease has lapsed and not before: for a lease
-//! that is longer than their limit it lies ahead. So nothing has to refresh them in time, and a
-//! holder that is stopped or gone is judged alike by both.
+//! that is longer than their limit it lies ahead, for a shorter one it lies back. So nothing has to
+//! refresh them in time, and a holder that is stopped or gone is judged alike by both.
 
 use super::Dialect;
 use crate::exchange::time_from_value;
@@ -161,7 +161,7 @@ pub(super) fn write(
 /// The date by which the other programs judge: at the end of the lease it is as old as they allow.
 fn date(dialect: Dialect, left_ms: i64, at: Moment) -> WallTime {
     let stale_ms = dialect.stale_after().as_millis() as i64;
-    WallTime(at.wall_ms.saturating_add(left_ms.saturating_sub(stale_ms).max(0)))
+    WallTime(at.wall_ms.saturating_add(left_ms.saturating_sub(stale_ms)))
 }
 
 /// In the one form that every version of Python's `fromisoformat` reads.
@@ -240,9 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_lease_is_dated_ahead_and_a_short_one_is_not() {
+    fn a_lock_is_dated_so_that_it_is_stale_when_the_lease_ends() {
         let at = Moment { now_ms: 0, begin_ms: 0, wall_ms: 1_000_000 };
-        assert_eq!(date(Dialect::Memory, 20_000, at), WallTime(1_000_000));
+        assert_eq!(date(Dialect::Memory, 20_000, at), WallTime(990_000));
         assert_eq!(date(Dialect::Memory, 90_000, at), WallTime(1_060_000));
         assert_eq!(python_time(NOW), "2027-01-15T08:00:00.000000+00:00");
     }

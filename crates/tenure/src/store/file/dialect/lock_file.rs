@@ -10,6 +10,7 @@ use super::foreign::Foreign;
 use crate::platform;
 use crate::store::file::fault::Trouble;
 use crate::store::file::journal::draft;
+use crate::store::file::step::step;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,10 @@ use tenure_core::WallTime;
 
 /// The largest lock file that is read: real ones have some hundred bytes.
 const MAX_BYTES: u64 = 64 * 1024;
+
+/// How often to swap back. Each time that once is not enough, two other programs were at the same
+/// file within microseconds.
+const GIVE_BACK_TRIES: u32 = 8;
 
 /// A file that was looked at.
 #[derive(Clone, Debug)]
@@ -44,14 +49,11 @@ impl LockFile {
         let mut file = match open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(obstacle(path, error)),
         };
         let meta = file.metadata()?;
         if !meta.is_file() {
-            return Err(Trouble::Corrupt(format!(
-                "{} is no file, so it cannot be a lock",
-                path.display()
-            )));
+            return Err(Trouble::obstacle(path, "is no file, so it cannot be a lock"));
         }
         let mut bytes = Vec::new();
         (&mut file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -86,13 +88,23 @@ impl LockFile {
         drafts: &Path,
         aside: Option<&Path>,
     ) -> io::Result<bool> {
+        if let Some(aside) = aside {
+            // Not later: what is swapped out must have a place to go to.
+            std::fs::create_dir_all(aside)?;
+        }
         let draft = write_draft(drafts, content)?;
-        let replaced = self.swap(&draft, aside);
+        step("lock-drafted");
+        // Almost always enough to leave another's file alone, even for a moment.
+        let replaced = match identity_of(&self.path)? {
+            Some(there) if there != self.identity => Ok(false),
+            _ => self.swap(&draft, aside),
+        };
         let _ = std::fs::remove_file(&draft);
         replaced
     }
 
     fn swap(&self, draft: &Path, aside: Option<&Path>) -> io::Result<bool> {
+        let own = inode_of(draft)?;
         match platform::exchange(draft, &self.path) {
             // It is gone: as good as replaced, if nobody else takes its place first.
             Err(error) if error.kind() == io::ErrorKind::NotFound => link(draft, &self.path),
@@ -103,19 +115,40 @@ impl LockFile {
                     return Ok(true);
                 }
                 // Another's, taken in the same moment: it must be back at once.
-                match platform::exchange(draft, &self.path) {
-                    // Whoever holds it removed ours without looking; it has let go.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-                    swapped => swapped.map(|()| false),
-                }
+                self.give_back(draft, own)?;
+                Ok(false)
             }
         }
+    }
+
+    /// Puts another's file back in its place, where ours is by now, or what became of it while
+    /// programs that do not look were at it too.
+    fn give_back(&self, draft: &Path, own: Option<u64>) -> io::Result<()> {
+        let mut settled = vec![own];
+        for _ in 0..GIVE_BACK_TRIES {
+            let returned = inode_of(draft)?;
+            match platform::exchange(draft, &self.path) {
+                // Whoever removed ours without looking would have removed that one; perhaps its
+                // holder, letting go. Put back, it would be in everybody's way until it is stale.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                swapped => swapped?,
+            }
+            if settled.contains(&inode_of(draft)?) {
+                return Ok(());
+            }
+            // Ours had been removed and this one made since, so it goes back instead.
+            settled.push(returned);
+        }
+        Ok(())
     }
 
     /// Removes exactly this file. Says no if another is there by now.
     pub(super) fn remove(&self, drafts: &Path, aside: Option<&Path>) -> io::Result<bool> {
         if identity_of(&self.path)? != Some(self.identity) {
             return Ok(false);
+        }
+        if let Some(aside) = aside {
+            std::fs::create_dir_all(aside)?;
         }
         let away = draft(drafts);
         match std::fs::rename(&self.path, &away) {
@@ -164,21 +197,37 @@ fn write_draft(drafts: &Path, content: &[u8]) -> io::Result<PathBuf> {
 /// What nobody could read is kept, not deleted.
 fn keep(file: &Path, aside: Option<&Path>) -> io::Result<()> {
     let Some(aside) = aside else { return Ok(()) };
-    std::fs::create_dir_all(aside)?;
     let name = format!("lock-{}", uuid::Uuid::new_v4().simple());
     std::fs::rename(file, aside.join(name))
 }
 
-/// Never waits, whatever lies there.
+/// Never waits, whatever lies there, and never goes elsewhere.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
     #[cfg(unix)]
     {
+        use rustix::fs::OFlags;
         use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+        options.custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32);
     }
     options.open(path)
+}
+
+/// Why what lies there cannot be read.
+fn obstacle(path: &Path, error: io::Error) -> Trouble {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+    match error.kind() {
+        _ if is_link => Trouble::obstacle(path, "is a symbolic link, so it cannot be a lock"),
+        io::ErrorKind::PermissionDenied => {
+            Trouble::obstacle(path, "may not be read, so nobody can tell whose lock it is")
+        }
+        // A socket, say.
+        _ if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) => {
+            Trouble::obstacle(path, "is no file, so it cannot be a lock")
+        }
+        _ => error.into(),
+    }
 }
 
 fn identity_of(path: &Path) -> io::Result<Option<Identity>> {
@@ -187,6 +236,11 @@ fn identity_of(path: &Path) -> io::Result<Option<Identity>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Which file it is, whatever is written to it meanwhile.
+fn inode_of(path: &Path) -> io::Result<Option<u64>> {
+    Ok(identity_of(path)?.map(|identity| identity.inode))
 }
 
 fn identity(meta: &std::fs::Metadata) -> Identity {
@@ -200,4 +254,122 @@ fn identity(meta: &std::fs::Metadata) -> Identity {
     #[cfg(not(unix))]
     let inode = 0;
     Identity { inode, modified_ns, bytes: meta.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const STALE: &str = r#"{"worker_id":"gone","started_at":"2020-01-01T00:00:00Z"}"#;
+    const FRESH: &str = r#"{"worker_id":"quick","started_at":"2027-01-01T00:00:00Z"}"#;
+
+    struct Scene {
+        folder: tempfile::TempDir,
+        path: PathBuf,
+        judged: LockFile,
+    }
+
+    /// A stale lock that was looked at.
+    fn scene() -> Scene {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("task.lock");
+        fs::write(&path, STALE).unwrap();
+        let judged = LockFile::look(Dialect::Worker, &path).unwrap().unwrap();
+        Scene { folder, path, judged }
+    }
+
+    impl Scene {
+        /// Another program's lock takes the place of what was judged.
+        fn put(&self, content: &str) {
+            fs::remove_file(&self.path).unwrap();
+            // Not to be given the number of the file that was there.
+            fs::write(self.folder.path().join("other"), "").unwrap();
+            fs::write(&self.path, content).unwrap();
+        }
+
+        fn draft(&self) -> PathBuf {
+            write_draft(self.folder.path(), b"ours").unwrap()
+        }
+
+        fn said(&self) -> String {
+            fs::read_to_string(&self.path).unwrap()
+        }
+    }
+
+    #[test]
+    fn what_was_judged_is_replaced() {
+        let scene = scene();
+        assert!(scene.judged.replace(b"ours", scene.folder.path(), None).unwrap());
+        assert_eq!(scene.said(), "ours");
+        assert_eq!(fs::read_dir(scene.folder.path()).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn another_that_came_meanwhile_is_left_in_its_place() {
+        let scene = scene();
+        scene.put(FRESH);
+        let before = inode_of(&scene.path).unwrap();
+        assert!(!scene.judged.replace(b"ours", scene.folder.path(), None).unwrap());
+        // And if it came just after the last look.
+        assert!(!scene.judged.swap(&scene.draft(), None).unwrap());
+        assert_eq!((scene.said().as_str(), inode_of(&scene.path).unwrap()), (FRESH, before));
+        assert!(!scene.judged.remove(scene.folder.path(), None).unwrap());
+        assert_eq!((scene.said().as_str(), inode_of(&scene.path).unwrap()), (FRESH, before));
+    }
+
+    #[test]
+    fn what_changed_in_its_place_is_left() {
+        let scene = scene();
+        fs::write(&scene.path, FRESH).unwrap();
+        assert!(!scene.judged.swap(&scene.draft(), None).unwrap());
+        assert_eq!(scene.said(), FRESH);
+    }
+
+    #[test]
+    fn what_is_gone_is_replaced_unless_somebody_was_faster() {
+        let scene = scene();
+        fs::remove_file(&scene.path).unwrap();
+        assert!(scene.judged.replace(b"ours", scene.folder.path(), None).unwrap());
+        assert_eq!(scene.said(), "ours");
+    }
+
+    /// A draft that holds another's file, as after a swap that must be undone.
+    fn to_give_back(scene: &Scene) -> (PathBuf, Option<u64>) {
+        scene.put(FRESH);
+        let draft = scene.draft();
+        let own = inode_of(&draft).unwrap();
+        platform::exchange(&draft, &scene.path).unwrap();
+        (draft, own)
+    }
+
+    #[test]
+    fn if_ours_was_removed_without_a_look_the_name_stays_free() {
+        let scene = scene();
+        let (draft, own) = to_give_back(&scene);
+        fs::remove_file(&scene.path).unwrap();
+        scene.judged.give_back(&draft, own).unwrap();
+        assert!(!scene.path.exists(), "it may have been its holder who let go");
+    }
+
+    #[test]
+    fn if_ours_was_removed_and_a_third_came_the_third_stays() {
+        let scene = scene();
+        let (draft, own) = to_give_back(&scene);
+        let third = scene.folder.path().join("third");
+        fs::write(&third, "third").unwrap();
+        fs::rename(third, &scene.path).unwrap();
+        scene.judged.give_back(&draft, own).unwrap();
+        assert_eq!(scene.said(), "third");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_kept() {
+        let scene = scene();
+        let aside = scene.folder.path().join("aside");
+        assert!(scene.judged.replace(b"ours", scene.folder.path(), Some(&aside)).unwrap());
+        let kept: Vec<_> = fs::read_dir(aside).unwrap().map(|file| file.unwrap().path()).collect();
+        assert_eq!(kept.len(), 1);
+        assert_eq!(fs::read_to_string(&kept[0]).unwrap(), STALE);
+    }
 }

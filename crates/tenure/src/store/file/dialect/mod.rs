@@ -10,9 +10,9 @@ mod lock_file;
 mod tasks;
 mod watch;
 
-pub(super) use face::{Beaten, Face};
+pub(super) use face::{Beaten, Face, make_drafts};
 pub(super) use tasks::Board;
-pub(super) use watch::Watch;
+pub(super) use watch::{LOOK_AT_LEAST, Watch};
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};

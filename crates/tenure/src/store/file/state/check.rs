@@ -2,6 +2,7 @@
 
 use super::State;
 use crate::store::Finding;
+use crate::store::file::dialect::Face;
 use crate::store::file::fault::Trouble;
 use crate::store::file::held::is_draft;
 use crate::store::file::journal::{Tail, remove_if_there};
@@ -12,7 +13,8 @@ impl State {
     pub(in crate::store::file) fn leftovers(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.journal.folder()).into_iter().flatten().flatten();
         let drafts = entries.map(|entry| entry.path()).filter(|path| is_draft(path));
-        drafts.chain(self.held.drafts()).collect()
+        let locks = self.face.iter().flat_map(Face::drafts);
+        drafts.chain(self.held.drafts()).chain(locks).collect()
     }
 
     /// Removes what those who died left half made; says how much. Only with the seat: then nobody
@@ -47,7 +49,12 @@ impl State {
             message,
         };
         let aside = std::fs::read_dir(self.folder.join("aside")).map_or(0, Iterator::count);
-        Ok(vec![
+        let odd = self.face.as_ref().map(Face::oddities).transpose()?;
+        let odd = odd.map(|odd| match odd.as_slice() {
+            [] => finding("lock files", true, "all can be read".to_owned()),
+            some => finding("lock files", false, some.join("; ")),
+        });
+        let mut findings = vec![
             finding(
                 "journal",
                 journal.is_ok(),
@@ -81,6 +88,8 @@ impl State {
                     ),
                 },
             ),
-        ])
+        ];
+        findings.extend(odd);
+        Ok(findings)
     }
 }
