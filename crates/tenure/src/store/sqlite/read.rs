@@ -244,16 +244,18 @@ impl View<'_> {
     ) -> Result<Option<u64>, RowError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
-        let (mut added, mut last) = (0, 0);
+        let (mut added, mut last) = (0, None);
         while let Some(row) = rows.next()? {
-            if !shown(&format::resource_from_key(text(row, 13)?)?) {
+            let ticket = row.get::<_, i64>(0)? as u64;
+            // Who wants several that are near is met several times.
+            if last == Some(ticket) || !shown(&format::resource_from_key(text(row, 13)?)?) {
                 continue;
             }
             if added == at_most {
-                return Ok(Some(last));
+                return Ok(last);
             }
             let (waiter, mailbox) = read_waiter(row, self.at)?;
-            last = waiter.waiter.ticket;
+            last = Some(ticket);
             self.addresses.insert(waiter.waiter.grant, mailbox);
             self.seen.waiters.push(waiter);
             added += 1;

@@ -8,8 +8,7 @@ pub(super) const VERSION: i32 = 3;
 
 /// Brings a file from version n to n + 1, for each n from 0. To change the schema, append a step;
 /// never edit one that was released.
-pub(super) const MIGRATIONS: [&str; VERSION as usize] =
-    [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3];
+pub(super) const MIGRATIONS: [&str; VERSION as usize] = [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3];
 
 /// Times are integers. `*_ms` without more are milliseconds on the machine's monotonic clock and
 /// judge leases; `*_at_ms` are milliseconds since 1970 and are for showing only.
