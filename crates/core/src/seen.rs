@@ -21,7 +21,7 @@ pub enum Look {
     /// All of it, but no tasks.
     Everything,
     /// Tasks, all sections, and what is held and waited for on the tasks shown, on sections and on
-    /// paths.
+    /// paths that overlap the files of the tasks shown; of other paths a store may show any.
     Tasks(TaskLook),
 }
 

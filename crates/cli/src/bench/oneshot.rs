@@ -1,4 +1,5 @@
-//! A whole `tenure run x -- true` beside `flock FILE true`.
+//! A whole `tenure run x -- true` beside `flock FILE true`, and one of a path beside it where many
+//! paths are held.
 
 use super::ground::this_program;
 use super::report::{Beside, Figure, Report, Unit, Wanted};
@@ -54,6 +55,47 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
         unit: Unit::Seconds,
         beside: None,
         wanted: None,
+    });
+    measure_paths(ground, report)
+}
+
+/// How many paths one command takes: more would not fit on a command line everywhere.
+const PATHS_AT_ONCE: usize = 250;
+
+/// What a path costs among many that are held, beside a plain lock in the same store.
+fn measure_paths(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
+    let url = ground.store("paths");
+    let held = ground.scale(1_000, 10_000);
+    for first in (0..held).step_by(PATHS_AT_ONCE) {
+        let paths = (first..first + PATHS_AT_ONCE)
+            .map(|number| format!("path:src/part{}/file{number}.rs", number / 100));
+        time(
+            this_program()?
+                .args(["acquire", "--store", &url])
+                .args(paths)
+                .current_dir(ground.folder())
+                .stdout(Stdio::null()),
+        )?;
+    }
+    let (mut path, mut plain) = (Vec::new(), Vec::new());
+    for number in 0..WARM_UP + ground.scale(40, 300) {
+        for (resource, times) in [("path:src/part1/new.rs", &mut path), ("x", &mut plain)] {
+            let mut command = this_program()?;
+            let run = command.args(["run", "--store", &url, resource, "--", "true"]);
+            let taken = time(run.current_dir(ground.folder()))?;
+            if number >= WARM_UP {
+                times.push(taken);
+            }
+        }
+    }
+    report.add(Figure {
+        measurement: "oneshot",
+        case: format!("run path:… -- true, {held} paths held"),
+        statistic: "median",
+        value: median(&path),
+        unit: Unit::Seconds,
+        beside: Some(Beside::new("run x -- true", median(&path), median(&plain))),
+        wanted: Some(Wanted::RatioAtMost(1.5)),
     });
     Ok(())
 }

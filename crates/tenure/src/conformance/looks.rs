@@ -87,7 +87,7 @@ async fn fill(store: &dyn Store, names: &[&str]) -> Result<Vec<u64>, Failure> {
 }
 
 /// Whether all places up to the one that the store names are shown, in order, and at least one.
-fn ensure_honest(seen: &Seen, all: &[u64], own: Option<u64>) -> Verdict {
+pub(super) fn ensure_honest(seen: &Seen, all: &[u64], own: Option<u64>) -> Verdict {
     let shown = tickets(&seen.waiters);
     ensure!(shown.is_sorted_by(|one, next| one < next), "{shown:?} should be in order, each once");
     ensure!(shown.iter().all(|ticket| all.contains(ticket)), "{shown:?} should be of {all:?}");

@@ -8,6 +8,7 @@
 //!
 //! - `records` — what was written is what is read.
 //! - `looks` — a look shows what it must, and says what it left out.
+//! - `paths` — those that overlap are found among many.
 //! - `atomic` — looking and writing are one step, against everybody.
 //! - `numbers` — revisions, tokens and tickets only rise.
 //! - `leases` and `renewal` — time is judged by the store's clock, and who may renew.
@@ -61,6 +62,7 @@ mod kit;
 mod leases;
 mod looks;
 mod numbers;
+mod paths;
 mod places;
 mod records;
 mod renewal;
@@ -93,9 +95,10 @@ pub trait Harness: Send + Sync {
     async fn pass(&self, time: Duration);
 }
 
-const TOPICS: [&[Case]; 10] = [
+const TOPICS: [&[Case]; 11] = [
     records::CASES,
     looks::CASES,
+    paths::CASES,
     atomic::CASES,
     numbers::CASES,
     leases::CASES,

@@ -32,7 +32,7 @@ fn id(text: &str) -> TaskId {
     text.parse().expect("the suite's own ids are fine")
 }
 
-fn new(name: &str) -> NewTask {
+pub(super) fn new(name: &str) -> NewTask {
     NewTask::new(id(name), format!("the task {name}"))
 }
 
@@ -69,7 +69,7 @@ fn full_task() -> Task {
     }
 }
 
-fn look_for(ids: &[&str]) -> Look {
+pub(super) fn look_for(ids: &[&str]) -> Look {
     Look::Tasks(TaskLook { ids: ids.iter().map(|name| id(name)).collect(), ..Default::default() })
 }
 
@@ -98,7 +98,7 @@ async fn write_at(store: &dyn Store, look: &Look, change: tenure_core::Change) -
     Ok(())
 }
 
-async fn add(store: &dyn Store, tasks: Vec<NewTask>) -> Result<Vec<Added>, Failure> {
+pub(super) async fn add(store: &dyn Store, tasks: Vec<NewTask>) -> Result<Vec<Added>, Failure> {
     let ask = AddAsk { tasks, by: "suite".to_owned() };
     let mut answer = None;
     let mut decide = |seen: &Seen| {

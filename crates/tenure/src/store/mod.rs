@@ -9,6 +9,7 @@ pub mod format;
 mod ledger;
 pub mod memory;
 mod moment;
+mod near;
 mod side;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

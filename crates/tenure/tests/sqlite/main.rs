@@ -1,10 +1,11 @@
-//! What only the SQLite store must show: damaged and foreign files, full and read-only disks, many
+//! What only the SQLite store must show: damaged, foreign and older files, full and read-only disks, many
 //! who open at once, reboots, clocks that jump, its views, its trimmed history and its mailboxes.
 
 mod damage;
 mod disks;
 mod history;
 mod mailboxes;
+mod older;
 mod one_shots;
 mod opening;
 mod reboot;

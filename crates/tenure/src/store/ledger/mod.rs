@@ -3,6 +3,7 @@
 //!
 //! The memory store is this and a mutex; the file store is this and a journal.
 
+mod paths;
 mod record;
 mod tasks;
 
@@ -11,6 +12,8 @@ pub(crate) use tasks::Tasks;
 
 use crate::store::Renewal;
 use crate::store::moment::{Moment, span};
+use crate::store::near::{self, Near};
+use paths::PathIndex;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tenure_core::{
     GrantId, Kind, Look, Resource, Revision, Seen, SeenHold, SeenWaiter, TaskLook, WallTime,
@@ -29,6 +32,10 @@ pub(crate) struct Ledger {
     waits: BTreeMap<u64, StoredWaiter>,
     /// Who waits for a resource, by its key.
     queues: BTreeMap<String, Queue>,
+    /// Which of those held are paths.
+    held_paths: PathIndex,
+    /// Which of those waited for are paths.
+    queued_paths: PathIndex,
     pub(crate) tasks: Tasks,
     /// The newest event's number.
     pub(crate) revision: u64,
@@ -117,7 +124,9 @@ impl Ledger {
     pub(crate) fn apply(&mut self, record: Record) {
         match record {
             Record::Hold(stored) => {
-                self.holds.entry(stored.hold.want.resource.key()).or_default().push(stored);
+                let resource = &stored.hold.want.resource;
+                self.held_paths.insert(resource);
+                self.holds.entry(resource.key()).or_default().push(stored);
             }
             Record::Renew(renewed) => self.renew(renewed),
             Record::DropHold { resource, grant } => {
@@ -126,6 +135,7 @@ impl Ledger {
                     holders.retain(|stored| stored.hold.grant != grant);
                     if holders.is_empty() {
                         self.holds.remove(&key);
+                        self.held_paths.remove(&resource);
                     }
                 }
             }
@@ -164,6 +174,7 @@ impl Ledger {
                 tickets: BTreeSet::new(),
             });
             queue.tickets.insert(ticket);
+            self.queued_paths.insert(&want.resource);
         }
         self.waits.insert(ticket, stored);
     }
@@ -176,6 +187,7 @@ impl Ledger {
                 queue.tickets.remove(&ticket);
                 if queue.tickets.is_empty() {
                     self.queues.remove(&key);
+                    self.queued_paths.remove(&want.resource);
                 }
             }
         }
@@ -212,14 +224,13 @@ struct View<'a> {
 impl View<'_> {
     fn at(&mut self, resources: &[Resource], ticket: Option<u64>, front: usize) {
         let different: HashSet<&Resource> = resources.iter().collect();
-        let paths = different.iter().any(|resource| resource.kind() == Kind::Path);
-        for resource in different.iter().filter(|resource| resource.kind() != Kind::Path) {
+        let (paths, named): (Vec<&Resource>, Vec<&Resource>) =
+            different.into_iter().partition(|resource| resource.kind() == Kind::Path);
+        for resource in named {
             self.named(resource, ticket, front);
         }
-        if paths {
-            let wanted = |other: &Resource| different.iter().any(|path| path.overlaps(other));
-            self.paths(wanted, ticket, front);
-        }
+        let overlaps = |other: &Resource| paths.iter().any(|path| path.overlaps(other));
+        self.paths(&Near::to(paths.iter().copied()), overlaps, ticket, front);
     }
 
     fn named(&mut self, resource: &Resource, ticket: Option<u64>, front: usize) {
@@ -230,15 +241,22 @@ impl View<'_> {
         }
     }
 
-    /// Any two paths may overlap, whatever their names: all of them are looked at.
-    fn paths(&mut self, wanted: impl Fn(&Resource) -> bool, ticket: Option<u64>, front: usize) {
-        let holds = self.ledger.holds.range(keys_of(Kind::Path)).map(|(_, holders)| holders);
+    /// What is held and waited for on those paths near that are `shown`.
+    fn paths(
+        &mut self,
+        near: &Near,
+        shown: impl Fn(&Resource) -> bool,
+        ticket: Option<u64>,
+        front: usize,
+    ) {
+        let ledger = self.ledger;
+        let holds = ledger.held_paths.near(near).filter_map(|key| ledger.holds.get(key));
         let overlapping = holds.filter(|holders| {
-            holders.first().is_some_and(|stored| wanted(&stored.hold.want.resource))
+            holders.first().is_some_and(|stored| shown(&stored.hold.want.resource))
         });
         self.holds(overlapping);
-        let queues = self.ledger.queues.range(keys_of(Kind::Path)).map(|(_, queue)| queue);
-        let overlapping = queues.filter(|queue| wanted(&queue.resource));
+        let queues = ledger.queued_paths.near(near).filter_map(|key| ledger.queues.get(key));
+        let overlapping = queues.filter(|queue| shown(&queue.resource));
         let tickets: BTreeSet<u64> =
             overlapping.flat_map(|queue| &queue.tickets).copied().collect();
         self.queue(&tickets, ticket, front);
@@ -251,9 +269,7 @@ impl View<'_> {
         self.holds(self.ledger.holds.range(sections.clone()).map(|(_, holders)| holders));
         let queues = self.ledger.queues.range(sections).map(|(_, queue)| queue);
         self.tickets.extend(queues.flat_map(|queue| &queue.tickets));
-        if self.seen.tasks.iter().any(|task| !task.files.is_empty()) {
-            self.paths(|_| true, None, usize::MAX);
-        }
+        self.paths(&Near::to(&near::files(&self.seen.tasks)), |_| true, None, usize::MAX);
         let shown: Vec<Resource> = self.seen.tasks.iter().map(|task| task.id.resource()).collect();
         for resource in shown {
             self.named(&resource, None, usize::MAX);

@@ -3,8 +3,10 @@
 use super::tasks;
 use crate::store::format::{self, FormatError};
 use crate::store::moment::{Moment, span};
+use crate::store::near::{self, Near};
 use rusqlite::{Connection, Row, params};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use tenure_core::{
     Event, EventKind, GrantId, Hold, Holder, Kind, Look, NewEvent, Resource, Revision, Seen,
     SeenHold, SeenWaiter, TaskLook, Token, Waiter, WallTime, Want,
@@ -42,7 +44,7 @@ macro_rules! waits {
     ($rest:literal) => {
         concat!(
             "SELECT ticket, grant_id, wants, label, chosen, evidence, operation, keeps, ttl_ms, \
-             deadline_ms, since_ms, waiting_since_at_ms, mailbox FROM waits ",
+             deadline_ms, since_ms, waiting_since_at_ms, mailbox, resource FROM waits ",
             $rest
         )
     };
@@ -99,17 +101,13 @@ impl View<'_> {
         front: usize,
     ) -> Result<(), RowError> {
         let different: HashSet<&Resource> = resources.iter().collect();
-        for resource in different.iter().filter(|resource| resource.kind() != Kind::Path) {
+        let (paths, named): (Vec<&Resource>, Vec<&Resource>) =
+            different.into_iter().partition(|resource| resource.kind() == Kind::Path);
+        for resource in named {
             self.named(&resource.key(), ticket, front)?;
         }
-        if different.iter().any(|resource| resource.kind() == Kind::Path) {
-            self.paths(ticket, front)?;
-            let shown =
-                |want: &Want| different.iter().any(|resource| resource.overlaps(&want.resource));
-            self.seen.holds.retain(|seen| shown(&seen.hold.want));
-            self.seen.waiters.retain(|seen| seen.waiter.wants.iter().any(shown));
-        }
-        Ok(())
+        let overlaps = |other: &Resource| paths.iter().any(|path| path.overlaps(other));
+        self.paths(&Near::to(paths.iter().copied()), overlaps, ticket, front)
     }
 
     fn named(&mut self, key: &str, ticket: Option<u64>, front: usize) -> Result<(), RowError> {
@@ -122,7 +120,7 @@ impl View<'_> {
         if let Some(place) = hidden(shown, ticket) {
             // The request's own place, and the one before it, whose end it is to notice.
             let sql = waits!("WHERE resource = ?1 AND ticket <= ?2 ORDER BY ticket DESC LIMIT 2");
-            self.waits(sql, params![key, place], usize::MAX)?;
+            self.places(sql, params![key, place], 2, |_| true)?;
         }
         Ok(())
     }
@@ -133,9 +131,8 @@ impl View<'_> {
         self.holds(holds!("WHERE resource >= 'section:' AND resource < 'section;'"), params![])?;
         let sql = waits!("WHERE resource >= 'section:' AND resource < 'section;' ORDER BY ticket");
         self.waits(sql, params![], usize::MAX)?;
-        if self.seen.tasks.iter().any(|task| !task.files.is_empty()) {
-            self.paths(None, usize::MAX)?;
-        }
+        let near = Near::to(&near::files(&self.seen.tasks));
+        self.paths(&near, |resource| resource.kind() == Kind::Path, None, usize::MAX)?;
         let keys: Vec<String> =
             self.seen.tasks.iter().map(|task| task.id.resource().key()).collect();
         // Hardly anybody waits for a task: one look instead of one for each.
@@ -155,59 +152,113 @@ impl View<'_> {
         Ok(self.connection.prepare_cached(sql)?.exists([])?)
     }
 
-    /// Any two paths may overlap, whatever their names: all of them are looked at.
-    fn paths(&mut self, ticket: Option<u64>, front: usize) -> Result<(), RowError> {
-        self.holds(holds!("WHERE resource >= 'path:' AND resource < 'path;'"), params![])?;
-        let sql = match front {
-            FRONT => {
-                waits!("WHERE resource >= 'path:' AND resource < 'path;' ORDER BY ticket LIMIT 9")
+    /// What is held and waited for on those paths near that are `shown`. Each part of what is near
+    /// counts as a queue of its own.
+    fn paths(
+        &mut self,
+        near: &Near,
+        shown: impl Fn(&Resource) -> bool,
+        ticket: Option<u64>,
+        front: usize,
+    ) -> Result<(), RowError> {
+        for prefix in &near.at {
+            self.holds_of(holds!("WHERE prefix = ?1"), params![prefix], &shown)?;
+            let sql = waits!("WHERE prefix = ?1 ORDER BY ticket");
+            let until = self.front(sql, params![prefix], front, &shown)?;
+            if let Some(place) = hidden(until, ticket) {
+                let sql = waits!("WHERE prefix = ?1 AND ticket <= ?2 ORDER BY ticket DESC");
+                self.places(sql, params![prefix, place], 2, &shown)?;
             }
-            _ => waits!("WHERE resource >= 'path:' AND resource < 'path;' ORDER BY ticket"),
-        };
-        let shown = self.waits(sql, params![], front)?;
-        if let Some(place) = hidden(shown, ticket) {
-            let sql = waits!("WHERE resource >= 'path:' AND resource < 'path;' AND ticket = ?1");
-            self.waits(sql, params![place], usize::MAX)?;
-            let sql = waits!(
-                "WHERE resource >= 'path:' AND resource < 'path;' AND ticket < ?1
-                 ORDER BY ticket DESC LIMIT 1"
-            );
-            self.waits(sql, params![place], usize::MAX)?;
+        }
+        for Range { start, end } in &near.below {
+            let sql = holds!("WHERE prefix >= ?1 AND prefix < ?2");
+            self.holds_of(sql, params![start, end], &shown)?;
+            let sql = waits!("WHERE prefix >= ?1 AND prefix < ?2 ORDER BY ticket");
+            let until = self.front(sql, params![start, end], front, &shown)?;
+            if let Some(place) = hidden(until, ticket) {
+                let sql = waits!(
+                    "WHERE prefix >= ?1 AND prefix < ?2 AND ticket <= ?3 ORDER BY ticket DESC"
+                );
+                self.places(sql, params![start, end, place], 2, &shown)?;
+            }
         }
         Ok(())
     }
 
     fn holds(&mut self, sql: &str, params: impl rusqlite::Params) -> Result<(), RowError> {
+        self.holds_of(sql, params, |_| true)
+    }
+
+    /// Adds those holds whose resource is `shown`.
+    fn holds_of(
+        &mut self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        shown: impl Fn(&Resource) -> bool,
+    ) -> Result<(), RowError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         while let Some(row) = rows.next()? {
-            self.seen.holds.push(read_hold(row, self.at)?);
+            let resource = format::resource_from_key(text(row, 0)?)?;
+            if shown(&resource) {
+                self.seen.holds.push(read_hold(row, resource, self.at)?);
+            }
         }
         Ok(())
     }
 
-    /// Adds places up to `front`; one more row tells that the queue goes on. Then the last place
-    /// that is shown is returned.
     fn waits(
         &mut self,
         sql: &str,
         params: impl rusqlite::Params,
         front: usize,
     ) -> Result<Option<u64>, RowError> {
+        self.front(sql, params, front, |_| true)
+    }
+
+    /// Adds the places of a queue up to `front` and notes where that ends; if the queue goes on,
+    /// the last place that is shown is returned.
+    fn front(
+        &mut self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        front: usize,
+        shown: impl Fn(&Resource) -> bool,
+    ) -> Result<Option<u64>, RowError> {
+        let last = self.places(sql, params, front, shown)?;
+        if let Some(last) = last {
+            let until = self.seen.shown_until.map_or(last, |until| until.min(last));
+            self.seen.shown_until = Some(until);
+        }
+        Ok(last)
+    }
+
+    /// Adds at most so many places whose resource is `shown`; if one more is there, the last that
+    /// was added is returned.
+    fn places(
+        &mut self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        at_most: usize,
+        shown: impl Fn(&Resource) -> bool,
+    ) -> Result<Option<u64>, RowError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
-        let (mut shown, mut last) = (0, 0);
+        let (mut added, mut last) = (0, None);
         while let Some(row) = rows.next()? {
-            if shown == front {
-                let until = self.seen.shown_until.map_or(last, |until| until.min(last));
-                self.seen.shown_until = Some(until);
-                return Ok(Some(last));
+            let ticket = row.get::<_, i64>(0)? as u64;
+            // Who wants several that are near is met several times.
+            if last == Some(ticket) || !shown(&format::resource_from_key(text(row, 13)?)?) {
+                continue;
+            }
+            if added == at_most {
+                return Ok(last);
             }
             let (waiter, mailbox) = read_waiter(row, self.at)?;
-            last = waiter.waiter.ticket;
+            last = Some(ticket);
             self.addresses.insert(waiter.waiter.grant, mailbox);
             self.seen.waiters.push(waiter);
-            shown += 1;
+            added += 1;
         }
         Ok(None)
     }
@@ -245,14 +296,11 @@ fn left_ms(row: &Row<'_>, first: usize, at: Moment) -> Result<i64, rusqlite::Err
     Ok(deadline_ms.saturating_sub(at.now_ms).min(ttl_ms))
 }
 
-fn read_hold(row: &Row<'_>, at: Moment) -> Result<SeenHold, RowError> {
+fn read_hold(row: &Row<'_>, resource: Resource, at: Moment) -> Result<SeenHold, RowError> {
     let left_ms = left_ms(row, 8, at)?;
     Ok(SeenHold {
         hold: Hold {
-            want: Want {
-                resource: format::resource_from_key(text(row, 0)?)?,
-                mode: format::mode_from_text(text(row, 3)?)?,
-            },
+            want: Want { resource, mode: format::mode_from_text(text(row, 3)?)? },
             grant: format::grant_from_text(text(row, 1)?)?,
             token: Token(row.get::<_, i64>(2)? as u64),
             holder: read_holder(row, 4)?,

@@ -4,11 +4,11 @@
 pub(super) const APPLICATION_ID: i32 = 0x5445_4e52;
 
 /// The version that this library writes.
-pub(super) const VERSION: i32 = 2;
+pub(super) const VERSION: i32 = 3;
 
 /// Brings a file from version n to n + 1, for each n from 0. To change the schema, append a step;
 /// never edit one that was released.
-pub(super) const MIGRATIONS: [&str; VERSION as usize] = [TO_VERSION_1, TO_VERSION_2];
+pub(super) const MIGRATIONS: [&str; VERSION as usize] = [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3];
 
 /// Times are integers. `*_ms` without more are milliseconds on the machine's monotonic clock and
 /// judge leases; `*_at_ms` are milliseconds since 1970 and are for showing only.
@@ -162,4 +162,16 @@ CREATE TRIGGER tasks_moved AFTER UPDATE ON tasks
     INSERT INTO tallies VALUES (new.section, new.status, 1)
         ON CONFLICT DO UPDATE SET count = count + 1;
 END;
+";
+
+/// Paths are found by `prefix`, see [`crate::store::near`]; other resources have none. The empty
+/// one, which is looked at with every path, is right for any path: those from before have it, and
+/// those written by older programs that had the file open already.
+const TO_VERSION_3: &str = "
+ALTER TABLE holds ADD COLUMN prefix TEXT DEFAULT '';
+ALTER TABLE waits ADD COLUMN prefix TEXT DEFAULT '';
+UPDATE holds SET prefix = NULL WHERE resource < 'path:' OR resource >= 'path;';
+UPDATE waits SET prefix = NULL WHERE resource < 'path:' OR resource >= 'path;';
+CREATE INDEX holds_prefix ON holds (prefix) WHERE prefix IS NOT NULL;
+CREATE INDEX waits_prefix ON waits (prefix, ticket) WHERE prefix IS NOT NULL;
 ";

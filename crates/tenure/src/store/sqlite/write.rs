@@ -4,6 +4,7 @@ use super::read::RowError;
 use super::tasks;
 use crate::store::format;
 use crate::store::moment::{Moment, milliseconds_up};
+use crate::store::near;
 use crate::store::{Renewal, Renewed};
 use rusqlite::{Connection, params};
 use tenure_core::{Change, EventKind, Hold, NewEvent, Waiter, Write};
@@ -104,8 +105,8 @@ fn insert_hold(connection: &Connection, hold: &Hold, at: Moment) -> Result<(), R
     connection
         .prepare_cached(
             "INSERT INTO holds (resource, grant_id, token, mode, label, chosen, evidence,
-                operation, ttl_ms, deadline_ms, since_ms, acquired_at_ms, renewed_at_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)",
+                operation, ttl_ms, deadline_ms, since_ms, acquired_at_ms, renewed_at_ms, prefix)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13)",
         )?
         .execute(params![
             hold.want.resource.key(),
@@ -120,6 +121,7 @@ fn insert_hold(connection: &Connection, hold: &Hold, at: Moment) -> Result<(), R
             at.begin_ms.saturating_add(ttl_ms),
             at.now_ms,
             at.wall_ms,
+            near::prefix(&hold.want.resource),
         ])?;
     Ok(())
 }
@@ -133,8 +135,8 @@ fn insert_waiter(
     let ttl_ms = milliseconds_up(waiter.ttl);
     let mut statement = connection.prepare_cached(
         "INSERT INTO waits (resource, ticket, grant_id, wants, label, chosen, evidence, operation,
-            keeps, ttl_ms, deadline_ms, since_ms, waiting_since_at_ms, mailbox)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+            keeps, ttl_ms, deadline_ms, since_ms, waiting_since_at_ms, mailbox, prefix)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?;
     let keeps = (!waiter.keeps.is_empty()).then(|| format::grants_to_json(&waiter.keeps));
     for want in &waiter.wants {
@@ -153,6 +155,7 @@ fn insert_waiter(
             at.now_ms,
             at.wall_ms,
             mailbox,
+            near::prefix(&want.resource),
         ])?;
     }
     Ok(())

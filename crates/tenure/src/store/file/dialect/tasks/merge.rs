@@ -218,7 +218,8 @@ fn adopt_fields(entry: &Entry, known: &Task) -> Task {
     if entry.edited.dependencies_differ(known) {
         task.depends_on = entry.new.depends_on.clone();
     }
-    if entry.edited.files_differ(known) {
+    // What a worker holds is found by the files that it claimed the task with.
+    if known.claim.is_none() && entry.edited.files_differ(known) {
         task.files = entry.new.files.clone();
     }
     task

@@ -1,0 +1,117 @@
+//! Files of older versions are brought up to date, and what they hold is still found; so is what
+//! an older program writes that had the file open before.
+
+use crate::{Place, everything, grant, resource, take};
+use rusqlite::Connection;
+use tenure::core::{
+    Change, Decision, EventKind, GrantId, Holder, Look, NewEvent, Seen, Waiter, Want, Write,
+};
+use tenure::store::Store;
+use tenure::store::sqlite::SqliteStore;
+
+/// Undoes what version 3 added.
+fn make_version_2(plain: &Connection) {
+    plain
+        .execute_batch(
+            "DROP INDEX holds_prefix;
+             DROP INDEX waits_prefix;
+             ALTER TABLE holds DROP COLUMN prefix;
+             ALTER TABLE waits DROP COLUMN prefix;
+             PRAGMA user_version = 2;",
+        )
+        .unwrap();
+}
+
+async fn queue(store: &SqliteStore, names: &[&str], number: u128) {
+    let mut decide = |seen: &Seen| {
+        let place = Waiter {
+            grant: grant(number),
+            ticket: seen.next,
+            wants: names.iter().map(|name| Want::exclusive(resource(name))).collect(),
+            holder: Holder::anonymous("somebody".to_owned()),
+            operation: None,
+            keeps: vec![],
+            ttl: crate::HOUR,
+        };
+        let event = NewEvent {
+            resource: None,
+            label: String::new(),
+            token: None,
+            kind: EventKind::Waiting,
+        };
+        let writes = vec![Write::Wait(place)];
+        Decision::Write(Change { writes, events: vec![event], ..Change::default() })
+    };
+    store.transact(&Look::Everything, &mut decide).await.unwrap();
+}
+
+/// Who holds and who waits for what overlaps these.
+async fn around(store: &SqliteStore, names: &[&str]) -> (Vec<GrantId>, Vec<GrantId>) {
+    let resources = names.iter().map(|name| resource(name)).collect();
+    let seen = store.read(&Look::At { resources, ticket: None }).await.unwrap();
+    let holding = seen.holds.iter().map(|seen| seen.hold.grant).collect();
+    (holding, seen.waiters.iter().map(|seen| seen.waiter.grant).collect())
+}
+
+async fn ensure_all_found(store: &SqliteStore) {
+    let both = |number: u128| (vec![grant(number)], vec![grant(number + 10)]);
+    assert_eq!(around(store, &["path:src/api/user.rs"]).await, both(1));
+    assert_eq!(around(store, &["path:docs/**"]).await, both(2));
+    assert_eq!(around(store, &["path:tests/x"]).await, (vec![], vec![]));
+    assert_eq!(around(store, &["deploy", "path:elsewhere"]).await, both(3));
+    assert_eq!(around(store, &["path:**", "deploy"]).await.0, [1, 2, 3].map(grant));
+}
+
+async fn fill(store: &SqliteStore) {
+    for (number, name) in [(1, "path:src/**"), (2, "path://tree/docs/a.md"), (3, "deploy")] {
+        take(store, name, number).await.unwrap();
+        queue(store, &[name], number + 10).await;
+    }
+}
+
+#[tokio::test]
+async fn paths_of_version_2_are_found() {
+    let place = Place::new();
+    fill(&place.open()).await;
+    make_version_2(&Connection::open(place.path()).unwrap());
+    let store = place.open();
+    ensure_all_found(&store).await;
+    take(&store, "path:new/a", 4).await.unwrap();
+    assert_eq!(around(&store, &["path:new/*"]).await.0, [grant(4)]);
+    drop(store);
+    let version: i32 = Connection::open(place.path())
+        .unwrap()
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 3);
+    let store = place.open();
+    assert_eq!(everything(&store).await.holds.len(), 4);
+    assert_eq!(around(&store, &["path:src/api/user.rs"]).await.0, [grant(1)]);
+}
+
+#[tokio::test]
+async fn what_an_older_program_writes_meanwhile_is_found_once() {
+    let place = Place::new();
+    let store = place.open();
+    fill(&store).await;
+    let plain = Connection::open(place.path()).unwrap();
+    // An older program does not name the column.
+    for table in ["holds", "waits"] {
+        let columns: String = plain
+            .query_row(
+                "SELECT group_concat(name) FROM pragma_table_info(?1) WHERE name <> 'prefix'",
+                [table],
+                |row| row.get(0),
+            )
+            .unwrap();
+        plain
+            .execute_batch(&format!(
+                "CREATE TEMP TABLE kept AS SELECT {columns} FROM {table};
+                 DELETE FROM {table};
+                 INSERT INTO {table} ({columns}) SELECT {columns} FROM kept;
+                 DROP TABLE kept;"
+            ))
+            .unwrap();
+    }
+    ensure_all_found(&store).await;
+}
