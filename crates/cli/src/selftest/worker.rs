@@ -1,0 +1,181 @@
+//! One worker process: told by an argument what to try, begins when told to, says each time that it
+//! enters and leaves.
+
+use super::SelftestError;
+use super::churn;
+use super::contender::{Contender, NoTurn};
+use super::trial::Trial;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tenure::clock::{Clock, SystemClock};
+
+/// Lets a worker begin; followed by when it shall end, in nanoseconds on the shared clock.
+pub(super) const GO: &str = "go";
+
+/// Makes a worker keep its next turn until it is killed.
+pub(super) const KEEP: &str = "keep";
+
+/// How long a turn lasts: long enough for another to come in between, if it can.
+const STAY: Duration = Duration::from_micros(300);
+
+/// What a worker tries, and for how long.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Work {
+    pub(super) trial: Trial,
+    /// Where its files are.
+    pub(super) folder: PathBuf,
+    /// The scratch store.
+    pub(super) url: String,
+    /// After so many turns it ends as well.
+    pub(super) rounds_max: u64,
+    pub(super) without_lock: bool,
+}
+
+/// What a worker says, one per line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    /// It could begin.
+    Ready,
+    /// It holds, since this moment at the latest.
+    Entered {
+        token: Option<u64>,
+        at: u64,
+        /// Whether it waits to be killed.
+        keeps: bool,
+    },
+    /// It held until this moment at least; nothing is known if it had lost the lease.
+    Left { at: Option<u64> },
+    /// The time is over; so many rounds without turns were made.
+    Done { rounds: u64 },
+    /// The file system cannot do it.
+    Missing { why: String },
+    /// Something is wrong.
+    Wrong { sentence: String },
+}
+
+/// Now, in nanoseconds on the clock that all processes share.
+pub(super) fn ticks() -> u64 {
+    SystemClock.now().as_nanos() as u64
+}
+
+/// Does the work and says how it goes.
+pub(crate) fn work(work: &Work) -> Result<(), SelftestError> {
+    let outcome = Contender::new(work).map(|contender| (contender, Orders::listen()));
+    say(&Word::Ready)?;
+    let ended = match outcome {
+        Err(reason) => Err(reason),
+        Ok((contender, orders)) => {
+            let end = orders.await_go();
+            match contender {
+                Some(contender) => take_turns(work, contender, &orders, end)?,
+                None => churn(work, end)?,
+            }
+        }
+    };
+    say(&match ended {
+        Ok(rounds) => Word::Done { rounds },
+        Err(NoTurn::Missing(why)) => Word::Missing { why: why.to_string() },
+        Err(reason) => Word::Wrong { sentence: format!("{}: {reason}", work.trial.word()) },
+    })
+}
+
+/// Enters and leaves until the time is over.
+fn take_turns(
+    work: &Work,
+    mut contender: Contender,
+    orders: &Orders,
+    end: u64,
+) -> Result<Result<u64, NoTurn>, SelftestError> {
+    let is_over = || ticks() >= end;
+    for _ in 0..work.rounds_max {
+        if is_over() {
+            break;
+        }
+        let token = match contender.enter(is_over) {
+            Ok(token) => token,
+            Err(NoTurn::Over) => break,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let (at, keeps) = (ticks(), orders.keep.load(Ordering::Relaxed));
+        say(&Word::Entered { token, at, keeps })?;
+        if keeps {
+            std::thread::sleep(super::contender::LIMIT);
+        }
+        std::thread::sleep(STAY);
+        let at = ticks();
+        say(&Word::Left { at: contender.is_held().then_some(at) })?;
+        if let Err(reason) = contender.leave() {
+            return Ok(Err(reason));
+        }
+    }
+    Ok(Ok(0))
+}
+
+/// Replaces or swaps until the time is over.
+fn churn(work: &Work, end: u64) -> Result<Result<u64, NoTurn>, SelftestError> {
+    let mut rounds = 0;
+    while rounds < work.rounds_max && ticks() < end {
+        match churn::round(work.trial, &work.folder) {
+            Err(reason) => return Ok(Err(reason)),
+            Ok(wrong) => {
+                rounds += 1;
+                if let Some(sentence) = wrong {
+                    say(&Word::Wrong { sentence })?;
+                    break;
+                }
+            }
+        }
+    }
+    Ok(Ok(rounds))
+}
+
+/// What the one who started this worker wants.
+#[derive(Clone, Default)]
+struct Orders {
+    /// When it ends; 0 while it may not begin.
+    end: Arc<AtomicU64>,
+    keep: Arc<AtomicBool>,
+}
+
+impl Orders {
+    /// Listens in a thread; whoever gives no orders any more is gone, and then so is this worker.
+    fn listen() -> Orders {
+        let orders = Orders::default();
+        let (heard, worker) = (orders.clone(), std::thread::current());
+        std::thread::spawn(move || {
+            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+                match line.split_once(' ').map(|(word, end)| (word, end.parse())) {
+                    Some((GO, Ok(end))) => heard.end.store(end, Ordering::Relaxed),
+                    _ if line == KEEP => heard.keep.store(true, Ordering::Relaxed),
+                    _ => break,
+                }
+                worker.unpark();
+            }
+            crate::output::end(1);
+        });
+        orders
+    }
+
+    /// Waits until it may begin; returns when it ends.
+    fn await_go(&self) -> u64 {
+        loop {
+            match self.end.load(Ordering::Relaxed) {
+                0 => std::thread::park(),
+                end => return end,
+            }
+        }
+    }
+}
+
+fn say(word: &Word) -> Result<(), SelftestError> {
+    let mut line = serde_json::to_string(word).expect("plain records always serialise");
+    line.push('\n');
+    let mut stdout = std::io::stdout().lock();
+    let said = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
+    said.map_err(|source| SelftestError::Process { source })
+}
