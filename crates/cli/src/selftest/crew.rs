@@ -220,6 +220,10 @@ impl Crew {
             Some(ends_at) => self.members[number].order(&format!("{GO} {ends_at}")),
             None if all_ready => {
                 self.ends_at = Some(ends_at);
+                if self.work.trial.survives_kills() {
+                    // However short the time, one that holds is killed.
+                    self.members[number].order(KEEP);
+                }
                 let order = format!("{GO} {ends_at}");
                 self.members.iter_mut().for_each(|member| member.order(&order));
             }
@@ -228,7 +232,7 @@ impl Crew {
     }
 
     /// Notes the last turn of a process that has ended, and replaces it if it was killed.
-    fn bury(&mut self, number: usize, replace: bool) -> Result<(), SelftestError> {
+    fn bury(&mut self, number: usize, before_end: bool) -> Result<(), SelftestError> {
         let member = &mut self.members[number];
         let _ = member.process.wait();
         let state = std::mem::replace(&mut member.state, State::Gone);
@@ -237,20 +241,21 @@ impl Crew {
         };
         let turn = member.turn(|entered| killed_at.max(entered), true);
         self.outcome.turns.extend(turn);
-        if replace { self.add() } else { Ok(()) }
+        let others_try = self.members.iter().any(|member| member.state == State::Trying);
+        // After the end somebody must still take over.
+        if before_end || !others_try { self.add() } else { Ok(()) }
     }
 
     /// What it means that they do not end.
     fn stuck(&self) -> String {
-        let trial = self.work.trial.word();
         let seconds = LIMIT.as_secs();
         match self.outcome.turns.iter().max_by_key(|turn| turn.entered) {
             Some(last) if last.killed => format!(
-                "{trial}: nobody could take over within {seconds} seconds from process {}, which \
+                "nobody could take over within {seconds} seconds from process {}, which \
                  was killed",
                 last.process
             ),
-            _ => format!("{trial}: nothing went on for {seconds} seconds"),
+            _ => format!("nothing went on for {seconds} seconds"),
         }
     }
 }

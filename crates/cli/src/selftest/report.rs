@@ -45,8 +45,10 @@ impl Report {
     }
 
     /// The first thing that was wrong.
-    pub(crate) fn wrong(&self) -> Option<&str> {
-        self.checks.iter().find_map(|check| check.wrong.as_deref())
+    pub(crate) fn wrong(&self) -> Option<String> {
+        self.checks.iter().find_map(|check| {
+            check.wrong.as_ref().map(|wrong| format!("{}: {wrong}", check.trial.word()))
+        })
     }
 
     /// Turns and rounds of all trials.
@@ -94,9 +96,12 @@ impl Check {
         let unjudged = Judgement { turns: outcome.turns.len() as u64, takeovers: 0 };
         let (judgement, violation) = match judged {
             Ok(judgement) => (judgement, None),
-            Err(violation) => (unjudged, Some(format!("{}: {violation}", trial.word()))),
+            Err(violation) => (unjudged, Some(violation.to_string())),
         };
-        let missing = outcome.missing.filter(|_| trial.may_be_missing());
+        let (missing, needed) = match outcome.missing {
+            Some(why) if trial.may_be_missing() => (Some(why), None),
+            why => (None, why),
+        };
         let mut check = Check {
             trial,
             rounds: judgement.turns + outcome.rounds,
@@ -106,22 +111,21 @@ impl Check {
             missing,
             wrong: None,
         };
-        check.wrong = violation.or(outcome.wrong).or_else(|| check.too_little());
+        check.wrong = violation.or(outcome.wrong).or(needed).or_else(|| check.too_little());
         check
     }
 
     /// What was tried too seldom was not shown.
     fn too_little(&self) -> Option<Wrong> {
-        let trial = self.trial.word();
         if self.missing.is_some() {
             return None;
         }
         if self.rounds < ROUNDS_MIN {
             let rounds = self.rounds;
-            return Some(format!("{trial}: {rounds} rounds are too few to show anything"));
+            return Some(format!("{rounds} rounds are too few to show anything"));
         }
         let never = self.trial.survives_kills() && self.takeovers == 0;
-        never.then(|| format!("{trial}: no process took over from one that was killed"))
+        never.then(|| "no process took over from one that was killed".to_owned())
     }
 
     fn message(&self) -> String {

@@ -102,7 +102,7 @@ fn judge(
             "it was checked by a newer tenure".to_owned()
         }
         Some(record) if record.result != ExclusionResult::Shown => {
-            format!("locks did not exclude there when {} checked at {}", record.host, record.at)
+            format!("`tenure selftest` failed there on {} at {}", record.host, record.at)
         }
         Some(record) if record.file_system != kind => {
             format!("its {EXCLUSION_FILE} is about another file system ({})", record.file_system)
