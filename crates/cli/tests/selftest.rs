@@ -33,7 +33,7 @@ fn a_normal_folder_excludes_and_nothing_stays_behind() {
         assert_eq!(checks.len(), 6);
         for check in checks {
             assert_eq!(check["ok"], true, "{check}");
-            let is_there = check["missing"].is_null();
+            let is_there = check["flaw"].is_null();
             assert!(!is_there || check["rounds"].as_u64().unwrap() > 0, "{check}");
         }
         for check in ["kernel lock", "store"] {
@@ -92,14 +92,13 @@ fn what_could_show_nothing_is_refused() {
 }
 
 /// Runs a script in a shell where `fuse` is a FUSE file system and `$T` the command; nothing if it
-/// cannot be mounted. By itself, bindfs takes a file that somebody reads away before another is
-/// renamed over it; `hard_remove` makes it leave that to the disk.
+/// cannot be mounted.
 fn with_fuse(script: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     for name in ["disk", "fuse"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
     }
-    let mount = "bindfs -o hard_remove disk fuse || exit 99
+    let mount = "bindfs disk fuse || exit 99
         trap 'cd /; umount \"$D/fuse\" || umount -l \"$D/fuse\"' EXIT";
     let mut command = Command::new("unshare");
     command.args(["--mount", "--map-root-user", "sh", "-c", &format!("{mount}\n{script}")]);

@@ -51,7 +51,7 @@ pub(crate) struct SelftestArgs {
 }
 
 impl SelftestArgs {
-    fn effort(&self) -> Result<Effort, Failure> {
+    fn effort(&self, url: &StoreUrl) -> Result<Effort, Failure> {
         if !SPANS.contains(&self.span) {
             let span = format_duration(self.span);
             return Err(Failure::usage(format!("--for: {span} is not between 1s and 10m")));
@@ -60,7 +60,8 @@ impl SelftestArgs {
         let without_lock = self.without_lock;
         #[cfg(not(debug_assertions))]
         let without_lock = false;
-        Ok(Effort { processes: self.processes.into(), span: self.span, without_lock })
+        let (processes, strict) = (self.processes.into(), url.dialect().is_some());
+        Ok(Effort { processes, span: self.span, strict, without_lock })
     }
 }
 
@@ -72,8 +73,8 @@ pub(crate) struct WorkerArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<i32, Failure> {
-    let effort = args.effort()?;
     let url = context.store_url()?;
+    let effort = args.effort(&url)?;
     let ground = Ground::of(&url)?;
     let begun = Instant::now();
     let report = {

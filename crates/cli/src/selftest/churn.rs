@@ -1,5 +1,5 @@
-//! What is tried without turns: files that all processes replace or swap at once, and that must
-//! always be there and whole.
+//! What is tried without turns: files that all processes replace or swap at once, and that should
+//! always be there and must always be whole.
 
 use super::contender::NoTurn;
 use super::trial::Trial;
@@ -16,6 +16,17 @@ const PAIR: [(&str, &str); 2] = [("one", "1"), ("other", "2")];
 /// What was found wrong, in one sentence.
 pub(super) type Wrong = String;
 
+/// How a round ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Round {
+    /// The file was there, and whole.
+    Fine,
+    /// The file was not there, for a moment.
+    Gap,
+    /// The file was not what anybody had written.
+    Wrong(Wrong),
+}
+
 /// Makes what the processes need; called before there are any.
 pub(super) fn prepare(trial: Trial, folder: &Path) -> io::Result<()> {
     match trial {
@@ -29,7 +40,7 @@ pub(super) fn prepare(trial: Trial, folder: &Path) -> io::Result<()> {
 }
 
 /// One round of a process.
-pub(super) fn round(trial: Trial, folder: &Path) -> Result<Option<Wrong>, NoTurn> {
+pub(super) fn round(trial: Trial, folder: &Path) -> Result<Round, NoTurn> {
     match trial {
         Trial::Exchange => swap(folder),
         _ => replace(folder),
@@ -40,19 +51,26 @@ fn text(number: u32) -> String {
     format!("{number}\n").repeat(LINES)
 }
 
-fn replace(folder: &Path) -> Result<Option<Wrong>, NoTurn> {
+fn replace(folder: &Path) -> Result<Round, NoTurn> {
     let (shared, pid) = (folder.join("shared"), std::process::id());
     let draft = folder.join(format!("draft-{pid}"));
     fs::write(&draft, text(pid)).map_err(NoTurn::File)?;
     fs::rename(&draft, &shared).map_err(NoTurn::File)?;
-    Ok(match fs::read_to_string(&shared) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Some("a file that is replaced by renaming was not there for a moment".to_owned())
-        }
-        Err(error) => return Err(NoTurn::File(error)),
-        Ok(content) => (!is_whole(&content))
-            .then(|| "a file that was replaced by renaming was seen half written".to_owned()),
-    })
+    look(&shared, is_whole, "a file that was replaced by renaming was seen half written")
+}
+
+/// Reads a file that others replace meanwhile.
+fn look(
+    file: &Path,
+    is_right: impl Fn(&str) -> bool,
+    otherwise: &'static str,
+) -> Result<Round, NoTurn> {
+    match fs::read_to_string(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Round::Gap),
+        Err(error) => Err(NoTurn::File(error)),
+        Ok(content) if is_right(&content) => Ok(Round::Fine),
+        Ok(_) => Ok(Round::Wrong(otherwise.to_owned())),
+    }
 }
 
 fn is_whole(content: &str) -> bool {
@@ -61,17 +79,11 @@ fn is_whole(content: &str) -> bool {
     content.ends_with('\n') && lines.clone().count() == LINES - 1 && lines.all(|line| line == first)
 }
 
-fn swap(folder: &Path) -> Result<Option<Wrong>, NoTurn> {
+fn swap(folder: &Path) -> Result<Round, NoTurn> {
     let [one, other] = PAIR.map(|(name, _)| folder.join(name));
     exchange(&one, &other)?;
-    Ok(match fs::read_to_string(&one) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Some("a file whose name was swapped was not there for a moment".to_owned())
-        }
-        Err(error) => return Err(NoTurn::File(error)),
-        Ok(content) => (!PAIR.iter().any(|(_, known)| content == *known))
-            .then(|| "a file whose name was swapped had another content".to_owned()),
-    })
+    let is_known = |content: &str| PAIR.iter().any(|(_, known)| content == *known);
+    look(&one, is_known, "a file whose name was swapped had another content")
 }
 
 #[cfg(target_os = "linux")]
@@ -111,11 +123,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_reader_finds_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("shared");
+        let found = || look(&file, is_whole, "torn").unwrap();
+        assert_eq!(found(), Round::Gap);
+        fs::write(&file, "7\n").unwrap();
+        assert_eq!(found(), Round::Wrong("torn".to_owned()));
+        fs::write(&file, text(7)).unwrap();
+        assert_eq!(found(), Round::Fine);
+    }
+
+    #[test]
     fn a_lost_swap_shows() {
         let folder = tempfile::tempdir().unwrap();
         prepare(Trial::Exchange, folder.path()).unwrap();
         match round(Trial::Exchange, folder.path()) {
-            Ok(wrong) => assert_eq!(wrong, None),
+            Ok(round) => assert_eq!(round, Round::Fine),
             // Not every file system can.
             Err(NoTurn::Missing(_)) => {}
             Err(error) => panic!("{error}"),

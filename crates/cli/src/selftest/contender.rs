@@ -37,6 +37,9 @@ pub(super) enum NoTurn {
     /// A lock file was seen that was not whole.
     #[error("a lock file was seen that was not whole")]
     Torn,
+    /// A file was not what anybody had written.
+    #[error("{0}")]
+    Wrong(String),
     /// Files failed.
     #[error("{0}")]
     File(io::Error),

@@ -28,6 +28,8 @@ pub(super) struct Outcome {
     pub(super) turns: Vec<Turn>,
     /// Rounds without turns.
     pub(super) rounds: u64,
+    /// Rounds in which a file was not there.
+    pub(super) gaps: u64,
     pub(super) kills: u64,
     /// Why the file system cannot do it.
     pub(super) missing: Option<String>,
@@ -204,9 +206,10 @@ impl Crew {
                 let turn = member.turn(|entered| at.unwrap_or(entered), false);
                 self.outcome.turns.extend(turn);
             }
-            Word::Done { rounds } => {
+            Word::Done(tally) => {
                 member.state = State::Done;
-                self.outcome.rounds += rounds;
+                self.outcome.rounds += tally.rounds;
+                self.outcome.gaps += tally.gaps;
             }
             Word::Missing { why } => self.outcome.missing = Some(why),
             Word::Wrong { sentence } => self.outcome.wrong = Some(sentence),

@@ -29,6 +29,9 @@ pub(crate) struct Effort {
     pub(crate) processes: usize,
     /// How long, for all trials together.
     pub(crate) span: Duration,
+    /// Whether lock files of other programs are in the store: to change one, it must be swapped or
+    /// replaced without a gap, in which those programs would take it for free.
+    pub(crate) strict: bool,
     /// Whether the store is never asked, so that exclusion must be found missing; for tests.
     pub(crate) without_lock: bool,
 }
@@ -43,7 +46,7 @@ pub(crate) fn run(
     for trial in Trial::EACH {
         tell(trial);
         let outcome = crew::run(trial, scratch, effort)?;
-        report.add(trial, outcome);
+        report.checks.push(report::Check::of(trial, outcome, effort.strict));
     }
     Ok(report)
 }

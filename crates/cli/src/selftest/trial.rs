@@ -52,12 +52,13 @@ impl Trial {
         }
     }
 
-    /// Whether tenure can do without it.
-    pub(super) fn may_be_missing(self) -> bool {
+    /// Whether tenure's own stores can do without it: they replace only what is for people to read.
+    /// Without hard links the store itself says what it cannot do.
+    pub(super) fn may_be_flawed(self) -> bool {
         match self {
-            Trial::HardLink | Trial::Exchange => true,
+            Trial::HardLink | Trial::Exchange | Trial::Replace => true,
             Trial::KernelLock => !cfg!(unix),
-            Trial::Store | Trial::Rename | Trial::Replace => false,
+            Trial::Store | Trial::Rename => false,
         }
     }
 

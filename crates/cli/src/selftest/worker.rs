@@ -2,7 +2,7 @@
 //! enters and leaves.
 
 use super::SelftestError;
-use super::churn;
+use super::churn::{self, Round};
 use super::contender::{Contender, NoTurn};
 use super::trial::Trial;
 use serde::{Deserialize, Serialize};
@@ -54,12 +54,20 @@ pub(super) enum Word {
     },
     /// It held until this moment at least; nothing is known if it had lost the lease.
     Left { at: Option<u64> },
-    /// The time is over; so many rounds without turns were made.
-    Done { rounds: u64 },
+    /// The time is over.
+    Done(Tally),
     /// The file system cannot do it.
     Missing { why: String },
     /// Something is wrong.
     Wrong { sentence: String },
+}
+
+/// What was done without turns.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Tally {
+    pub(super) rounds: u64,
+    /// How often a file was not there.
+    pub(super) gaps: u64,
 }
 
 /// Now, in nanoseconds on the clock that all processes share.
@@ -77,12 +85,12 @@ pub(crate) fn work(work: &Work) -> Result<(), SelftestError> {
             let end = orders.await_go();
             match contender {
                 Some(contender) => take_turns(work, contender, &orders, end)?,
-                None => churn(work, end)?,
+                None => churn(work, end),
             }
         }
     };
     say(&match ended {
-        Ok(rounds) => Word::Done { rounds },
+        Ok(tally) => Word::Done(tally),
         Err(NoTurn::Missing(why)) => Word::Missing { why: why.to_string() },
         Err(reason) => Word::Wrong { sentence: reason.to_string() },
     })
@@ -94,7 +102,7 @@ fn take_turns(
     mut contender: Contender,
     orders: &Orders,
     end: u64,
-) -> Result<Result<u64, NoTurn>, SelftestError> {
+) -> Result<Result<Tally, NoTurn>, SelftestError> {
     for round in 0..work.rounds_max {
         let is_over = || round >= ROUNDS_AT_LEAST && ticks() >= end;
         if is_over() {
@@ -117,25 +125,21 @@ fn take_turns(
             return Ok(Err(reason));
         }
     }
-    Ok(Ok(0))
+    Ok(Ok(Tally::default()))
 }
 
 /// Replaces or swaps until the time is over.
-fn churn(work: &Work, end: u64) -> Result<Result<u64, NoTurn>, SelftestError> {
-    let mut rounds = 0;
-    while rounds < work.rounds_max && (rounds < ROUNDS_AT_LEAST || ticks() < end) {
-        match churn::round(work.trial, &work.folder) {
-            Err(reason) => return Ok(Err(reason)),
-            Ok(wrong) => {
-                rounds += 1;
-                if let Some(sentence) = wrong {
-                    say(&Word::Wrong { sentence })?;
-                    break;
-                }
-            }
+fn churn(work: &Work, end: u64) -> Result<Tally, NoTurn> {
+    let mut tally = Tally::default();
+    while tally.rounds < work.rounds_max && (tally.rounds < ROUNDS_AT_LEAST || ticks() < end) {
+        match churn::round(work.trial, &work.folder)? {
+            Round::Fine => {}
+            Round::Gap => tally.gaps += 1,
+            Round::Wrong(sentence) => return Err(NoTurn::Wrong(sentence)),
         }
+        tally.rounds += 1;
     }
-    Ok(Ok(rounds))
+    Ok(tally)
 }
 
 /// What the one who started this worker wants.
