@@ -100,6 +100,9 @@ pub(crate) enum Command {
     Init(commands::init::InitArgs),
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Selftest(commands::selftest::SelftestArgs),
+    #[command(hide = true)]
+    SelftestWorker(commands::selftest::WorkerArgs),
     Bench(commands::bench::BenchArgs),
     #[command(hide = true)]
     BenchWorker(commands::bench::WorkerArgs),

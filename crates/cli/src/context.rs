@@ -24,14 +24,6 @@ pub(crate) struct Context {
     session: Option<String>,
 }
 
-/// Whether locks can be trusted where the store lies.
-fn check(url: &StoreUrl) -> Result<(), PlaceError> {
-    match url.folder().filter(|_| url.needs_exclusion()) {
-        Some(folder) => place::check_file_system(folder).map(|_| ()),
-        None => Ok(()),
-    }
-}
-
 /// Grants that commands around this one keep while it runs, separated by commas.
 pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
 
@@ -188,7 +180,7 @@ impl Context {
         if self.settings.text(Key::Store).is_none() {
             self.place()?.prepare()?;
         }
-        check(&url)?;
+        url.check_place()?;
         let builder = self.builder();
         let builder = if one_shot { builder.one_shot() } else { builder };
         Ok(builder.open(&url.to_string()).await?)
@@ -203,9 +195,9 @@ impl Context {
         }
         self.refuse_missing()?;
         let url = self.store_url()?;
-        match check(&url) {
+        match url.check_place() {
             // Who only looks needs no lock there.
-            Ok(()) | Err(PlaceError::ReadOnly { .. }) => {}
+            Ok(_) | Err(PlaceError::ReadOnly { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         Ok(self.builder().one_shot().look_only().open(&url.to_string()).await?)

@@ -10,6 +10,7 @@ mod failure;
 mod holding;
 mod output;
 mod parse;
+mod selftest;
 mod show;
 mod swarm;
 mod waiting;
@@ -69,6 +70,7 @@ fn start(cli: Cli) -> i32 {
         // Measures with clients and stores of its own, so the settings do not concern it.
         Command::Bench(args) => commands::bench::run(&output, &cli.global, args),
         Command::BenchWorker(args) => commands::bench::work(args),
+        Command::SelftestWorker(args) => commands::selftest::work(args),
         // Asks the kernel, not a store.
         Command::Append(args) => commands::append::run(&output, &cli.global, args),
         _ => act(cli, output.clone()),
@@ -110,6 +112,8 @@ fn words(command: &Command) -> (&'static str, Option<&'static str>) {
         Command::Init(_) => ("init", None),
         Command::Config(args) => ("config", Some(args.subcommand())),
         Command::Doctor(_) => ("doctor", None),
+        Command::Selftest(_) => ("selftest", None),
+        Command::SelftestWorker(_) => ("selftest-worker", None),
         Command::Bench(_) => ("bench", None),
         Command::BenchWorker(_) => ("bench-worker", None),
         Command::Completions(_) => ("completions", None),
@@ -148,9 +152,13 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Init(args) => commands::init::run(&context, args).await,
             Command::Config(args) => commands::config::run(&context, args),
             Command::Doctor(args) => commands::doctor::run(&context, args).await,
+            Command::Selftest(args) => commands::selftest::run(&context, &args),
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),
-            Command::Bench(_) | Command::BenchWorker(_) | Command::Append(_) => {
+            Command::Bench(_)
+            | Command::BenchWorker(_)
+            | Command::SelftestWorker(_)
+            | Command::Append(_) => {
                 unreachable!("they run without a context")
             }
         }

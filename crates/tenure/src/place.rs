@@ -8,10 +8,11 @@
 //! 3. Failing that: a folder of the user's own ([`PlaceKind::User`]).
 //!
 //! [`find`] only looks. [`Place::prepare`] creates, and [`check_file_system`] tells whether locks
-//! can be trusted there. [`Place::resource_of`] and [`Place::resource`] tell which resource a file
+//! can be trusted there, [`check_exclusion`] the same where the user says that it was shown. [`Place::resource_of`] and [`Place::resource`] tell which resource a file
 //! or a written path is.
 
 mod error;
+mod exclusion;
 mod file_system;
 mod git;
 mod paths;
@@ -24,6 +25,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use error::{PathError, PlaceError};
+pub use exclusion::{EXCLUSION_FILE, ExclusionRecord, ExclusionResult, check_exclusion};
 pub use file_system::{FileSystem, check_file_system};
 pub use paths::Reach;
 

@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::place::{self, ExclusionRecord, PlaceError};
 use crate::store::Store;
 use crate::store::file::{Dialect, FileOptions, FileStore, OWN_FOLDER};
 use crate::store::memory::MemoryStore;
@@ -27,7 +28,8 @@ pub enum StoreUrl {
         /// Whose lock files are in it; none for tenure's own.
         dialect: Option<Dialect>,
         /// Whether the user says that exclusion was shown to hold on this file system
-        /// (`?exclusion=shown`), so that a network or unknown one is not refused.
+        /// (`?exclusion=shown`), so that a network or FUSE one is not refused if the record of a
+        /// check says so too: see [`check_exclusion`](crate::place::check_exclusion).
         exclusion_shown: bool,
     },
 }
@@ -183,12 +185,15 @@ impl StoreUrl {
         }
     }
 
-    /// Whether locks must be known to exclude on its file system.
-    pub fn needs_exclusion(&self) -> bool {
-        match self {
-            StoreUrl::Memory => false,
-            StoreUrl::Sqlite { .. } => true,
-            StoreUrl::File { exclusion_shown, .. } => !exclusion_shown,
+    /// Checks that locks can be trusted where it lies; returns the record of a check where one was
+    /// needed.
+    pub fn check_place(&self) -> Result<Option<ExclusionRecord>, PlaceError> {
+        match (self, self.folder(), self.own_folder()) {
+            (StoreUrl::File { exclusion_shown: true, .. }, Some(folder), Some(own)) => {
+                place::check_exclusion(folder, &own)
+            }
+            (_, Some(folder), _) => place::check_file_system(folder).map(|_| None),
+            (_, None, _) => Ok(None),
         }
     }
 

@@ -123,9 +123,13 @@ impl Drop for Ground {
 
 /// This very program, free of the settings of whoever measures.
 pub(super) fn this_program() -> Result<Command, BenchError> {
-    let program = std::env::current_exe()
-        .map_err(|source| BenchError::Process { program: "tenure".to_owned(), source })?;
-    let mut command = Command::new(program);
+    let failed = |source| BenchError::Process { program: "tenure".to_owned(), source };
+    own_program().map_err(failed)
+}
+
+/// The same for others who start it.
+pub(crate) fn own_program() -> std::io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("TENURE_") {
             command.env_remove(name);

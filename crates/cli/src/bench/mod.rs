@@ -23,7 +23,7 @@ mod tasks;
 mod worker;
 
 pub(crate) use error::BenchError;
-pub(crate) use ground::Ground;
+pub(crate) use ground::{Ground, own_program};
 pub(crate) use plot::svg;
 pub(crate) use report::{Report, table};
 pub(crate) use worker::work;

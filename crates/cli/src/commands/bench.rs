@@ -108,7 +108,7 @@ pub(crate) fn work(args: &WorkerArgs) -> Result<i32, Failure> {
 }
 
 /// Ctrl-C must not leave the folder behind; the workers get it too and end by themselves.
-fn remove_when_interrupted(folder: PathBuf) {
+pub(crate) fn remove_when_interrupted(folder: PathBuf) {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let interrupted = runtime.map(|runtime| runtime.block_on(tokio::signal::ctrl_c()));

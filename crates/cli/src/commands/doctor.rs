@@ -9,7 +9,7 @@ use serde_json::json;
 use std::path::Path;
 use tenure::core::rules;
 use tenure::file;
-use tenure::place::{self, FileSystem, Place};
+use tenure::place::{self, ExclusionRecord, FileSystem, Place, PlaceError};
 use tenure::platform;
 use tenure::store::Finding;
 
@@ -67,7 +67,13 @@ async fn examine(context: &Context) -> Vec<Finding> {
         }
     };
     if let Some(folder) = url.folder() {
-        findings.push(file_system(folder));
+        findings.push(match url.check_place() {
+            Ok(Some(record)) => shown(&record),
+            Err(error @ PlaceError::NotShown { .. }) => {
+                finding("file system", false, error.to_string())
+            }
+            _ => file_system(folder),
+        });
     }
     match context.client().await {
         Err(failure) => findings.push(unusable(failure)),
@@ -127,6 +133,13 @@ fn process() -> Finding {
             "boot id or process start cannot be read: dead holders are replaced only when their lease lapses",
         ),
     }
+}
+
+/// A file system that would be refused, had exclusion not been shown on it.
+fn shown(record: &ExclusionRecord) -> Finding {
+    let ExclusionRecord { file_system, host, at, .. } = record;
+    let message = format!("{file_system}; exclusion was shown on {host} at {at}, for one machine");
+    finding("file system", true, message)
 }
 
 fn file_system(folder: &Path) -> Finding {

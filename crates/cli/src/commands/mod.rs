@@ -15,6 +15,7 @@ pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod run;
 pub(crate) mod sections;
+pub(crate) mod selftest;
 pub(crate) mod status;
 pub(crate) mod swarm;
 pub(crate) mod task_files;

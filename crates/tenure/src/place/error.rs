@@ -54,12 +54,20 @@ pub enum PlaceError {
         name: &'static str,
     },
     /// The folder is on a file system run by another program (FUSE), which may be local or not.
-    ///
-    /// A caller whose user said that locks work there can pass over this error.
     #[error("{} is on a FUSE file system, where locks may not work", .path.display())]
     UserSpace {
         /// The folder.
         path: PathBuf,
+    },
+    /// The user says that exclusion was shown on such a file system, but no record says so.
+    #[error("{} is on a file system that is refused ({name}), and {problem}", .path.display())]
+    NotShown {
+        /// The folder.
+        path: PathBuf,
+        /// The kind of file system.
+        name: &'static str,
+        /// What is wrong with the record.
+        problem: String,
     },
 }
 
@@ -73,7 +81,17 @@ impl PlaceError {
             | Self::ReadOnly { path }
             | Self::NotWritable { path, .. }
             | Self::Network { path, .. }
-            | Self::UserSpace { path } => path,
+            | Self::UserSpace { path }
+            | Self::NotShown { path, .. } => path,
+        }
+    }
+
+    /// The kind of file system, where that is the reason.
+    pub fn file_system(&self) -> Option<&'static str> {
+        match self {
+            Self::Network { name, .. } | Self::NotShown { name, .. } => Some(name),
+            Self::UserSpace { .. } => Some("FUSE"),
+            _ => None,
         }
     }
 
@@ -107,6 +125,12 @@ impl PlaceError {
             Self::UserSpace { .. } => {
                 "name a store on a local disk with TENURE_STORE, such as \
                  sqlite:PATH"
+            }
+            Self::NotShown { path, .. } => {
+                return format!(
+                    "run `tenure selftest --store file:{}` first, or name a store on a local disk",
+                    path.display()
+                );
             }
         }
         .to_owned()

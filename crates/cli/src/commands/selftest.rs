@@ -1,0 +1,171 @@
+//! `tenure selftest`: whether locks exclude here, shown with real processes.
+
+use super::bench::remove_when_interrupted;
+use crate::args;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::selftest::{self, Effort, LIMITS, Report, Scratch};
+use crate::show;
+use clap::Args;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tenure::clock::{Clock, SystemClock};
+use tenure::duration::format_duration;
+use tenure::place::{self, ExclusionRecord, ExclusionResult, FileSystem, PlaceError};
+use tenure::platform;
+use tenure::url::StoreUrl;
+
+/// Shorter, nothing would be shown; longer, somebody mistook the unit.
+const SPANS: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
+
+/// Show that locks exclude here, with real processes of which some are killed
+///
+/// Processes contend for a lock of a fresh store beside yours, and for what the file system offers:
+/// kernel locks, hard links, renames. Nobody's data is touched, and nothing is left behind. They note
+/// when they enter and leave; no two may overlap, tokens must rise, and what a killed process held
+/// must go to the next. Exits 7 if a check failed.
+///
+/// This cannot show exclusion between machines. On a network or FUSE file system, which are refused,
+/// it leaves exclusion.json in the folder of a file: store; if that says that exclusion was shown,
+/// file:DIR?exclusion=shown is accepted.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure selftest
+  tenure selftest --for 1m --processes 32
+  tenure selftest --store sqlite:locks.db --json
+  tenure selftest --store file:/mnt/share/locks")]
+pub(crate) struct SelftestArgs {
+    /// Take so long in all, from 1s to 10m
+    #[arg(long = "for", value_name = "DURATION", default_value = "5s", value_parser = args::span)]
+    span: Duration,
+    /// So many processes contend, from 2 to 64
+    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u8).range(2..=64))]
+    processes: u8,
+    /// Never ask the store, so that a check must fail; for tests of this check
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true)]
+    without_lock: bool,
+}
+
+impl SelftestArgs {
+    fn effort(&self, url: &StoreUrl) -> Result<Effort, Failure> {
+        if !SPANS.contains(&self.span) {
+            let span = format_duration(self.span);
+            return Err(Failure::usage(format!("--for: {span} is not between 1s and 10m")));
+        }
+        #[cfg(debug_assertions)]
+        let without_lock = self.without_lock;
+        #[cfg(not(debug_assertions))]
+        let without_lock = false;
+        let (processes, strict) = (self.processes.into(), url.dialect().is_some());
+        Ok(Effort { processes, span: self.span, strict, without_lock })
+    }
+}
+
+/// Tries a part of it
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// What to try, as JSON
+    work: String,
+}
+
+pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<i32, Failure> {
+    let url = context.store_url()?;
+    let effort = args.effort(&url)?;
+    let ground = Ground::of(&url)?;
+    let begun = Instant::now();
+    let report = {
+        let scratch = Scratch::beside(&url)?;
+        remove_when_interrupted(scratch.folder().to_owned());
+        context.output.note(&format!(
+            "Trying {} processes for {} on {} ...",
+            effort.processes,
+            format_duration(effort.span),
+            ground.file_system
+        ));
+        selftest::run(&scratch, &effort, |trial| context.output.detail(trial.word()))?
+    };
+    let record = match &ground.record_in {
+        Some(folder) => Some(record(&report, &effort, &ground).write(folder)?),
+        None => None,
+    };
+    let mut data = report.json();
+    data["store"] = json!(url.to_string());
+    data["file_system"] = json!(ground.file_system);
+    data["processes"] = json!(effort.processes);
+    data["seconds"] = json!(show::seconds(begun.elapsed()));
+    data["record"] = json!(record);
+    let failure = report.wrong().map(|wrong| {
+        Failure::new(Exit::CheckFailed, "NOT_EXCLUSIVE", wrong)
+            .hint("Do not rely on locks here: name a store on a local disk.")
+            .details(data.clone())
+    });
+    if failure.is_none() || !context.output.json {
+        context.output.done(data, || words(&report, record.as_deref()));
+    }
+    failure.map_or(Ok(Exit::Ok.code()), Err)
+}
+
+/// The hidden other side of [`run`].
+pub(crate) fn work(args: &WorkerArgs) -> Result<i32, Failure> {
+    let work = serde_json::from_str(&args.work)
+        .map_err(|error| Failure::usage(format!("this is no work for a worker: {error}")))?;
+    selftest::work(&work)?;
+    Ok(Exit::Ok.code())
+}
+
+fn words(report: &Report, record: Option<&Path>) -> String {
+    let mut lines = report.lines();
+    lines.push(LIMITS.to_owned());
+    lines.extend(record.map(|path| format!("Recorded in {}", path.display())));
+    lines.join("\n")
+}
+
+/// The file system on which it is tried.
+struct Ground {
+    file_system: String,
+    /// Where a record is left, because the file system is refused without one.
+    record_in: Option<PathBuf>,
+}
+
+impl Ground {
+    /// A file system that is refused is tried only for a store that can be allowed on it.
+    fn of(url: &StoreUrl) -> Result<Ground, Failure> {
+        let (Some(folder), Some(own_folder)) = (url.folder(), url.own_folder()) else {
+            let message = "a store in memory cannot be shared by several processes";
+            return Err(Failure::new(Exit::Configuration, "STORE_URL", message)
+                .hint("Use sqlite:PATH or file:DIR."));
+        };
+        let refused = |error: PlaceError| match (error.file_system(), url) {
+            (Some(name), StoreUrl::File { .. }) => {
+                Ok(Ground { file_system: name.to_owned(), record_in: Some(own_folder) })
+            }
+            _ => Err(error.into()),
+        };
+        let file_system = match place::check_file_system(folder) {
+            Ok(FileSystem::Local(name)) => name.to_owned(),
+            Ok(FileSystem::Unrecognised(magic)) => format!("file system 0x{magic:x}"),
+            Ok(FileSystem::Unchecked) => "this file system".to_owned(),
+            Err(error) => return refused(error),
+        };
+        Ok(Ground { file_system, record_in: None })
+    }
+}
+
+fn record(report: &Report, effort: &Effort, ground: &Ground) -> ExclusionRecord {
+    let shown = report.wrong().is_none();
+    ExclusionRecord {
+        version: ExclusionRecord::VERSION,
+        result: if shown { ExclusionResult::Shown } else { ExclusionResult::Failed },
+        at: show::time(SystemClock.wall()),
+        host: platform::this_process().host,
+        file_system: ground.file_system.clone(),
+        processes: effort.processes,
+        rounds: report.rounds(),
+        kills: report.kills(),
+        limits: LIMITS.to_owned(),
+    }
+}

@@ -1,0 +1,206 @@
+//! How a worker gets its turns: from the store, from the kernel, or by a file that only one can
+//! make or take.
+
+use super::trial::Trial;
+use super::worker::Work;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure::blocking::{Attempt, Client, Guard};
+use tenure::{Error, Wait};
+
+/// The lock of the scratch store.
+const LOCK: &str = "selftest";
+
+/// Nobody may wait longer: then something is broken.
+pub(super) const LIMIT: Duration = Duration::from_secs(20);
+
+/// Between two tries where nobody tells that it is free.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// What a lock file says, so long that half of it would be noticed.
+const CONTENT: &[u8] = &[b'x'; 200];
+
+/// Why there was no turn.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoTurn {
+    /// The time is over.
+    #[error("the time is over")]
+    Over,
+    /// The file system has no such thing.
+    #[error("{0}")]
+    Missing(io::Error),
+    /// It was not obtained, though whoever held it must have been gone.
+    #[error("it was not obtained within {} seconds", LIMIT.as_secs())]
+    Starved,
+    /// A lock file was seen that was not whole.
+    #[error("a lock file was seen that was not whole")]
+    Torn,
+    /// A file was not what anybody had written.
+    #[error("{0}")]
+    Wrong(String),
+    /// Files failed.
+    #[error("{0}")]
+    File(io::Error),
+    /// The store failed.
+    #[error("{0}")]
+    Store(#[from] Error),
+}
+
+/// An error of the file system: not being able to is no failure.
+impl From<io::Error> for NoTurn {
+    fn from(error: io::Error) -> NoTurn {
+        match is_missing(&error) {
+            true => NoTurn::Missing(error),
+            false => NoTurn::File(error),
+        }
+    }
+}
+
+/// Whether the file system says that it cannot do such a thing at all.
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    // Linux says EPERM where there are no hard links, and EINVAL where names cannot be swapped.
+    matches!(error.kind(), Unsupported | InvalidInput | PermissionDenied)
+}
+
+/// Takes turns with the other processes.
+pub(super) enum Contender {
+    /// Asks the store.
+    Store { client: Client, guard: Option<Guard> },
+    /// Asks the kernel.
+    KernelLock { file: File },
+    /// Links its draft to the lock file.
+    HardLink { draft: PathBuf, lock: PathBuf },
+    /// Renames the baton to a name of its own.
+    Rename { baton: PathBuf, own: PathBuf },
+    /// Asks nobody; for tests of the check itself.
+    Nobody,
+}
+
+impl Contender {
+    /// A contender of this process; none where the trial has no turns.
+    pub(super) fn new(work: &Work) -> Result<Option<Contender>, NoTurn> {
+        let file = |name: &str| work.folder.join(name);
+        let own = file(&format!("own-{}", std::process::id()));
+        Ok(Some(match work.trial {
+            Trial::Store if work.without_lock => Contender::Nobody,
+            Trial::Store => Contender::Store { client: Client::open(&work.url)?, guard: None },
+            Trial::KernelLock => {
+                let open = File::options().create(true).append(true).open(file("lock"));
+                Contender::KernelLock { file: open.map_err(NoTurn::File)? }
+            }
+            Trial::HardLink => {
+                fs::write(&own, CONTENT).map_err(NoTurn::File)?;
+                Contender::HardLink { draft: own, lock: file("lock") }
+            }
+            Trial::Rename => Contender::Rename { baton: file("baton"), own },
+            Trial::Replace | Trial::Exchange => return Ok(None),
+        }))
+    }
+
+    /// Waits for a turn; returns its token where there are tokens.
+    pub(super) fn enter(&mut self, is_over: impl Fn() -> bool) -> Result<Option<u64>, NoTurn> {
+        match self {
+            Contender::Store { client, guard } => {
+                let request = client.request(LOCK).wait(Wait::UpTo(LIMIT));
+                let Attempt::Held(held) = client.hold(request)? else {
+                    return Err(NoTurn::Starved);
+                };
+                let token = held.token().0;
+                *guard = Some(held);
+                Ok(Some(token))
+            }
+            Contender::KernelLock { file } => {
+                lock(file)?;
+                Ok(None)
+            }
+            Contender::HardLink { draft, lock } => again(is_over, || link(draft, lock)),
+            Contender::Rename { baton, own } => again(is_over, || match fs::rename(&baton, &own) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                renamed => Ok(renamed.map(|()| true)?),
+            }),
+            Contender::Nobody => Ok(None),
+        }
+    }
+
+    /// Whether the turn lasts still. A lease that this process did not get round to renewing is
+    /// lost by right, and shows nothing.
+    pub(super) fn is_held(&self) -> bool {
+        match self {
+            Contender::Store { guard, .. } => guard.as_ref().is_some_and(Guard::is_held),
+            _ => true,
+        }
+    }
+
+    /// Ends the turn.
+    pub(super) fn leave(&mut self) -> Result<(), NoTurn> {
+        match self {
+            Contender::Store { guard, .. } => {
+                if let Some(guard) = guard.take() {
+                    guard.release()?;
+                }
+                Ok(())
+            }
+            Contender::KernelLock { file } => unlock(file),
+            Contender::HardLink { lock, .. } => fs::remove_file(lock).map_err(NoTurn::File),
+            Contender::Rename { baton, own } => fs::rename(own, baton).map_err(NoTurn::File),
+            Contender::Nobody => Ok(()),
+        }
+    }
+}
+
+/// Tries until it is obtained or the time is over.
+fn again(
+    is_over: impl Fn() -> bool,
+    mut attempt: impl FnMut() -> Result<bool, NoTurn>,
+) -> Result<Option<u64>, NoTurn> {
+    while !attempt()? {
+        if is_over() {
+            return Err(NoTurn::Over);
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(None)
+}
+
+/// Links the draft into place; where another was first, its lock file must be whole.
+fn link(draft: &Path, lock: &Path) -> Result<bool, NoTurn> {
+    match fs::hard_link(draft, lock) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match fs::read(lock) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(NoTurn::File(error)),
+            Ok(content) if content == CONTENT => Ok(false),
+            Ok(_) => Err(NoTurn::Torn),
+        },
+        linked => Ok(linked.map(|()| true)?),
+    }
+}
+
+#[cfg(unix)]
+fn lock(file: &File) -> Result<(), NoTurn> {
+    use rustix::fs::{FlockOperation, flock};
+    loop {
+        match flock(file, FlockOperation::LockExclusive) {
+            Err(rustix::io::Errno::INTR) => {}
+            locked => return Ok(locked.map_err(io::Error::from)?),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn unlock(file: &File) -> Result<(), NoTurn> {
+    use rustix::fs::{FlockOperation, flock};
+    flock(file, FlockOperation::Unlock).map_err(|error| NoTurn::File(error.into()))
+}
+
+#[cfg(not(unix))]
+fn lock(_: &File) -> Result<(), NoTurn> {
+    Err(NoTurn::Missing(io::ErrorKind::Unsupported.into()))
+}
+
+#[cfg(not(unix))]
+fn unlock(_: &File) -> Result<(), NoTurn> {
+    Ok(())
+}

@@ -1,0 +1,292 @@
+//! The processes that try, started together, some killed and replaced on the way.
+
+use super::churn;
+use super::contender::LIMIT;
+use super::judge::Turn;
+use super::scratch::Scratch;
+use super::trial::Trial;
+use super::worker::{GO, KEEP, Word, Work, ticks};
+use super::{Effort, SelftestError};
+use crate::bench::own_program;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// One process is killed so often: every other time one that holds, else any, whatever it does.
+const KILL_EVERY: Duration = Duration::from_millis(150);
+
+/// All processes together make no more rounds, so that what they say fits into memory.
+const ROUNDS_MAX: u64 = 400_000;
+
+/// Nor are more killed.
+const KILLS_MAX: u64 = 1000;
+
+/// What all processes of a trial said.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) turns: Vec<Turn>,
+    /// Rounds without turns.
+    pub(super) rounds: u64,
+    /// Rounds in which a file was not there.
+    pub(super) gaps: u64,
+    pub(super) kills: u64,
+    /// Why the file system cannot do it.
+    pub(super) missing: Option<String>,
+    /// What was wrong, in one sentence.
+    pub(super) wrong: Option<String>,
+    pub(super) took: Duration,
+}
+
+/// Lets all processes try.
+pub(super) fn run(
+    trial: Trial,
+    scratch: &Scratch,
+    effort: &Effort,
+) -> Result<Outcome, SelftestError> {
+    let folder = scratch.sub_folder(trial.word())?;
+    churn::prepare(trial, &folder)
+        .map_err(|source| SelftestError::Folder { folder: folder.clone(), source })?;
+    let span = effort.span * trial.share() / Trial::SHARES;
+    let work = Work {
+        trial,
+        folder: folder.clone(),
+        url: scratch.store(),
+        rounds_max: ROUNDS_MAX / effort.processes as u64,
+        without_lock: effort.without_lock,
+    };
+    let begun = Instant::now();
+    let mut crew = Crew::start(work, effort.processes)?;
+    crew.listen(span)?;
+    let mut outcome = std::mem::take(&mut crew.outcome);
+    drop(crew);
+    outcome.took = begun.elapsed();
+    if outcome.missing.is_none() && outcome.wrong.is_none() {
+        outcome.wrong = churn::leftover(trial, &folder, outcome.rounds);
+    }
+    Ok(outcome)
+}
+
+/// Worker processes; killed when dropped.
+struct Crew {
+    work: Work,
+    members: Vec<Member>,
+    /// What members say; nothing when they have ended.
+    words: Receiver<(usize, Option<Word>)>,
+    speaker: Sender<(usize, Option<Word>)>,
+    outcome: Outcome,
+    /// When it ends, in nanoseconds on the shared clock; none while not all are ready.
+    ends_at: Option<u64>,
+}
+
+struct Member {
+    process: Child,
+    orders: ChildStdin,
+    /// Since when it holds, and under which token.
+    holds: Option<(u64, Option<u64>)>,
+    killed_at: Option<u64>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Starting,
+    Trying,
+    Done,
+    Gone,
+}
+
+impl Crew {
+    fn start(work: Work, processes: usize) -> Result<Crew, SelftestError> {
+        let (speaker, words) = channel();
+        let (members, outcome) = (vec![], Outcome::default());
+        let mut crew = Crew { work, members, words, speaker, outcome, ends_at: None };
+        for _ in 0..processes {
+            crew.add()?;
+        }
+        Ok(crew)
+    }
+
+    /// Starts one more process.
+    fn add(&mut self) -> Result<(), SelftestError> {
+        let failed = |source| SelftestError::Process { source };
+        let work = serde_json::to_string(&self.work).expect("plain records always serialise");
+        let mut command = own_program().map_err(failed)?;
+        command.arg("selftest-worker").arg(work).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().map_err(failed)?;
+        let orders = process.stdin.take().expect("it was piped just above");
+        let answers = process.stdout.take().expect("it was piped just above");
+        let (number, speaker) = (self.members.len(), self.speaker.clone());
+        std::thread::spawn(move || {
+            for line in BufReader::new(answers).lines().map_while(Result::ok) {
+                // A killed process may leave half a line.
+                let Ok(word) = serde_json::from_str(&line) else { break };
+                // Nobody listens any more when this fails.
+                let _ = speaker.send((number, Some(word)));
+            }
+            let _ = speaker.send((number, None));
+        });
+        let state = State::Starting;
+        self.members.push(Member { process, orders, holds: None, killed_at: None, state });
+        Ok(())
+    }
+
+    /// Hears and kills until all have ended.
+    fn listen(&mut self, span: Duration) -> Result<(), SelftestError> {
+        let (span, limit) = (span.as_nanos() as u64, LIMIT.as_nanos() as u64);
+        let (begun, mut last_kill) = (ticks(), ticks());
+        while self.members.iter().any(|member| member.state != State::Gone) {
+            let now = ticks();
+            let ends_at = self.ends_at.unwrap_or(begun + span);
+            if now >= ends_at + limit {
+                self.outcome.wrong = Some(self.stuck());
+                return Ok(());
+            }
+            let is_time = now >= last_kill + KILL_EVERY.as_nanos() as u64 && now < ends_at;
+            if is_time && self.may_kill() {
+                last_kill = now;
+                self.choose_victim();
+            }
+            match self.words.recv_timeout(KILL_EVERY / 4) {
+                Ok((number, Some(word))) => self.hear(number, word, now + span),
+                Ok((number, None)) => self.bury(number, now < ends_at)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            if self.outcome.wrong.is_some() || self.outcome.missing.is_some() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn may_kill(&self) -> bool {
+        let begun = self.ends_at.is_some();
+        begun && self.work.trial.survives_kills() && self.outcome.kills < KILLS_MAX
+    }
+
+    /// Every other time one that will hold, else any, in turn.
+    fn choose_victim(&mut self) {
+        let trying = |(_, member): &(usize, &Member)| {
+            member.state == State::Trying && member.killed_at.is_none()
+        };
+        let victims: Vec<usize> =
+            self.members.iter().enumerate().filter(trying).map(|(number, _)| number).collect();
+        let Some(victim) = victims.get(self.outcome.kills as usize % victims.len().max(1)) else {
+            return;
+        };
+        match self.outcome.kills.is_multiple_of(2) {
+            true => self.members[*victim].order(KEEP),
+            false => self.kill(*victim),
+        }
+    }
+
+    fn kill(&mut self, number: usize) {
+        let member = &mut self.members[number];
+        // It may still hold at this moment, and not much longer.
+        member.killed_at = Some(ticks());
+        let _ = member.process.kill();
+        self.outcome.kills += 1;
+    }
+
+    fn hear(&mut self, number: usize, word: Word, ends_at: u64) {
+        let member = &mut self.members[number];
+        match word {
+            Word::Ready => {
+                member.state = State::Trying;
+                self.let_begin(number, ends_at);
+            }
+            Word::Entered { token, at, keeps } => {
+                member.holds = Some((at, token));
+                if keeps && member.killed_at.is_none() {
+                    self.kill(number);
+                }
+            }
+            Word::Left { at } => {
+                let turn = member.turn(|entered| at.unwrap_or(entered), false);
+                self.outcome.turns.extend(turn);
+            }
+            Word::Done(tally) => {
+                member.state = State::Done;
+                self.outcome.rounds += tally.rounds;
+                self.outcome.gaps += tally.gaps;
+            }
+            Word::Missing { why } => self.outcome.missing = Some(why),
+            Word::Wrong { sentence } => self.outcome.wrong = Some(sentence),
+        }
+    }
+
+    /// The first ones begin together, those that replace others at once.
+    fn let_begin(&mut self, number: usize, ends_at: u64) {
+        let all_ready = self.members.iter().all(|member| member.state != State::Starting);
+        match self.ends_at {
+            Some(ends_at) => self.members[number].order(&format!("{GO} {ends_at}")),
+            None if all_ready => {
+                self.ends_at = Some(ends_at);
+                if self.work.trial.survives_kills() {
+                    // However short the time, one that holds is killed.
+                    self.members[number].order(KEEP);
+                }
+                let order = format!("{GO} {ends_at}");
+                self.members.iter_mut().for_each(|member| member.order(&order));
+            }
+            None => {}
+        }
+    }
+
+    /// Notes the last turn of a process that has ended, and replaces it if it was killed.
+    fn bury(&mut self, number: usize, before_end: bool) -> Result<(), SelftestError> {
+        let member = &mut self.members[number];
+        let _ = member.process.wait();
+        let state = std::mem::replace(&mut member.state, State::Gone);
+        let Some(killed_at) = member.killed_at else {
+            return if state == State::Done { Ok(()) } else { Err(SelftestError::Ended) };
+        };
+        let turn = member.turn(|entered| killed_at.max(entered), true);
+        self.outcome.turns.extend(turn);
+        let others_try = self.members.iter().any(|member| member.state == State::Trying);
+        // After the end somebody must still take over.
+        if before_end || !others_try { self.add() } else { Ok(()) }
+    }
+
+    /// What it means that they do not end.
+    fn stuck(&self) -> String {
+        let seconds = LIMIT.as_secs();
+        match self.outcome.turns.iter().max_by_key(|turn| turn.entered) {
+            Some(last) if last.killed => format!(
+                "nobody could take over within {seconds} seconds from process {}, which \
+                 was killed",
+                last.process
+            ),
+            _ => format!("nothing went on for {seconds} seconds"),
+        }
+    }
+}
+
+impl Member {
+    fn order(&mut self, word: &str) {
+        // Whoever is dead needs no orders.
+        let _ = self.orders.write_all(format!("{word}\n").as_bytes());
+    }
+
+    /// Ends the turn, if it has one.
+    fn turn(&mut self, left: impl Fn(u64) -> u64, killed: bool) -> Option<Turn> {
+        let (entered, token) = self.holds.take()?;
+        Some(Turn { process: self.process.id(), token, entered, left: left(entered), killed })
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for member in &mut self.members {
+            let _ = member.process.kill();
+        }
+        // Whoever hangs in a file system cannot be killed, and is not waited for.
+        let deadline = Instant::now() + Duration::from_secs(1);
+        for member in &mut self.members {
+            while matches!(member.process.try_wait(), Ok(None)) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}

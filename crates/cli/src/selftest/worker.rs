@@ -1,0 +1,189 @@
+//! One worker process: told by an argument what to try, begins when told to, says each time that it
+//! enters and leaves.
+
+use super::SelftestError;
+use super::churn::{self, Round};
+use super::contender::{Contender, NoTurn};
+use super::trial::Trial;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tenure::clock::{Clock, SystemClock};
+
+/// Lets a worker begin; followed by when it shall end, in nanoseconds on the shared clock.
+pub(super) const GO: &str = "go";
+
+/// Makes a worker keep its next turn until it is killed.
+pub(super) const KEEP: &str = "keep";
+
+/// How long a turn lasts: long enough for another to come in between, if it can.
+const STAY: Duration = Duration::from_micros(300);
+
+/// Each worker makes at least so many rounds, even if the time is over: on a busy machine it may be
+/// before it has begun.
+const ROUNDS_AT_LEAST: u64 = 5;
+
+/// What a worker tries, and for how long.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Work {
+    pub(super) trial: Trial,
+    /// Where its files are.
+    pub(super) folder: PathBuf,
+    /// The scratch store.
+    pub(super) url: String,
+    /// After so many turns it ends as well.
+    pub(super) rounds_max: u64,
+    pub(super) without_lock: bool,
+}
+
+/// What a worker says, one per line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    /// It could begin.
+    Ready,
+    /// It holds, since this moment at the latest.
+    Entered {
+        token: Option<u64>,
+        at: u64,
+        /// Whether it waits to be killed.
+        keeps: bool,
+    },
+    /// It held until this moment at least; nothing is known if it had lost the lease.
+    Left { at: Option<u64> },
+    /// The time is over.
+    Done(Tally),
+    /// The file system cannot do it.
+    Missing { why: String },
+    /// Something is wrong.
+    Wrong { sentence: String },
+}
+
+/// What was done without turns.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Tally {
+    pub(super) rounds: u64,
+    /// How often a file was not there.
+    pub(super) gaps: u64,
+}
+
+/// Now, in nanoseconds on the clock that all processes share.
+pub(super) fn ticks() -> u64 {
+    SystemClock.now().as_nanos() as u64
+}
+
+/// Does the work and says how it goes.
+pub(crate) fn work(work: &Work) -> Result<(), SelftestError> {
+    let outcome = Contender::new(work).map(|contender| (contender, Orders::listen()));
+    say(&Word::Ready)?;
+    let ended = match outcome {
+        Err(reason) => Err(reason),
+        Ok((contender, orders)) => {
+            let end = orders.await_go();
+            match contender {
+                Some(contender) => take_turns(work, contender, &orders, end)?,
+                None => churn(work, end),
+            }
+        }
+    };
+    say(&match ended {
+        Ok(tally) => Word::Done(tally),
+        Err(NoTurn::Missing(why)) => Word::Missing { why: why.to_string() },
+        Err(reason) => Word::Wrong { sentence: reason.to_string() },
+    })
+}
+
+/// Enters and leaves until the time is over.
+fn take_turns(
+    work: &Work,
+    mut contender: Contender,
+    orders: &Orders,
+    end: u64,
+) -> Result<Result<Tally, NoTurn>, SelftestError> {
+    for round in 0..work.rounds_max {
+        let is_over = || round >= ROUNDS_AT_LEAST && ticks() >= end;
+        if is_over() {
+            break;
+        }
+        let token = match contender.enter(is_over) {
+            Ok(token) => token,
+            Err(NoTurn::Over) => break,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let (at, keeps) = (ticks(), orders.keep.load(Ordering::Relaxed));
+        say(&Word::Entered { token, at, keeps })?;
+        if keeps {
+            std::thread::sleep(super::contender::LIMIT);
+        }
+        std::thread::sleep(STAY);
+        let at = ticks();
+        say(&Word::Left { at: contender.is_held().then_some(at) })?;
+        if let Err(reason) = contender.leave() {
+            return Ok(Err(reason));
+        }
+    }
+    Ok(Ok(Tally::default()))
+}
+
+/// Replaces or swaps until the time is over.
+fn churn(work: &Work, end: u64) -> Result<Tally, NoTurn> {
+    let mut tally = Tally::default();
+    while tally.rounds < work.rounds_max && (tally.rounds < ROUNDS_AT_LEAST || ticks() < end) {
+        match churn::round(work.trial, &work.folder)? {
+            Round::Fine => {}
+            Round::Gap => tally.gaps += 1,
+            Round::Wrong(sentence) => return Err(NoTurn::Wrong(sentence)),
+        }
+        tally.rounds += 1;
+    }
+    Ok(tally)
+}
+
+/// What the one who started this worker wants.
+#[derive(Clone, Default)]
+struct Orders {
+    /// When it ends; 0 while it may not begin.
+    end: Arc<AtomicU64>,
+    keep: Arc<AtomicBool>,
+}
+
+impl Orders {
+    /// Listens in a thread; whoever gives no orders any more is gone, and then so is this worker.
+    fn listen() -> Orders {
+        let orders = Orders::default();
+        let (heard, worker) = (orders.clone(), std::thread::current());
+        std::thread::spawn(move || {
+            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+                match line.split_once(' ').map(|(word, end)| (word, end.parse())) {
+                    Some((GO, Ok(end))) => heard.end.store(end, Ordering::Relaxed),
+                    _ if line == KEEP => heard.keep.store(true, Ordering::Relaxed),
+                    _ => break,
+                }
+                worker.unpark();
+            }
+            crate::output::end(1);
+        });
+        orders
+    }
+
+    /// Waits until it may begin; returns when it ends.
+    fn await_go(&self) -> u64 {
+        loop {
+            match self.end.load(Ordering::Relaxed) {
+                0 => std::thread::park(),
+                end => return end,
+            }
+        }
+    }
+}
+
+fn say(word: &Word) -> Result<(), SelftestError> {
+    let mut line = serde_json::to_string(word).expect("plain records always serialise");
+    line.push('\n');
+    let mut stdout = std::io::stdout().lock();
+    let said = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
+    said.map_err(|source| SelftestError::Process { source })
+}

@@ -1,0 +1,166 @@
+//! What `tenure selftest` leaves in a folder on a file system that is refused, and what lifts the
+//! refusal.
+
+use super::{PlaceError, check_file_system};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The name of the record in the folder.
+pub const EXCLUSION_FILE: &str = "exclusion.json";
+
+/// What a check of exclusion found in a folder, for people and for [`check_exclusion`].
+///
+/// It tells of the processes of one machine. Nothing in it says that a lock of one machine excludes
+/// another machine that has the same folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExclusionRecord {
+    /// The form of this record.
+    pub version: u32,
+    /// What was found.
+    pub result: ExclusionResult,
+    /// When, in RFC 3339.
+    pub at: String,
+    /// The machine's name.
+    pub host: String,
+    /// The kind of file system, as the refusal names it.
+    pub file_system: String,
+    /// How many processes took part.
+    pub processes: usize,
+    /// How many turns and rounds were checked.
+    pub rounds: u64,
+    /// How many processes were killed meanwhile.
+    pub kills: u64,
+    /// What it does not show.
+    pub limits: String,
+}
+
+/// What a check of exclusion found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExclusionResult {
+    /// No check failed.
+    Shown,
+    /// Some check failed.
+    Failed,
+}
+
+impl ExclusionRecord {
+    /// The form that is written now.
+    pub const VERSION: u32 = 1;
+
+    /// The record in this folder, if there is one.
+    pub fn read(folder: &Path) -> Result<Option<ExclusionRecord>, PlaceError> {
+        let path = folder.join(EXCLUSION_FILE);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(|error| PlaceError::from_reading(&path, error))?,
+        };
+        let record = serde_json::from_slice(&text);
+        record.map(Some).map_err(|error| PlaceError::from_reading(&path, error.into()))
+    }
+
+    /// Replaces the record in this folder, which is made if it is not there; returns its path.
+    pub fn write(&self, folder: &Path) -> Result<PathBuf, PlaceError> {
+        let path = folder.join(EXCLUSION_FILE);
+        let draft = folder.join(format!("{EXCLUSION_FILE}.{}.new", std::process::id()));
+        let mut text = serde_json::to_string_pretty(self).expect("plain records always serialise");
+        text.push('\n');
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&draft, text))
+            .and_then(|()| fs::rename(&draft, &path))
+            .map_err(|error| PlaceError::from_writing(&path, error))?;
+        Ok(path)
+    }
+}
+
+/// Checks that locks can be trusted in `folder`, where the user says that this was shown.
+///
+/// Where [`check_file_system`] refuses the kind of file system, the record of a check in
+/// `own_folder` must say that exclusion was shown on this kind, else [`PlaceError::NotShown`]. The
+/// record is returned where it was needed.
+pub fn check_exclusion(
+    folder: &Path,
+    own_folder: &Path,
+) -> Result<Option<ExclusionRecord>, PlaceError> {
+    let Err(refusal) = check_file_system(folder) else { return Ok(None) };
+    match refusal.file_system() {
+        Some(kind) => judge(folder, kind, ExclusionRecord::read(own_folder)?).map(Some),
+        None => Err(refusal),
+    }
+}
+
+fn judge(
+    folder: &Path,
+    kind: &'static str,
+    record: Option<ExclusionRecord>,
+) -> Result<ExclusionRecord, PlaceError> {
+    let problem = match record {
+        None => "nobody has checked yet that locks exclude there".to_owned(),
+        Some(record) if record.version > ExclusionRecord::VERSION => {
+            "it was checked by a newer tenure".to_owned()
+        }
+        Some(record) if record.result != ExclusionResult::Shown => {
+            format!("`tenure selftest` failed there on {} at {}", record.host, record.at)
+        }
+        Some(record) if record.file_system != kind => {
+            format!("its {EXCLUSION_FILE} is about another file system ({})", record.file_system)
+        }
+        Some(record) => return Ok(record),
+    };
+    Err(PlaceError::NotShown { path: folder.to_owned(), name: kind, problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> ExclusionRecord {
+        ExclusionRecord {
+            version: ExclusionRecord::VERSION,
+            result: ExclusionResult::Shown,
+            at: "2026-01-29T20:30:00Z".to_owned(),
+            host: "here".to_owned(),
+            file_system: "FUSE".to_owned(),
+            processes: 8,
+            rounds: 1000,
+            kills: 10,
+            limits: "one machine".to_owned(),
+        }
+    }
+
+    #[test]
+    fn only_a_positive_record_of_the_same_kind_counts() {
+        let folder = Path::new("/data");
+        assert!(judge(folder, "FUSE", Some(record())).is_ok());
+        for wrong in [
+            None,
+            Some(ExclusionRecord { result: ExclusionResult::Failed, ..record() }),
+            Some(ExclusionRecord { file_system: "NFS".to_owned(), ..record() }),
+            Some(ExclusionRecord { version: 2, ..record() }),
+        ] {
+            let error = judge(folder, "FUSE", wrong).expect_err("not shown");
+            assert!(matches!(error, PlaceError::NotShown { .. }));
+            assert!(error.hint().contains("tenure selftest --store file:/data"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("store");
+        assert_eq!(ExclusionRecord::read(&inner).expect("nothing"), None);
+        record().write(&inner).expect("written");
+        assert_eq!(ExclusionRecord::read(&inner).expect("read"), Some(record()));
+        fs::write(inner.join(EXCLUSION_FILE), "{").expect("damaged");
+        assert!(ExclusionRecord::read(&inner).is_err());
+        assert_eq!(fs::read_dir(&inner).expect("listed").count(), 1);
+    }
+
+    #[test]
+    fn a_local_file_system_needs_no_record() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(check_exclusion(folder.path(), folder.path()).expect("accepted"), None);
+    }
+}
