@@ -3,6 +3,10 @@
 use crate::place::{Place, assert_done_once, errors};
 use serde_json::{Value, json};
 
+/// Where a change to this list can be cut short.
+pub(crate) const STEPS: [&str; 5] =
+    ["files-taken", "tasks-drafted", "tasks-replaced", "append-before", "append-done"];
+
 fn task(id: &str, status: &str) -> Value {
     json!({
         "id": id, "description": format!("do {id}"), "status": status, "priority": 5,
@@ -131,7 +135,7 @@ fn a_list_that_cannot_be_read_is_refused_and_left_alone() {
 
 #[test]
 fn a_death_at_any_step_leaves_a_list_that_all_can_go_on_with() {
-    for step in ["files-taken", "tasks-drafted", "tasks-replaced", "append-before", "append-done"] {
+    for step in STEPS {
         for verb in ["claim", "complete"] {
             let place = place(vec![task("a", "available"), task("b", "available")]);
             if verb == "complete" {

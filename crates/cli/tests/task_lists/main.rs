@@ -6,3 +6,14 @@
 mod coordination;
 mod place;
 mod queue;
+
+/// Refreshing a lock file is cut short in the tests of lock files.
+const ELSEWHERE: &str = "lock-drafted";
+
+#[test]
+fn every_step_is_one_at_which_something_here_is_killed() {
+    for step in tenure::store::file::DIALECT_STEPS {
+        let here = coordination::STEPS.contains(step) || queue::STEPS.contains(step);
+        assert!(here || *step == queue::QUEUE_STEP || *step == ELSEWHERE, "{step}");
+    }
+}

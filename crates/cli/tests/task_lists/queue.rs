@@ -3,6 +3,10 @@
 use crate::place::{Place, assert_done_once};
 use serde_json::{Value, json};
 
+/// Where a claim or a finish can be cut short, and where an addition can.
+pub(crate) const STEPS: [&str; 4] = ["files-taken", "log-appended", "append-before", "append-done"];
+pub(crate) const QUEUE_STEP: &str = "queue-drafted";
+
 fn place(tasks: Vec<Value>) -> Place {
     let place = Place::new("task_locks", "worker");
     let queue = json!({ "version": "1.0", "tasks": tasks, "completed": [], "failed": [] });
@@ -79,7 +83,7 @@ fn what_tenure_does_is_in_the_log_and_what_the_log_says_is_known() {
 
 #[test]
 fn a_death_at_any_step_leaves_a_queue_that_all_can_go_on_with() {
-    for step in ["files-taken", "log-appended", "append-before", "append-done"] {
+    for step in STEPS {
         for verb in ["claim", "complete"] {
             let place = place(vec![task("a"), task("b")]);
             if verb == "complete" {
@@ -100,7 +104,7 @@ fn a_death_at_any_step_leaves_a_queue_that_all_can_go_on_with() {
     }
     let place = place(vec![]);
     let mut command = place.command(&["tasks", "add", "x"]);
-    let output = command.env("TENURE_FAULT", "queue-drafted").output().expect("it runs");
+    let output = command.env("TENURE_FAULT", QUEUE_STEP).output().expect("it runs");
     assert_eq!(output.status.code(), None);
     place.ok(&["tasks", "add", "x"]);
     assert_eq!(place.json("queue.json")["tasks"].as_array().map(Vec::len), Some(1));

@@ -21,7 +21,7 @@ mod step;
 
 pub use dialect::{Dialect, DialectError, MEMORY_LOCK};
 #[doc(hidden)]
-pub use step::STEPS;
+pub use step::{DIALECT_STEPS, STEPS};
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::moment::Moment;
