@@ -78,7 +78,10 @@ mod debug {
 
     pub(super) fn step(name: &'static str) {
         static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
-        debug_assert!([super::STEPS, super::DIALECT_STEPS].concat().contains(&name), "{name} is not in the list of steps");
+        debug_assert!(
+            [super::STEPS, super::DIALECT_STEPS].concat().contains(&name),
+            "{name} is not in the list of steps"
+        );
         let Some(fault) = FAULT.get_or_init(wanted) else { return };
         if fault.name == name && fault.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             crate::platform::die();
