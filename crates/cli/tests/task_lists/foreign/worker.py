@@ -32,6 +32,8 @@ def states():
     if os.path.exists(log_path):
         with open(log_path) as log:
             for line in log:
+                if not line.endswith("\n"):
+                    break  # somebody is writing it
                 event = json.loads(line)
                 found[event["task_id"]] = event["status"]
     return found
