@@ -33,8 +33,8 @@ fn entry(place: &Place, id: &str) -> Value {
 #[test]
 fn others_and_a_swarm_share_one_list_and_do_each_task_once() {
     let mut tasks: Vec<Value> = (0..120).map(|n| task(&format!("t{n}"), "available")).collect();
-    for n in 60..120 {
-        tasks[n]["dependencies"] = json!([format!("t{}", n - 60)]);
+    for (n, task) in tasks.iter_mut().enumerate().skip(60) {
+        task["dependencies"] = json!([format!("t{}", n - 60)]);
     }
     let place = place(tasks);
     let others: Vec<_> = (0..4)

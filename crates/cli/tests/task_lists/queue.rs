@@ -22,15 +22,18 @@ fn task(id: &str) -> Value {
 fn last(place: &Place, id: &str) -> String {
     let log = place.text("execution_log.jsonl");
     let events = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("whole lines"));
-    let about = events.filter(|event| event["task_id"] == id);
-    about.last().map(|event| event["status"].as_str().unwrap_or_default().to_owned()).expect("told")
+    let mut about = events.filter(|event| event["task_id"] == id);
+    about
+        .next_back()
+        .map(|event| event["status"].as_str().unwrap_or_default().to_owned())
+        .expect("told")
 }
 
 #[test]
 fn others_and_tenure_share_one_queue_and_do_each_task_once() {
     let mut tasks: Vec<Value> = (0..80).map(|n| task(&format!("t{n}"))).collect();
-    for n in 40..80 {
-        tasks[n]["dependencies"] = json!([format!("t{}", n - 40)]);
+    for (n, task) in tasks.iter_mut().enumerate().skip(40) {
+        task["dependencies"] = json!([format!("t{}", n - 40)]);
     }
     let place = place(tasks);
     let others: Vec<_> = (0..4)
