@@ -184,12 +184,21 @@ fn tasks_on_a_read_only_disk_can_be_looked_at_and_not_changed() {
     assert!(place.path("ran-again").exists());
 }
 
-/// Permissions do not concern root, so root gives up that privilege first.
 #[test]
 fn tasks_of_a_store_without_write_permission_can_be_looked_at_and_not_changed() {
+    without_permission("sqlite:$D/store/tenure.db", "writable");
+}
+
+#[test]
+fn tasks_of_a_file_store_without_write_permission_can_be_looked_at_and_not_changed() {
+    without_permission("file:$D/store", "write access");
+}
+
+/// Permissions do not concern root, so root gives up that privilege first.
+fn without_permission(store: &str, hint: &str) {
     let place = Place::new();
     let script = format!(
-        "export TENURE_STORE=sqlite:$D/store/tenure.db
+        "export TENURE_STORE={store}
         {TRY}{BEGIN}
         chmod -R a-w $D/store
         tenure=$T
@@ -220,7 +229,7 @@ fn tasks_of_a_store_without_write_permission_can_be_looked_at_and_not_changed() 
     }
     assert_eq!(ended.code, 0, "{ended:?}");
     for name in ["add", "claim", "complete", "work"] {
-        assert_refused(&place, name, "cannot be written to", "writable");
+        assert_refused(&place, name, "cannot be written to", hint);
     }
     assert!(!place.path("ran").exists(), "a command ran without a claim");
     for name in ["list", "stats", "why", "events", "complete-again"] {

@@ -15,6 +15,11 @@ pub(crate) fn die() -> ! {
     std::process::abort()
 }
 
+/// Says no: a file is made under another name first.
+pub(crate) fn create_whole(_: &std::path::Path, _: &[u8]) -> std::io::Result<bool> {
+    Ok(false)
+}
+
 /// Swaps two files; the second name is free for a moment.
 pub(crate) fn exchange(one: &std::path::Path, other: &std::path::Path) -> std::io::Result<()> {
     let away = one.with_extension("swapped");

@@ -44,6 +44,31 @@ pub(crate) fn die() -> ! {
     std::process::abort()
 }
 
+/// Makes a file that appears whole under a name which nobody has yet, without one before. Says no
+/// where the name is taken or the system cannot: then it is made under another name first.
+pub(crate) fn create_whole(path: &std::path::Path, content: &[u8]) -> std::io::Result<bool> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+        let Some(folder) = path.parent() else { return Ok(false) };
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let Ok(nameless) = open(folder, flags, Mode::from_raw_mode(0o666)) else {
+            return Ok(false);
+        };
+        let mut file = fs::File::from(nameless);
+        file.write_all(content)?;
+        let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW).is_ok())
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (path, content);
+        Ok(false)
+    }
+}
+
 /// Swaps two files in one step. Where the system has no such step, the second name is free for a
 /// moment.
 pub(crate) fn exchange(one: &std::path::Path, other: &std::path::Path) -> std::io::Result<()> {

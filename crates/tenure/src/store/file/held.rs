@@ -7,6 +7,7 @@
 use super::journal::{draft, open_regular, remove_if_there};
 use super::step::step;
 use crate::exchange::time_to_value as written;
+use crate::platform;
 use crate::store::ledger::{Ledger, StoredHold};
 use crate::store::moment::Moment;
 use serde::Serialize;
@@ -66,8 +67,13 @@ impl Held {
             return Ok(());
         }
         let kind = path.parent().unwrap_or(&self.folder);
-        let draft = draft(kind);
         let content = describe(resource, holders, at);
+        // Most are new, and this is half the work.
+        if platform::create_whole(&path, &content)? {
+            step("held-published");
+            return Ok(());
+        }
+        let draft = draft(kind);
         let written = match std::fs::write(&draft, &content) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 std::fs::create_dir_all(kind)?;

@@ -260,6 +260,16 @@ impl Journal {
         Ok(records)
     }
 
+    /// Whether it is there and nothing was added to it since it was read.
+    pub(super) fn is_as_read(&self) -> io::Result<bool> {
+        let meta = self.file.metadata()?;
+        #[cfg(unix)]
+        let there = std::os::unix::fs::MetadataExt::nlink(&meta) > 0;
+        #[cfg(not(unix))]
+        let there = true;
+        Ok(there && meta.len() == self.end)
+    }
+
     /// Whether the file was removed. A sealed one may be, once it is of no use.
     pub(super) fn is_removed(&self) -> io::Result<bool> {
         #[cfg(unix)]

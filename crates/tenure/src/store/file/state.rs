@@ -157,6 +157,9 @@ impl State {
             self.read_anew()?;
             self.stale = false;
         }
+        if self.journal.is_as_read()? {
+            return Ok(Tail::Clean);
+        }
         let mut removed = false;
         loop {
             let fresh = self.journal.read_on()?;
