@@ -44,28 +44,87 @@ pub(crate) fn die() -> ! {
     std::process::abort()
 }
 
-/// Makes a file that appears whole under a name which nobody has yet, without one before. Says no
+/// Makes a file that appears whole under a name which nobody has yet, without one before. Nothing
 /// where the name is taken or the system cannot: then it is made under another name first.
-pub(crate) fn create_whole(path: &std::path::Path, content: &[u8]) -> std::io::Result<bool> {
+pub(crate) fn create_whole(
+    path: &std::path::Path,
+    content: &[u8],
+) -> std::io::Result<Option<fs::File>> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
         use std::io::Write;
         use std::os::fd::AsRawFd;
-        let Some(folder) = path.parent() else { return Ok(false) };
+        let Some(folder) = path.parent() else { return Ok(None) };
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let Ok(nameless) = open(folder, flags, Mode::from_raw_mode(0o666)) else {
-            return Ok(false);
+            return Ok(None);
         };
         let mut file = fs::File::from(nameless);
         file.write_all(content)?;
         let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
-        Ok(linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW).is_ok())
+        let linked = linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW);
+        Ok(linked.is_ok().then_some(file))
     }
     #[cfg(not(target_os = "linux"))]
     {
         let _ = (path, content);
-        Ok(false)
+        Ok(None)
+    }
+}
+
+/// Whether nobody else has this file open, in any process. Where that cannot be told, somebody may.
+pub(crate) fn is_ours_alone(file: &fs::File) -> bool {
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        lease::is_granted(file)
+    }
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    {
+        let _ = file;
+        false
+    }
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod lease {
+    use std::os::fd::AsRawFd;
+
+    /// Which signal tells of a lease; the number is of these two architectures.
+    const F_SETSIG: libc::c_int = 10;
+
+    /// The kernel grants a lease for writing only on a file that nobody else has open.
+    #[expect(unsafe_code, reason = "rustix has no leases")]
+    pub(super) fn is_granted(file: &std::fs::File) -> bool {
+        let number = file.as_raw_fd();
+        // SAFETY: these commands take numbers alone, and the descriptor is open.
+        unsafe {
+            // Whoever opens it in this moment waits, and we are told by a signal that is ignored
+            // unless somebody asks for it: the usual one would end the process.
+            libc::fcntl(number, F_SETSIG, libc::SIGURG) == 0
+                && libc::fcntl(number, libc::F_SETLEASE, libc::F_WRLCK) == 0
+                && libc::fcntl(number, libc::F_SETLEASE, libc::F_UNLCK) == 0
+        }
+    }
+}
+
+/// Whether this open file still has a name.
+pub(crate) fn has_name(file: &fs::File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    file.metadata().is_ok_and(|meta| meta.nlink() > 0)
+}
+
+/// Gives a file another name, which nobody may have.
+pub(crate) fn rename_new(from: &std::path::Path, to: &std::path::Path) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        fs::hard_link(from, to)?;
+        fs::remove_file(from)
     }
 }
 

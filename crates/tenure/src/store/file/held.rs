@@ -5,13 +5,14 @@
 //! between sees by the mark that they are behind, and brings them up to date.
 
 use super::journal::{draft, open_regular, remove_if_there};
+use super::spare::Spare;
 use super::step::step;
 use crate::exchange::time_to_value as written;
-use crate::platform;
 use crate::store::ledger::{Ledger, StoredHold};
 use crate::store::moment::Moment;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ const NAME_MAX_BYTES: usize = 180;
 /// The folder of these files.
 pub(super) struct Held {
     folder: PathBuf,
+    /// For the next one that is shown.
+    spare: RefCell<Spare>,
 }
 
 #[derive(Serialize)]
@@ -49,7 +52,7 @@ struct ShownHolder<'a> {
 
 impl Held {
     pub(super) fn new(folder: PathBuf) -> Held {
-        Held { folder }
+        Held { folder, spare: RefCell::default() }
     }
 
     /// Brings the file of one resource up to date.
@@ -62,14 +65,16 @@ impl Held {
         let path = self.path_of(resource);
         let holders = ledger.holders(resource);
         if holders.is_empty() {
-            remove_if_there(&path)?;
+            if !self.spare.borrow_mut().hide(&path) {
+                remove_if_there(&path)?;
+            }
             step("held-removed");
             return Ok(());
         }
         let kind = path.parent().unwrap_or(&self.folder);
         let content = describe(resource, holders, at);
         // Most are new, and this is half the work.
-        if platform::create_whole(&path, &content)? {
+        if self.spare.borrow_mut().show(&path, &content)? {
             step("held-published");
             return Ok(());
         }

@@ -267,7 +267,7 @@ impl Journal {
         let there = std::os::unix::fs::MetadataExt::nlink(&meta) > 0;
         #[cfg(not(unix))]
         let there = true;
-        Ok(there && meta.len() == self.end)
+        Ok(there && self.end >= self.state_end && meta.len() == self.end)
     }
 
     /// Whether the file was removed. A sealed one may be, once it is of no use.

@@ -16,6 +16,7 @@ mod held;
 mod journal;
 mod line;
 mod mark;
+mod spare;
 mod state;
 mod step;
 
