@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Where a claim or a finish can be cut short, and where an addition can.
 pub(crate) const STEPS: [&str; 4] = ["files-taken", "log-appended", "append-before", "append-done"];
-pub(crate) const QUEUE_STEP: &str = "queue-drafted";
+pub(crate) const QUEUE_STEPS: [&str; 2] = ["queue-drafted", "queue-replaced"];
 
 fn place(tasks: Vec<Value>) -> Place {
     let place = Place::new("task_locks", "worker");
@@ -105,10 +105,17 @@ fn a_death_at_any_step_leaves_a_queue_that_all_can_go_on_with() {
             }
         }
     }
-    let place = place(vec![]);
-    let mut command = place.command(&["tasks", "add", "x"]);
-    let output = command.env("TENURE_FAULT", QUEUE_STEP).output().expect("it runs");
-    assert_eq!(output.status.code(), None);
-    place.ok(&["tasks", "add", "x"]);
-    assert_eq!(place.json("queue.json")["tasks"].as_array().map(Vec::len), Some(1));
+    for (step, left) in QUEUE_STEPS.into_iter().zip([1, 2]) {
+        let place = place(vec![]);
+        let mut command = place.command(&["tasks", "add", "x"]);
+        let output = command.env("TENURE_FAULT", step).output().expect("it runs");
+        assert_eq!(output.status.code(), None);
+        place.ok(&["tasks", "add", "x"]);
+        // What was in the queue already is there, though nobody was told.
+        assert_eq!(
+            place.json("queue.json")["tasks"].as_array().map(Vec::len),
+            Some(left),
+            "{step}"
+        );
+    }
 }

@@ -19,25 +19,12 @@ fn unreadable<E>(what: &'static str, text: &str) -> impl FnOnce(E) -> FormatErro
 
 /// `exclusive`, `shared` or `slot:N`.
 pub fn mode_to_text(mode: Mode) -> String {
-    match mode {
-        Mode::Exclusive => "exclusive".to_owned(),
-        Mode::Shared => "shared".to_owned(),
-        Mode::Slot { of } => format!("slot:{of}"),
-    }
+    mode.to_string()
 }
 
 /// Reads what [`mode_to_text`] wrote.
 pub fn mode_from_text(text: &str) -> Result<Mode, FormatError> {
-    match text {
-        "exclusive" => Ok(Mode::Exclusive),
-        "shared" => Ok(Mode::Shared),
-        slot => slot
-            .strip_prefix("slot:")
-            .and_then(|of| of.parse().ok())
-            .map(|of| Mode::Slot { of })
-            .ok_or(())
-            .map_err(unreadable("the mode", text)),
-    }
+    text.parse().map_err(unreadable("the mode", text))
 }
 
 /// Reads what [`Resource::key`] wrote.
@@ -50,33 +37,14 @@ pub fn grant_from_text(text: &str) -> Result<GrantId, FormatError> {
     text.parse().map_err(unreadable("the grant", text))
 }
 
-#[derive(Serialize, Deserialize)]
-struct StoredWant {
-    resource: String,
-    mode: String,
-}
-
 /// A JSON list of wants.
 pub fn wants_to_json(wants: &[Want]) -> String {
-    let stored: Vec<StoredWant> = wants
-        .iter()
-        .map(|want| StoredWant { resource: want.resource.key(), mode: mode_to_text(want.mode) })
-        .collect();
-    to_json(&stored)
+    to_json(&wants)
 }
 
 /// Reads what [`wants_to_json`] wrote.
 pub fn wants_from_json(json: &str) -> Result<Vec<Want>, FormatError> {
-    let stored: Vec<StoredWant> = from_json("the wants", json)?;
-    stored
-        .iter()
-        .map(|want| {
-            Ok(Want {
-                resource: resource_from_key(&want.resource)?,
-                mode: mode_from_text(&want.mode)?,
-            })
-        })
-        .collect()
+    from_json("the wants", json)
 }
 
 /// JSON of evidence.

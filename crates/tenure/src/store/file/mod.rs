@@ -356,23 +356,8 @@ impl Store for FileStore {
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        let begun = tokio::time::Instant::now();
-        let bell = self.post.bell();
-        loop {
-            let rang = bell.as_ref().map(|bell| bell.notified());
-            tokio::pin!(let rang = async {
-                match rang {
-                    Some(rang) => rang.await,
-                    None => std::future::pending().await,
-                }
-            };);
-            let newest = self.looking(|state| Ok(Revision(state.look()?.revision)))?;
-            let left = patience.saturating_sub(begun.elapsed());
-            if newest > since || left.is_zero() {
-                return Ok(newest);
-            }
-            let _ = tokio::time::timeout(left.min(self.options.poll_interval), rang).await;
-        }
+        let newest = || self.looking(|state| Ok(Revision(state.look()?.revision)));
+        self.post.changed(newest, since, patience, self.options.poll_interval).await
     }
 
     async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {

@@ -29,8 +29,14 @@ pub const STEPS: &[&str] = &[
 
 /// The same in folders that are shared with other programs.
 #[doc(hidden)]
-pub const DIALECT_STEPS: &[&str] =
-    &["lock-drafted", "tasks-drafted", "tasks-replaced", "queue-drafted", "log-appended"];
+pub const DIALECT_STEPS: &[&str] = &[
+    "lock-drafted",
+    "tasks-drafted",
+    "tasks-replaced",
+    "queue-drafted",
+    "queue-replaced",
+    "log-appended",
+];
 
 /// Marks a step. In a debug build the process dies here, as by `kill -9`, if `TENURE_FAULT` names
 /// the step; `NAME:3` means the third time.

@@ -3,13 +3,14 @@
 //! Neither ever touches the database's own files: closing any descriptor on those would drop the
 //! locks that SQLite holds on them.
 
+use crate::store::StoreError;
 use crate::store::turns::Turns;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
-use tenure_core::GrantId;
+use tenure_core::{GrantId, Revision};
 use tokio::sync::Notify;
 
 /// The mailbox of one store handle, the way to those of others, and the bell.
@@ -94,9 +95,41 @@ impl Post {
     }
 
     /// A sign that the bell rang. `None` where the system cannot watch files.
-    pub(crate) fn bell(&self) -> Option<Arc<Notify>> {
+    fn bell(&self) -> Option<Arc<Notify>> {
         let hearing = self.hearing.get_or_init(|| Hearing::start(&self.side.join("bell")).ok());
         hearing.as_ref().map(|hearing| hearing.rang.clone())
+    }
+
+    /// Returns the newest revision as soon as it is beyond `since`, or when patience ends. Looks
+    /// whenever the bell rings, and from time to time where the system cannot tell of it.
+    pub(crate) async fn changed(
+        &self,
+        newest: impl Fn() -> Result<Revision, StoreError>,
+        since: Revision,
+        patience: Duration,
+        poll_interval: Duration,
+    ) -> Result<Revision, StoreError> {
+        if patience.is_zero() {
+            // To hear the bell takes a thread, which whoever does not wait need not start.
+            return newest();
+        }
+        let begun = tokio::time::Instant::now();
+        let bell = self.bell();
+        loop {
+            let rang = bell.as_ref().map(|bell| bell.notified());
+            tokio::pin!(let rang = async {
+                match rang {
+                    Some(rang) => rang.await,
+                    None => std::future::pending().await,
+                }
+            };);
+            let newest = newest()?;
+            let left = patience.saturating_sub(begun.elapsed());
+            if newest > since || left.is_zero() {
+                return Ok(newest);
+            }
+            let _ = tokio::time::timeout(left.min(poll_interval), rang).await;
+        }
     }
 
     /// What processes that are gone left behind: their mailboxes, and what was half made.

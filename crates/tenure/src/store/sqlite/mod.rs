@@ -442,27 +442,8 @@ impl Store for SqliteStore {
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        if patience.is_zero() {
-            // To hear the bell takes a thread, which whoever does not wait need not start.
-            return Ok(Revision(self.with_reader(read::newest)?));
-        }
-        let begun = tokio::time::Instant::now();
-        let bell = self.post.bell();
-        loop {
-            let rang = bell.as_ref().map(|bell| bell.notified());
-            tokio::pin!(let rang = async {
-                match rang {
-                    Some(rang) => rang.await,
-                    None => std::future::pending().await,
-                }
-            };);
-            let newest = Revision(self.with_reader(read::newest)?);
-            let left = patience.saturating_sub(begun.elapsed());
-            if newest > since || left.is_zero() {
-                return Ok(newest);
-            }
-            let _ = tokio::time::timeout(left.min(self.options.poll_interval), rang).await;
-        }
+        let newest = || Ok(Revision(self.with_reader(read::newest)?));
+        self.post.changed(newest, since, patience, self.options.poll_interval).await
     }
 
     async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {

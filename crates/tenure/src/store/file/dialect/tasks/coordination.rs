@@ -6,13 +6,11 @@ use crate::exchange::{
 };
 use crate::file::kernel_lock::lock_within;
 use crate::store::file::fault::Trouble;
-use crate::store::file::journal::{draft, sync_folder};
-use crate::store::file::step::step;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
 use serde_json::{Map, Value, json};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::{Status, Task, WallTime};
@@ -150,11 +148,13 @@ impl Coordination {
             return Ok(());
         }
         self.document["last_updated"] = time_to_value(WallTime(at.wall_ms));
-        let written = self.replace();
-        if written.is_err() {
+        let steps = ["tasks-drafted", "tasks-replaced"];
+        if let Err(error) = super::replace(&self.path, &self.document, &self.drafts, steps) {
             self.document = before;
+            return Err(error.into());
         }
-        Ok(written?)
+        self.stamp = stamp(&self.path)?;
+        Ok(())
     }
 
     fn list(&mut self) -> &mut Vec<Value> {
@@ -200,32 +200,6 @@ impl Coordination {
             }
         }
         set_own(raw, own);
-    }
-
-    /// Replaces the file in one step, with the permissions that it had.
-    fn replace(&mut self) -> io::Result<()> {
-        let target = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        let draft = draft(&self.drafts);
-        let written = (|| {
-            let mut file = File::create_new(&draft)?;
-            let mut text = serde_json::to_vec_pretty(&self.document)?;
-            text.push(b'\n');
-            file.write_all(&text)?;
-            if let Ok(meta) = std::fs::metadata(&target) {
-                file.set_permissions(meta.permissions())?;
-            }
-            file.sync_all()?;
-            step("tasks-drafted");
-            std::fs::rename(&draft, &target)?;
-            step("tasks-replaced");
-            sync_folder(target.parent().unwrap_or(Path::new(".")))
-        })();
-        if written.is_err() {
-            let _ = std::fs::remove_file(&draft);
-        }
-        written?;
-        self.stamp = stamp(&self.path)?;
-        Ok(())
     }
 }
 

@@ -15,14 +15,18 @@ pub(crate) use merge::Merged;
 
 use super::Dialect;
 use crate::store::file::fault::Trouble;
+use crate::store::file::journal::{draft, sync_folder};
+use crate::store::file::step::step;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
 use coordination::Coordination;
 use merge::Entry;
 use queue::Queue;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::{
@@ -162,6 +166,36 @@ fn name(id: &TaskId, by: &str) -> (GrantId, Token) {
     let hash: [u8; 32] = Sha256::digest(format!("{id}\n{by}")).into();
     let bits = u128::from_le_bytes(hash[..16].try_into().expect("16 of 32 bytes"));
     (GrantId::from_bits(bits), Token((bits as u64) >> 24))
+}
+
+/// Replaces a file of other programs in one step, with the permissions that it had; on disk when it
+/// returns.
+fn replace(
+    path: &Path,
+    document: &Value,
+    drafts: &Path,
+    steps: [&'static str; 2],
+) -> io::Result<()> {
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let draft = draft(drafts);
+    let written = (|| {
+        let mut file = File::create_new(&draft)?;
+        let mut text = serde_json::to_vec_pretty(document)?;
+        text.push(b'\n');
+        file.write_all(&text)?;
+        if let Ok(meta) = std::fs::metadata(&target) {
+            file.set_permissions(meta.permissions())?;
+        }
+        file.sync_all()?;
+        step(steps[0]);
+        std::fs::rename(&draft, &target)?;
+        step(steps[1]);
+        sync_folder(target.parent().unwrap_or(Path::new(".")))
+    })();
+    if written.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    written
 }
 
 fn show(id: &TaskId, foreign: &Foreign, at: Moment) -> SeenHold {

@@ -4,7 +4,6 @@
 use super::merge::{Entry, Fields, Says};
 use crate::exchange::{self, Format, queue_task, time_from_value, time_to_value};
 use crate::store::file::fault::Trouble;
-use crate::store::file::journal::{draft, sync_folder};
 use crate::store::file::step::step;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
@@ -220,30 +219,9 @@ impl Queue {
                 _ => {}
             }
         }
-        self.replace_queue(&document)?;
+        super::replace(&self.queue, &document, &self.drafts, ["queue-drafted", "queue-replaced"])?;
         self.stamp = stamp(&self.queue)?;
         Ok(())
-    }
-
-    fn replace_queue(&self, document: &Value) -> io::Result<()> {
-        let draft = draft(&self.drafts);
-        let written = (|| {
-            let mut file = File::create_new(&draft)?;
-            let mut text = serde_json::to_vec_pretty(document)?;
-            text.push(b'\n');
-            file.write_all(&text)?;
-            if let Ok(meta) = std::fs::metadata(&self.queue) {
-                file.set_permissions(meta.permissions())?;
-            }
-            file.sync_all()?;
-            step("queue-drafted");
-            std::fs::rename(&draft, &self.queue)?;
-            sync_folder(self.queue.parent().unwrap_or(Path::new(".")))
-        })();
-        if written.is_err() {
-            let _ = std::fs::remove_file(&draft);
-        }
-        written
     }
 }
 
