@@ -26,7 +26,7 @@ pub use step::{DIALECT_STEPS, STEPS};
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::moment::Moment;
-use crate::store::side::{self, Post, Turnstile};
+use crate::store::side::{self, Identity, Post, Turnstile};
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -35,7 +35,6 @@ use dialect::Watch;
 use fault::Trouble;
 use state::{State, Written};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard};
 use std::time::Duration;
 use step::step;
@@ -44,9 +43,6 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Where tenure keeps its own records in a folder whose lock files are another program's.
 pub(crate) const OWN_FOLDER: &str = ".tenure";
-
-/// How often a handle looks whether its folder was replaced.
-const IDENTITY_EVERY_MS: u64 = 20;
 
 /// Opens a [`FileStore`] with other than the usual settings.
 #[derive(Clone)]
@@ -84,9 +80,8 @@ pub struct FileStore {
     post: Post,
     /// Up to where the journal is known to be on disk.
     synced: Mutex<(u64, u64)>,
-    /// Which file the writers queue at, and when that was last looked at.
-    identity: Option<(u64, u64)>,
-    checked_ms: AtomicU64,
+    /// Which file the writers queue at.
+    identity: Identity,
     /// Notices when other programs give something back.
     watch: Option<(Watch, PathBuf)>,
 }
@@ -113,7 +108,7 @@ impl FileStore {
         let foreign = options.dialect.map(|dialect| (dialect, shared.as_path()));
         let state = State::open(&folder, &boot, foreign, options.look_only).map_err(report)?;
         let store = FileStore {
-            identity: identity(&side),
+            identity: Identity::of(side.join("seat")),
             watch: options.dialect.map(|_| (Watch::new(), shared)),
             folder,
             name,
@@ -121,7 +116,6 @@ impl FileStore {
             turnstile: Arc::new(Mutex::new(turnstile)),
             post,
             synced: Mutex::new((0, 0)),
-            checked_ms: AtomicU64::new(0),
             options,
         };
         store.begin_boot(&boot)?;
@@ -161,13 +155,7 @@ impl FileStore {
 
     /// Refuses to go on in a folder that was removed or replaced: others use another one by now.
     fn check_identity(&self) -> Result<(), StoreError> {
-        let now_ms = self.options.clock.now().as_millis() as u64;
-        let checked_ms = self.checked_ms.load(Ordering::Relaxed);
-        if now_ms.saturating_sub(checked_ms) < IDENTITY_EVERY_MS && checked_ms > 0 {
-            return Ok(());
-        }
-        self.checked_ms.store(now_ms, Ordering::Relaxed);
-        match identity(&self.folder.join("side")) == self.identity {
+        match self.identity.is_kept(self.options.clock.now()) {
             true => Ok(()),
             false => Err(self.report(Trouble::corrupt("its folder was removed or replaced"))),
         }
@@ -294,20 +282,6 @@ fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf>
         crate::place::ignore_in_git(&folder);
     }
     Ok(folder)
-}
-
-/// What tells this folder's queue from another that takes its place.
-fn identity(side: &Path) -> Option<(u64, u64)> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        std::fs::metadata(side.join("seat")).ok().map(|meta| (meta.dev(), meta.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = side;
-        None
-    }
 }
 
 /// The right to write, given back when dropped.

@@ -18,7 +18,7 @@ use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
 use crate::store::side::Post;
 use crate::store::{Decide, Renewal, Renewed, TaskFilter};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -366,7 +366,9 @@ impl State {
             }
         }
         let records = to_records(change.writes, &archived, at, post.address());
-        if self.append(records, self.ledger.revision + 1, change.events, at)?.is_err() {
+        let next = self.ledger.revision + 1;
+        let appended = self.remembering(|state| state.append(records, next, change.events, at))?;
+        if appended.is_err() {
             return Ok(None);
         }
         written.revision = Revision(self.ledger.revision);
@@ -514,12 +516,10 @@ impl State {
     /// Makes `held/` follow. What fails here is made good by whoever writes next: the journal has
     /// the change.
     fn publish(&mut self, resources: &[Resource], at: Moment) {
-        let different: BTreeSet<String> = resources.iter().map(Resource::key).collect();
+        let different: HashSet<&Resource> = resources.iter().collect();
         let mut followed = true;
-        for key in different {
-            let resource = resources.iter().find(|resource| resource.key() == key);
-            let published = resource.map(|resource| self.held.publish(resource, &self.ledger, at));
-            followed &= published.is_none_or(|published| published.is_ok());
+        for resource in different {
+            followed &= self.held.publish(resource, &self.ledger, at).is_ok();
         }
         if followed {
             self.mark_published();

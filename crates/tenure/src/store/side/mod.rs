@@ -1,9 +1,11 @@
 //! What lies beside a store that processes of one machine share: the queue of those who want to
 //! write, and how they wake each other.
 
+mod identity;
 mod post;
 mod turnstile;
 
+pub(crate) use identity::Identity;
 pub(crate) use post::Post;
 pub(crate) use turnstile::{Turnstile, unless_stopped};
 

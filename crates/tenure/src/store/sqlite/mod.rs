@@ -20,7 +20,7 @@ mod write;
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::moment::Moment;
-use crate::store::side::{self, Post, Turnstile};
+use crate::store::side::{self, Identity, Post, Turnstile};
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -31,7 +31,6 @@ use log::Log;
 use read::{Addresses, RowError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
 use tenure_core::{Change, Decision, Event, GrantId, Look, Revision, Seen, Task, Write};
@@ -67,17 +66,11 @@ impl Default for SqliteOptions {
     }
 }
 
-/// How often a handle looks whether its file was replaced: a holder learns of it long before its
-/// next renewal, and those who ask thousands of times a second do not pay for it each time.
-const IDENTITY_EVERY_MS: u64 = 20;
-
 /// Keeps everything in one SQLite file.
 pub struct SqliteStore {
     path: PathBuf,
     /// Which file it was when it was opened.
-    identity: Option<(u64, u64)>,
-    /// When that was last looked at.
-    checked_ms: AtomicU64,
+    identity: Identity,
     options: SqliteOptions,
     writer: Arc<Mutex<Writer>>,
     /// A connection for looking, so that those who look never keep a writer waiting.
@@ -124,8 +117,7 @@ impl SqliteStore {
         let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None, log }));
         Ok(SqliteStore {
             path: path.to_owned(),
-            identity: open::identity(path),
-            checked_ms: AtomicU64::new(0),
+            identity: Identity::of(path.to_owned()),
             options,
             writer,
             reader: StdMutex::new(None),
@@ -136,13 +128,7 @@ impl SqliteStore {
     /// Refuses to go on with a file that was removed or replaced: others use another one by now,
     /// and what is held here is held by nobody's leave.
     fn check_identity(&self) -> Result<(), StoreError> {
-        let now_ms = self.options.clock.now().as_millis() as u64;
-        let checked_ms = self.checked_ms.load(Ordering::Relaxed);
-        if now_ms.saturating_sub(checked_ms) < IDENTITY_EVERY_MS && checked_ms > 0 {
-            return Ok(());
-        }
-        self.checked_ms.store(now_ms, Ordering::Relaxed);
-        match open::identity(&self.path) == self.identity {
+        match self.identity.is_kept(self.options.clock.now()) {
             true => Ok(()),
             false => Err(fault::corrupt(&self.path, "its file was removed or replaced")),
         }

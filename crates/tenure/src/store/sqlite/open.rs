@@ -41,21 +41,6 @@ pub(super) fn resolve(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What tells this file from another that takes its place; `None` where there is none, or where
-/// the system cannot tell. Opens nothing: see [`super`].
-pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = path;
-        None
-    }
-}
-
 /// Opens the database, creating it whole if there is none. Beside a file that is not a store of
 /// ours nothing is made.
 pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {

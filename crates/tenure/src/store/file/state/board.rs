@@ -2,6 +2,7 @@
 
 use super::State;
 use crate::store::TaskFilter;
+use crate::store::file::dialect::Board;
 use crate::store::file::fault::Trouble;
 use crate::store::ledger::Record;
 use crate::store::moment::Moment;
@@ -32,20 +33,37 @@ impl State {
             return Ok(None);
         }
         self.load_tasks()?;
-        let Some(board) = &mut self.board else { return Ok(None) };
-        let list = board.lock()?;
-        if let Some(merged) = board.take_in(&self.ledger, at)? {
-            if !merged.records.is_empty() {
-                let next = self.ledger.revision + 1;
-                self.append_line(merged.records, next, merged.events, at)?;
-            }
-            if let Some(board) = &mut self.board
-                && !merged.rewrite.is_empty()
-            {
-                board.rewrite(&merged.rewrite, &self.ledger, at)?;
-            }
-        }
+        let list = self.board.as_ref().map(Board::lock).transpose()?.flatten();
+        self.remembering(|state| state.take_in_board(at))?;
         Ok(list)
+    }
+
+    fn take_in_board(&mut self, at: Moment) -> Result<(), Trouble> {
+        let Some(board) = &mut self.board else { return Ok(()) };
+        let Some(merged) = board.take_in(&self.ledger, at)? else { return Ok(()) };
+        if !merged.records.is_empty() {
+            let next = self.ledger.revision + 1;
+            self.append_line(merged.records, next, merged.events, at)?;
+        }
+        match &mut self.board {
+            Some(board) if !merged.rewrite.is_empty() => {
+                board.rewrite(&merged.rewrite, &self.ledger, at)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Does something to the list and the journal. If that fails half way, on a full disk for
+    /// example, the list is compared with the ledger once more.
+    pub(super) fn remembering<T>(
+        &mut self,
+        act: impl FnOnce(&mut State) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let done = act(self);
+        if let Some(board) = self.board.as_mut().filter(|_| done.is_err()) {
+            board.read_again();
+        }
+        done
     }
 
     /// Whether tasks are other programs' too, so that looking at them needs the seat.

@@ -103,6 +103,10 @@ impl Coordination {
         Ok(Some(entries))
     }
 
+    pub(super) fn read_again(&mut self) {
+        self.stamp = None;
+    }
+
     fn says(&self, fields: &Map<String, Value>, status: Status) -> Says {
         let word = fields.get("status").and_then(Value::as_str).unwrap_or("available");
         if word.parse() != Ok(Status::InProgress) {
@@ -235,7 +239,7 @@ fn set_own(raw: &mut Value, own: Option<Value>) {
 }
 
 /// An entry as its programs wrote it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Raw {
     fields: Map<String, Value>,
 }

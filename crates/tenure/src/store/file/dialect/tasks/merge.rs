@@ -9,7 +9,7 @@ use tenure_core::rules::tasks::NewTask;
 use tenure_core::{EventKind, NewEvent, Status, Task, TaskId, WallTime};
 
 /// What a list says of one task.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Entry {
     pub(super) new: NewTask,
     pub(super) says: Says,
@@ -20,28 +20,11 @@ pub(super) struct Entry {
 }
 
 /// Tells how an entry differs from a task in what its dialect can say of it.
-pub(super) trait Fields: std::fmt::Debug + FieldsClone {
+pub(super) trait Fields: std::fmt::Debug {
     fn title_differs(&self, task: &Task) -> bool;
     fn priority_differs(&self, task: &Task) -> bool;
     fn dependencies_differ(&self, task: &Task) -> bool;
     fn files_differ(&self, task: &Task) -> bool;
-}
-
-/// Lets entries be cloned.
-pub(super) trait FieldsClone {
-    fn boxed(&self) -> Box<dyn Fields>;
-}
-
-impl<T: Fields + Clone + 'static> FieldsClone for T {
-    fn boxed(&self) -> Box<dyn Fields> {
-        Box::new(self.clone())
-    }
-}
-
-impl Clone for Box<dyn Fields> {
-    fn clone(&self) -> Box<dyn Fields> {
-        self.boxed()
-    }
 }
 
 /// Where a list says that a task stands.

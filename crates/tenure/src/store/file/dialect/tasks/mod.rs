@@ -152,6 +152,14 @@ impl Board {
         }
     }
 
+    /// Reads all of it the next time: what was read or written last was not remembered.
+    pub(crate) fn read_again(&mut self) {
+        match &mut self.files {
+            Files::Coordination(files) => files.read_again(),
+            Files::Queue(files) => files.read_again(),
+        }
+    }
+
     /// Whether other programs did something since the list was read. Under their lock they cannot.
     pub(crate) fn has_news(&self) -> Result<bool, Trouble> {
         match &self.files {
@@ -217,5 +225,32 @@ fn show(id: &TaskId, foreign: &Foreign, at: Moment) -> SeenHold {
         renewed_at: since,
         expires_at: WallTime(at.wall_ms.saturating_add(CLAIM_LASTS.as_millis() as i64)),
         stale: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What could not be remembered, on a full disk for example, must not be passed over later.
+    #[test]
+    fn a_list_that_did_not_change_is_read_again_only_if_told_to() {
+        let at = Moment { now_ms: 0, begin_ms: 0, wall_ms: 0 };
+        for (dialect, file, list) in [
+            (Dialect::Coordination, "tasks.json", r#"{"tasks":[{"id":"a","description":"d"}]}"#),
+            (Dialect::Worker, "queue.json", r#"{"tasks":[{"id":"a","instruction":"d"}]}"#),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join(file), list).unwrap();
+            let log = "{\"task_id\":\"a\",\"status\":\"completed\"}\n";
+            std::fs::write(folder.path().join("execution_log.jsonl"), log).unwrap();
+            let mut board = Board::new(dialect, folder.path(), folder.path(), "s").unwrap();
+            let mut news = || board.take_in(&Ledger::default(), at).unwrap();
+            let first = news().expect("all is new");
+            assert!(news().is_none(), "{file} did not change");
+            board.read_again();
+            let again = board.take_in(&Ledger::default(), at).unwrap().expect("told to");
+            assert_eq!(first.records, again.records);
+        }
     }
 }

@@ -98,6 +98,11 @@ impl Queue {
         Ok(Some(entries.collect()))
     }
 
+    pub(super) fn read_again(&mut self) {
+        (self.stamp, self.read_until) = (None, 0);
+        self.states.clear();
+    }
+
     /// Whether the files changed since they were read.
     pub(super) fn has_news(&self) -> Result<bool, Trouble> {
         let length = stamp(&self.log)?.map_or(0, |(_, length)| length);
@@ -281,7 +286,7 @@ fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
 }
 
 /// An entry as its programs wrote it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Raw {
     instruction: (String, Option<String>),
     priority: u8,
