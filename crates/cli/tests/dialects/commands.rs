@@ -194,3 +194,18 @@ fn only_one_at_a_time_can_hold_what_others_share() {
         }
     }
 }
+
+#[test]
+fn what_cannot_have_a_lock_file_is_refused_and_not_held_in_secret() {
+    for (dialect, resource) in [
+        (Dialect::Worker, "a/b"),
+        (Dialect::Worker, "task:.hidden"),
+        (Dialect::Swarm, "path://w/x"),
+    ] {
+        let folder = Folder::new(dialect);
+        let ended = folder.run(&["run", "-n", resource, "--", "true"]);
+        assert_eq!(ended.code, 3, "{dialect:?} {resource}: {ended:?}");
+        assert!(ended.stderr.contains("other programs would not see it"), "{ended:?}");
+        assert!(!folder.run(&["locks"]).stdout.contains(resource), "{resource} is held");
+    }
+}

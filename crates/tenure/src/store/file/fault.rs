@@ -20,6 +20,10 @@ pub(super) enum Trouble {
     Obstacle {
         what: String,
     },
+    /// A resource of the kind that is shared with other programs, which has no place among theirs.
+    NoLockFile {
+        resource: String,
+    },
     /// Other programs know nothing of shared holds.
     OnlyExclusive {
         resource: String,
@@ -65,6 +69,7 @@ impl Trouble {
             Trouble::Corrupt(reason) | Trouble::Busy(reason) => reason,
             Trouble::Newer { version, .. } => format!("it has the newer version {version}"),
             Trouble::Obstacle { what } => what,
+            Trouble::NoLockFile { resource } => format!("{resource} cannot have a lock file"),
             Trouble::OnlyExclusive { resource } => format!("{resource} can only be held alone"),
             Trouble::Contended { tries } => format!("gave up after {tries} tries"),
             Trouble::Stopped { pid } => format!("process {pid} is stopped"),
@@ -95,6 +100,12 @@ impl Trouble {
                 store,
                 reason: what,
                 hint: Some("Nothing was changed. Move it away, then try again.".to_owned()),
+            },
+            Trouble::NoLockFile { resource } => StoreError::Unsupported {
+                what: format!(
+                    "{resource} cannot have a lock file here, so other programs would not see it held"
+                ),
+                instead: "Use a name that they can have too, or another store.".to_owned(),
             },
             Trouble::OnlyExclusive { resource } => StoreError::Unsupported {
                 what: format!("{resource} is shared with other programs, which only hold it alone"),

@@ -354,7 +354,13 @@ impl Face {
 
     fn take(&self, stored: &StoredHold, at: Moment) -> Result<bool, Trouble> {
         let resource = &stored.hold.want.resource;
-        let Some(path) = self.dialect.file_of(&self.folder, resource) else { return Ok(true) };
+        let Some(path) = self.dialect.file_of(&self.folder, resource) else {
+            // Held without a lock file, it would only seem to exclude the other programs.
+            return match self.dialect.shares(resource.kind()) {
+                true => Err(Trouble::NoLockFile { resource: resource.to_string() }),
+                false => Ok(true),
+            };
+        };
         if stored.hold.want.mode != Mode::Exclusive {
             return Err(Trouble::OnlyExclusive { resource: resource.to_string() });
         }
