@@ -1,32 +1,3 @@
-//! The exit codes: declared once, documented in `docs/reference.md`, checked by a test.
+//! The exit codes, which are declared in the library: all front ends mean the same by them.
 
-/// What a command's end means to a script. Only tenure's own outcomes: a command that `run` ran to
-/// its end passes its own code through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// Done.
-    Ok = 0,
-    /// Something failed that has no code of its own.
-    Error = 1,
-    /// The command line makes no sense.
-    Usage = 2,
-    /// Configuration is wrong, or the store cannot be used.
-    Configuration = 3,
-    /// There is no such thing.
-    NotFound = 4,
-    /// It is not yours, or needs `--force`.
-    Refused = 5,
-    /// It is locked, or was not obtained in time.
-    Locked = 6,
-    /// A check found something wrong.
-    CheckFailed = 7,
-    /// The lease was lost, or the token was refused.
-    Lost = 8,
-}
-
-impl Exit {
-    /// The number.
-    pub(crate) fn code(self) -> i32 {
-        self as i32
-    }
-}
+pub(crate) use tenure::exit::Exit;

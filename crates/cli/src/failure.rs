@@ -3,18 +3,14 @@
 use crate::child::SpawnError;
 use crate::exit::Exit;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::error::Error as _;
 use tenure::config::ConfigError;
-use tenure::core::rules::tasks::{EditError, SectionError};
-use tenure::core::{Blocker, Kind, Resource, ResourceError, SeenHold};
-use tenure::duration::format_duration;
+use tenure::core::{Resource, ResourceError};
 use tenure::file::FileError;
 use tenure::place::{PathError, PlaceError};
-use tenure::store::StoreError;
+use tenure::refusal::Refusal;
 use tenure::{Busy, Error};
-
-use crate::show;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -34,6 +30,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// It is locked, or was not obtained in time.
+    pub(crate) fn locked(wanted: &[Resource], busy: &Busy) -> Failure {
+        Refusal::locked(wanted, busy).into()
+    }
+
     pub(crate) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Failure {
         Failure {
             exit: exit.code(),
@@ -58,68 +59,6 @@ impl Failure {
         self.details = details;
         self
     }
-
-    /// It is locked, or was not obtained in time. Names who, doing what, and how long was waited;
-    /// never how to force it: agents read this too.
-    pub(crate) fn locked(wanted: &[Resource], busy: &Busy) -> Failure {
-        let holder = busy.blockers.iter().find_map(|blocker| match blocker {
-            Blocker::Hold(seen) => Some(seen),
-            Blocker::Waiter(_) => None,
-        });
-        match holder {
-            Some(seen) => locked_by(seen, busy),
-            None => {
-                let names = show::names(wanted);
-                let message = format!("{names} is free but others wait for it since longer");
-                Failure::new(Exit::Locked, "LOCKED", message).hint("Wait for your turn with -w.")
-            }
-        }
-    }
-}
-
-fn locked_by(seen: &SeenHold, busy: &Busy) -> Failure {
-    let hold = &seen.hold;
-    let resource = &hold.want.resource;
-    let holder = &hold.holder.label;
-    let (code, mut message) = match resource.kind() {
-        Kind::Task => {
-            ("TASK_LOCKED", format!("Task {:?} is locked by runner {holder}", resource.name()))
-        }
-        Kind::Section => (
-            "SECTION_LOCKED",
-            format!("Section {:?} is locked by runner {holder}", resource.name()),
-        ),
-        Kind::Lock | Kind::Path => ("LOCKED", format!("{resource} is held by {holder}")),
-    };
-    if let Some(operation) = &hold.operation {
-        message += &format!(" for {:?}", show::one_line(operation));
-    }
-    message += &format!(" since {} ago", format_duration(seen.held_for));
-    let holders = busy.blockers.iter().filter(
-        |blocker| matches!(blocker, Blocker::Hold(other) if other.hold.want.resource == *resource),
-    );
-    match holders.count() {
-        0 | 1 => {}
-        many => message += &format!(", and by {} more", many - 1),
-    }
-    if !busy.waited.is_zero() {
-        message += &format!("; waited {}", format_duration(busy.waited));
-    }
-    let expires = show::time(seen.expires_at);
-    let id = resource.name();
-    let mut failure = Failure::new(Exit::Locked, code, message).details(json!({
-        "resource": resource.to_string(),
-        "lockedBy": holder,
-        "runnerId": holder,
-        "expiresAt": expires,
-        "operation": hold.operation,
-        "waitedSeconds": show::seconds(busy.waited),
-    }));
-    if resource.kind() == Kind::Task {
-        failure.details["taskId"] = json!(id);
-    }
-    failure.more.push(format!("Lock expires at: {expires} unless renewed"));
-    failure
 }
 
 /// A command line that makes no sense. Where a value was refused, the sentence is ours: clap's would
@@ -152,47 +91,16 @@ fn first_paragraph(error: &clap::Error) -> String {
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        let Refusal { exit, code, message, more, hint, details } = refusal;
+        Failure { exit: exit.code(), code, message, more, hint, details }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        let (exit, code) = match &error {
-            Error::Store(StoreError::Corrupt { .. }) => (Exit::Configuration, "STORE_CORRUPT"),
-            Error::Store(StoreError::Unsupported { .. }) => (Exit::Configuration, "UNSUPPORTED"),
-            Error::Store(StoreError::Unavailable { .. }) => {
-                (Exit::Configuration, "STORE_UNAVAILABLE")
-            }
-            Error::Store(StoreError::Unknown { .. }) => (Exit::Error, "OUTCOME_UNKNOWN"),
-            Error::Store(StoreError::Contended { .. }) => (Exit::Error, "STORE_CONTENDED"),
-            Error::Resource(_) | Error::Label(_) | Error::Request(_) => (Exit::Usage, "USAGE"),
-            Error::Url(_) => (Exit::Configuration, "STORE_URL"),
-            Error::Deadlock(_) => (Exit::Locked, "DEADLOCK"),
-            Error::Add(_) => (Exit::Usage, "TASK_REFUSED"),
-            Error::Edit(EditError::NotFound { .. }) | Error::NoSuchTask { .. } => {
-                (Exit::NotFound, "TASK_NOT_FOUND")
-            }
-            Error::Edit(EditError::InProgress { .. }) => (Exit::Locked, "TASK_LOCKED"),
-            Error::Edit(EditError::WrongStatus { .. } | EditError::HasDependents { .. }) => {
-                (Exit::Error, "TASK_STATUS")
-            }
-            Error::Edit(_) => (Exit::Usage, "TASK_REFUSED"),
-            Error::Section(SectionError::NoSuchDependency { .. }) => {
-                (Exit::NotFound, "SECTION_NOT_FOUND")
-            }
-            Error::Section(_) => (Exit::Usage, "SECTION_REFUSED"),
-            Error::Ambiguous { .. } => (Exit::Usage, "TASK_AMBIGUOUS"),
-        };
-        let mut failure = Failure::new(exit, code, error.to_string());
-        failure.hint = error.hint();
-        if let Error::Deadlock(cycle) = &error {
-            let steps = cycle.steps.iter().map(|step| {
-                json!({
-                    "waiter": step.waiter,
-                    "resource": step.resource.to_string(),
-                    "blockedBy": step.blocked_by,
-                })
-            });
-            failure.details = json!({ "cycle": steps.collect::<Vec<_>>() });
-        }
-        failure
+        Refusal::from(error).into()
     }
 }
 

@@ -60,16 +60,19 @@ pub mod conformance;
 pub mod duration;
 pub mod error;
 pub mod exchange;
+pub mod exit;
 pub mod file;
 pub mod place;
 pub mod platform;
+pub mod refusal;
 pub mod store;
 pub mod url;
+pub mod view;
 
 pub use client::{
     Attempt, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Ending, Free,
     GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Request, Runner, Stop, Swarm,
-    SwarmReport, Tasks, Wait, Waiting, Work, WorkEvent,
+    SwarmReport, Tasks, Tie, Wait, Waiting, Work, WorkEvent,
 };
 pub use error::Error;
 pub use tenure_core as core;

@@ -13,7 +13,7 @@ mod work;
 pub use guard::{Ending, Guard};
 pub use lease::Lease;
 pub use obtain::{Busy, Waiting};
-pub use request::{Attempt, IntoResource, LeaseAttempt, Request, Wait};
+pub use request::{Attempt, IntoResource, LeaseAttempt, Request, Tie, Wait};
 pub use swarm::{Stop, Swarm, SwarmReport, WorkEvent};
 pub use tasks::{ClaimRequest, Claims, Tasks, Work};
 pub use verbs::{Broken, Cleanup, Free};
@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     keeper: Keeper,
     recoveries_max: u32,
     /// When dead workers were last looked for.
-    recovered_at: Mutex<Option<Duration>>,
+    recovered_at: Arc<Mutex<Option<Duration>>>,
 }
 
 /// How often a client that claims looks for tasks of dead workers while there is other work. What
@@ -149,7 +149,7 @@ impl ClientBuilder {
             holder,
             keeper,
             recoveries_max: self.recoveries_max,
-            recovered_at: Mutex::new(None),
+            recovered_at: Arc::default(),
         };
         Ok(Client { inner: Arc::new(inner) })
     }
@@ -189,6 +189,20 @@ impl Client {
     /// The label under which this client holds, and whether it was chosen.
     pub fn holder(&self) -> &Holder {
         &self.inner.holder
+    }
+
+    /// A client of the same store under another label, which was chosen.
+    pub fn named(&self, label: &str) -> Result<Client, Error> {
+        let inner = Inner {
+            store: self.inner.store.clone(),
+            clock: self.inner.clock.clone(),
+            witness: self.inner.witness.clone(),
+            holder: Holder::chosen(label)?,
+            keeper: Keeper::new(self.inner.store.clone(), self.inner.clock.clone()),
+            recoveries_max: self.inner.recoveries_max,
+            recovered_at: self.inner.recovered_at.clone(),
+        };
+        Ok(Client { inner: Arc::new(inner) })
     }
 
     /// Judges who lives, from where this process runs.

@@ -7,7 +7,7 @@ use super::{Client, GUARD_LEASE};
 use crate::error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 use crate::platform;
 use std::time::Duration;
-use tenure_core::{Ask, Evidence, GrantId, Mode, Resource, ResourceError, Want};
+use tenure_core::{Ask, Evidence, GrantId, Holder, Mode, Resource, ResourceError, Want};
 
 /// How long to wait for what is not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +88,17 @@ pub struct Request {
 }
 
 /// What a lease is tied to besides its time.
-enum Tie {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tie {
+    /// It ends with this process.
+    #[default]
     ThisProcess,
+    /// It ends with that process of this machine.
     Process(u32),
+    /// Only a reboot of this machine ends it early.
     Nothing,
+    /// The holder runs on a machine that nothing is known of.
+    Elsewhere,
 }
 
 impl Request {
@@ -176,6 +183,13 @@ impl Request {
         self
     }
 
+    /// Says that whoever will hold runs on a machine that nothing is known of, as one does who asks
+    /// through a server: only the lease's time ends the hold, not even a reboot of this machine.
+    pub fn elsewhere(mut self) -> Request {
+        self.tie = Tie::Elsewhere;
+        self
+    }
+
     /// Presents an earlier grant: if it still holds all this, its lease starts anew. A guard made
     /// this way renews while it lives, and leaves it to the first one to release it.
     pub fn with_grant(mut self, grant: GrantId) -> Request {
@@ -232,11 +246,12 @@ impl Request {
             return Err(RequestError::Nothing.into());
         }
         let evidence = self.tie.evidence()?;
+        let presence = evidence.is_some().then(platform::this_process);
         Ok(Ask {
             grant: self.grant.unwrap_or_else(GrantId::random),
             wants,
-            holder: self.client.inner.holder.clone().with_evidence(evidence),
-            presence: Some(platform::this_process()),
+            holder: Holder { evidence, ..self.client.inner.holder.clone() },
+            presence,
             operation: self.operation,
             ttl: self.ttl,
             keeps: self.keeps,
@@ -246,14 +261,15 @@ impl Request {
 }
 
 impl Tie {
-    fn evidence(&self) -> Result<Evidence, RequestError> {
-        match *self {
-            Tie::Nothing => Ok(platform::this_boot()),
-            Tie::ThisProcess => Ok(platform::this_process()),
+    pub(super) fn evidence(self) -> Result<Option<Evidence>, RequestError> {
+        Ok(Some(match self {
+            Tie::Elsewhere => return Ok(None),
+            Tie::Nothing => platform::this_boot(),
+            Tie::ThisProcess => platform::this_process(),
             Tie::Process(pid) => {
-                platform::process_evidence(pid).ok_or(RequestError::NoProcess { pid })
+                platform::process_evidence(pid).ok_or(RequestError::NoProcess { pid })?
             }
-        }
+        }))
     }
 }
 

@@ -2,11 +2,10 @@
 
 use super::keeper::{Errand, Held};
 use super::lease::Lease;
-use super::request::Wait;
+use super::request::{Tie, Wait};
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
 use crate::exchange::TaskFile;
-use crate::platform;
 use crate::store::{Tally, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +14,8 @@ use tenure_core::rules::tasks::{
     Imported, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
-    Decision, Evidence, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection,
-    Task, TaskId, TaskLook, Token, WallTime, rules,
+    Decision, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection, Task,
+    TaskId, TaskLook, Token, WallTime, rules,
 };
 use tokio::sync::watch;
 
@@ -50,10 +49,8 @@ pub struct ClaimRequest {
     pub section_ttl: Duration,
     /// Under which grant the worker keeps its section from task to task.
     pub runner: Option<GrantId>,
-    /// Whether the claim is tied to this process, rather than to nothing but its lease.
-    pub tied: bool,
-    /// Ties the claim to another process of this machine.
-    pub pid: Option<u32>,
+    /// What the claim is tied to besides its lease.
+    pub tie: Tie,
     /// Which of the client's workers asks; its label is the client's and this.
     pub worker: Option<String>,
 }
@@ -68,8 +65,7 @@ impl Default for ClaimRequest {
             ttl: GUARD_LEASE,
             section_ttl: GUARD_LEASE,
             runner: None,
-            tied: true,
-            pid: None,
+            tie: Tie::ThisProcess,
             worker: None,
         }
     }
@@ -148,16 +144,10 @@ impl Tasks {
     }
 
     fn ask(&self, request: &ClaimRequest) -> Result<ClaimAsk, Error> {
-        let evidence = match (request.pid, request.tied) {
-            (Some(pid), _) => platform::process_evidence(pid)
-                .ok_or(crate::error::RequestError::NoProcess { pid })?,
-            (None, true) => platform::this_process(),
-            (None, false) => platform::this_boot(),
-        };
         Ok(ClaimAsk {
             grants: (0..request.count.max(1)).map(|_| GrantId::random()).collect(),
             runner: request.runner,
-            holder: self.holder(request, evidence),
+            holder: self.holder(request)?,
             ttl: request.ttl,
             section_ttl: request.section_ttl,
             task: request.task.clone(),
@@ -166,12 +156,13 @@ impl Tasks {
         })
     }
 
-    fn holder(&self, request: &ClaimRequest, evidence: Evidence) -> Holder {
-        let holder = self.client.holder().clone().with_evidence(evidence);
-        match &request.worker {
+    fn holder(&self, request: &ClaimRequest) -> Result<Holder, Error> {
+        let evidence = request.tie.evidence()?;
+        let holder = Holder { evidence, ..self.client.holder().clone() };
+        Ok(match &request.worker {
             Some(worker) => Holder { label: format!("{}/{worker}", holder.label), ..holder },
             None => holder,
-        }
+        })
     }
 
     /// The same, waiting for something to be had. Takes back the tasks of dead workers meanwhile.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tenure::config::Key;
 use tenure::core::rules::tasks::{Claimed, NoClaim};
 use tenure::core::{Kind, Proof, Resource, SeenHold, Status, Task};
-use tenure::{ClaimRequest, Claims, Client, Wait};
+use tenure::{ClaimRequest, Claims, Client, Tie, Wait};
 
 /// How long to sleep at most before looking again: deaths and lapses of others change nothing in
 /// the store.
@@ -50,8 +50,7 @@ impl HowArgs {
             ttl: self.ttl.unwrap_or_else(|| context.settings.duration(Key::TaskTimeout)),
             section_ttl: context.settings.duration(Key::SectionTimeout),
             runner: context.chosen_label().map(runner_grant),
-            tied: false,
-            pid: self.pid,
+            tie: self.pid.map_or(Tie::Nothing, Tie::Process),
             ..ClaimRequest::default()
         }
     }

@@ -1,61 +1,12 @@
-//! How tasks are shown: as words for people and as JSON for scripts.
+//! How tasks are shown to people; as JSON they look as [`tenure::view`] says.
 
 use crate::output::{BAD, DIM, GOOD, NAME, WARN, styled};
 use crate::show::{stale_reason, table, time};
-use serde_json::{Value, json};
 use tenure::clock::{Clock, SystemClock};
 use tenure::core::{SeenHold, Status, Task, TaskId, WallTime, Witness};
 use tenure::duration::format_duration;
 
-/// A task as JSON. The grant is not in it: it proves ownership.
-pub(crate) fn task_json(task: &Task, hold: Option<&SeenHold>) -> Value {
-    let at = |time_of: Option<WallTime>| time_of.map(time);
-    let names = |ids: &[TaskId]| ids.iter().map(TaskId::to_string).collect::<Vec<_>>();
-    json!({
-        "id": task.id.as_str(),
-        "title": task.title,
-        "description": task.description,
-        "section": task.section,
-        "status": task.status.word(),
-        "priority": task.priority,
-        "position": task.position,
-        "depends_on": names(&task.depends_on),
-        "unmet": task.unmet,
-        "labels": task.labels,
-        "files": task.files,
-        "payload": value(task.payload.as_deref()),
-        "max_attempts": task.max_attempts,
-        "attempts": task.attempts,
-        "recoveries": task.recoveries,
-        "timeout_seconds": task.timeout.map(|timeout| timeout.as_secs_f64()),
-        "not_before": at(task.not_before),
-        "key": task.key,
-        "claimed_by": task.claim.as_ref().map(|claim| &claim.by),
-        "token": task.claim.as_ref().map(|claim| claim.token),
-        "expires_at": hold.map(|seen| time(seen.expires_at)),
-        "result": value(task.result.as_deref()),
-        "error": task.error,
-        "feedback": task.feedback,
-        "created_at": time(task.created_at),
-        "claimed_at": at(task.claimed_at),
-        "started_at": at(task.started_at),
-        "finished_at": at(task.finished_at),
-    })
-}
-
-/// Stored JSON as a value; text that is none, from an older hand, as text.
-fn value(stored: Option<&str>) -> Value {
-    stored.map_or(Value::Null, |text| {
-        serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
-    })
-}
-
-/// The hold by which somebody has this task.
-pub(crate) fn hold_of<'a>(task: &Task, holds: &'a [SeenHold]) -> Option<&'a SeenHold> {
-    let claim = task.claim.as_ref()?;
-    let resource = task.id.resource();
-    holds.iter().find(|seen| seen.hold.grant == claim.grant && seen.hold.want.resource == resource)
-}
+pub(crate) use tenure::view::{hold_of, task_json};
 
 /// An id as it stands in tables: long ones are cut, which still names them if it is unique.
 fn short(id: &TaskId) -> String {

@@ -1,0 +1,81 @@
+//! How the API says no: `application/problem+json`, with the codes of the command line.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use tenure::exit::Exit;
+use tenure::refusal::Refusal;
+
+/// A refusal on its way to the caller.
+#[derive(Debug)]
+pub struct Problem {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// What is said.
+    pub refusal: Refusal,
+}
+
+impl Problem {
+    /// A refusal with a status of its own.
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Problem {
+        Problem { status, refusal: Refusal::new(Exit::Error, code, message) }
+    }
+
+    /// The same, with what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
+        self.refusal.hint = Some(hint.into());
+        self
+    }
+
+    /// What is sent.
+    pub fn body(&self) -> Value {
+        let Refusal { code, message, hint, details, .. } = &self.refusal;
+        let mut body = Map::new();
+        body.insert("type".to_owned(), json!("about:blank"));
+        body.insert("title".to_owned(), json!(self.status.canonical_reason()));
+        body.insert("status".to_owned(), json!(self.status.as_u16()));
+        body.insert("code".to_owned(), json!(code));
+        body.insert("detail".to_owned(), json!(message));
+        if let Some(hint) = hint {
+            body.insert("hint".to_owned(), json!(hint));
+        }
+        if !details.is_null() {
+            body.insert("details".to_owned(), details.clone());
+        }
+        Value::Object(body)
+    }
+}
+
+/// What each way to end means over HTTP.
+fn status(exit: Exit) -> StatusCode {
+    match exit {
+        Exit::Ok => StatusCode::OK,
+        Exit::Usage => StatusCode::BAD_REQUEST,
+        Exit::Configuration => StatusCode::SERVICE_UNAVAILABLE,
+        Exit::NotFound => StatusCode::NOT_FOUND,
+        Exit::Refused => StatusCode::FORBIDDEN,
+        Exit::Error | Exit::Locked | Exit::Lost | Exit::CheckFailed => StatusCode::CONFLICT,
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Problem {
+        Problem { status: status(refusal.exit), refusal }
+    }
+}
+
+impl From<tenure::Error> for Problem {
+    fn from(error: tenure::Error) -> Problem {
+        Refusal::from(error).into()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body())).into_response();
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+}

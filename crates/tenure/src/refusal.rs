@@ -1,0 +1,154 @@
+//! What a front end says when something was not done: one sentence, a word for scripts, a hint.
+//! The same on the command line, over HTTP and to agents.
+
+use crate::duration::format_duration;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::store::StoreError;
+use crate::{Busy, view};
+use serde_json::{Value, json};
+use tenure_core::rules::tasks::{EditError, SectionError};
+use tenure_core::{Blocker, Kind, Resource, SeenHold};
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// What kind of end this is.
+    pub exit: Exit,
+    /// A word for scripts.
+    pub code: &'static str,
+    /// One sentence.
+    pub message: String,
+    /// More lines for people.
+    pub more: Vec<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// More for scripts.
+    pub details: Value,
+}
+
+impl Refusal {
+    /// Something was not done, for this reason.
+    pub fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Refusal {
+        let message = message.into();
+        Refusal { exit, code, message, more: vec![], hint: None, details: Value::Null }
+    }
+
+    /// The same, with what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Refusal {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same, with more for scripts.
+    pub fn details(mut self, details: Value) -> Refusal {
+        self.details = details;
+        self
+    }
+
+    /// It is locked, or was not obtained in time. Names who, doing what, and how long was waited;
+    /// never how to force it: agents read this too.
+    pub fn locked(wanted: &[Resource], busy: &Busy) -> Refusal {
+        let holder = busy.blockers.iter().find_map(|blocker| match blocker {
+            Blocker::Hold(seen) => Some(seen),
+            Blocker::Waiter(_) => None,
+        });
+        match holder {
+            Some(seen) => locked_by(seen, busy),
+            None => {
+                let names = view::names(wanted);
+                let message = format!("{names} is free but others wait for it since longer");
+                Refusal::new(Exit::Locked, "LOCKED", message).hint("Wait for your turn with -w.")
+            }
+        }
+    }
+}
+
+fn locked_by(seen: &SeenHold, busy: &Busy) -> Refusal {
+    let hold = &seen.hold;
+    let resource = &hold.want.resource;
+    let holder = &hold.holder.label;
+    let (code, mut message) = match resource.kind() {
+        Kind::Task => {
+            ("TASK_LOCKED", format!("Task {:?} is locked by runner {holder}", resource.name()))
+        }
+        Kind::Section => (
+            "SECTION_LOCKED",
+            format!("Section {:?} is locked by runner {holder}", resource.name()),
+        ),
+        Kind::Lock | Kind::Path => ("LOCKED", format!("{resource} is held by {holder}")),
+    };
+    if let Some(operation) = &hold.operation {
+        message += &format!(" for {:?}", view::one_line(operation));
+    }
+    message += &format!(" since {} ago", format_duration(seen.held_for));
+    let holders = busy.blockers.iter().filter(
+        |blocker| matches!(blocker, Blocker::Hold(other) if other.hold.want.resource == *resource),
+    );
+    match holders.count() {
+        0 | 1 => {}
+        many => message += &format!(", and by {} more", many - 1),
+    }
+    if !busy.waited.is_zero() {
+        message += &format!("; waited {}", format_duration(busy.waited));
+    }
+    let expires = view::time(seen.expires_at);
+    let id = resource.name();
+    let mut refusal = Refusal::new(Exit::Locked, code, message).details(json!({
+        "resource": resource.to_string(),
+        "lockedBy": holder,
+        "runnerId": holder,
+        "expiresAt": expires,
+        "operation": hold.operation,
+        "waitedSeconds": view::seconds(busy.waited),
+    }));
+    if resource.kind() == Kind::Task {
+        refusal.details["taskId"] = json!(id);
+    }
+    refusal.more.push(format!("Lock expires at: {expires} unless renewed"));
+    refusal
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        let (exit, code) = match &error {
+            Error::Store(StoreError::Corrupt { .. }) => (Exit::Configuration, "STORE_CORRUPT"),
+            Error::Store(StoreError::Unsupported { .. }) => (Exit::Configuration, "UNSUPPORTED"),
+            Error::Store(StoreError::Unavailable { .. }) => {
+                (Exit::Configuration, "STORE_UNAVAILABLE")
+            }
+            Error::Store(StoreError::Unknown { .. }) => (Exit::Error, "OUTCOME_UNKNOWN"),
+            Error::Store(StoreError::Contended { .. }) => (Exit::Error, "STORE_CONTENDED"),
+            Error::Resource(_) | Error::Label(_) | Error::Request(_) => (Exit::Usage, "USAGE"),
+            Error::Url(_) => (Exit::Configuration, "STORE_URL"),
+            Error::Deadlock(_) => (Exit::Locked, "DEADLOCK"),
+            Error::Add(_) => (Exit::Usage, "TASK_REFUSED"),
+            Error::Edit(EditError::NotFound { .. }) | Error::NoSuchTask { .. } => {
+                (Exit::NotFound, "TASK_NOT_FOUND")
+            }
+            Error::Edit(EditError::InProgress { .. }) => (Exit::Locked, "TASK_LOCKED"),
+            Error::Edit(EditError::WrongStatus { .. } | EditError::HasDependents { .. }) => {
+                (Exit::Error, "TASK_STATUS")
+            }
+            Error::Edit(_) => (Exit::Usage, "TASK_REFUSED"),
+            Error::Section(SectionError::NoSuchDependency { .. }) => {
+                (Exit::NotFound, "SECTION_NOT_FOUND")
+            }
+            Error::Section(_) => (Exit::Usage, "SECTION_REFUSED"),
+            Error::Ambiguous { .. } => (Exit::Usage, "TASK_AMBIGUOUS"),
+        };
+        let mut refusal = Refusal::new(exit, code, error.to_string());
+        refusal.hint = error.hint();
+        if let Error::Deadlock(cycle) = &error {
+            let steps = cycle.steps.iter().map(|step| {
+                json!({
+                    "waiter": step.waiter,
+                    "resource": step.resource.to_string(),
+                    "blockedBy": step.blocked_by,
+                })
+            });
+            refusal.details = json!({ "cycle": steps.collect::<Vec<_>>() });
+        }
+        refusal
+    }
+}

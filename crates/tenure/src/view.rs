@@ -1,0 +1,204 @@
+//! How holds, waiters, tasks and events look as JSON, wherever tenure shows them: on the command
+//! line, over HTTP and to agents. None of these has a grant in it: it proves ownership.
+
+use serde_json::{Value, json};
+use tenure_core::{
+    Event, EventKind, Evidence, Holder, Kind, Mode, Resource, SeenHold, SeenWaiter, TakeoverReason,
+    Task, TaskId, WallTime, WhyLeft, Witness, rules,
+};
+
+/// RFC 3339 in UTC, to the second.
+pub fn time(at: WallTime) -> String {
+    match jiff::Timestamp::from_millisecond(at.0) {
+        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        Err(_) => format!("{}ms", at.0),
+    }
+}
+
+/// `a`, or `a, b and c`.
+pub fn names(resources: &[Resource]) -> String {
+    let names: Vec<String> = resources.iter().map(Resource::to_string).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// What somebody wrote, for a line that people read: whole lines and terminals stay in order.
+pub fn one_line(text: &str) -> String {
+    let mut shown: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ONE_LINE).collect();
+    if text.chars().nth(ONE_LINE).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// As much as leaves room for the rest of a line.
+const ONE_LINE: usize = 80;
+
+fn mode(mode: Mode) -> String {
+    match mode {
+        Mode::Exclusive => "exclusive".to_owned(),
+        Mode::Shared => "shared".to_owned(),
+        Mode::Slot { of } => format!("slot of {of}"),
+    }
+}
+
+/// Why a hold no longer counts, in the words that people know from lock files.
+pub fn stale_reason(seen: &SeenHold, witness: &dyn Witness) -> Option<String> {
+    if seen.stale.is_some() {
+        return seen.stale.clone();
+    }
+    let process = seen.hold.holder.evidence.as_ref().and_then(|evidence| evidence.process);
+    Some(match (rules::gone_reason(seen, witness)?, process) {
+        (TakeoverReason::Lapsed, _) => "lease lapsed".to_owned(),
+        (TakeoverReason::Died, Some(process)) => format!("process {} is dead", process.pid),
+        (TakeoverReason::Died, None) => "the machine was rebooted".to_owned(),
+    })
+}
+
+/// The process that holds, where it is known, and where it runs.
+pub fn process_of(holder: &Holder) -> Option<(&Evidence, u32)> {
+    let evidence = holder.evidence.as_ref()?;
+    Some((evidence, evidence.process?.pid))
+}
+
+/// A hold as JSON. The grant is not in it: it proves ownership.
+pub fn hold_json(seen: &SeenHold, witness: &dyn Witness, waiting: usize) -> Value {
+    let hold = &seen.hold;
+    let resource = &hold.want.resource;
+    let stale = stale_reason(seen, witness);
+    let mut value = json!({
+        "resource": resource.to_string(),
+        "kind": resource.kind().word(),
+        "name": resource.name(),
+        "holder": hold.holder.label,
+        "runner_id": hold.holder.label,
+        "hostname": hold.holder.evidence.as_ref().map(|evidence| &evidence.host),
+        "pid": process_of(&hold.holder).map(|(_, pid)| pid),
+        "mode": mode(hold.want.mode),
+        "token": hold.token,
+        "operation": hold.operation,
+        "acquired_at": time(seen.acquired_at),
+        "heartbeat_at": time(seen.renewed_at),
+        "expires_at": time(seen.expires_at),
+        "seconds_left": seconds(seen.left),
+        "is_stale": stale.is_some(),
+        "stale_reason": stale,
+        "waiting": waiting,
+    });
+    match resource.kind() {
+        Kind::Task => value["task_id"] = json!(resource.name()),
+        Kind::Section => value["section_id"] = json!(resource.name()),
+        Kind::Lock | Kind::Path => {}
+    }
+    value
+}
+
+/// To the millisecond.
+pub fn seconds(duration: std::time::Duration) -> f64 {
+    duration.as_millis() as f64 / 1000.0
+}
+
+/// A waiter as JSON.
+pub fn waiter_json(seen: &SeenWaiter, place: usize) -> Value {
+    let wants: Vec<String> =
+        seen.waiter.wants.iter().map(|want| want.resource.to_string()).collect();
+    json!({
+        "place": place,
+        "holder": seen.waiter.holder.label,
+        "pid": process_of(&seen.waiter.holder).map(|(_, pid)| pid),
+        "operation": seen.waiter.operation,
+        "resources": wants,
+        "waiting_since": time(seen.waiting_since),
+        "waited_seconds": seconds(seen.waited_for),
+    })
+}
+
+/// A task as JSON. The grant is not in it: it proves ownership.
+pub fn task_json(task: &Task, hold: Option<&SeenHold>) -> Value {
+    let at = |time_of: Option<WallTime>| time_of.map(time);
+    let names = |ids: &[TaskId]| ids.iter().map(TaskId::to_string).collect::<Vec<_>>();
+    json!({
+        "id": task.id.as_str(),
+        "title": task.title,
+        "description": task.description,
+        "section": task.section,
+        "status": task.status.word(),
+        "priority": task.priority,
+        "position": task.position,
+        "depends_on": names(&task.depends_on),
+        "unmet": task.unmet,
+        "labels": task.labels,
+        "files": task.files,
+        "payload": value(task.payload.as_deref()),
+        "max_attempts": task.max_attempts,
+        "attempts": task.attempts,
+        "recoveries": task.recoveries,
+        "timeout_seconds": task.timeout.map(|timeout| timeout.as_secs_f64()),
+        "not_before": at(task.not_before),
+        "key": task.key,
+        "claimed_by": task.claim.as_ref().map(|claim| &claim.by),
+        "token": task.claim.as_ref().map(|claim| claim.token),
+        "expires_at": hold.map(|seen| time(seen.expires_at)),
+        "result": value(task.result.as_deref()),
+        "error": task.error,
+        "feedback": task.feedback,
+        "created_at": time(task.created_at),
+        "claimed_at": at(task.claimed_at),
+        "started_at": at(task.started_at),
+        "finished_at": at(task.finished_at),
+    })
+}
+
+/// Stored JSON as a value; text that is none, from an older hand, as text.
+fn value(stored: Option<&str>) -> Value {
+    stored.map_or(Value::Null, |text| {
+        serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+    })
+}
+
+/// The hold by which somebody has this task.
+pub fn hold_of<'a>(task: &Task, holds: &'a [SeenHold]) -> Option<&'a SeenHold> {
+    let claim = task.claim.as_ref()?;
+    let resource = task.id.resource();
+    holds.iter().find(|seen| seen.hold.grant == claim.grant && seen.hold.want.resource == resource)
+}
+
+/// An event as JSON.
+pub fn event_json(event: &Event) -> Value {
+    let mut value = json!({
+        "revision": event.revision,
+        "at": time(event.at),
+        "event": event.event.kind.word(),
+        "resource": event.event.resource.as_ref().map(Resource::to_string),
+        "holder": event.event.label,
+        "token": event.event.token,
+    });
+    match &event.event.kind {
+        EventKind::Acquired { operation: Some(operation) } => value["operation"] = json!(operation),
+        EventKind::Broken { by, reason } => {
+            value["by"] = json!(by);
+            value["reason"] = json!(reason);
+        }
+        EventKind::Left { why } => value["why"] = json!(why_left(*why)),
+        EventKind::Failed { reason, retry } => {
+            value["reason"] = json!(reason);
+            value["retry"] = json!(retry);
+        }
+        EventKind::Rejected { feedback } => value["feedback"] = json!(feedback),
+        _ => {}
+    }
+    value
+}
+
+/// Why a place in the queue was given up, in words.
+pub fn why_left(why: WhyLeft) -> &'static str {
+    match why {
+        WhyLeft::GaveUp => "gave up",
+        WhyLeft::Silent => "gave no sign of life",
+        WhyLeft::Died => "died",
+    }
+}
