@@ -176,7 +176,7 @@ impl Context {
     /// The same, for a server: also over a store in memory, which others reach through it.
     pub(crate) async fn server_client(&self) -> Result<Client, Failure> {
         match self.store_url()? {
-            StoreUrl::Memory => Ok(self.builder().open("memory:").await?),
+            StoreUrl::Memory => Ok(self.builder()?.open("memory:").await?),
             _ => self.worker_client().await,
         }
     }

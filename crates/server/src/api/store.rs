@@ -202,20 +202,32 @@ async fn read(asked: Asked) -> Answer {
     asked.answer(asked.app.client.backend().read(&ask.look).await)
 }
 
+/// Whoever waits comes back to the next server, and goes on waiting there.
+fn stopping() -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", "the server is about to end")
+}
+
 fn patience(patience_ms: u64) -> Duration {
     Duration::from_millis(patience_ms.min(wire::PATIENCE_MAX_MS))
 }
 
 async fn changed(asked: Asked) -> Answer {
     let ask: wire::Changed = asked.read()?;
-    let patience = patience(ask.patience_ms);
-    asked.answer(asked.app.client.backend().changed(ask.since, patience).await)
+    let backend = asked.app.client.backend();
+    tokio::select! {
+        changed = backend.changed(ask.since, patience(ask.patience_ms)) => asked.answer(changed),
+        () = asked.app.stopped() => Err(stopping()),
+    }
 }
 
 async fn turn(asked: Asked) -> Answer {
     asked.caller.require(Role::Work)?;
     let ask: wire::Turn = asked.read()?;
-    asked.answer(asked.app.client.backend().turn(ask.grant, patience(ask.patience_ms)).await)
+    let backend = asked.app.client.backend();
+    tokio::select! {
+        turn = backend.turn(ask.grant, patience(ask.patience_ms)) => asked.answer(turn),
+        () = asked.app.stopped() => Err(stopping()),
+    }
 }
 
 async fn events(asked: Asked) -> Answer {
