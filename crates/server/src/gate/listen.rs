@@ -74,7 +74,7 @@ pub(crate) async fn open(
     for text in &options.listen {
         for address in resolve(text).await? {
             if !address.ip().to_canonical().is_loopback() && !keyring.lets_anybody_in() {
-                return Err(ServeError::NoTokens { address, file: keyring.path() });
+                return Err(ServeError::NoTokens { address });
             }
             listeners.push(open_tcp(address, tls.clone()).await?);
         }

@@ -18,6 +18,8 @@ mod pass;
 mod peer;
 mod rate;
 mod signals;
+#[cfg(test)]
+mod tests;
 mod tls;
 pub mod tokens;
 #[cfg(unix)]

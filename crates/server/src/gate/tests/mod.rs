@@ -1,0 +1,7 @@
+//! The gate, without a network.
+
+mod answers;
+mod hosts;
+mod keyring;
+mod passing;
+mod tokens;
