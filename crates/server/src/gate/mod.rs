@@ -142,6 +142,7 @@ fn gate(app: &App, options: &Options) -> Result<Gate, ServeError> {
 fn router(app: App, gate: Arc<Gate>) -> Router {
     Router::new()
         .merge(health::router(app.clone()))
+        .merge(crate::api::store::router(app.clone()))
         // api: .merge(crate::api::router(app.clone()))
         // live: .merge(crate::api::live::router(app.clone()))
         // dashboard: .merge(crate::dashboard::router())
