@@ -79,7 +79,7 @@ fn text(dice: &mut Dice) -> String {
 fn nonsense_is_the_callers_mistake() {
     let place = Place::new();
     let server = Server::start(&place, &[]);
-    let mut dice = Dice::new();
+    let mut dice = Dice::seeded(0x7e17);
     for route in ROUTES.iter().filter(|route| route.method != "GET") {
         for _ in 0..ROUNDS {
             let body = text(&mut dice);

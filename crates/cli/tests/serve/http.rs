@@ -108,6 +108,6 @@ pub fn read(stream: &mut impl Read) -> Answer {
 
 pub fn parse(text: &str) -> Option<Answer> {
     let (head, body) = text.split_once("\r\n\r\n")?;
-    let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let status = head.strip_prefix("HTTP/1.")?.get(2..)?.get(..3)?.parse().ok()?;
     Some(Answer { status, head: head.to_owned(), body: body.to_owned() })
 }

@@ -41,6 +41,11 @@ const fn admin(method: &'static str, path: &'static str, body: Option<&'static s
     Route { method, path, needs: Some("admin"), body }
 }
 
+/// What tenure's own clients ask for; the body is not what belongs there.
+const fn of_clients(path: &'static str, needs: &'static str) -> Route {
+    Route { method: "POST", path, needs: Some(needs), body: Some("{}") }
+}
+
 const PROOF: &str = r#"{"as":"w"}"#;
 
 /// All of them. Names and ids are made up.
@@ -50,6 +55,7 @@ pub const ROUTES: &[Route] = &[
     open("GET", "/"),
     open("GET", "/assets/page.js"),
     open("GET", "/favicon.ico"),
+    open("GET", "/favicon.svg"),
     read("/metrics"),
     read("/v1/openapi.json"),
     read("/v1/snapshot"),
@@ -89,4 +95,31 @@ pub const ROUTES: &[Route] = &[
     admin("POST", "/v1/sections/s1/resume", Some("{}")),
     read("/v1/workers"),
     read("/v1/events"),
+    of_clients("/v1/store/read", "read"),
+    of_clients("/v1/store/changed", "read"),
+    of_clients("/v1/store/events", "read"),
+    of_clients("/v1/store/tasks", "read"),
+    of_clients("/v1/store/tallies", "read"),
+    of_clients("/v1/store/check", "read"),
+    of_clients("/v1/store/renew", "work"),
+    of_clients("/v1/store/renew-covered", "work"),
+    of_clients("/v1/store/turn", "work"),
+    of_clients("/v1/store/tidy", "admin"),
+    of_clients("/v1/store/act/acquire", "work"),
+    of_clients("/v1/store/act/leave", "work"),
+    of_clients("/v1/store/act/release", "work"),
+    of_clients("/v1/store/act/add", "work"),
+    of_clients("/v1/store/act/import", "work"),
+    of_clients("/v1/store/act/claim", "work"),
+    of_clients("/v1/store/act/recover", "work"),
+    of_clients("/v1/store/act/leave_idle_sections", "work"),
+    of_clients("/v1/store/act/finish", "work"),
+    of_clients("/v1/store/act/finish_all", "work"),
+    of_clients("/v1/store/act/start", "work"),
+    of_clients("/v1/store/act/edit", "work"),
+    of_clients("/v1/store/act/break", "admin"),
+    of_clients("/v1/store/act/reap", "admin"),
+    of_clients("/v1/store/act/delete", "admin"),
+    of_clients("/v1/store/act/put_section", "admin"),
+    of_clients("/v1/store/act/change_sections", "admin"),
 ];

@@ -17,6 +17,7 @@ mod listen;
 mod pass;
 mod peer;
 mod rate;
+mod room;
 mod signals;
 #[cfg(test)]
 mod tests;

@@ -4,4 +4,5 @@ mod answers;
 mod hosts;
 mod keyring;
 mod passing;
+mod room;
 mod tokens;

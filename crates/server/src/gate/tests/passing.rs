@@ -252,7 +252,7 @@ async fn whoever_waits_is_told_that_the_server_ends() {
     let (waited, ()) = tokio::join!(scene.get("/v1/locks/wait"), async { app.stop() });
     assert_eq!(waited.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(waited.headers().contains_key(header::RETRY_AFTER));
-    assert_eq!(code(waited).await, "STOPPING");
+    assert_eq!(code(waited).await, "SHUTTING_DOWN");
 }
 
 #[tokio::test(start_paused = true)]
