@@ -17,7 +17,10 @@ mod listen;
 mod pass;
 mod peer;
 mod rate;
+mod room;
 mod signals;
+#[cfg(test)]
+mod tests;
 mod tls;
 pub mod tokens;
 #[cfg(unix)]
