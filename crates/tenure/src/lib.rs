@@ -71,8 +71,8 @@ pub mod view;
 
 pub use client::{
     Attempt, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Ending, Free,
-    GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Request, Runner, Stop, Swarm,
-    SwarmReport, Tasks, Tie, Wait, Waiting, Work, WorkEvent,
+    GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, PLACE_LEASE, Request, Runner, Stop,
+    Swarm, SwarmReport, Tasks, Tie, Wait, Waiting, Work, WorkEvent,
 };
 pub use error::Error;
 pub use tenure_core as core;
