@@ -170,6 +170,28 @@ impl Context {
         self.changing(false).await
     }
 
+    /// The same, for a server: also over a store in memory, which others reach through it.
+    pub(crate) async fn server_client(&self) -> Result<Client, Failure> {
+        match self.store_url()? {
+            StoreUrl::Memory => Ok(self.builder().open("memory:").await?),
+            _ => self.worker_client().await,
+        }
+    }
+
+    /// Where the tokens of this store's server are kept, unless told otherwise: beside the store.
+    pub(crate) fn token_file(&self) -> Result<PathBuf, Failure> {
+        const NAME: &str = "tokens";
+        Ok(match self.store_url()? {
+            StoreUrl::Sqlite { path } if self.settings.text(Key::Store).is_some() => {
+                let mut name = path.file_name().unwrap_or_default().to_owned();
+                name.push(format!(".{NAME}"));
+                path.with_file_name(name)
+            }
+            StoreUrl::File { folder, dialect: None, .. } => folder.join(NAME),
+            _ => self.place()?.folder.join(NAME),
+        })
+    }
+
     async fn changing(&self, one_shot: bool) -> Result<Client, Failure> {
         let url = self.store_url()?;
         if url == StoreUrl::Memory {
