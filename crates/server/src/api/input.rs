@@ -62,7 +62,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| usage(format!("the body: {error}")))
 }
 
-fn unread(rejection: BytesRejection) -> Problem {
+/// The body could not be read.
+pub fn unread(rejection: BytesRejection) -> Problem {
     match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => {
             let message = "the body is larger than this server accepts";

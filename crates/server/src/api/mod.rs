@@ -1,33 +1,41 @@
 //! The JSON API under `/v1`.
 //!
 //! 1. `values`, `input`: what may be asked; [`forms`]: what is answered.
-//! 2. `locks`, `tasks`, `sections`, `events`: the routes.
+//! 2. `locks`, `tasks`, `sections`, `events`, [`workers`], [`live`]: the routes.
 //! 3. `repeat`: a request that is sent twice is done once.
 //! 4. `openapi`: the document, made of all that.
 
 mod events;
 pub mod forms;
 mod input;
+pub mod live;
 mod locks;
 mod openapi;
 mod repeat;
 mod sections;
 mod tasks;
 mod values;
+pub mod workers;
 
 use crate::app::App;
 use crate::caller::Caller;
 use crate::problem::Problem;
-use axum::Router;
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get};
+use axum::{Json, Router};
+use input::Reader;
+use serde_json::{Value, json};
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::holder::LABEL_MAX_BYTES;
 use tenure::core::{GrantId, Proof};
-use tenure::{Client, Wait};
+use tenure::store::memory::MemoryStore;
+use tenure::{Client, Error, Wait};
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use values::{Grant, Label, WaitMs};
 
 /// The longest that an answer waits for something to happen: proxies give up soon after.
@@ -44,27 +52,40 @@ pub fn router(app: App) -> Router {
 
 /// The same, with answers that wait at most so long, whatever is asked.
 pub fn router_waiting(app: App, wait_max: Duration) -> Router {
-    let document = openapi();
-    let (router, _) = routes().split_for_parts();
+    let (router, document) = routes(app, wait_max).split_for_parts();
+    let document = openapi::complete(document);
     router
         .route("/v1/openapi.json", get(move || openapi::answer(document)))
         .layer(from_fn_with_state(repeat::Repeats::default(), repeat::once))
-        .with_state(Api { app, wait_max })
         .route("/v1/{*path}", any(no_route))
         .method_not_allowed_fallback(no_method)
 }
 
 /// The description of the API, OpenAPI 3.1.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    openapi::complete(routes().into_openapi())
+    let client = Client::builder().over(Arc::new(MemoryStore::new()));
+    let client = client.expect("a client without a label of its own can always be made");
+    openapi::complete(routes(App::new(client), WAIT_MAX).into_openapi())
 }
 
-fn routes() -> OpenApiRouter<Api> {
+fn routes(app: App, wait_max: Duration) -> OpenApiRouter {
     OpenApiRouter::with_openapi(openapi::frame())
         .merge(locks::routes())
         .merge(tasks::routes())
         .merge(sections::routes())
         .merge(events::routes())
+        .routes(routes!(workers))
+        .with_state(Api { app: app.clone(), wait_max })
+        .merge(live::routes(app))
+}
+
+/// Everybody who holds something.
+#[utoipa::path(
+    get, path = "/v1/workers", tag = "workers",
+    responses((status = 200, description = "Who works", body = forms::Workers)),
+)]
+async fn workers(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
+    Ok(Json(json!({ "workers": workers::workers(api.client()).await? })))
 }
 
 async fn no_route() -> Problem {
@@ -125,11 +146,17 @@ impl Api {
     }
 
     /// Waits for this, unless the server is about to stop.
-    async fn unless_stopping<T, E: Into<Problem>>(
+    async fn unless_stopping<T>(
         &self,
-        work: impl Future<Output = Result<T, E>>,
+        work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Problem> {
-        work.await.map_err(Into::into)
+        tokio::select! {
+            done = work => Ok(done?),
+            () = self.app.stopped() => {
+                let message = "the server is about to stop; ask again when it is back";
+                Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", message))
+            }
+        }
     }
 }
 

@@ -3,11 +3,11 @@
 //! Answers are kept in memory for ten minutes, as many as fit. A request that carries a key goes on
 //! when its connection breaks: whoever sends it again gets its answer.
 
-use super::input::usage;
+use super::input::{unread, usage};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -27,9 +27,6 @@ const KEPT_MAX: usize = 10_000;
 
 /// How much the bodies of all kept answers take at most.
 const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
-
-/// As much of a request as is read to compare it. The gate has a limit of its own.
-const REQUEST_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The longest key.
 const KEY_MAX: usize = 255;
@@ -214,11 +211,9 @@ fn full() -> Problem {
 /// Reads the request whole, and makes a number of it that no other has.
 async fn fingerprint(request: Request) -> Result<(Request, [u8; 32]), Problem> {
     let (parts, body) = request.into_parts();
-    let body = http_body_util::Limited::new(body, REQUEST_BYTES_MAX).collect().await;
-    let body = body.map(http_body_util::Collected::to_bytes).map_err(|_| {
-        let message = "the body is larger than this server accepts, or broke off";
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", message)
-    })?;
+    // The handler is given the same parts: only the body is read here, within the same limits.
+    let request = Request::from_parts(parts.clone(), body);
+    let body = Bytes::from_request(request, &()).await.map_err(unread)?;
     let mut hash = Sha256::new();
     for part in [parts.method.as_str(), &parts.uri.to_string()] {
         hash.update(part.len().to_be_bytes());
