@@ -38,7 +38,7 @@ struct Asked {
 
 /// Events, oldest first.
 #[utoipa::path(
-    get, path = "/v1/events", tag = "events", params(Asked),
+    get, path = "/v1/events", operation_id = "list_events", tag = "events", params(Asked),
     responses((status = 200, description = "What happened", body = forms::Events)),
 )]
 async fn events(

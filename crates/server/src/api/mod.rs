@@ -81,7 +81,7 @@ fn routes(app: App, wait_max: Duration) -> OpenApiRouter {
 
 /// Everybody who holds something.
 #[utoipa::path(
-    get, path = "/v1/workers", tag = "workers",
+    get, path = "/v1/workers", operation_id = "list_workers", tag = "workers",
     responses((status = 200, description = "Who works", body = forms::Workers)),
 )]
 async fn workers(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {

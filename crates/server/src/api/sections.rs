@@ -56,7 +56,7 @@ fn open_section_json(client: &Client, seen: &SeenSection, holds: &[SeenHold]) ->
 
 /// All sections, in the order of claims.
 #[utoipa::path(
-    get, path = "/v1/sections", tag = "sections",
+    get, path = "/v1/sections", operation_id = "list_sections", tag = "sections",
     responses((status = 200, description = "All sections", body = forms::Sections)),
 )]
 async fn sections(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
@@ -114,7 +114,7 @@ fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<SectionName>>
 
 /// Describes a section, new or changed. For `admin`.
 #[utoipa::path(
-    put, path = "/v1/sections/{name}", tag = "sections",
+    put, path = "/v1/sections/{name}", operation_id = "put_section", tag = "sections",
     params(("name" = inline(SectionName), Path, description = "Which section")),
     request_body = SectionBody,
     responses(
@@ -154,7 +154,7 @@ struct ActorBody {
 
 /// Hands out nothing of a section, or nothing at all (`*`), for now. For `admin`.
 #[utoipa::path(
-    post, path = "/v1/sections/{name}/pause", tag = "sections",
+    post, path = "/v1/sections/{name}/pause", operation_id = "pause_section", tag = "sections",
     params(("name" = inline(SectionName), Path, description = "Which section; `*` for everything")),
     request_body = Option<ActorBody>,
     responses(
@@ -173,7 +173,7 @@ async fn pause(
 
 /// Hands out tasks again. For `admin`.
 #[utoipa::path(
-    post, path = "/v1/sections/{name}/resume", tag = "sections",
+    post, path = "/v1/sections/{name}/resume", operation_id = "resume_section", tag = "sections",
     params(("name" = inline(SectionName), Path, description = "Which section; `*` for everything")),
     request_body = Option<ActorBody>,
     responses(

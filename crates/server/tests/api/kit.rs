@@ -15,6 +15,7 @@ use tower::ServiceExt;
 /// A server over a store of its own.
 pub struct Server {
     pub client: Client,
+    pub app: App,
     router: Router,
     _folder: TempDir,
 }
@@ -62,8 +63,9 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("tenure.db").display());
         let client = Client::open(&url).await.unwrap();
-        let router = tenure_server::api::router(App::new(client.clone()));
-        Server { client, router, _folder: folder }
+        let app = App::new(client.clone());
+        let router = tenure_server::api::router(app.clone());
+        Server { client, app, router, _folder: folder }
     }
 
     /// Another server over the same store, with a memory of its own.
@@ -143,12 +145,13 @@ pub async fn send(router: Router, request: Request<Body>, caller: Caller) -> Ans
 }
 
 async fn read(response: Response<Body>) -> Answer {
-    let status = response.status();
+    let (parts, body) = response.into_parts();
     let header = |name: &str| {
-        let value = response.headers().get(name);
+        let value = parts.headers.get(name);
         value.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
     };
     let (kind, replayed) = (header("content-type"), header("idempotency-replayed") == "true");
-    let bytes = response.into_body().collect().await.unwrap().to_bytes();
-    Answer { status, kind, replayed, text: String::from_utf8(bytes.to_vec()).unwrap() }
+    let bytes = body.collect().await.unwrap().to_bytes();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    Answer { status: parts.status, kind, replayed, text }
 }

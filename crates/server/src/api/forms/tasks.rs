@@ -107,7 +107,7 @@ pub struct Why {
     /// Whether it can.
     pub ready: bool,
     /// What it waits for, a sentence each.
-    pub waits_for: Vec<String>,
+    pub why: Vec<String>,
 }
 
 /// How many tasks there are of each section and status.

@@ -8,9 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use tenure::core::{Mode, Resource};
+use tenure::core::{Blocker, Mode, Resource};
 use tenure::refusal::Refusal;
 use tenure::{Busy, Client, Lease, LeaseAttempt, PLACE_LEASE, Request, Wait, view};
 use utoipa::ToSchema;
@@ -50,7 +48,7 @@ pub(super) struct AcquireBody {
 /// to wait for longer gives a `grant` of its own and asks again with it at once: its place in the
 /// queue is kept in between.
 #[utoipa::path(
-    post, path = "/v1/locks/acquire", tag = "locks", request_body = AcquireBody,
+    post, path = "/v1/locks/acquire", operation_id = "acquire_locks", tag = "locks", request_body = AcquireBody,
     responses(
         (status = 200, description = "It is held", body = forms::Acquired),
         (status = 409, description = "LOCKED, TASK_LOCKED, SECTION_LOCKED or DEADLOCK"),
@@ -64,28 +62,18 @@ pub(super) async fn acquire(
     let client = api.holder(&caller, asked.label.as_ref())?;
     let mode = asked.mode.as_ref().map_or(Mode::Exclusive, |mode| mode.0);
     let wait = api.wait(asked.wait_ms);
-    let ahead = Arc::new(AtomicUsize::new(UNKNOWN));
-    let request = request(&client, &asked, mode, wait, ahead.clone());
+    let request = request(&client, &asked, mode, wait);
     match api.unless_stopping(request.lease()).await? {
         LeaseAttempt::Held(lease) => Ok(Json(lease_json(&client, &lease, mode))),
         LeaseAttempt::Busy(busy) => {
-            let kept = asked.grant.is_some() && wait != Wait::No;
+            let is_kept = asked.grant.is_some() && wait != Wait::No;
             let wanted: Vec<Resource> = asked.resources.into_iter().map(|name| name.0).collect();
-            Err(refused(&wanted, &busy, kept.then(|| ahead.load(Ordering::Relaxed))))
+            Err(refused(&wanted, &busy, is_kept))
         }
     }
 }
 
-/// It is not known how many wait before the request.
-const UNKNOWN: usize = usize::MAX;
-
-fn request(
-    client: &Client,
-    asked: &AcquireBody,
-    mode: Mode,
-    wait: Wait,
-    ahead: Arc<AtomicUsize>,
-) -> Request {
+fn request(client: &Client, asked: &AcquireBody, mode: Mode, wait: Wait) -> Request {
     let mut names = asked.resources.iter().map(|name| &name.0);
     let first = names.next().expect("a list without items was refused when it was read");
     let mut request = client.request(first);
@@ -103,23 +91,21 @@ fn request(
     for Grant(grant) in &asked.keeps {
         request = request.while_holding(*grant);
     }
-    request.on_wait(move |waiting| {
-        ahead.store(waiting.ahead.unwrap_or(UNKNOWN), Ordering::Relaxed);
-    })
+    request
 }
 
 /// Says who is in the way, and which place is kept for whoever asks again.
-fn refused(wanted: &[Resource], busy: &Busy, kept: Option<usize>) -> Problem {
+fn refused(wanted: &[Resource], busy: &Busy, is_kept: bool) -> Problem {
     let mut refusal = Refusal::locked(wanted, busy);
     refusal.hint = Some("Ask with wait_ms to wait for it.".to_owned());
-    if let Some(ahead) = kept {
-        let kept_ms = PLACE_LEASE.as_millis() as u64;
+    if is_kept {
         refusal.hint = Some("Ask again at once with the same grant to keep your place.".to_owned());
         if !refusal.details.is_object() {
             refusal.details = json!({});
         }
-        refusal.details["place"] = json!((ahead != UNKNOWN).then(|| ahead + 1));
-        refusal.details["placeKeptMs"] = json!(kept_ms);
+        let ahead = busy.blockers.iter().filter(|blocker| matches!(blocker, Blocker::Waiter(_)));
+        refusal.details["place"] = json!(ahead.count() + 1);
+        refusal.details["placeKeptMs"] = json!(PLACE_LEASE.as_millis() as u64);
     }
     refusal.into()
 }

@@ -32,7 +32,7 @@ pub(super) struct BreakBody {
 
 /// Ends somebody else's hold. Its holder loses the lease and learns of it. For `admin`.
 #[utoipa::path(
-    post, path = "/v1/locks/break", tag = "locks", request_body = BreakBody,
+    post, path = "/v1/locks/break", operation_id = "break_lock", tag = "locks", request_body = BreakBody,
     responses(
         (status = 200, description = "The hold that was ended", body = forms::Broken),
         (status = 404, description = "NOT_HELD: that exact hold is not there any more"),
@@ -70,7 +70,7 @@ pub(super) struct CleanupBody {
 /// Removes holds that lapsed or whose holder is dead, and what crashed processes left behind. For
 /// `admin`.
 #[utoipa::path(
-    post, path = "/v1/locks/cleanup", tag = "locks", request_body = Option<CleanupBody>,
+    post, path = "/v1/locks/cleanup", operation_id = "clean_up_locks", tag = "locks", request_body = Option<CleanupBody>,
     responses((status = 200, description = "What was removed", body = forms::Cleaned)),
 )]
 pub(super) async fn clean_up(

@@ -46,7 +46,7 @@ pub(super) struct ListParams {
 
 /// Everything that is held.
 #[utoipa::path(
-    get, path = "/v1/locks", tag = "locks", params(ListParams),
+    get, path = "/v1/locks", operation_id = "list_locks", tag = "locks", params(ListParams),
     responses((status = 200, description = "What is held", body = forms::Locks)),
 )]
 pub(super) async fn locks(
@@ -88,7 +88,7 @@ pub(super) struct ShowParams {
 
 /// Who holds and who waits for a resource, and for what overlaps it.
 #[utoipa::path(
-    get, path = "/v1/locks/show", tag = "locks", params(ShowParams),
+    get, path = "/v1/locks/show", operation_id = "show_lock", tag = "locks", params(ShowParams),
     responses((status = 200, description = "Who holds and who waits", body = forms::Shown)),
 )]
 pub(super) async fn show(
@@ -122,7 +122,7 @@ pub(super) struct VerifyParams {
 
 /// Whether a token still holds a resource: for whoever guards the real data.
 #[utoipa::path(
-    get, path = "/v1/locks/verify", tag = "locks", params(VerifyParams),
+    get, path = "/v1/locks/verify", operation_id = "verify_token", tag = "locks", params(VerifyParams),
     responses(
         (status = 200, description = "It does", body = forms::Verified),
         (status = 409, description = "TOKEN_REFUSED: it does not"),
@@ -160,7 +160,7 @@ pub(super) struct WaitParams {
 /// Waits until nobody holds a resource, without taking it. Somebody else may take it the next
 /// moment.
 #[utoipa::path(
-    get, path = "/v1/locks/wait", tag = "locks", params(WaitParams),
+    get, path = "/v1/locks/wait", operation_id = "wait_until_free", tag = "locks", params(WaitParams),
     responses(
         (status = 200, description = "It is free", body = forms::Free),
         (status = 409, description = "It is still held: LOCKED, TASK_LOCKED or SECTION_LOCKED"),

@@ -33,7 +33,7 @@ pub(super) struct RenewBody {
 
 /// Starts leases anew. What has lapsed stays so: somebody else may have it.
 #[utoipa::path(
-    post, path = "/v1/locks/renew", tag = "locks", request_body = RenewBody,
+    post, path = "/v1/locks/renew", operation_id = "renew_locks", tag = "locks", request_body = RenewBody,
     responses(
         (status = 200, description = "All of it is held as long again", body = forms::Renewed),
         (status = 404, description = "NOT_HELD: the label does not hold it"),
@@ -108,7 +108,7 @@ pub(super) struct ReleaseBody {
 
 /// Gives back what the caller holds. What others hold is never touched.
 #[utoipa::path(
-    post, path = "/v1/locks/release", tag = "locks", request_body = ReleaseBody,
+    post, path = "/v1/locks/release", operation_id = "release_locks", tag = "locks", request_body = ReleaseBody,
     responses(
         (status = 200, description = "It is free for the next", body = forms::Released),
         (status = 404, description = "NOT_HELD: the label does not hold it"),

@@ -104,7 +104,7 @@ impl NewTaskBody {
 /// With an `Idempotency-Key`, tasks that have no `key` get one made of it, so that a request that
 /// is repeated adds nothing even after a restart of the server.
 #[utoipa::path(
-    post, path = "/v1/tasks", tag = "tasks", request_body = AddBody,
+    post, path = "/v1/tasks", operation_id = "add_tasks", tag = "tasks", request_body = AddBody,
     responses(
         (status = 201, description = "They are there now, some of them new", body = forms::Added),
         (status = 200, description = "All of them were there already", body = forms::Added),

@@ -50,7 +50,7 @@ pub(super) struct ClaimBody {
 /// Takes the next tasks that are ready, or a named one. With each task its section (unless any
 /// number may work in it) and its files are held.
 #[utoipa::path(
-    post, path = "/v1/tasks/claim", tag = "tasks", request_body = ClaimBody,
+    post, path = "/v1/tasks/claim", operation_id = "claim_tasks", tag = "tasks", request_body = ClaimBody,
     responses(
         (status = 200, description = "The tasks that are the caller's now, or why there is none", body = forms::Claimed),
         (status = 404, description = "TASK_NOT_FOUND: there is no task with this id"),

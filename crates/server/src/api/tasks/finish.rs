@@ -100,7 +100,7 @@ own_body! {
 
 /// Notes that the worker began.
 #[utoipa::path(
-    post, path = "/v1/tasks/{id}/start", tag = "tasks",
+    post, path = "/v1/tasks/{id}/start", operation_id = "start_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     request_body = OwnBody,
     responses(
@@ -138,7 +138,7 @@ fn not_found(id: &TaskId) -> Problem {
 
 /// Starts the lease of a claim anew, and that of its section.
 #[utoipa::path(
-    post, path = "/v1/tasks/{id}/heartbeat", tag = "tasks",
+    post, path = "/v1/tasks/{id}/heartbeat", operation_id = "heartbeat_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     request_body = HeartbeatBody,
     responses(
@@ -204,10 +204,10 @@ fn result(value: Value) -> Option<String> {
 
 /// Declares a verb that ends a worker's work.
 macro_rules! ending {
-    ($(#[$about:meta])* $name:ident, $path:literal, $body:ident, $asked:ident => $finish:expr) => {
+    ($(#[$about:meta])* $name:ident, $id:literal, $path:literal, $body:ident, $asked:ident => $finish:expr) => {
         $(#[$about])*
         #[utoipa::path(
-            post, path = $path, tag = "tasks",
+            post, path = $path, operation_id = $id, tag = "tasks",
             params(("id" = inline(TaskName), Path, description = "Which task")),
             request_body = $body,
             responses(
@@ -230,19 +230,19 @@ macro_rules! ending {
 
 ending! {
     /// Says that a task is done.
-    complete, "/v1/tasks/{id}/complete", ResultBody,
+    complete, "complete_task", "/v1/tasks/{id}/complete", ResultBody,
     asked => Finish::Complete { result: result(asked.result) }
 }
 
 ending! {
     /// Says that a task is done and somebody is to look at it.
-    review, "/v1/tasks/{id}/review", ResultBody,
+    review, "review_task", "/v1/tasks/{id}/review", ResultBody,
     asked => Finish::Review { result: result(asked.result) }
 }
 
 ending! {
     /// Says that a task could not be done. It is tried again after a pause, as often as it allows.
-    fail, "/v1/tasks/{id}/fail", FailBody,
+    fail, "fail_task", "/v1/tasks/{id}/fail", FailBody,
     asked => Finish::Fail {
         reason: asked.reason.map_or_else(|| "no reason given".to_owned(), String::from),
         retry: asked.retry.unwrap_or(true),
@@ -251,12 +251,12 @@ ending! {
 
 ending! {
     /// Puts a task off; this attempt does not count.
-    snooze, "/v1/tasks/{id}/snooze", SnoozeBody,
+    snooze, "snooze_task", "/v1/tasks/{id}/snooze", SnoozeBody,
     asked => Finish::Snooze { pause: Duration::from_millis(asked.pause_ms.0) }
 }
 
 ending! {
     /// Gives a task back untouched; this attempt does not count.
-    release, "/v1/tasks/{id}/release", OwnBody,
+    release, "release_task", "/v1/tasks/{id}/release", OwnBody,
     asked => Finish::Release
 }

@@ -34,10 +34,10 @@ pub(super) struct ByBody {
 
 /// Declares a verb that needs no claim.
 macro_rules! by_hand {
-    ($(#[$about:meta])* $name:ident, $path:literal, $role:ident, $verb:expr) => {
+    ($(#[$about:meta])* $name:ident, $id:literal, $path:literal, $role:ident, $verb:expr) => {
         $(#[$about])*
         #[utoipa::path(
-            post, path = $path, tag = "tasks",
+            post, path = $path, operation_id = $id, tag = "tasks",
             params(("id" = inline(TaskName), Path, description = "Which task")),
             request_body = Option<ByBody>,
             responses(
@@ -59,22 +59,22 @@ macro_rules! by_hand {
 
 by_hand! {
     /// Says that a task in review is fine.
-    approve, "/v1/tasks/{id}/approve", Worker, HandVerb::Approve
+    approve, "approve_task", "/v1/tasks/{id}/approve", Worker, HandVerb::Approve
 }
 
 by_hand! {
     /// Says that a task is no longer wanted. A worker that has it loses it. For `admin`.
-    cancel, "/v1/tasks/{id}/cancel", Admin, HandVerb::Cancel
+    cancel, "cancel_task", "/v1/tasks/{id}/cancel", Admin, HandVerb::Cancel
 }
 
 by_hand! {
     /// Passes a task over: those that wait for it may go on. For `admin`.
-    skip, "/v1/tasks/{id}/skip", Admin, HandVerb::Skip
+    skip, "skip_task", "/v1/tasks/{id}/skip", Admin, HandVerb::Skip
 }
 
 by_hand! {
     /// Has a task done after all, with its attempts counted anew. For `admin`.
-    retry, "/v1/tasks/{id}/retry", Admin, HandVerb::Retry
+    retry, "retry_task", "/v1/tasks/{id}/retry", Admin, HandVerb::Retry
 }
 
 /// What is to be changed.
@@ -90,7 +90,7 @@ pub(super) struct RejectBody {
 
 /// Says that a task in review is to be done again.
 #[utoipa::path(
-    post, path = "/v1/tasks/{id}/reject", tag = "tasks",
+    post, path = "/v1/tasks/{id}/reject", operation_id = "reject_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     request_body = RejectBody,
     responses(
@@ -152,7 +152,7 @@ pub(super) struct UpdateBody {
 
 /// Changes a task's fields. For `admin`.
 #[utoipa::path(
-    patch, path = "/v1/tasks/{id}", tag = "tasks",
+    patch, path = "/v1/tasks/{id}", operation_id = "update_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     request_body = UpdateBody,
     responses(
@@ -186,7 +186,7 @@ pub(super) async fn update(
 
 /// Removes a task that nobody works on and nobody waits for. For `admin`.
 #[utoipa::path(
-    delete, path = "/v1/tasks/{id}", tag = "tasks",
+    delete, path = "/v1/tasks/{id}", operation_id = "delete_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     responses(
         (status = 200, description = "The task as it was", body = forms::OneTask),

@@ -47,7 +47,7 @@ const SEARCHED_MAX: usize = 10_000;
 
 /// Tasks, oldest first, a page at a time.
 #[utoipa::path(
-    get, path = "/v1/tasks", tag = "tasks", params(ListParams),
+    get, path = "/v1/tasks", operation_id = "list_tasks", tag = "tasks", params(ListParams),
     responses((status = 200, description = "A page of tasks", body = forms::Tasks)),
 )]
 pub(super) async fn tasks(
@@ -127,7 +127,7 @@ fn contains(task: &Task, search: &str) -> bool {
 
 /// One task, with what it waits for.
 #[utoipa::path(
-    get, path = "/v1/tasks/{id}", tag = "tasks",
+    get, path = "/v1/tasks/{id}", operation_id = "show_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     responses(
         (status = 200, description = "The task", body = forms::ShownTask),
@@ -150,7 +150,7 @@ pub(super) async fn show(
 
 /// Why a task cannot be claimed now.
 #[utoipa::path(
-    get, path = "/v1/tasks/{id}/why", tag = "tasks",
+    get, path = "/v1/tasks/{id}/why", operation_id = "explain_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     responses(
         (status = 200, description = "What it waits for", body = forms::Why),
@@ -163,12 +163,12 @@ pub(super) async fn why(
     TaskName(id): TaskName,
 ) -> Result<Json<Value>, Problem> {
     let why = api.client().tasks().why(&id).await?;
-    Ok(Json(json!({ "id": id, "ready": why.is_empty(), "waits_for": why })))
+    Ok(Json(json!({ "id": id, "ready": why.is_empty(), "why": why })))
 }
 
 /// How many tasks there are of each section and status.
 #[utoipa::path(
-    get, path = "/v1/tasks/tallies", tag = "tasks",
+    get, path = "/v1/tasks/tallies", operation_id = "count_tasks", tag = "tasks",
     responses((status = 200, description = "The counts", body = forms::Tallies)),
 )]
 pub(super) async fn tallies(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
