@@ -14,6 +14,7 @@ use tenure::config::Key;
 use tenure::core::{GrantId, Mode, Resource};
 use tenure::duration::format_duration;
 use tenure::place::Reach;
+use tenure::refusal::Refusal;
 use tenure::{Attempt, Client, Ending, Guard, Request, Wait};
 
 /// How to hold while a command runs.
@@ -239,6 +240,5 @@ async fn stop_after_loss(guard: &Guard, mut child: Child, grace: Duration) -> Fa
 
 /// The lease is gone: what was done under it may have been done beside another holder.
 pub(crate) fn lost(message: &str) -> Failure {
-    Failure::new(Exit::Lost, "LEASE_LOST", message)
-        .hint("It lapsed, was released, or an operator broke it; see `tenure events`.")
+    Refusal::lost(message).into()
 }

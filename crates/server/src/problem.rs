@@ -48,8 +48,12 @@ impl Problem {
 }
 
 /// What each way to end means over HTTP.
-fn status(exit: Exit) -> StatusCode {
+fn status(exit: Exit, code: &str) -> StatusCode {
     match exit {
+        // The store's trouble, not the caller's.
+        Exit::Error if ["OUTCOME_UNKNOWN", "STORE_CONTENDED"].contains(&code) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         Exit::Ok => StatusCode::OK,
         Exit::Usage => StatusCode::BAD_REQUEST,
         Exit::Configuration => StatusCode::SERVICE_UNAVAILABLE,
@@ -61,7 +65,7 @@ fn status(exit: Exit) -> StatusCode {
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
-        Problem { status: status(refusal.exit), refusal }
+        Problem { status: status(refusal.exit, refusal.code), refusal }
     }
 }
 
@@ -76,6 +80,10 @@ impl IntoResponse for Problem {
         let mut response = (self.status, Json(self.body())).into_response();
         let kind = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            let seconds = HeaderValue::from_static("1");
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
         response
     }
 }

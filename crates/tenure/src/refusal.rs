@@ -8,7 +8,7 @@ use crate::store::StoreError;
 use crate::{Busy, view};
 use serde_json::{Value, json};
 use tenure_core::rules::tasks::{EditError, SectionError};
-use tenure_core::{Blocker, Kind, Resource, SeenHold};
+use tenure_core::{Blocker, Kind, Proof, Resource, SeenHold, Task, Token};
 
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,98 @@ impl Refusal {
     pub fn details(mut self, details: Value) -> Refusal {
         self.details = details;
         self
+    }
+
+    /// The request makes no sense.
+    pub fn usage(message: impl Into<String>) -> Refusal {
+        Refusal::new(Exit::Usage, "USAGE", message)
+    }
+
+    /// The lease is gone: what was done under it may have been done beside another holder.
+    pub fn lost(message: impl Into<String>) -> Refusal {
+        Refusal::new(Exit::Lost, "LEASE_LOST", message)
+            .hint("It lapsed, was released, or an operator broke it; see `tenure events`.")
+    }
+
+    /// The proof covers nothing of this, or nothing at all. A grant that holds nothing was lost; a
+    /// label that holds nothing just holds nothing.
+    pub fn nothing_held(proof: &Proof, resources: &[Resource]) -> Refusal {
+        let what = match resources {
+            [] => "anything".to_owned(),
+            some => view::names(some),
+        };
+        match proof {
+            Proof::Grant(_) => Refusal::lost(format!("This grant does not hold {what} any more")),
+            Proof::Label(label) => {
+                let message = format!("{label} does not hold {what}");
+                Refusal::new(Exit::NotFound, "NOT_HELD", message)
+                    .hint("See `tenure locks` for what is held.")
+            }
+        }
+    }
+
+    /// It is somebody else's.
+    pub fn not_yours(seen: &SeenHold) -> Refusal {
+        let holder = &seen.hold.holder.label;
+        let message = format!("{} is held by {holder}, not by you", seen.hold.want.resource);
+        Refusal::new(Exit::Refused, "NOT_YOURS", message)
+            .hint("Wait for its holder to release it; `tenure why` tells what would free it.")
+            .details(json!({ "lockedBy": holder, "expiresAt": view::time(seen.expires_at) }))
+    }
+
+    /// The token does not hold this.
+    pub fn token_refused(resource: &Resource, token: Token, current: Option<Token>) -> Refusal {
+        let now = match current {
+            Some(token) => format!("token {token} does"),
+            None => "nobody does".to_owned(),
+        };
+        let message = format!("Token {token} does not hold {resource}: {now}");
+        Refusal::new(Exit::Lost, "TOKEN_REFUSED", message)
+            .details(json!({ "token": token, "currentToken": current }))
+    }
+
+    /// There is no hold with this token to break.
+    pub fn nothing_to_break(resource: &Resource, token: Option<Token>) -> Refusal {
+        let message = match token {
+            Some(token) => format!("No lock to break: {resource} is not held under token {token}"),
+            None => format!("No lock to break: {resource} is free"),
+        };
+        Refusal::new(Exit::NotFound, "NOT_HELD", message)
+    }
+
+    /// The caller does not have the task any more. Nothing was changed.
+    pub fn late(task: &Task, token: Option<Token>) -> Refusal {
+        let title = &task.title;
+        let claim = task.claim.as_ref();
+        let now = match claim {
+            Some(claim) => format!("{} has it", claim.by),
+            None => format!("it is {}", task.status),
+        };
+        let other_token = token.filter(|token| claim.is_some_and(|claim| claim.token != *token));
+        let (code, message) = match other_token {
+            Some(token) => (
+                "TOKEN_REFUSED",
+                format!("Token {token} does not hold task {title:?}: {now}; nothing was changed"),
+            ),
+            None => {
+                ("LEASE_LOST", format!("Task {title:?} is not yours: {now}; nothing was changed"))
+            }
+        };
+        Refusal::new(Exit::Lost, code, message)
+            .hint("Its lease lapsed, or it was taken back or never yours; see `tenure events`.")
+            .details(json!({
+                "taskId": task.id.as_str(),
+                "status": task.status.word(),
+                "lockedBy": claim.map(|claim| &claim.by),
+                "token": token,
+                "finishedAt": task.finished_at.map(view::time),
+            }))
+    }
+
+    /// There is no section with this name.
+    pub fn no_such_section(name: &str) -> Refusal {
+        Refusal::new(Exit::NotFound, "SECTION_NOT_FOUND", format!("there is no section {name:?}"))
+            .hint("See `tenure sections list` for all of them.")
     }
 
     /// It is locked, or was not obtained in time. Names who, doing what, and how long was waited;

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tenure::core::{Resource, SeenHold, Token};
 use tenure::place::Reach;
+use tenure::refusal::Refusal;
 use tenure::{Broken, Client};
 
 /// End somebody else's hold, as an operator
@@ -73,11 +74,7 @@ pub(crate) async fn break_all(
         .filter(|seen| token.is_none_or(|token| seen.hold.token == token))
         .collect();
     if targets.is_empty() {
-        let message = match token {
-            Some(token) => format!("No lock to break: {resource} is not held under token {token}"),
-            None => format!("No lock to break: {resource} is free"),
-        };
-        return Err(Failure::new(Exit::NotFound, "NOT_HELD", message));
+        return Err(Refusal::nothing_to_break(resource, token).into());
     }
     let mut ended = Vec::new();
     for target in targets {

@@ -2,7 +2,7 @@
 
 use crate::commands::ProofArgs;
 use crate::commands::breaking::{break_all, permission};
-use crate::commands::release::{not_yours, release};
+use crate::commands::release::release;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -11,6 +11,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use tenure::Client;
 use tenure::core::{Kind, Proof, Resource, Seen, SeenHold, rules};
+use tenure::refusal::Refusal;
 
 /// List, show, release or clean up what is held
 #[derive(Debug, Args)]
@@ -211,7 +212,7 @@ async fn release_one(context: &Context, args: ReleaseArgs) -> Result<i32, Failur
         return release(context, &client, proof, vec![resource]).await;
     }
     if !args.force {
-        return Err(not_yours(holds[0]));
+        return Err(Refusal::not_yours(holds[0]).into());
     }
     let reason = permission(true, args.reason.as_deref())?;
     break_all(context, &client, &resource, None, reason).await

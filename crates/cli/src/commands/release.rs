@@ -2,9 +2,7 @@
 
 use crate::args;
 use crate::commands::ProofArgs;
-use crate::commands::renew::nothing_held;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::holding::lost;
 use crate::output::{NAME, styled};
@@ -14,6 +12,7 @@ use serde_json::json;
 use tenure::Client;
 use tenure::core::{Proof, Released, Resource, SeenHold};
 use tenure::place::Reach;
+use tenure::refusal::Refusal;
 
 /// Give back what you hold
 ///
@@ -59,8 +58,8 @@ pub(crate) async fn release(
         Released::Ended(holds) => holds,
         Released::NotHeld(others) => {
             return Err(match (others.first(), &proof) {
-                (Some(other), Proof::Label(_)) => not_yours(other),
-                _ => nothing_held(&proof, &resources),
+                (Some(other), Proof::Label(_)) => Refusal::not_yours(other).into(),
+                _ => Refusal::nothing_held(&proof, &resources).into(),
             });
         }
     };
@@ -75,13 +74,4 @@ pub(crate) async fn release(
         false => format!("Released {}", styled(NAME, text)),
     });
     Ok(0)
-}
-
-/// It is somebody else's.
-pub(crate) fn not_yours(seen: &SeenHold) -> Failure {
-    let holder = &seen.hold.holder.label;
-    let message = format!("{} is held by {holder}, not by you", seen.hold.want.resource);
-    Failure::new(Exit::Refused, "NOT_YOURS", message)
-        .hint("Wait for its holder to release it; `tenure why` tells what would free it.")
-        .details(json!({ "lockedBy": holder, "expiresAt": show::time(seen.expires_at) }))
 }

@@ -3,17 +3,15 @@
 use crate::args;
 use crate::commands::ProofArgs;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::holding::lost;
 use crate::output::{NAME, styled};
-use crate::show;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
-use tenure::core::{Proof, Resource};
 use tenure::duration::format_duration;
 use tenure::place::Reach;
+use tenure::refusal::Refusal;
 use tenure::store::Renewed;
 
 /// Start a lease anew
@@ -42,7 +40,7 @@ pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failu
     let named = (!resources.is_empty()).then_some(resources.as_slice());
     let renewed = client.renew(&proof, named, args.ttl).await?;
     if renewed.is_empty() {
-        return Err(nothing_held(&proof, &resources));
+        return Err(Refusal::nothing_held(&proof, &resources).into());
     }
     if let Some((seen, _)) = renewed.iter().find(|(_, answer)| *answer == Renewed::Lost) {
         return Err(lost(&format!("The lease on {} was lost", seen.hold.want.resource)));
@@ -62,20 +60,4 @@ pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failu
         lines.collect::<Vec<_>>().join("\n")
     });
     Ok(0)
-}
-
-/// A grant that holds nothing was lost; a label that holds nothing just holds nothing.
-pub(crate) fn nothing_held(proof: &Proof, resources: &[Resource]) -> Failure {
-    let what = match resources {
-        [] => "anything".to_owned(),
-        some => show::names(some),
-    };
-    match proof {
-        Proof::Grant(_) => lost(&format!("This grant does not hold {what} any more")),
-        Proof::Label(label) => {
-            let message = format!("{label} does not hold {what}");
-            Failure::new(Exit::NotFound, "NOT_HELD", message)
-                .hint("See `tenure locks` for what is held.")
-        }
-    }
 }

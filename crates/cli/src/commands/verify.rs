@@ -2,12 +2,12 @@
 
 use crate::args;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use clap::Args;
 use serde_json::json;
 use tenure::core::{Token, VerifyAnswer};
 use tenure::place::Reach;
+use tenure::refusal::Refusal;
 
 /// Check that a token still holds a resource
 ///
@@ -36,13 +36,7 @@ pub(crate) async fn run(context: &Context, args: VerifyArgs) -> Result<i32, Fail
             Ok(0)
         }
         VerifyAnswer::Refused { current } => {
-            let now = match current {
-                Some(token) => format!("token {token} does"),
-                None => "nobody does".to_owned(),
-            };
-            let message = format!("Token {} does not hold {resource}: {now}", args.token);
-            Err(Failure::new(Exit::Lost, "TOKEN_REFUSED", message)
-                .details(json!({ "token": args.token, "currentToken": current })))
+            Err(Refusal::token_refused(&resource, Token(args.token), current).into())
         }
     }
 }

@@ -1,4 +1,175 @@
 //! The JSON API under `/v1`.
+//!
+//! 1. `values`, `input`: what may be asked; [`forms`]: what is answered.
+//! 2. `locks`, `tasks`, `sections`, `events`, [`workers`], [`live`]: the routes.
+//! 3. `repeat`: a request that is sent twice is done once.
+//! 4. [`store`]: the protocol of tenure's own clients; `veil`: what they are not shown.
+//! 5. `openapi`: the document, made of all that.
 
+mod events;
+pub mod forms;
+mod input;
+pub mod live;
+mod locks;
+mod openapi;
+mod repeat;
+mod sections;
 pub mod store;
+mod tasks;
+mod values;
 mod veil;
+pub mod workers;
+
+use crate::app::App;
+use crate::caller::Caller;
+use crate::problem::Problem;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{any, get};
+use axum::{Json, Router};
+use input::Reader;
+use serde_json::{Value, json};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure::core::holder::LABEL_MAX_BYTES;
+use tenure::core::{GrantId, Proof};
+use tenure::store::memory::MemoryStore;
+use tenure::{Client, Error, Wait};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use values::{Grant, Label, WaitMs};
+
+/// The longest that an answer waits for something to happen: proxies give up soon after.
+pub const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// The lease of whoever asks for none in particular: a caller that is gone is replaced within a
+/// minute, and one that lives renews.
+const LEASE_DEFAULT: Duration = Duration::from_secs(60);
+
+/// All routes of the API. Whoever calls them must have put a [`Caller`] into the request.
+pub fn router(app: App) -> Router {
+    router_waiting(app, WAIT_MAX)
+}
+
+/// The same, with answers that wait at most so long, whatever is asked.
+pub fn router_waiting(app: App, wait_max: Duration) -> Router {
+    let (router, document) = routes(app, wait_max).split_for_parts();
+    let document = openapi::complete(document);
+    router
+        .route("/v1/openapi.json", get(move || openapi::answer(document)))
+        .layer(from_fn_with_state(repeat::Repeats::default(), repeat::once))
+        .route("/v1/{*path}", any(no_route))
+        .method_not_allowed_fallback(no_method)
+}
+
+/// The description of the API, OpenAPI 3.1.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    let client = Client::builder().over(Arc::new(MemoryStore::new()));
+    let client = client.expect("a client without a label of its own can always be made");
+    openapi::complete(routes(App::new(client), WAIT_MAX).into_openapi())
+}
+
+fn routes(app: App, wait_max: Duration) -> OpenApiRouter {
+    OpenApiRouter::with_openapi(openapi::frame())
+        .merge(locks::routes())
+        .merge(tasks::routes())
+        .merge(sections::routes())
+        .merge(events::routes())
+        .routes(routes!(workers))
+        .with_state(Api { app: app.clone(), wait_max })
+        .merge(live::routes(app))
+}
+
+/// Everybody who holds something.
+#[utoipa::path(
+    get, path = "/v1/workers", operation_id = "list_workers", tag = "workers",
+    responses((status = 200, description = "Who works", body = forms::Workers)),
+)]
+async fn workers(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
+    Ok(Json(json!({ "workers": workers::workers(api.client()).await? })))
+}
+
+async fn no_route() -> Problem {
+    let message = "there is nothing at this address; see /v1/openapi.json for what there is";
+    Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_ROUTE", message)
+}
+
+async fn no_method() -> Problem {
+    let message = "this address does not know that method; see /v1/openapi.json";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message)
+}
+
+/// What the handlers share.
+#[derive(Clone)]
+struct Api {
+    app: App,
+    wait_max: Duration,
+}
+
+impl Api {
+    /// A client that looks.
+    fn client(&self) -> &Client {
+        &self.app.client
+    }
+
+    /// A client that holds under the label that the caller chose, or else under one that is made up
+    /// for this request and proves nothing.
+    fn holder(&self, caller: &Caller, label: Option<&Label>) -> Result<Client, Problem> {
+        match label {
+            Some(label) => Ok(self.app.client.named(&label.0)?),
+            None => {
+                let name = caller.name.as_deref().unwrap_or("http");
+                let random = GrantId::random().to_bits() >> 96;
+                Ok(self.app.client.unnamed(format!("{name}-{random:08x}")))
+            }
+        }
+    }
+
+    /// A client whose deeds the audit log ascribes to this caller.
+    fn actor(&self, caller: &Caller, label: Option<&Label>) -> Result<Client, Problem> {
+        let mut actor = caller.actor(label.map(|label| label.0.as_str()));
+        while actor.len() > LABEL_MAX_BYTES {
+            actor.remove(0);
+        }
+        Ok(self.app.client.named(&actor)?)
+    }
+
+    /// How long an answer waits.
+    fn patience(&self, asked: Option<WaitMs>) -> Duration {
+        Duration::from_millis(asked.map_or(0, |asked| asked.0)).min(self.wait_max)
+    }
+
+    fn wait(&self, asked: Option<WaitMs>) -> Wait {
+        match self.patience(asked) {
+            Duration::ZERO => Wait::No,
+            patience => Wait::UpTo(patience),
+        }
+    }
+
+    /// Waits for this, unless the server is about to stop.
+    async fn unless_stopping<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Problem> {
+        tokio::select! {
+            done = work => Ok(done?),
+            () = self.app.stopped() => {
+                let message = "the server is about to stop; ask again when it is back";
+                Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", message))
+            }
+        }
+    }
+}
+
+/// What shows that something is the caller's: its grant, or the label that it chose.
+fn proof(grant: Option<&Grant>, label: Option<&Label>) -> Result<Proof, Problem> {
+    match (grant, label) {
+        (Some(grant), None) => Ok(Proof::Grant(grant.0)),
+        (None, Some(label)) => Ok(Proof::Label(label.0.clone())),
+        (Some(_), Some(_)) => Err(input::usage("give either `grant` or `as`, not both")),
+        (None, None) => Err(input::usage("give `grant`, or `as` where you chose your label")
+            .hint("The grant was in the answer that gave you what you hold.")),
+    }
+}

@@ -1,1 +1,91 @@
-//! The page that people look at.
+//! The page that people look at: plain files inside the binary, which ask nobody but this server.
+
+use axum::Router;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use sha2::{Digest, Sha256};
+
+/// A file of the page.
+struct Asset {
+    path: &'static str,
+    kind: &'static str,
+    body: &'static [u8],
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
+
+macro_rules! asset {
+    ($path:literal, $kind:expr, $file:literal) => {
+        Asset { path: $path, kind: $kind, body: include_bytes!(concat!("assets/", $file)) }
+    };
+}
+
+const ASSETS: &[Asset] = &[
+    asset!("/", HTML, "index.html"),
+    asset!("/favicon.svg", SVG, "favicon.svg"),
+    asset!("/assets/style.css", CSS, "style.css"),
+    asset!("/assets/app.js", SCRIPT, "app.js"),
+    asset!("/assets/actions.js", SCRIPT, "actions.js"),
+    asset!("/assets/board.js", SCRIPT, "board.js"),
+    asset!("/assets/connection.js", SCRIPT, "connection.js"),
+    asset!("/assets/dialogs.js", SCRIPT, "dialogs.js"),
+    asset!("/assets/dom.js", SCRIPT, "dom.js"),
+    asset!("/assets/events.js", SCRIPT, "events.js"),
+    asset!("/assets/locks.js", SCRIPT, "locks.js"),
+    asset!("/assets/model.js", SCRIPT, "model.js"),
+    asset!("/assets/spans.js", SCRIPT, "spans.js"),
+    asset!("/assets/summary.js", SCRIPT, "summary.js"),
+    asset!("/assets/task.js", SCRIPT, "task.js"),
+    asset!("/assets/timeline.js", SCRIPT, "timeline.js"),
+    asset!("/assets/workers.js", SCRIPT, "workers.js"),
+    asset!("/assets/words.js", SCRIPT, "words.js"),
+];
+
+/// Titles and labels are written by anybody, so the page may run nothing but its own files, and
+/// talk to nobody but this server.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+    connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; \
+    form-action 'none'";
+
+/// The page and its files. They hold no data, so they need no token.
+pub fn router() -> Router {
+    ASSETS.iter().fold(Router::new(), |router, asset| {
+        let tag = tag(asset.body);
+        router.route(
+            asset.path,
+            get(move |headers: HeaderMap| async move { serve(asset, &tag, &headers) }),
+        )
+    })
+}
+
+/// Names this version of a file.
+fn tag(body: &[u8]) -> HeaderValue {
+    let digest = Sha256::digest(body);
+    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    HeaderValue::from_str(&format!("\"{hex}\"")).expect("hexadecimal digits are fit for a header")
+}
+
+fn serve(asset: &'static Asset, tag: &HeaderValue, asked: &HeaderMap) -> Response {
+    let has_it = asked.get(header::IF_NONE_MATCH) == Some(tag);
+    let mut response = match has_it {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => asset.body.into_response(),
+    };
+    let fixed: [(HeaderName, &'static str); 5] = [
+        (header::CONTENT_TYPE, asset.kind),
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    let headers = response.headers_mut();
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert(header::ETAG, tag.clone());
+    response
+}

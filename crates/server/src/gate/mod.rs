@@ -144,7 +144,7 @@ fn router(app: App, gate: Arc<Gate>) -> Router {
     Router::new()
         .merge(health::router(app.clone()))
         .merge(crate::api::store::router(app.clone()))
-        // api: .merge(crate::api::router(app.clone()))
+        .merge(crate::api::router(app.clone()))
         // live: .merge(crate::api::live::router(app.clone()))
         // dashboard: .merge(crate::dashboard::router())
         // mcp: .merge(crate::mcp::router(app.clone()))

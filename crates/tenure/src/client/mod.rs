@@ -14,7 +14,7 @@ mod work;
 pub use backend::{Backend, Local, Once};
 pub use guard::{Ending, Guard};
 pub use lease::Lease;
-pub use obtain::{Busy, Waiting};
+pub use obtain::{Busy, PLACE_LEASE, Waiting};
 pub use request::{Attempt, IntoResource, LeaseAttempt, Request, Tie, Wait};
 pub use swarm::{Stop, Swarm, SwarmReport, WorkEvent};
 pub use tasks::{ClaimRequest, Claims, Tasks, Work};
@@ -221,16 +221,26 @@ impl Client {
 
     /// A client of the same store under another label, which was chosen.
     pub fn named(&self, label: &str) -> Result<Client, Error> {
+        Ok(self.held_by(Holder::chosen(label)?))
+    }
+
+    /// A client of the same store under a label that was made up for it and must not repeat. Unlike
+    /// a chosen one it proves nothing: only the grant does.
+    pub fn unnamed(&self, label: String) -> Client {
+        self.held_by(Holder::anonymous(label))
+    }
+
+    fn held_by(&self, holder: Holder) -> Client {
         let inner = Inner {
             backend: self.inner.backend.clone(),
             clock: self.inner.clock.clone(),
             witness: self.inner.witness.clone(),
-            holder: Holder::chosen(label)?,
+            holder,
             keeper: Keeper::new(self.inner.backend.clone(), self.inner.clock.clone()),
             recoveries_max: self.inner.recoveries_max,
             recovered_at: self.inner.recovered_at.clone(),
         };
-        Ok(Client { inner: Arc::new(inner) })
+        Client { inner: Arc::new(inner) }
     }
 
     /// Judges who lives, from where this process runs.

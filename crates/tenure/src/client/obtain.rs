@@ -15,7 +15,7 @@ use tenure_core::{Ask, Blocker, Evidence, Grant, GrantId, Liveness, Outcome, Res
 
 /// How long a place in a queue lasts without a sign of life: so long can a stopped process keep
 /// those behind it waiting.
-const PLACE_LEASE: Duration = Duration::from_secs(15);
+pub const PLACE_LEASE: Duration = Duration::from_secs(15);
 
 /// How often a waiter gives a sign of life and looks for itself: three times per [`PLACE_LEASE`].
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -58,21 +58,30 @@ pub struct Waiting {
 /// Is told whenever a request looked and has to go on waiting.
 pub(super) type Tell = Box<dyn FnMut(&Waiting) + Send>;
 
+/// How patiently a request waits.
+pub(super) struct Patience {
+    pub(super) wait: Wait,
+    /// Whether its place in the queue is left there for whoever asks again with the same grant.
+    pub(super) keep_place: bool,
+}
+
 pub(super) async fn obtain(
     inner: &Inner,
     mut ask: Ask,
-    wait: Wait,
+    patience: Patience,
     margin: Duration,
     mut tell: Option<Tell>,
 ) -> Result<Obtained, Error> {
     let begun = inner.clock.now();
-    let limit = match wait {
+    let limit = match patience.wait {
         Wait::No => Some(Duration::ZERO),
         Wait::UpTo(limit) => Some(limit),
         Wait::Forever => None,
     };
     ask.queue = limit.is_none_or(|limit| !limit.is_zero()).then_some(PLACE_LEASE);
-    let mut place = Place { inner, grant: ask.grant, resources: resources(&ask), ticket: None };
+    let kept = patience.keep_place;
+    let mut place =
+        Place { inner, grant: ask.grant, resources: resources(&ask), ticket: None, kept };
     loop {
         let asked_at = inner.clock.now();
         let outcome = place.ask(&ask).await?;
@@ -138,11 +147,15 @@ struct Place<'a> {
     grant: GrantId,
     resources: Vec<Resource>,
     ticket: Option<u64>,
+    /// Whether it stays in the queue until it lapses.
+    kept: bool,
 }
 
 impl Place<'_> {
     async fn ask(&self, ask: &Ask) -> Result<Outcome, Error> {
-        let mut act = Acquire { ask: ask.clone(), ticket: self.ticket, whole_queues: false };
+        // It may have a place far back, from an earlier request.
+        let whole_queues = self.ticket.is_none() && self.kept;
+        let mut act = Acquire { ask: ask.clone(), ticket: self.ticket, whole_queues };
         let mut tries = 1;
         loop {
             match self.inner.backend.perform(&act).await {
@@ -164,7 +177,7 @@ impl Place<'_> {
     }
 
     fn errand(&mut self) -> Option<Errand> {
-        let ticket = self.ticket.take()?;
+        let ticket = self.ticket.take().filter(|_| !self.kept)?;
         Some(Errand::Leave(Leave { grant: self.grant, resources: self.resources.clone(), ticket }))
     }
 }

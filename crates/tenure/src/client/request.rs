@@ -2,7 +2,7 @@
 
 use super::guard::Guard;
 use super::lease::Lease;
-use super::obtain::{self, Busy, Obtained, Tell, Waiting};
+use super::obtain::{self, Busy, Obtained, Patience, Tell, Waiting};
 use super::{Client, GUARD_LEASE};
 use crate::error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 use crate::platform;
@@ -84,6 +84,7 @@ pub struct Request {
     keeps: Vec<GrantId>,
     tie: Tie,
     grant: Option<GrantId>,
+    keep_place: bool,
     on_wait: Option<Tell>,
 }
 
@@ -114,6 +115,7 @@ impl Request {
             keeps: Vec::new(),
             tie: Tie::ThisProcess,
             grant: None,
+            keep_place: false,
             on_wait: None,
         }
     }
@@ -197,6 +199,14 @@ impl Request {
         self
     }
 
+    /// Keeps the place in the queue when the limit passes or the request is dropped: whoever asks
+    /// again for the same with the same grant within [`PLACE_LEASE`](super::PLACE_LEASE) goes on
+    /// waiting there. Until that is over, those behind it wait for nobody.
+    pub fn keep_place(mut self) -> Request {
+        self.keep_place = true;
+        self
+    }
+
     /// Is told whenever the request looked and has to go on waiting.
     pub fn on_wait(mut self, tell: impl FnMut(&Waiting) + Send + 'static) -> Request {
         self.on_wait = Some(Box::new(tell));
@@ -224,8 +234,9 @@ impl Request {
         let on_wait = self.on_wait.take();
         let (client, wait) = (self.client.clone(), self.wait);
         let margin = self.margin.unwrap_or_else(|| default_margin(self.ttl));
+        let keep_place = self.keep_place;
         let ask = self.into_ask()?;
-        obtain::obtain(&client.inner, ask, wait, margin, on_wait).await
+        obtain::obtain(&client.inner, ask, Patience { wait, keep_place }, margin, on_wait).await
     }
 
     fn into_ask(self) -> Result<Ask, Error> {

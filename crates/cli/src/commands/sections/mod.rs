@@ -5,7 +5,6 @@ mod show;
 
 use crate::commands::tasks::values;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use clap::{Args, Subcommand};
@@ -13,6 +12,7 @@ use serde_json::json;
 use tenure::Client;
 use tenure::core::rules::tasks::{EVERYTHING, SectionChange};
 use tenure::core::{Section, SeenSection};
+use tenure::refusal::Refusal;
 
 /// Describe, order, pause and look at sections of the task list
 ///
@@ -152,9 +152,7 @@ async fn require(client: &Client, names: &[String]) -> Result<(), Failure> {
 }
 
 fn not_found(name: &str) -> Failure {
-    let message = format!("there is no section {name:?}");
-    Failure::new(Exit::NotFound, "SECTION_NOT_FOUND", message)
-        .hint("See `tenure sections list` for all of them.")
+    Refusal::no_such_section(name).into()
 }
 
 /// The section that stands for all of them is paused and resumed, and that is all.

@@ -2,13 +2,11 @@
 
 use crate::commands::ProofArgs;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::show;
 use clap::Args;
-use serde_json::json;
 use tenure::Client;
 use tenure::core::{GrantId, Proof, SeenHold, Task, Token};
+use tenure::refusal::Refusal;
 
 /// A task that the caller claimed.
 #[derive(Debug, Args)]
@@ -90,29 +88,7 @@ pub(super) async fn own(
 
 /// The caller does not have the task any more. Nothing was changed.
 pub(super) fn late(task: &Task, token: Option<Token>) -> Failure {
-    let title = &task.title;
-    let claim = task.claim.as_ref();
-    let now = match claim {
-        Some(claim) => format!("{} has it", claim.by),
-        None => format!("it is {}", task.status),
-    };
-    let other_token = token.filter(|token| claim.is_some_and(|claim| claim.token != *token));
-    let (code, message) = match other_token {
-        Some(token) => (
-            "TOKEN_REFUSED",
-            format!("Token {token} does not hold task {title:?}: {now}; nothing was changed"),
-        ),
-        None => ("LEASE_LOST", format!("Task {title:?} is not yours: {now}; nothing was changed")),
-    };
-    Failure::new(Exit::Lost, code, message)
-        .hint("Its lease lapsed, or it was taken back or never yours; see `tenure events`.")
-        .details(json!({
-            "taskId": task.id.as_str(),
-            "status": task.status.word(),
-            "lockedBy": claim.map(|claim| &claim.by),
-            "token": token,
-            "finishedAt": task.finished_at.map(show::time),
-        }))
+    Refusal::late(task, token).into()
 }
 
 #[cfg(test)]

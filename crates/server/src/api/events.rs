@@ -1,0 +1,66 @@
+//! `/v1/events`: what happened, and what happens.
+
+use super::Api;
+use super::forms;
+use super::input::{Params, Reader};
+use super::values::{Count, RevisionNumber, WaitMs};
+use crate::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenure::Error;
+use tenure::core::Revision;
+use tenure::view::event_json;
+use tokio::time::Instant;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new().routes(routes!(events))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Asked {
+    /// Only what came after this revision.
+    #[param(inline)]
+    after: Option<RevisionNumber>,
+    /// At most so many; 200 unless told otherwise.
+    #[param(inline)]
+    limit: Option<Count>,
+    /// If there is none, wait so long for one.
+    #[param(inline)]
+    wait_ms: Option<WaitMs>,
+}
+
+/// Events, oldest first.
+#[utoipa::path(
+    get, path = "/v1/events", operation_id = "list_events", tag = "events", params(Asked),
+    responses((status = 200, description = "What happened", body = forms::Events)),
+)]
+async fn events(
+    State(api): State<Api>,
+    _: Reader,
+    Params(asked): Params<Asked>,
+) -> Result<Json<Value>, Problem> {
+    let after = Revision(asked.after.map_or(0, |after| after.0));
+    let limit = asked.limit.map_or(200, |limit| limit.0) as u32;
+    let deadline = Instant::now() + api.patience(asked.wait_ms);
+    let look = async {
+        loop {
+            let events = api.client().events(after, limit).await?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !events.is_empty() || left.is_zero() {
+                return Ok::<_, Error>(events);
+            }
+            api.client().changed(after, left).await?;
+        }
+    };
+    let events = api.unless_stopping(look).await?;
+    let revision = events.last().map_or(after, |event| event.revision);
+    let events: Vec<Value> = events.iter().map(event_json).collect();
+    Ok(Json(json!({ "events": events, "revision": revision })))
+}

@@ -1,0 +1,141 @@
+//! What a handler is given of a request, or a problem that says what is wrong with it.
+
+use super::values::{SectionName, TaskName};
+use crate::caller::{Caller, Role};
+use crate::problem::Problem;
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+
+/// What was sent makes no sense.
+pub fn usage(message: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, "USAGE", message)
+}
+
+/// JSON that was sent.
+pub struct Body<T>(pub T);
+
+/// JSON that may have been sent; nothing means an empty object.
+pub struct MaybeBody<T>(pub T);
+
+/// What stands behind the `?`.
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
+        require_json(request.headers())?;
+        let bytes = Bytes::from_request(request, state).await.map_err(unread)?;
+        parse(&bytes).map(Body)
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for MaybeBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<MaybeBody<T>, Problem> {
+        let headers = request.headers().clone();
+        let bytes = Bytes::from_request(request, state).await.map_err(unread)?;
+        if bytes.is_empty() {
+            return parse(b"{}").map(MaybeBody);
+        }
+        require_json(&headers)?;
+        parse(&bytes).map(MaybeBody)
+    }
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim).unwrap_or_default();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let message = "the body must be JSON, with the content type application/json";
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", message))
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| usage(format!("the body: {error}")))
+}
+
+/// The body could not be read.
+pub fn unread(rejection: BytesRejection) -> Problem {
+    match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let message = "the body is larger than this server accepts";
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", message)
+        }
+        _ => usage(rejection.body_text()),
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Params<T>, Problem> {
+        let refused = |rejection: QueryRejection| usage(rejection.body_text());
+        Query::try_from_uri(&parts.uri).map(|Query(params)| Params(params)).map_err(refused)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for TaskName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<TaskName, Problem> {
+        let id = Path::<TaskName>::from_request_parts(parts, state).await;
+        id.map(|Path(id)| id).map_err(|rejection| usage(rejection.body_text()))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for SectionName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<SectionName, Problem> {
+        let name = Path::<SectionName>::from_request_parts(parts, state).await;
+        name.map(|Path(name)| name).map_err(|rejection| usage(rejection.body_text()))
+    }
+}
+
+/// A caller that may look.
+pub struct Reader;
+
+impl<S: Send + Sync> FromRequestParts<S> for Reader {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Reader, Problem> {
+        parts.extensions.get::<Caller>().ok_or_else(nobody)?.require(Role::Read)?;
+        Ok(Reader)
+    }
+}
+
+/// Whoever may do this; others are refused before anything else is looked at.
+macro_rules! whoever_may {
+    ($($name:ident, $role:expr, $about:literal;)*) => { $(
+        #[doc = $about]
+        pub struct $name(pub Caller);
+
+        impl<S: Send + Sync> FromRequestParts<S> for $name {
+            type Rejection = Problem;
+
+            async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<$name, Problem> {
+                let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(nobody)?;
+                caller.require($role)?;
+                Ok($name(caller))
+            }
+        }
+    )* };
+}
+
+whoever_may! {
+    Worker, Role::Work, "A caller that may hold, add, claim and finish.";
+    Admin, Role::Admin, "A caller that may end what others hold.";
+}
+
+/// No gate let this request in.
+fn nobody() -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "it is not known who asks")
+}

@@ -1,0 +1,135 @@
+//! One loop that follows the store for all who watch: a hundred open pages cost about as much as
+//! one. It begins with the first and ends with the last of them.
+
+use super::snapshot::{self, Snapshot};
+use crate::app::App;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure::core::{Event, Revision};
+use tenure::{Error, view};
+use tokio::sync::{Mutex, broadcast};
+use tokio::time::Instant;
+
+/// The shortest between two messages: more often is more than anybody can see.
+const PACE: Duration = Duration::from_millis(250);
+
+/// How long after the store could not be read it is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// How many events one message carries at most: of more, the newest. A page that finds a gap in
+/// the numbers loads its tasks again.
+pub(super) const EVENTS_MAX: u32 = 1000;
+
+/// How many messages a slow page may be behind before it has to look for itself what it missed.
+const BEHIND_MAX: usize = 16;
+
+/// What is sent to all who watch.
+pub(super) struct News {
+    /// Up to which change this tells.
+    pub revision: Revision,
+    /// All messages, in order; the snapshot is the last, and without its role.
+    pub tasks: Option<String>,
+    pub events: Option<String>,
+    pub snapshot: String,
+}
+
+/// The way to the loop, whether it runs or not.
+#[derive(Clone)]
+pub(super) struct Tail {
+    app: App,
+    running: Arc<Mutex<Option<broadcast::Sender<Arc<News>>>>>,
+}
+
+impl Tail {
+    pub(super) fn new(app: App) -> Tail {
+        Tail { app, running: Arc::default() }
+    }
+
+    /// Hears of every change after this call returned, and perhaps of some before.
+    pub(super) async fn listen(&self) -> Result<broadcast::Receiver<Arc<News>>, Error> {
+        let mut running = self.running.lock().await;
+        if let Some(sender) = &*running {
+            return Ok(sender.subscribe());
+        }
+        // Before the caller takes its own first look: what comes in between is then told twice,
+        // and never missed.
+        let from = self.app.client.changed(Revision::default(), Duration::ZERO).await?;
+        let (sender, receiver) = broadcast::channel(BEHIND_MAX);
+        *running = Some(sender.clone());
+        tokio::spawn(self.clone().follow(sender, from));
+        Ok(receiver)
+    }
+
+    async fn follow(self, sender: broadcast::Sender<Arc<News>>, mut from: Revision) {
+        let mut last: Option<Snapshot> = None;
+        let mut due = Instant::now();
+        while !self.is_over(&sender).await {
+            let patience = due.saturating_duration_since(Instant::now());
+            let begun = Instant::now();
+            match self.next(from, patience).await {
+                Ok((news, snapshot)) => {
+                    from = news.revision;
+                    due = Instant::now() + snapshot.fresh_for;
+                    last = Some(snapshot);
+                    // Nobody listens: noticed above.
+                    let _ = sender.send(Arc::new(news));
+                }
+                Err(error) => {
+                    if let Some(news) = trouble(last.as_mut(), from, &error) {
+                        let _ = sender.send(Arc::new(news));
+                    }
+                    tokio::time::sleep(TRY_AGAIN).await;
+                }
+            }
+            let rest = PACE.saturating_sub(begun.elapsed().saturating_sub(patience));
+            tokio::time::sleep(rest).await;
+        }
+    }
+
+    /// Whether the last one has gone. Nobody can come in between: listening takes the same lock.
+    async fn is_over(&self, sender: &broadcast::Sender<Arc<News>>) -> bool {
+        let mut running = self.running.lock().await;
+        let is_over = sender.receiver_count() == 0;
+        if is_over {
+            *running = None;
+        }
+        is_over
+    }
+
+    /// What there is to tell as soon as something changed, or when patience ends.
+    async fn next(&self, from: Revision, patience: Duration) -> Result<(News, Snapshot), Error> {
+        let newest = self.app.client.changed(from, patience).await?;
+        let from = not_too_far_back(from, newest);
+        let events = self.app.client.events(from, EVENTS_MAX).await?;
+        let snapshot = snapshot::take(&self.app).await?;
+        let tasks = snapshot::touched(&self.app, &events, &snapshot.holds).await?;
+        let news = News {
+            revision: events.last().map_or(from, |event| event.revision),
+            tasks: tasks.map(|tasks| tasks.to_string()),
+            events: events_text(&events),
+            snapshot: snapshot.body.to_string(),
+        };
+        Ok((news, snapshot))
+    }
+}
+
+/// From where on at most [`EVENTS_MAX`] events come.
+pub(super) fn not_too_far_back(from: Revision, newest: Revision) -> Revision {
+    from.max(Revision(newest.0.saturating_sub(u64::from(EVENTS_MAX))))
+}
+
+/// These events as a message; none, none.
+pub(super) fn events_text(events: &[Event]) -> Option<String> {
+    let shown: Vec<Value> = events.iter().map(view::event_json).collect();
+    (!shown.is_empty()).then(|| json!({ "events": shown }).to_string())
+}
+
+/// What was last seen, marked as out of order.
+fn trouble(last: Option<&mut Snapshot>, from: Revision, error: &Error) -> Option<News> {
+    let last = last?;
+    last.body["health"]["ok"] = json!(false);
+    last.body["health"]["problem"] = json!(error.to_string());
+    let snapshot = last.body.to_string();
+    Some(News { revision: from, tasks: None, events: None, snapshot })
+}

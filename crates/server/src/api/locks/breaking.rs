@@ -1,0 +1,86 @@
+//! Ending somebody else's hold, by an operator's decision, and cleaning up.
+
+use super::look::KindWord;
+use crate::api::input::{Admin, Body, MaybeBody};
+use crate::api::values::{Label, Reason, ResourceName, TokenNumber};
+use crate::api::{Api, forms};
+use crate::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenure::Broken;
+use tenure::core::Token;
+use tenure::refusal::Refusal;
+use tenure::view::hold_json;
+use utoipa::ToSchema;
+
+/// Which hold is to end, and why. It is named by its token, so that a successor is left alone.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BreakBody {
+    /// What is held.
+    resource: ResourceName,
+    /// Under which token.
+    token: TokenNumber,
+    /// Why, for the audit log.
+    reason: Reason,
+    /// Who does it, for the audit log.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+}
+
+/// Ends somebody else's hold. Its holder loses the lease and learns of it. For `admin`.
+#[utoipa::path(
+    post, path = "/v1/locks/break", operation_id = "break_lock", tag = "locks", request_body = BreakBody,
+    responses(
+        (status = 200, description = "The hold that was ended", body = forms::Broken),
+        (status = 404, description = "NOT_HELD: that exact hold is not there any more"),
+    ),
+)]
+pub(super) async fn break_hold(
+    State(api): State<Api>,
+    Admin(caller): Admin,
+    Body(asked): Body<BreakBody>,
+) -> Result<Json<Value>, Problem> {
+    let client = api.actor(&caller, asked.label.as_ref())?;
+    let (ResourceName(resource), token) = (asked.resource, Token(asked.token.0));
+    let reason = asked.reason.0.trim();
+    match client.break_hold(&resource, token, reason).await? {
+        Broken::Ended(seen) => Ok(Json(json!({
+            "broken": hold_json(&seen, client.witness(), 0),
+            "reason": reason,
+            "by": client.holder().label,
+        }))),
+        Broken::Gone(_) => Err(Refusal::nothing_to_break(&resource, Some(token)).into()),
+    }
+}
+
+/// What is to be cleaned up.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CleanupBody {
+    /// Only this kind.
+    kind: Option<KindWord>,
+    /// Who does it, for the audit log.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+}
+
+/// Removes holds that lapsed or whose holder is dead, and what crashed processes left behind. For
+/// `admin`.
+#[utoipa::path(
+    post, path = "/v1/locks/cleanup", operation_id = "clean_up_locks", tag = "locks", request_body = Option<CleanupBody>,
+    responses((status = 200, description = "What was removed", body = forms::Cleaned)),
+)]
+pub(super) async fn clean_up(
+    State(api): State<Api>,
+    Admin(caller): Admin,
+    MaybeBody(asked): MaybeBody<CleanupBody>,
+) -> Result<Json<Value>, Problem> {
+    let client = api.actor(&caller, asked.label.as_ref())?;
+    let cleanup = client.clean_up(asked.kind.map(KindWord::kind)).await?;
+    let removed = cleanup.holds.iter().map(|seen| hold_json(seen, client.witness(), 0));
+    let removed: Vec<Value> = removed.collect();
+    Ok(Json(json!({ "removed": removed, "leftovers": cleanup.leftovers })))
+}

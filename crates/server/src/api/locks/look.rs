@@ -1,0 +1,180 @@
+//! Who holds, who waits, and whether a token still counts.
+
+use crate::api::input::{Params, Reader};
+use crate::api::values::{ResourceName, TokenNumber, WaitMs};
+use crate::api::{Api, forms};
+use crate::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenure::core::{Kind, Seen, SeenHold, SeenWaiter, Token, VerifyAnswer};
+use tenure::refusal::Refusal;
+use tenure::view::{hold_json, waiter_json};
+use tenure::{Client, Free};
+use utoipa::{IntoParams, ToSchema};
+
+/// What a resource is.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum KindWord {
+    Lock,
+    Section,
+    Task,
+    Path,
+}
+
+impl KindWord {
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            KindWord::Lock => Kind::Lock,
+            KindWord::Section => Kind::Section,
+            KindWord::Task => Kind::Task,
+            KindWord::Path => Kind::Path,
+        }
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListParams {
+    /// Only this kind.
+    #[param(inline)]
+    kind: Option<KindWord>,
+}
+
+/// Everything that is held.
+#[utoipa::path(
+    get, path = "/v1/locks", operation_id = "list_locks", tag = "locks", params(ListParams),
+    responses((status = 200, description = "What is held", body = forms::Locks)),
+)]
+pub(super) async fn locks(
+    State(api): State<Api>,
+    _: Reader,
+    Params(asked): Params<ListParams>,
+) -> Result<Json<Value>, Problem> {
+    let seen = api.client().look_everywhere().await?;
+    let wanted = |seen: &&SeenHold| {
+        asked.kind.is_none_or(|kind| seen.hold.want.resource.kind() == kind.kind())
+    };
+    let holds = seen.holds.iter().filter(wanted);
+    let locks: Vec<Value> = holds.map(|hold| lock_json(api.client(), &seen, hold)).collect();
+    Ok(Json(json!({ "locks": locks, "revision": seen.revision })))
+}
+
+fn lock_json(client: &Client, seen: &Seen, hold: &SeenHold) -> Value {
+    let resource = &hold.hold.want.resource;
+    let waits =
+        |seen: &&SeenWaiter| seen.waiter.wants.iter().any(|want| want.resource.overlaps(resource));
+    let waiters: Vec<&SeenWaiter> = seen.waiters.iter().filter(waits).collect();
+    let mut value = hold_json(hold, client.witness(), waiters.len());
+    value["waiters"] = places(waiters.into_iter());
+    value
+}
+
+fn places<'a>(waiters: impl Iterator<Item = &'a SeenWaiter>) -> Value {
+    waiters.enumerate().map(|(index, seen)| waiter_json(seen, index + 1)).collect()
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ShowParams {
+    /// Which resource.
+    #[param(inline)]
+    resource: ResourceName,
+}
+
+/// Who holds and who waits for a resource, and for what overlaps it.
+#[utoipa::path(
+    get, path = "/v1/locks/show", operation_id = "show_lock", tag = "locks", params(ShowParams),
+    responses((status = 200, description = "Who holds and who waits", body = forms::Shown)),
+)]
+pub(super) async fn show(
+    State(api): State<Api>,
+    _: Reader,
+    Params(ShowParams { resource: ResourceName(resource) }): Params<ShowParams>,
+) -> Result<Json<Value>, Problem> {
+    let client = api.client();
+    let seen = client.look(std::slice::from_ref(&resource)).await?;
+    let holds = seen.holds.iter();
+    let holds = holds.map(|hold| hold_json(hold, client.witness(), seen.waiters.len()));
+    Ok(Json(json!({
+        "resource": resource.to_string(),
+        "free": seen.holds.iter().all(|seen| seen.gone(client.witness())),
+        "holds": holds.collect::<Vec<_>>(),
+        "waiters": places(seen.waiters.iter()),
+    })))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct VerifyParams {
+    /// Which resource.
+    #[param(inline)]
+    resource: ResourceName,
+    /// The token that is to hold it.
+    #[param(inline)]
+    token: TokenNumber,
+}
+
+/// Whether a token still holds a resource: for whoever guards the real data.
+#[utoipa::path(
+    get, path = "/v1/locks/verify", operation_id = "verify_token", tag = "locks", params(VerifyParams),
+    responses(
+        (status = 200, description = "It does", body = forms::Verified),
+        (status = 409, description = "TOKEN_REFUSED: it does not"),
+    ),
+)]
+pub(super) async fn verify(
+    State(api): State<Api>,
+    _: Reader,
+    Params(asked): Params<VerifyParams>,
+) -> Result<Json<Value>, Problem> {
+    let (ResourceName(resource), token) = (asked.resource, Token(asked.token.0));
+    match api.client().verify(&resource, token).await? {
+        VerifyAnswer::Valid => {
+            let resource = resource.to_string();
+            Ok(Json(json!({ "resource": resource, "token": token, "valid": true })))
+        }
+        VerifyAnswer::Refused { current } => {
+            Err(Refusal::token_refused(&resource, token, current).into())
+        }
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WaitParams {
+    /// Which resource.
+    #[param(inline)]
+    resource: ResourceName,
+    /// How long to wait at most; not at all unless told otherwise.
+    #[param(inline)]
+    wait_ms: Option<WaitMs>,
+}
+
+/// Waits until nobody holds a resource, without taking it. Somebody else may take it the next
+/// moment.
+#[utoipa::path(
+    get, path = "/v1/locks/wait", operation_id = "wait_until_free", tag = "locks", params(WaitParams),
+    responses(
+        (status = 200, description = "It is free", body = forms::Free),
+        (status = 409, description = "It is still held: LOCKED, TASK_LOCKED or SECTION_LOCKED"),
+    ),
+)]
+pub(super) async fn wait(
+    State(api): State<Api>,
+    _: Reader,
+    Params(asked): Params<WaitParams>,
+) -> Result<Json<Value>, Problem> {
+    let ResourceName(resource) = asked.resource;
+    let waiting = api.client().wait_until_free(&resource, api.wait(asked.wait_ms));
+    match api.unless_stopping(waiting).await? {
+        Free::Free => Ok(Json(json!({ "resource": resource.to_string(), "free": true }))),
+        Free::Busy(busy) => Err(Refusal::locked(&[resource], &busy).into()),
+    }
+}

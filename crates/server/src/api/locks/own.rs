@@ -1,0 +1,148 @@
+//! Renewing and giving back what is the caller's.
+
+use crate::api::input::{Body, Worker, usage};
+use crate::api::values::{Grant, Label, LeaseMs, ResourceName, list};
+use crate::api::{Api, forms, proof};
+use crate::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenure::core::{Proof, Released, Resource, SeenHold};
+use tenure::refusal::Refusal;
+use tenure::store::Renewed;
+use tenure::view;
+use utoipa::ToSchema;
+
+/// What is to be renewed, proved by `grant` or by `as`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RenewBody {
+    /// The grant under which it is held.
+    grant: Option<Grant>,
+    /// The label under which it is held, where its holder chose it.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+    /// Which of it; all unless told otherwise.
+    #[serde(default, deserialize_with = "list::<_, _, 0, 100>")]
+    #[schema(max_items = 100)]
+    resources: Vec<ResourceName>,
+    /// Length of the lease from now on; as before unless told otherwise.
+    ttl_ms: Option<LeaseMs>,
+}
+
+/// Starts leases anew. What has lapsed stays so: somebody else may have it.
+#[utoipa::path(
+    post, path = "/v1/locks/renew", operation_id = "renew_locks", tag = "locks", request_body = RenewBody,
+    responses(
+        (status = 200, description = "All of it is held as long again", body = forms::Renewed),
+        (status = 404, description = "NOT_HELD: the label does not hold it"),
+        (status = 409, description = "LEASE_LOST: some of it is lost; details tell which"),
+    ),
+)]
+pub(super) async fn renew(
+    State(api): State<Api>,
+    _: Worker,
+    Body(asked): Body<RenewBody>,
+) -> Result<Json<Value>, Problem> {
+    let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
+    let named: Vec<Resource> = asked.resources.into_iter().map(|name| name.0).collect();
+    let some = (!named.is_empty()).then_some(named.as_slice());
+    let ttl = asked.ttl_ms.map(LeaseMs::span);
+    let answers = api.client().renew(&proof, some, ttl).await?;
+    if answers.is_empty() {
+        return Err(Refusal::nothing_held(&proof, &named).into());
+    }
+    let is_renewed = |answer: &&(SeenHold, Renewed)| answer.1 == Renewed::Renewed;
+    let renewed = answers.iter().filter(is_renewed).map(|(seen, _)| {
+        json!({
+            "resource": seen.hold.want.resource.to_string(),
+            "token": seen.hold.token,
+            "ttl_ms": ttl.unwrap_or(seen.hold.ttl).as_millis() as u64,
+        })
+    });
+    let renewed: Vec<Value> = renewed.collect();
+    let kept: Vec<&Resource> =
+        answers.iter().filter(is_renewed).map(|(seen, _)| &seen.hold.want.resource).collect();
+    let found = answers.iter().map(|(seen, _)| &seen.hold.want.resource);
+    match missing(named.iter().chain(found), &kept) {
+        lost if lost.is_empty() => Ok(Json(json!({ "renewed": renewed }))),
+        lost => Err(partly_lost(&lost, json!({ "renewed": renewed, "lost": names(&lost) }))),
+    }
+}
+
+/// Those that are not among the others, each once.
+fn missing<'a>(all: impl Iterator<Item = &'a Resource>, there: &[&Resource]) -> Vec<Resource> {
+    let mut missing: Vec<Resource> = Vec::new();
+    for resource in all {
+        if !there.contains(&resource) && !missing.contains(resource) {
+            missing.push(resource.clone());
+        }
+    }
+    missing
+}
+
+fn names(resources: &[Resource]) -> Vec<String> {
+    resources.iter().map(Resource::to_string).collect()
+}
+
+fn partly_lost(lost: &[Resource], details: Value) -> Problem {
+    let message = format!("The lease on {} was lost", view::names(lost));
+    Refusal::lost(message).details(details).into()
+}
+
+/// What is to be given back, proved by `grant` or by `as`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReleaseBody {
+    /// The grant under which it is held.
+    grant: Option<Grant>,
+    /// The label under which it is held, where its holder chose it; then `resources` are needed.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+    /// Which of it; all that the grant holds unless told otherwise.
+    #[serde(default, deserialize_with = "list::<_, _, 0, 100>")]
+    #[schema(max_items = 100)]
+    resources: Vec<ResourceName>,
+}
+
+/// Gives back what the caller holds. What others hold is never touched.
+#[utoipa::path(
+    post, path = "/v1/locks/release", operation_id = "release_locks", tag = "locks", request_body = ReleaseBody,
+    responses(
+        (status = 200, description = "It is free for the next", body = forms::Released),
+        (status = 404, description = "NOT_HELD: the label does not hold it"),
+        (status = 409, description = "LEASE_LOST: some of it was lost before; details tell which"),
+    ),
+)]
+pub(super) async fn release(
+    State(api): State<Api>,
+    _: Worker,
+    Body(asked): Body<ReleaseBody>,
+) -> Result<Json<Value>, Problem> {
+    let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
+    let named: Vec<Resource> = asked.resources.into_iter().map(|name| name.0).collect();
+    if named.is_empty() && matches!(proof, Proof::Label(_)) {
+        return Err(usage("name what to release")
+            .hint("A label may hold several things; a grant needs no names."));
+    }
+    let some = (!named.is_empty()).then_some(named.as_slice());
+    let ended = match api.client().release(proof.clone(), some).await? {
+        Released::Ended(ended) => ended,
+        Released::NotHeld(others) => {
+            return Err(match (others.first(), &proof) {
+                (Some(other), Proof::Label(_)) => Refusal::not_yours(other).into(),
+                _ => Refusal::nothing_held(&proof, &named).into(),
+            });
+        }
+    };
+    let released: Vec<&Resource> =
+        ended.iter().filter(|seen| !seen.lapsed()).map(|seen| &seen.hold.want.resource).collect();
+    let all = named.iter().chain(ended.iter().map(|seen| &seen.hold.want.resource));
+    let lost = missing(all, &released);
+    let released: Vec<String> = released.iter().map(ToString::to_string).collect();
+    match lost.is_empty() {
+        true => Ok(Json(json!({ "released": released }))),
+        false => Err(partly_lost(&lost, json!({ "released": released, "lost": names(&lost) }))),
+    }
+}

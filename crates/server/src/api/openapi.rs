@@ -1,0 +1,116 @@
+//! The description of the API. The routes say what is theirs; this says what holds for all.
+
+use super::forms;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{
+    ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Required,
+    ResponseBuilder,
+};
+
+const PROBLEM_JSON: &str = "application/problem+json";
+
+/// The document before the routes are in it.
+pub(super) fn frame() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("tenure")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(
+            "Locks, leases and task claims for fleets of agents and workers. Times are RFC 3339, \
+             spans are milliseconds. Fields may be added: ignore those that you do not know.",
+        ))
+        .build();
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    let components = ComponentsBuilder::new()
+        .schema_from::<forms::Problem>()
+        .security_scheme("token", bearer)
+        .build();
+    OpenApiBuilder::new()
+        .info(info)
+        .components(Some(components))
+        // A server that listens on this machine only may ask for no token.
+        .security(Some([
+            SecurityRequirement::new("token", Vec::<String>::new()),
+            SecurityRequirement::default(),
+        ]))
+        .build()
+}
+
+/// Adds what holds for every route: what the gate may answer, what a wrong request is told, and the
+/// key by which a request that is sent twice is done once.
+pub(super) fn complete(mut document: OpenApi) -> OpenApi {
+    for item in document.paths.paths.values_mut() {
+        for (operation, changes) in operations(item) {
+            if changes {
+                operation.parameters.get_or_insert_default().push(idempotency_key().into());
+                add(operation, "422", "The idempotency key was used for another request");
+            }
+            if operation.request_body.is_some() {
+                add(operation, "413", "The body is too large");
+                add(operation, "415", "The body is not JSON");
+            }
+            add(operation, "400", "The request makes no sense");
+            add(operation, "401", "No token, or a wrong one");
+            add(operation, "403", "Not for this token's role, or not the caller's");
+            add(operation, "408", "The request took too long to arrive");
+            add(operation, "429", "Too many requests");
+            add(operation, "503", "The store cannot be used now, or the server stops");
+            describe_problems(operation);
+        }
+    }
+    document
+}
+
+/// The operations of a path, each with whether it changes something.
+fn operations(item: &mut PathItem) -> Vec<(&mut Operation, bool)> {
+    let looks = item.get.iter_mut().map(|operation| (operation, false));
+    let changes = [&mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
+    let changes = changes.into_iter().flat_map(|one| one.iter_mut());
+    looks.chain(changes.map(|operation| (operation, true))).collect()
+}
+
+fn idempotency_key() -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(255))
+        .pattern(Some("^[!-~]+$"));
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "The same request with the same key is done once within ten minutes, and gets the same \
+             answer again.",
+        ))
+        .schema(Some(schema))
+        .build()
+}
+
+fn add(operation: &mut Operation, status: &str, description: &str) {
+    let response = ResponseBuilder::new().description(description).build();
+    let responses = &mut operation.responses.responses;
+    responses.entry(status.to_owned()).or_insert(RefOr::T(response));
+}
+
+/// All that is refused is refused in the same form.
+fn describe_problems(operation: &mut Operation) {
+    for (status, response) in &mut operation.responses.responses {
+        let RefOr::T(response) = response else { continue };
+        if status.as_str() < "400" {
+            continue;
+        }
+        let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+        response.content = [(PROBLEM_JSON.to_owned(), problem.into())].into_iter().collect();
+    }
+}
+
+/// The document as an answer.
+pub(super) async fn answer(document: OpenApi) -> Response {
+    let json = HeaderValue::from_static("application/json");
+    let text = document.to_json().unwrap_or_default();
+    ([(header::CONTENT_TYPE, json)], text).into_response()
+}

@@ -1,0 +1,205 @@
+//! `/v1/sections`: parts of the task list.
+
+use super::input::{Admin, Body, MaybeBody, Reader, usage};
+use super::values::{Label, Position, Priority, Runners, SectionName, given, list};
+use super::{Api, forms};
+use crate::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use tenure::core::rules::tasks::{EVERYTHING, SectionChange};
+use tenure::core::{Kind, Section, SeenHold, SeenSection};
+use tenure::refusal::Refusal;
+use tenure::{Client, view};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(sections))
+        .routes(routes!(put_section))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+}
+
+fn section_json(section: &Section) -> Value {
+    json!({
+        "name": section.name,
+        "max_runners": section.max_runners,
+        "priority": section.priority,
+        "position": section.position,
+        "depends_on": section.depends_on,
+        "paused": section.paused,
+    })
+}
+
+fn open_section_json(client: &Client, seen: &SeenSection, holds: &[SeenHold]) -> Value {
+    let of_it = |hold: &&SeenHold| {
+        let resource = &hold.hold.want.resource;
+        resource.kind() == Kind::Section && resource.name() == seen.section.name
+    };
+    let runners = holds.iter().filter(of_it).filter(|hold| !hold.gone(client.witness()));
+    let runners = runners.map(|hold| {
+        json!({
+            "runner_id": hold.hold.holder.label,
+            "acquired_at": view::time(hold.acquired_at),
+            "expires_at": view::time(hold.expires_at),
+        })
+    });
+    let mut value = section_json(&seen.section);
+    value["open"] = json!(seen.open);
+    value["runners"] = runners.collect();
+    value
+}
+
+/// All sections, in the order of claims.
+#[utoipa::path(
+    get, path = "/v1/sections", operation_id = "list_sections", tag = "sections",
+    responses((status = 200, description = "All sections", body = forms::Sections)),
+)]
+async fn sections(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
+    let client = api.client();
+    let mut all = client.tasks().sections().await?;
+    let paused = all.iter().any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
+    all.retain(|seen| seen.section.name != EVERYTHING);
+    all.sort_by(|a, b| order(&a.section).cmp(&order(&b.section)));
+    let holds = client.look_everywhere().await?.holds;
+    let all: Vec<Value> = all.iter().map(|seen| open_section_json(client, seen, &holds)).collect();
+    Ok(Json(json!({ "sections": all, "paused": paused })))
+}
+
+fn order(section: &Section) -> (u8, i64, &str) {
+    (section.priority, section.position, &section.name)
+}
+
+/// New values of a section's fields. What is left out stays as it is; of a section that nobody
+/// described yet it is as usual.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SectionBody {
+    /// How many runners may work in it at once; null means any number.
+    #[serde(default, deserialize_with = "any_or_number")]
+    #[schema(value_type = Option<Runners>)]
+    max_runners: Option<Option<Runners>>,
+    /// Lower goes first.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    priority: Option<Priority>,
+    /// Among equals of priority, lower goes first.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    position: Option<Position>,
+    /// Sections that must be done before; each must be there.
+    #[serde(default, deserialize_with = "names")]
+    #[schema(nullable = false, max_items = 1000)]
+    depends_on: Option<Vec<SectionName>>,
+    /// Whether nothing of it is handed out for now.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    paused: Option<bool>,
+    /// Who changes it, for the audit log.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+}
+
+fn any_or_number<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Runners>>, D::Error> {
+    Option::<Runners>::deserialize(input).map(Some)
+}
+
+fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<SectionName>>, D::Error> {
+    list::<D, SectionName, 0, 1000>(input).map(Some)
+}
+
+/// Describes a section, new or changed. For `admin`.
+#[utoipa::path(
+    put, path = "/v1/sections/{name}", operation_id = "put_section", tag = "sections",
+    params(("name" = inline(SectionName), Path, description = "Which section")),
+    request_body = SectionBody,
+    responses(
+        (status = 200, description = "The section as it is now", body = forms::OneSection),
+        (status = 404, description = "A section that it is to wait for is not there"),
+    ),
+)]
+async fn put_section(
+    State(api): State<Api>,
+    Admin(caller): Admin,
+    name: SectionName,
+    Body(asked): Body<SectionBody>,
+) -> Result<Json<Value>, Problem> {
+    if name.0 == EVERYTHING {
+        return Err(usage(format!("{EVERYTHING:?} is no name for a section")));
+    }
+    let change = SectionChange {
+        max_runners: asked.max_runners.map(|runners| runners.map(|runners| runners.0 as u32)),
+        priority: asked.priority.map(Priority::byte),
+        position: asked.position.map(|position| position.0),
+        depends_on: asked.depends_on.map(|names| names.into_iter().map(String::from).collect()),
+        paused: asked.paused,
+    };
+    let client = api.actor(&caller, asked.label.as_ref())?;
+    let section = client.tasks().change_sections(&[(name.0, change)]).await?.remove(0);
+    Ok(Json(json!({ "section": section_json(&section) })))
+}
+
+/// Who asks.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ActorBody {
+    /// Who does it, for the audit log.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+}
+
+/// Hands out nothing of a section, or nothing at all (`*`), for now. For `admin`.
+#[utoipa::path(
+    post, path = "/v1/sections/{name}/pause", operation_id = "pause_section", tag = "sections",
+    params(("name" = inline(SectionName), Path, description = "Which section; `*` for everything")),
+    request_body = Option<ActorBody>,
+    responses(
+        (status = 200, description = "It is paused", body = forms::Paused),
+        (status = 404, description = "There is no such section"),
+    ),
+)]
+async fn pause(
+    State(api): State<Api>,
+    Admin(caller): Admin,
+    name: SectionName,
+    MaybeBody(asked): MaybeBody<ActorBody>,
+) -> Result<Json<Value>, Problem> {
+    set_paused(&api.actor(&caller, asked.label.as_ref())?, name, true).await
+}
+
+/// Hands out tasks again. For `admin`.
+#[utoipa::path(
+    post, path = "/v1/sections/{name}/resume", operation_id = "resume_section", tag = "sections",
+    params(("name" = inline(SectionName), Path, description = "Which section; `*` for everything")),
+    request_body = Option<ActorBody>,
+    responses(
+        (status = 200, description = "It is not paused", body = forms::Paused),
+        (status = 404, description = "There is no such section"),
+    ),
+)]
+async fn resume(
+    State(api): State<Api>,
+    Admin(caller): Admin,
+    name: SectionName,
+    MaybeBody(asked): MaybeBody<ActorBody>,
+) -> Result<Json<Value>, Problem> {
+    set_paused(&api.actor(&caller, asked.label.as_ref())?, name, false).await
+}
+
+async fn set_paused(
+    client: &Client,
+    SectionName(name): SectionName,
+    paused: bool,
+) -> Result<Json<Value>, Problem> {
+    let known = client.tasks().sections().await?;
+    if name != EVERYTHING && !known.iter().any(|seen| seen.section.name == name) {
+        return Err(Refusal::no_such_section(&name).into());
+    }
+    let change = SectionChange { paused: Some(paused), ..SectionChange::default() };
+    client.tasks().change_sections(&[(name.clone(), change)]).await?;
+    Ok(Json(json!({ "section": name, "paused": paused })))
+}

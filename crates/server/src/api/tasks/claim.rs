@@ -1,0 +1,150 @@
+//! Handing out tasks.
+
+use super::{holds_of, section_of};
+use crate::api::input::{Body, Worker};
+use crate::api::values::{
+    Count, Grant, Label, LeaseMs, SectionName, TaskLabel, TaskName, WaitMs, list,
+};
+use crate::api::{Api, LEASE_DEFAULT, forms};
+use crate::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tenure::core::rules::tasks::{Claimed, NoClaim};
+use tenure::core::{Blocker, Proof, Resource};
+use tenure::exit::Exit;
+use tenure::refusal::Refusal;
+use tenure::view::{hold_of, task_json};
+use tenure::{Busy, ClaimRequest, Claims, Client, Error, Tie};
+use utoipa::ToSchema;
+
+/// What a worker asks for.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClaimBody {
+    /// A label of the caller's choice, which then proves the claim too. Without it only the grant
+    /// does.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+    /// At most so many; one unless told otherwise.
+    count: Option<Count>,
+    /// Only this task.
+    task: Option<TaskName>,
+    /// Only of this section.
+    section: Option<SectionName>,
+    /// Only with all of these labels.
+    #[serde(default, deserialize_with = "list::<_, _, 0, 100>")]
+    #[schema(max_items = 100)]
+    labels: Vec<TaskLabel>,
+    /// Lease of each claim, and of its section; a minute unless told otherwise.
+    ttl_ms: Option<LeaseMs>,
+    /// How long to wait for a task; not at all unless told otherwise.
+    wait_ms: Option<WaitMs>,
+    /// A grant of the caller's choice under which it keeps its section from task to task; give it
+    /// with heartbeats and at the end of each task too. Without it a section is held with the task.
+    runner: Option<Grant>,
+}
+
+/// Takes the next tasks that are ready, or a named one. With each task its section (unless any
+/// number may work in it) and its files are held.
+#[utoipa::path(
+    post, path = "/v1/tasks/claim", operation_id = "claim_tasks", tag = "tasks", request_body = ClaimBody,
+    responses(
+        (status = 200, description = "The tasks that are the caller's now, or why there is none", body = forms::Claimed),
+        (status = 404, description = "TASK_NOT_FOUND: there is no task with this id"),
+    ),
+)]
+pub(super) async fn claim(
+    State(api): State<Api>,
+    Worker(caller): Worker,
+    Body(asked): Body<ClaimBody>,
+) -> Result<Json<Value>, Problem> {
+    let client = api.holder(&caller, asked.label.as_ref())?;
+    let wait = api.wait(asked.wait_ms);
+    let ttl = asked.ttl_ms.map_or(LEASE_DEFAULT, LeaseMs::span);
+    let request = ClaimRequest {
+        task: asked.task.map(|task| task.0),
+        section: asked.section.map(String::from),
+        labels: asked.labels.into_iter().map(String::from).collect(),
+        count: asked.count.map_or(1, |count| count.0 as usize),
+        ttl,
+        section_ttl: ttl,
+        runner: asked.runner.map(|runner| runner.0),
+        tie: Tie::Elsewhere,
+        worker: None,
+    };
+    let tasks = client.tasks();
+    let claims = api.unless_stopping(tasks.claim_within(&request, wait)).await?;
+    let holder = &client.holder().label;
+    match claims {
+        Claims::Claimed { tasks, .. } => {
+            keep_sections(&client, &request, &tasks, ttl).await?;
+            let tasks = claimed_json(&client, tasks).await?;
+            Ok(Json(json!({ "tasks": tasks, "holder": holder, "why": null })))
+        }
+        Claims::None(NoClaim::NotFound) => {
+            let text = request.task.as_ref().map(ToString::to_string).unwrap_or_default();
+            Err(Error::NoSuchTask { text }.into())
+        }
+        Claims::None(none) => {
+            keep_sections(&client, &request, &[], ttl).await?;
+            let Refusal { code, message, details, .. } = why_none(&request, none);
+            let why = json!({ "code": code, "detail": message, "details": details });
+            Ok(Json(json!({ "tasks": [], "holder": holder, "why": why })))
+        }
+    }
+}
+
+/// A claim is a sign of life: the section that a runner has already is its for as long as if it had
+/// just got it. One in which others ended the last tasks is not kept for nothing.
+async fn keep_sections(
+    client: &Client,
+    request: &ClaimRequest,
+    claimed: &[Claimed],
+    ttl: Duration,
+) -> Result<(), Error> {
+    let Some(runner) = request.runner else { return Ok(()) };
+    let sections: Vec<Resource> =
+        claimed.iter().filter_map(|claimed| section_of(&claimed.task)).collect();
+    if !sections.is_empty() {
+        client.renew(&Proof::Grant(runner), Some(&sections), Some(ttl)).await?;
+    }
+    client.tasks().leave_idle_sections(runner).await?;
+    Ok(())
+}
+
+async fn claimed_json(client: &Client, claimed: Vec<Claimed>) -> Result<Vec<Value>, Error> {
+    let tasks: Vec<_> = claimed.iter().map(|claimed| claimed.task.clone()).collect();
+    let holds = holds_of(client, &tasks).await?;
+    let one = |claimed: &Claimed| {
+        let mut value = task_json(&claimed.task, hold_of(&claimed.task, &holds));
+        value["grant"] = json!(claimed.grant);
+        value["token"] = json!(claimed.token);
+        value
+    };
+    Ok(claimed.iter().map(one).collect())
+}
+
+fn why_none(request: &ClaimRequest, none: NoClaim) -> Refusal {
+    let not_ready = |why: Vec<String>| {
+        let what = match &request.task {
+            Some(task) => format!("Task {task} cannot be claimed"),
+            None => "No task can be claimed".to_owned(),
+        };
+        let message = format!("{what}: {}", why.join("; "));
+        Refusal::new(Exit::Locked, "NOT_READY", message).details(json!({ "why": why }))
+    };
+    match none {
+        NoClaim::NotFound | NoClaim::NothingReady => {
+            Refusal::new(Exit::NotFound, "NOTHING_READY", "No task is ready")
+        }
+        NoClaim::AllTaken { by: Some(by), .. } => {
+            let wanted = [by.hold.want.resource.clone()];
+            let busy = Busy { blockers: vec![Blocker::Hold(*by)], waited: Duration::ZERO };
+            Refusal::locked(&wanted, &busy)
+        }
+        NoClaim::AllTaken { why, by: None, .. } | NoClaim::NotReady { why } => not_ready(why),
+    }
+}

@@ -1,0 +1,204 @@
+//! What somebody who is not its worker does to a task.
+
+use crate::api::input::{Admin, Body, MaybeBody, Worker, usage};
+use crate::api::values::{
+    Attempts, Description, Label, Moment, NoSectionName, Position, Priority, Reason, TaskName,
+    Title, given,
+};
+use crate::api::{Api, forms};
+use crate::problem::Problem;
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenure::Client;
+use tenure::core::TaskId;
+use tenure::core::rules::tasks::{HandVerb, TaskChange};
+use tenure::view::task_json;
+use utoipa::ToSchema;
+
+async fn edit(client: &Client, id: &TaskId, verb: HandVerb) -> Result<Json<Value>, Problem> {
+    let task = client.tasks().edit(id, verb).await?;
+    let hold = super::the_hold_of(client, &task).await?;
+    Ok(Json(json!({ "task": task_json(&task, hold.as_ref()) })))
+}
+
+/// Who asks.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ByBody {
+    /// Who does it, for the audit log.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+}
+
+/// Declares a verb that needs no claim.
+macro_rules! by_hand {
+    ($(#[$about:meta])* $name:ident, $id:literal, $path:literal, $role:ident, $verb:expr) => {
+        $(#[$about])*
+        #[utoipa::path(
+            post, path = $path, operation_id = $id, tag = "tasks",
+            params(("id" = inline(TaskName), Path, description = "Which task")),
+            request_body = Option<ByBody>,
+            responses(
+                (status = 200, description = "The task as it is now", body = forms::OneTask),
+                (status = 404, description = "TASK_NOT_FOUND"),
+                (status = 409, description = "TASK_STATUS: that cannot happen to a task in its state"),
+            ),
+        )]
+        pub(super) async fn $name(
+            State(api): State<Api>,
+            $role(caller): $role,
+            TaskName(id): TaskName,
+            MaybeBody(asked): MaybeBody<ByBody>,
+        ) -> Result<Json<Value>, Problem> {
+            edit(&api.actor(&caller, asked.label.as_ref())?, &id, $verb).await
+        }
+    };
+}
+
+by_hand! {
+    /// Says that a task in review is fine.
+    approve, "approve_task", "/v1/tasks/{id}/approve", Worker, HandVerb::Approve
+}
+
+by_hand! {
+    /// Says that a task is no longer wanted. A worker that has it loses it. For `admin`.
+    cancel, "cancel_task", "/v1/tasks/{id}/cancel", Admin, HandVerb::Cancel
+}
+
+by_hand! {
+    /// Passes a task over: those that wait for it may go on. For `admin`.
+    skip, "skip_task", "/v1/tasks/{id}/skip", Admin, HandVerb::Skip
+}
+
+by_hand! {
+    /// Has a task done after all, with its attempts counted anew. For `admin`.
+    retry, "retry_task", "/v1/tasks/{id}/retry", Admin, HandVerb::Retry
+}
+
+/// What is to be changed.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RejectBody {
+    /// In the reviewer's words.
+    feedback: Reason,
+    /// Who looked at it, for the audit log.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+}
+
+/// Says that a task in review is to be done again.
+#[utoipa::path(
+    post, path = "/v1/tasks/{id}/reject", operation_id = "reject_task", tag = "tasks",
+    params(("id" = inline(TaskName), Path, description = "Which task")),
+    request_body = RejectBody,
+    responses(
+        (status = 200, description = "The task as it is now", body = forms::OneTask),
+        (status = 404, description = "TASK_NOT_FOUND"),
+        (status = 409, description = "TASK_STATUS: that cannot happen to a task in its state"),
+    ),
+)]
+pub(super) async fn reject(
+    State(api): State<Api>,
+    Worker(caller): Worker,
+    TaskName(id): TaskName,
+    Body(asked): Body<RejectBody>,
+) -> Result<Json<Value>, Problem> {
+    let client = api.actor(&caller, asked.label.as_ref())?;
+    edit(&client, &id, HandVerb::Reject { feedback: asked.feedback.0 }).await
+}
+
+/// New values of a task's fields; what is left out stays as it is.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpdateBody {
+    /// In a line.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    title: Option<Title>,
+    /// In full.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    description: Option<Description>,
+    /// Which section it belongs to; empty for none.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    section: Option<NoSectionName>,
+    /// Lower goes first.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    priority: Option<Priority>,
+    /// Among equals of priority, lower goes first.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    position: Option<Position>,
+    /// Anything for the worker; null too.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Value)]
+    payload: Option<Value>,
+    /// How often it may be tried in all.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    max_attempts: Option<Attempts>,
+    /// Not to be taken before this time.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    not_before: Option<Moment>,
+    /// Who changes it, for the audit log.
+    #[serde(rename = "as")]
+    label: Option<Label>,
+}
+
+/// Changes a task's fields. For `admin`.
+#[utoipa::path(
+    patch, path = "/v1/tasks/{id}", operation_id = "update_task", tag = "tasks",
+    params(("id" = inline(TaskName), Path, description = "Which task")),
+    request_body = UpdateBody,
+    responses(
+        (status = 200, description = "The task as it is now", body = forms::OneTask),
+        (status = 404, description = "TASK_NOT_FOUND"),
+        (status = 409, description = "TASK_STATUS: that cannot happen to a task in its state"),
+    ),
+)]
+pub(super) async fn update(
+    State(api): State<Api>,
+    Admin(caller): Admin,
+    TaskName(id): TaskName,
+    Body(asked): Body<UpdateBody>,
+) -> Result<Json<Value>, Problem> {
+    let client = api.actor(&caller, asked.label.as_ref())?;
+    let change = TaskChange {
+        title: asked.title.map(String::from),
+        description: asked.description.map(String::from),
+        section: asked.section.map(String::from),
+        priority: asked.priority.map(Priority::byte),
+        position: asked.position.map(|position| position.0),
+        payload: asked.payload.map(|payload| payload.to_string()),
+        max_attempts: asked.max_attempts.map(|max| max.0 as u32),
+        not_before: asked.not_before.map(|moment| moment.0),
+    };
+    if change == TaskChange::default() {
+        return Err(usage("nothing to change was given"));
+    }
+    edit(&client, &id, HandVerb::Update(Box::new(change))).await
+}
+
+/// Removes a task that nobody works on and nobody waits for. For `admin`.
+#[utoipa::path(
+    delete, path = "/v1/tasks/{id}", operation_id = "delete_task", tag = "tasks",
+    params(("id" = inline(TaskName), Path, description = "Which task")),
+    responses(
+        (status = 200, description = "The task as it was", body = forms::OneTask),
+        (status = 404, description = "TASK_NOT_FOUND"),
+        (status = 409, description = "TASK_LOCKED or TASK_STATUS: somebody has it or waits for it"),
+    ),
+)]
+pub(super) async fn delete(
+    State(api): State<Api>,
+    Admin(caller): Admin,
+    TaskName(id): TaskName,
+) -> Result<Json<Value>, Problem> {
+    let task = api.actor(&caller, None)?.tasks().delete(&id).await?;
+    Ok(Json(json!({ "task": task_json(&task, None) })))
+}

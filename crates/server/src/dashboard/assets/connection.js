@@ -1,0 +1,144 @@
+// Talking to the server: requests with the token, and the stream that comes back by itself.
+
+const TOKEN_KEY = 'tenure.token';
+// The server says something at least every 15 seconds; after this long without, it is gone.
+const SILENCE_MS = 25_000;
+const RETRY_FIRST_MS = 400;
+const RETRY_MAX_MS = 10_000;
+
+/** The server wants a token, or another one. */
+export class SignInNeeded extends Error {}
+
+export const token = {
+  get: () => sessionStorage.getItem(TOKEN_KEY),
+  set: (value) => sessionStorage.setItem(TOKEN_KEY, value),
+  clear: () => sessionStorage.removeItem(TOKEN_KEY),
+};
+
+function headers(more = {}) {
+  const held = token.get();
+  return held ? { ...more, authorization: `Bearer ${held}` } : more;
+}
+
+/** Asks, and returns what the server answered, or throws what it had against it. */
+export async function ask(method, path, body) {
+  const sent = body === undefined ? {} : { 'content-type': 'application/json' };
+  const response = await fetch(path, {
+    method, headers: headers(sent), body: body && JSON.stringify(body), cache: 'no-store',
+  });
+  if (response.status === 401) throw new SignInNeeded();
+  const answer = await response.json().catch(() => null);
+  if (response.ok) return answer;
+  const said = [answer?.detail ?? `the server answered ${response.status}`, answer?.hint];
+  throw new Error(said.filter(Boolean).join(' '));
+}
+
+/**
+ * Follows the stream for ever. `on.message(name, value)`, `on.state(state, seconds)`: connecting,
+ * live, waiting (for so long, then again) or sign-in, after which it waits for `retryNow`.
+ */
+export class Stream {
+  constructor(on) {
+    this.on = on;
+    this.lastId = null;
+    this.failures = 0;
+  }
+
+  start() {
+    this.stopped = false;
+    this.run();
+  }
+
+  /** Does not wait any longer for the next try. */
+  retryNow() {
+    this.failures = 0;
+    this.wake?.();
+  }
+
+  async run() {
+    while (!this.stopped) {
+      this.on.state(this.failures ? 'reconnecting' : 'connecting');
+      try {
+        await this.follow();
+      } catch (error) {
+        if (error instanceof SignInNeeded) {
+          this.on.state('sign-in');
+          await this.pause(2 ** 31 - 1);
+          continue;
+        }
+      }
+      this.failures += 1;
+      const spread = 0.75 + Math.random() / 2;
+      const wait = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** (this.failures - 1)) * spread;
+      this.on.state('waiting', wait / 1000);
+      await this.pause(wait);
+    }
+  }
+
+  pause(ms) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.wake = () => { clearTimeout(timer); resolve(); };
+    });
+  }
+
+  async follow() {
+    const abort = new AbortController();
+    let watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
+    try {
+      const came = this.lastId === null ? {} : { 'last-event-id': this.lastId };
+      const response = await fetch('/v1/stream', {
+        headers: headers({ accept: 'text/event-stream', ...came }),
+        cache: 'no-store', signal: abort.signal,
+      });
+      if (response.status === 401) throw new SignInNeeded();
+      if (!response.ok) throw new Error(`the server answered ${response.status}`);
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      const parse = parser((message) => this.take(message));
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) return;
+        clearTimeout(watchdog);
+        watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
+        parse(value);
+      }
+    } finally {
+      clearTimeout(watchdog);
+      abort.abort();
+    }
+  }
+
+  take({ name, data, id }) {
+    const value = JSON.parse(data);
+    // The first snapshot is where the stream begins: what follows it is told.
+    this.lastId = id || (this.lastId ?? String(value.revision));
+    this.failures = 0;
+    this.on.state('live');
+    this.on.message(name, value);
+  }
+}
+
+/** Reads server-sent events out of pieces of text that may end anywhere. */
+export function parser(tell) {
+  let rest = '';
+  let message = { name: 'message', data: [], id: '' };
+  const line = (text) => {
+    if (text === '') {
+      if (message.data.length) tell({ ...message, data: message.data.join('\n') });
+      message = { name: 'message', data: [], id: '' };
+      return;
+    }
+    const colon = text.indexOf(':');
+    if (colon === 0) return;
+    const field = colon < 0 ? text : text.slice(0, colon);
+    const value = colon < 0 ? '' : text.slice(colon + 1).replace(/^ /, '');
+    if (field === 'event') message.name = value;
+    else if (field === 'data') message.data.push(value);
+    else if (field === 'id') message.id = value;
+  };
+  return (piece) => {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop();
+    lines.forEach((text) => line(text.replace(/\r$/, '')));
+  };
+}

@@ -1,0 +1,182 @@
+// What the page knows: the last snapshot, the tasks, the newest events, and the server's time.
+
+import { ask } from './connection.js';
+
+// Loaded at the start; later ones come with the stream. More than this nobody reads on a page.
+const TASKS_MAX = 20_000;
+const TASKS_PAGE = 500;
+const EVENTS_FIRST = 4_000;
+const EVENTS_PAGE = 1_000;
+const EVENTS_MAX = 20_000;
+// After a gap in what the stream told, the tasks are loaded again, but not more often than this.
+const RELOAD_MS = 5_000;
+
+// In the order in which somebody wants to see them, should there be too many for all.
+const LOAD_ORDER = ['in_progress', 'review', 'blocked', 'failed', 'pending', 'completed', 'cancelled', 'skipped'];
+
+export class Model {
+  constructor(changed) {
+    this.changed = changed;
+    this.snapshot = null;
+    this.receivedAt = 0;
+    this.tasks = new Map();
+    this.tasksLoaded = false;
+    this.tasksCapped = false;
+    this.events = [];
+    this.eventRevision = 0;
+    this.offset = null;
+  }
+
+  get role() { return this.snapshot?.role; }
+
+  get isAdmin() { return this.role === 'admin'; }
+
+  /** The server's time of day, in milliseconds. */
+  now() { return Date.now() + (this.offset ?? 0); }
+
+  /** How long ago the last snapshot came, in seconds: what it says of time left is so much older. */
+  sinceSnapshot() { return (performance.now() - this.receivedAt) / 1000; }
+
+  take(name, value) {
+    if (name === 'snapshot') this.takeSnapshot(value);
+    else if (name === 'tasks') this.takeTasks(value);
+    else if (name === 'events') this.takeEvents(value.events);
+  }
+
+  takeSnapshot(snapshot) {
+    const isFirst = this.snapshot === null;
+    const isRestarted = !isFirst && snapshot.revision < this.snapshot.revision;
+    this.snapshot = snapshot;
+    this.receivedAt = performance.now();
+    this.setClock(Date.parse(snapshot.now) - Date.now());
+    if (isFirst || isRestarted) this.load();
+    this.changed('snapshot');
+  }
+
+  /** The server's time comes in whole seconds, rounded down: the highest difference seen is the nearest. */
+  setClock(offset) {
+    const isOther = this.offset === null || Math.abs(offset - this.offset) > 2_000;
+    this.offset = isOther ? offset : Math.max(this.offset, offset);
+  }
+
+  takeTasks({ tasks, deleted }) {
+    for (const task of tasks) this.putTask(task);
+    for (const id of deleted) this.tasks.delete(id);
+    for (const id of [...tasks.map((task) => task.id), ...deleted]) this.fresh?.add(id);
+    this.changed('tasks');
+  }
+
+  putTask(task) {
+    const words = [task.title.slice(0, 400), task.id, task.section ?? '', task.claimed_by ?? '', ...task.labels];
+    task.haystack = words.join('\n').toLowerCase();
+    task.createdAt = Date.parse(task.created_at);
+    task.finishedAt = task.finished_at ? Date.parse(task.finished_at) : 0;
+    this.tasks.set(task.id, task);
+  }
+
+  takeEvents(events) {
+    const first = events[0]?.revision ?? 0;
+    const isGap = this.eventRevision > 0 && first > this.eventRevision + 1;
+    this.addEvents(events);
+    if (isGap) this.reloadTasksSoon();
+    this.changed('events');
+  }
+
+  addEvents(events) {
+    for (const event of events) {
+      if (event.revision <= this.eventRevision) continue;
+      event.time = Date.parse(event.at);
+      this.events.push(event);
+      this.eventRevision = event.revision;
+    }
+    if (this.events.length > EVENTS_MAX) this.events.splice(0, this.events.length - EVENTS_MAX);
+  }
+
+  /** Everything that the stream does not tell: what was there before it began. */
+  async load() {
+    this.tasks.clear();
+    this.events = [];
+    this.eventRevision = 0;
+    await Promise.allSettled([this.loadTasks(), this.loadEvents()]);
+  }
+
+  async loadEvents() {
+    let after = Math.max(0, this.snapshot.revision - EVENTS_FIRST);
+    const older = [];
+    for (;;) {
+      const page = (await ask('GET', `/v1/events?after=${after}&limit=${EVENTS_PAGE}`)).events;
+      older.push(...page);
+      if (page.length < EVENTS_PAGE) break;
+      after = page[page.length - 1].revision;
+    }
+    const newer = this.events;
+    this.events = [];
+    this.eventRevision = 0;
+    this.addEvents(older);
+    this.addEvents(newer);
+    this.changed('events');
+  }
+
+  /** What the stream tells while this loads is newer than what is loaded. */
+  async loadTasks() {
+    if (this.fresh) return;
+    this.fresh = new Set();
+    const found = new Set();
+    try {
+      this.tasksCapped = false;
+      for (const status of LOAD_ORDER) await this.loadStatus(status, found);
+      for (const id of this.tasks.keys()) {
+        if (!found.has(id) && !this.fresh.has(id) && !this.tasksCapped) this.tasks.delete(id);
+      }
+      this.tasksLoaded = true;
+    } finally {
+      this.fresh = null;
+      this.changed('tasks');
+    }
+  }
+
+  async loadStatus(status, found) {
+    for (let after = 0; after !== null && after !== undefined;) {
+      if (found.size >= TASKS_MAX) {
+        this.tasksCapped = true;
+        return;
+      }
+      const page = await ask('GET', `/v1/tasks?status=${status}&after_age=${after}&limit=${TASKS_PAGE}`);
+      for (const task of page.tasks) {
+        found.add(task.id);
+        if (!this.fresh.has(task.id)) this.putTask(task);
+      }
+      after = page.next_after_age;
+      this.changed('tasks');
+    }
+  }
+
+  reloadTasksSoon() {
+    if (this.reloading) return;
+    this.reloading = setTimeout(() => {
+      this.reloading = null;
+      this.loadTasks().catch(() => {});
+    }, RELOAD_MS);
+  }
+
+  /** How many tasks there are of each status, in all or of one section. */
+  tallies(section) {
+    const totals = {};
+    for (const tally of this.snapshot?.tallies ?? []) {
+      if (section !== undefined && (tally.section ?? '') !== section) continue;
+      totals[tally.status] = (totals[tally.status] ?? 0) + tally.count;
+    }
+    return totals;
+  }
+
+  /** How many tasks this one still waits for. */
+  unmet(task) {
+    let unmet = 0;
+    for (const id of task.depends_on) {
+      const other = this.tasks.get(id);
+      if (!other) return task.unmet;
+      if (other.status !== 'completed' && other.status !== 'skipped') unmet += 1;
+    }
+    return unmet;
+  }
+}

@@ -1,0 +1,66 @@
+// Turns events into spans of holding: who held what from when to when, and how it ended.
+
+const ENDS = {
+  released: 'released', lapsed: 'lapsed', died: 'died', broken: 'broken', completed: 'released',
+  failed: 'failed', sent_to_review: 'released', snoozed: 'released', handed_back: 'released',
+  recovered: 'died', set_aside: 'died', cancelled: 'broken',
+};
+const TAKEN_FROM = new Set(['lapsed', 'died', 'broken']);
+
+/**
+ * All spans that reach beyond `since`, oldest first. What is held now comes from `locks`, which
+ * knows best; the rest from the events.
+ */
+export function spans(events, locks, since) {
+  const open = new Map();
+  const lastEnd = new Map();
+  const found = [];
+  for (const event of events) {
+    if (!event.resource) continue;
+    if (event.event === 'acquired') {
+      const key = `${event.resource}\n${event.token}`;
+      const takeover = lastEnd.get(event.resource);
+      lastEnd.delete(event.resource);
+      open.set(key, { key, resource: event.resource, holder: event.holder, token: event.token, operation: event.operation, start: event.time, end: null, how: null, takeover });
+      continue;
+    }
+    const how = ENDS[event.event];
+    if (!how) continue;
+    for (const span of ended(open, event)) {
+      open.delete(span.key);
+      Object.assign(span, { end: event.time, how, by: event.by, reason: event.reason });
+      if (TAKEN_FROM.has(how)) lastEnd.set(event.resource, { holder: span.holder, how, time: event.time });
+      if (span.end >= since) found.push(span);
+    }
+  }
+  for (const lock of locks) {
+    const key = `${lock.resource}\n${lock.token}`;
+    const known = open.get(key);
+    found.push(known ?? {
+      key, resource: lock.resource, holder: lock.holder, token: lock.token, operation: lock.operation,
+      start: Date.parse(lock.acquired_at), end: null, how: null,
+    });
+  }
+  return found.sort((one, other) => one.start - other.start);
+}
+
+/** The spans that an event ends: the one with its token, or, of a task, any. */
+function ended(open, event) {
+  if (event.token !== null && event.token !== undefined) {
+    const span = open.get(`${event.resource}\n${event.token}`);
+    return span ? [span] : [];
+  }
+  if (!event.resource.startsWith('task:')) return [];
+  return [...open.values()].filter((span) => span.resource === event.resource);
+}
+
+/** Puts spans that overlap in time into lanes below each other. */
+export function lanes(list) {
+  const ends = [];
+  for (const span of list) {
+    const free = ends.findIndex((end) => end <= span.start);
+    span.lane = free < 0 ? ends.length : free;
+    ends[span.lane] = span.end ?? Infinity;
+  }
+  return Math.max(1, ends.length);
+}

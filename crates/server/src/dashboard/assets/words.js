@@ -1,0 +1,61 @@
+// How numbers, times and names are worded.
+
+const UNITS = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]];
+
+/** `7 s`, `3 min 20 s`, `2 h 5 min`. */
+export function duration(seconds) {
+  let left = Math.max(0, Math.floor(seconds));
+  const first = UNITS.findIndex(([, size]) => left >= size);
+  if (first < 0) return '0 s';
+  const [unit, size] = UNITS[first];
+  const big = `${Math.floor(left / size)}\u202f${unit}`;
+  left %= size;
+  const next = UNITS[first + 1];
+  const small = next && Math.floor(left / next[1]);
+  return small ? `${big} ${small}\u202f${next[0]}` : big;
+}
+
+const clockFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+const dayFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hour12: false });
+
+/** The time of day. */
+export const clock = (ms) => clockFormat.format(ms);
+
+/** The day and the time of day. */
+export const moment = (text) => dayFormat.format(Date.parse(text));
+
+/** `1,204`. */
+export const count = (number) => number.toLocaleString('en');
+
+export const STATUS_WORDS = {
+  pending: 'Pending', in_progress: 'In progress', review: 'Review', completed: 'Completed',
+  failed: 'Failed', blocked: 'Blocked', cancelled: 'Cancelled', skipped: 'Skipped',
+};
+
+/** What happened, as a verb; and whether it is good, bad or neither. */
+export const EVENT_WORDS = {
+  acquired: ['acquired', 'start'], released: ['released', 'calm'], lapsed: ['let lapse', 'bad'],
+  died: ['died holding', 'bad'], broken: ['lost by force', 'bad'], waiting: ['waits for', 'calm'],
+  left: ['left the queue of', 'calm'], deadlock: ['was refused a deadlock on', 'bad'],
+  added: ['added', 'calm'], updated: ['changed', 'calm'], deleted: ['deleted', 'calm'],
+  completed: ['completed', 'good'], failed: ['failed', 'bad'],
+  sent_to_review: ['sent to review', 'start'], approved: ['approved', 'good'],
+  rejected: ['rejected', 'bad'], snoozed: ['put off', 'calm'], handed_back: ['handed back', 'calm'],
+  cancelled: ['cancelled', 'calm'], skipped: ['skipped', 'calm'], retried: ['retried', 'start'],
+  recovered: ['died or fell silent on', 'bad'], set_aside: ['was the last of many to die on', 'bad'],
+  paused: ['paused', 'calm'], resumed: ['resumed', 'start'], rebooted: ['rebooted', 'calm'],
+};
+
+/** The beginning of a long text. */
+export function brief(text, most = 240) {
+  const characters = [...String(text).slice(0, most * 2)];
+  return characters.length > most || text.length > most * 2
+    ? `${characters.slice(0, most).join('')}…` : String(text);
+}
+
+/** A hue for a name: the same name has the same one everywhere. */
+export function hue(name) {
+  let hash = 2166136261;
+  for (let i = 0; i < name.length; i += 1) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
+  return (hash >>> 0) % 8;
+}

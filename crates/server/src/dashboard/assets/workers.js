@@ -1,0 +1,73 @@
+// Who holds, each with everything that it holds.
+
+import { empty, fill, foreign, h, mark, reconcile, say } from './dom.js';
+import { brief, count, duration, hue } from './words.js';
+
+const SHOWN = 200;
+const SHOWN_SMALL = 8;
+const THINGS = 6;
+
+export class Workers {
+  constructor(model, isSmall) {
+    this.model = model;
+    this.isSmall = isSmall;
+    this.count = h('span', { class: 'count' });
+    this.list = h('ul', { class: 'workers' });
+    this.rest = h('p', { class: 'rest', hidden: true });
+    this.nothing = h('div', { hidden: true }, empty('Nobody works', 'Start a worker; each task goes to one:', 'tenure work -- ./agent.sh'));
+    const id = isSmall ? 'workers-small' : 'workers-all';
+    this.element = h('section', { class: 'panel', 'aria-labelledby': id },
+      h('div', { class: 'panel-head' }, h('h2', { id }, 'Workers'), this.count), this.list, this.rest, this.nothing);
+  }
+
+  show(search = '') {
+    const all = this.model.snapshot.workers;
+    const found = search ? all.filter((worker) => admits(worker, search)) : all;
+    const most = this.isSmall ? SHOWN_SMALL : SHOWN;
+    say(this.count, found.length === all.length ? count(all.length) : `${found.length} of ${all.length}`);
+    reconcile(this.list, found.slice(0, most), (worker) => worker.holder, create, update);
+    this.rest.hidden = found.length <= most;
+    say(this.rest, `and ${count(found.length - most)} more`);
+    this.nothing.hidden = all.length > 0;
+    this.tick();
+  }
+
+  tick() {
+    const now = this.model.now();
+    for (const element of this.list.children) {
+      say(element.part.since, `since ${duration((now - element.begun) / 1000)}`);
+    }
+  }
+}
+
+function admits(worker, search) {
+  const words = [worker.holder, worker.hostname ?? '', ...worker.locks, ...worker.tasks.flatMap((task) => [task.id, task.title])];
+  return words.join('\n').toLowerCase().includes(search);
+}
+
+function create(worker) {
+  const part = {};
+  const element = h('li', { class: 'worker' },
+    h('div', { class: 'worker-line' },
+      h('i', { class: `dot big hue-${hue(worker.holder)}` }),
+      foreign(brief(worker.holder, 80), { class: 'holder' }),
+      part.alive = h('span', { class: 'alive' }),
+      part.since = h('span', { class: 'since' })),
+    part.things = h('div', { class: 'things' }),
+    part.where = h('div', { class: 'where' }));
+  element.part = part;
+  return element;
+}
+
+function update(element, worker) {
+  element.begun = Date.parse(worker.since);
+  say(element.part.alive, worker.alive === 'unknown' ? '' : worker.alive);
+  mark(element, 'data-alive', worker.alive);
+  say(element.part.where, worker.hostname ? `${worker.hostname}${worker.pid ? ` · process ${worker.pid}` : ''}` : 'elsewhere');
+  const things = [...worker.tasks.map((task) => ['task', task.title, task.id]), ...worker.locks.map((lock) => ['lock', lock, lock])];
+  const text = JSON.stringify(things);
+  if (element.things === text) return;
+  element.things = text;
+  const shown = things.slice(0, THINGS).map(([kind, name, id]) => foreign(brief(name, 80), { class: `thing ${kind}`, title: brief(id, 200) }));
+  fill(element.part.things, ...shown, things.length > THINGS && h('span', { class: 'rest' }, `+${things.length - THINGS}`));
+}

@@ -1,0 +1,14 @@
+//! The JSON API: what each route answers to good and bad requests, to whom, and how often.
+
+mod bad_input;
+mod document;
+mod events;
+mod kit;
+mod locks;
+mod queue;
+mod repeats;
+mod roles;
+mod secrets;
+mod sections;
+mod tasks;
+mod work;

@@ -1,0 +1,57 @@
+//! The API keeps its own description, tried by schemathesis: requests made from the document, good
+//! and bad, get no answer of 500 and above and none that the document does not describe.
+//!
+//! `scripts/test` installs what this needs.
+
+use axum::Extension;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure::Client;
+use tenure_server::api;
+use tenure_server::app::App;
+use tenure_server::caller::Caller;
+use tokio::net::TcpListener;
+use tokio::process::Command;
+
+/// As long as answers wait here: long enough to take the way of waiting, short enough for thousands.
+const WAIT_MAX: Duration = Duration::from_millis(20);
+
+fn program() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let program = root.join("target/needs/venv/bin/schemathesis");
+    assert!(program.exists(), "{} is missing: scripts/test installs it", program.display());
+    program
+}
+
+/// A server on a free port; gives its address.
+async fn serve(url: &str) -> String {
+    let client = Client::open(url).await.unwrap();
+    let router = api::router_waiting(App::new(client), WAIT_MAX).layer(Extension(Caller::local()));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    format!("http://{address}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_gets_an_answer_that_is_not_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = serve(&format!("sqlite:{}", folder.path().join("tenure.db").display())).await;
+    let output = Command::new(program())
+        .args(["run", &format!("{address}/v1/openapi.json")])
+        .args(["--checks", CHECKS, "--seed", "20261116", "--max-examples", "25"])
+        // A stream has no end to wait for.
+        .args(["--exclude-path", "/v1/stream", "--request-timeout", "20", "--workers", "2"])
+        .args(["--continue-on-failure", "--no-color"])
+        .current_dir(folder.path())
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
+    response_headers_conformance,response_schema_conformance,negative_data_rejection,\
+    unsupported_method,allow_header_conformance";
