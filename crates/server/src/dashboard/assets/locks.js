@@ -83,14 +83,14 @@ export class Locks {
         part.stale = h('span', { class: 'stale' }),
         this.model.isAdmin && breakButton(lock)),
       part.queue = h('ol', { class: 'queue', hidden: true, 'aria-label': 'Waiting, in order' }));
-    element.part = part;
+    element.pieces = part;
     return element;
   }
 
   update(element, lock) {
     element.lock = lock;
-    this.updateQueue(element.part.queue, lock);
-    say(element.part.stale, lock.stale_reason ?? '');
+    this.updateQueue(element.pieces.queue, lock);
+    say(element.pieces.stale, lock.stale_reason ?? '');
     mark(element, 'data-stale', lock.is_stale);
     this.drain(element, lock);
   }
@@ -123,7 +123,7 @@ export class Locks {
     const whole = Math.max(lock.ttl_ms ?? 0, lock.seconds_left * 1000, 1);
     const share = Math.min(1, (lock.seconds_left * 1000) / whole);
     element.whole = whole;
-    element.animation = element.part.bar.animate(
+    element.animation = element.pieces.bar.animate(
       [{ transform: `scaleX(${share})` }, { transform: 'scaleX(0)' }],
       { duration: Math.max(1, lock.seconds_left * 1000), fill: 'forwards', easing: 'linear' });
   }
@@ -132,7 +132,7 @@ export class Locks {
   tick() {
     const older = this.model.sinceSnapshot();
     for (const element of this.list.children) {
-      const { lock, part } = element;
+      const { lock, pieces: part } = element;
       const left = Math.max(0, (element.endsAt - performance.now()) / 1000);
       const share = (left * 1000) / element.whole;
       say(part.left, left > 0 ? `${duration(Math.ceil(left))} left` : 'time is up');
