@@ -97,6 +97,8 @@ pub(crate) enum Command {
     Sections(commands::sections::SectionsArgs),
     Why(commands::why::WhyArgs),
     Events(commands::events::EventsArgs),
+    Serve(commands::serve::ServeArgs),
+    Token(commands::token::TokenArgs),
     Init(commands::init::InitArgs),
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),

@@ -10,7 +10,7 @@ use tenure::config::{Key, Origin, Settings, Sources};
 use tenure::core::{GrantId, Kind, Resource};
 use tenure::place::{self, PathError, Place, PlaceError, Reach, Surroundings};
 use tenure::store::file::Dialect;
-use tenure::url::StoreUrl;
+use tenure::url::{RemoteOptions, StoreUrl};
 use tenure::{Client, ClientBuilder, Wait};
 
 /// The surroundings of one command.
@@ -32,6 +32,9 @@ const SESSION_VARIABLE: &str = "CLAWDBOT_SESSION_ID";
 
 /// How long they wait unless told.
 const SESSION_WAIT: Duration = Duration::from_secs(5);
+
+/// What shows a server who asks.
+const SERVER_TOKEN_VARIABLE: &str = "TENURE_SERVER_TOKEN";
 
 /// The grant under which this command was started.
 pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
@@ -170,6 +173,28 @@ impl Context {
         self.changing(false).await
     }
 
+    /// The same, for a server: also over a store in memory, which others reach through it.
+    pub(crate) async fn server_client(&self) -> Result<Client, Failure> {
+        match self.store_url()? {
+            StoreUrl::Memory => Ok(self.builder()?.open("memory:").await?),
+            _ => self.worker_client().await,
+        }
+    }
+
+    /// Where the tokens of this store's server are kept, unless told otherwise: beside the store.
+    pub(crate) fn token_file(&self) -> Result<PathBuf, Failure> {
+        const NAME: &str = "tokens";
+        Ok(match self.store_url()? {
+            StoreUrl::Sqlite { path } if self.settings.text(Key::Store).is_some() => {
+                let mut name = path.file_name().unwrap_or_default().to_owned();
+                name.push(format!(".{NAME}"));
+                path.with_file_name(name)
+            }
+            StoreUrl::File { folder, dialect: None, .. } => folder.join(NAME),
+            _ => self.place()?.folder.join(NAME),
+        })
+    }
+
     async fn changing(&self, one_shot: bool) -> Result<Client, Failure> {
         let url = self.store_url()?;
         if url == StoreUrl::Memory {
@@ -181,7 +206,7 @@ impl Context {
             self.place()?.prepare()?;
         }
         url.check_place()?;
-        let builder = self.builder();
+        let builder = self.builder()?;
         let builder = if one_shot { builder.one_shot() } else { builder };
         Ok(builder.open(&url.to_string()).await?)
     }
@@ -191,7 +216,7 @@ impl Context {
         let default = self.settings.text(Key::Store).is_none();
         if default && !self.place()?.database().exists() {
             self.output.detail("There is no store here yet.");
-            return Ok(self.builder().open("memory:").await?);
+            return Ok(self.builder()?.open("memory:").await?);
         }
         self.refuse_missing()?;
         let url = self.store_url()?;
@@ -200,7 +225,7 @@ impl Context {
             Ok(_) | Err(PlaceError::ReadOnly { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(self.builder().one_shot().look_only().open(&url.to_string()).await?)
+        Ok(self.builder()?.one_shot().look_only().open(&url.to_string()).await?)
     }
 
     /// Whoever only looks at a store that was named must not make one by a slip of the pen.
@@ -215,14 +240,32 @@ impl Context {
     }
 
     /// Opens clients with the settings and the label.
-    fn builder(&self) -> ClientBuilder {
+    fn builder(&self) -> Result<ClientBuilder, Failure> {
         let builder = Client::builder()
+            .remote(self.remote()?)
             .poll_interval(self.settings.duration(Key::PollInterval))
             .recoveries_max(self.settings.integer(Key::MaxRecoveries));
-        match self.chosen_label() {
+        Ok(match self.chosen_label() {
             Some(label) => builder.label(label),
             None => builder,
-        }
+        })
+    }
+
+    /// How to reach a server, if the store is one.
+    fn remote(&self) -> Result<RemoteOptions, Failure> {
+        let token = self.variable(SERVER_TOKEN_VARIABLE).filter(|token| !token.is_empty());
+        let token = match (token, self.settings.text(Key::TokenFile)) {
+            (None, Some(file)) if matches!(self.store_url(), Ok(StoreUrl::Remote(_))) => {
+                let read = std::fs::read_to_string(file).map_err(|error| {
+                    let message = format!("the token in {file} cannot be read: {error}");
+                    Failure::new(Exit::Configuration, "SERVER_TOKEN", message)
+                })?;
+                Some(read.trim().to_owned())
+            }
+            (token, _) => token,
+        };
+        let ca_file = self.settings.text(Key::CaFile).map(PathBuf::from);
+        Ok(RemoteOptions { token, ca_file, label: None })
     }
 
     /// The label that the caller chose, if any.

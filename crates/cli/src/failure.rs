@@ -11,6 +11,8 @@ use tenure::file::FileError;
 use tenure::place::{PathError, PlaceError};
 use tenure::refusal::Refusal;
 use tenure::{Busy, Error};
+use tenure_server::gate::ServeError;
+use tenure_server::gate::tokens::TokenError;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -141,6 +143,29 @@ impl From<FileError> for Failure {
         };
         let mut failure = Failure::new(exit, code, error.to_string());
         failure.hint = error.hint().map(str::to_owned);
+        failure
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Failure {
+        let mut failure = Failure::new(Exit::Configuration, error.code(), error.to_string());
+        failure.hint = error.hint();
+        failure
+    }
+}
+
+impl From<TokenError> for Failure {
+    fn from(error: TokenError) -> Failure {
+        let (exit, code) = match error {
+            TokenError::Unwritten(error) => return error.into(),
+            TokenError::Name { .. } => (Exit::Usage, "USAGE"),
+            TokenError::Exists { .. } => (Exit::Error, "TOKEN_EXISTS"),
+            TokenError::NotFound { .. } => (Exit::NotFound, "TOKEN_NOT_FOUND"),
+            _ => (Exit::Configuration, "TOKENS"),
+        };
+        let mut failure = Failure::new(exit, code, error.to_string());
+        failure.hint = error.hint();
         failure
     }
 }

@@ -109,6 +109,8 @@ fn words(command: &Command) -> (&'static str, Option<&'static str>) {
         Command::Sections(args) => ("sections", Some(args.subcommand())),
         Command::Why(_) => ("why", None),
         Command::Events(_) => ("events", None),
+        Command::Serve(_) => ("serve", None),
+        Command::Token(args) => ("token", Some(args.subcommand())),
         Command::Init(_) => ("init", None),
         Command::Config(args) => ("config", Some(args.subcommand())),
         Command::Doctor(_) => ("doctor", None),
@@ -122,8 +124,12 @@ fn words(command: &Command) -> (&'static str, Option<&'static str>) {
 }
 
 fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| {
+    let mut builder = match &cli.command {
+        // Serves many at once.
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = builder.enable_all().build().map_err(|error| {
         Failure::new(Exit::Error, "RUNTIME", format!("no runtime can be started: {error}"))
     })?;
     let context = match &cli.command {
@@ -149,6 +155,8 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Sections(args) => commands::sections::run(&context, args).await,
             Command::Why(args) => commands::why::run(&context, args).await,
             Command::Events(args) => commands::events::run(&context, args).await,
+            Command::Serve(args) => commands::serve::run(&context, args).await,
+            Command::Token(args) => commands::token::run(&context, args),
             Command::Init(args) => commands::init::run(&context, args).await,
             Command::Config(args) => commands::config::run(&context, args),
             Command::Doctor(args) => commands::doctor::run(&context, args).await,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 use tenure::Client;
+use tokio::sync::watch;
 
 /// A server's state. Cheap to clone.
 #[derive(Clone)]
@@ -11,11 +12,28 @@ pub struct App {
     pub client: Client,
     /// Since when the server runs.
     pub started: Arc<Instant>,
+    /// Whether the server is about to end.
+    stopping: Arc<watch::Sender<bool>>,
 }
 
 impl App {
     /// The state of a server over this client's store.
     pub fn new(client: Client) -> App {
-        App { client, started: Arc::new(Instant::now()) }
+        let stopping = Arc::new(watch::Sender::new(false));
+        App { client, started: Arc::new(Instant::now()), stopping }
+    }
+
+    /// Asks whoever waits to answer now: the server is about to end.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Returns when the server is about to end. A handler that waits for something else waits for
+    /// this beside it, and then answers as if its time were up: the caller comes back, and finds
+    /// its place in the queue.
+    pub async fn stopped(&self) {
+        let mut stopping = self.stopping.subscribe();
+        // The sender is here, so that there is an end to wait for.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
     }
 }

@@ -1,1 +1,170 @@
 //! What every request passes first, and how connections come in.
+//!
+//! In reading order: [`serve`] starts a server; `listen.rs` and `connections.rs` bring requests in;
+//! `pass.rs` is the way of each request, past `hosts.rs`, `auth.rs`, `rate.rs` and `limits.rs`, and
+//! of its answer (`answers.rs`). [`tokens`] is the file of tokens, `keyring.rs` what a running
+//! server knows of it.
+
+mod answers;
+mod auth;
+mod connections;
+mod error;
+mod health;
+mod hosts;
+mod keyring;
+mod limits;
+mod listen;
+mod pass;
+mod peer;
+mod rate;
+mod signals;
+mod tls;
+pub mod tokens;
+#[cfg(unix)]
+mod unix_socket;
+
+pub use error::ServeError;
+pub use limits::LARGE_BODY_BYTES_MAX;
+pub use listen::Address;
+pub use tls::{TlsError, TlsFiles};
+
+use crate::app::App;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use connections::Connections;
+use futures_util::future::join_all;
+use hosts::{Host, Hosts};
+use keyring::Keyring;
+use pass::Gate;
+use rate::Rate;
+use signals::Signals;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure::clock::SystemClock;
+use tokens::TokenFile;
+use tokio::time::{interval, sleep};
+
+/// Tells somebody something.
+pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Most connections at once, unless told otherwise: each may cost some ten kilobytes.
+pub const CONNECTIONS_MAX: usize = 2048;
+
+/// How often it is looked whether tokens were made or revoked.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How a server is to run.
+pub struct Options {
+    /// Addresses with ports; port 0 lets the system choose.
+    pub listen: Vec<String>,
+    /// Sockets in the file system.
+    pub unix: Vec<PathBuf>,
+    /// The file of tokens. Where there is none, everybody who reaches the server may do all, and it
+    /// listens on this machine only.
+    pub tokens: PathBuf,
+    /// Whether that file must be there.
+    pub needs_tokens: bool,
+    /// The certificate for TCP; without one, nothing is encrypted.
+    pub tls: Option<TlsFiles>,
+    /// Names by which clients call the server, beside its addresses.
+    pub hosts: Vec<String>,
+    /// Requests per second of one caller. Without it, a generous number, and none for those on this
+    /// machine who need no token.
+    pub rate: Option<NonZeroU32>,
+    /// The longest body that carries tasks; see [`LARGE_BODY_BYTES_MAX`].
+    pub body_bytes_max: u64,
+    /// Most connections at once; see [`CONNECTIONS_MAX`].
+    pub connections_max: usize,
+    /// What requests in flight are given to end when the server ends.
+    pub grace: Duration,
+    /// Whether each request is noted: method, path, status, duration and the token's name.
+    pub log: bool,
+    /// Where notes go.
+    pub note: Note,
+}
+
+/// Runs a server until a signal ends it; tells where it listens as soon as it does.
+///
+/// The first SIGTERM or SIGINT takes no more requests and lets those in flight end; whoever waits
+/// is told to come back. A second one ends at once.
+pub async fn serve(
+    app: App,
+    options: Options,
+    listening: impl FnOnce(&[Address]),
+) -> Result<(), ServeError> {
+    let mut signals = Signals::listen().map_err(ServeError::Signals)?;
+    let gate = Arc::new(gate(&app, &options)?);
+    let listeners = listen::open(&options, &gate.keyring).await?;
+    let router = router(app.clone(), gate.clone());
+    let note = options.note;
+    let connections = Connections::new(router, options.connections_max, note.clone());
+    listening(&listeners.iter().map(|listener| listener.address()).collect::<Vec<_>>());
+    tokio::select! {
+        _ = join_all(listeners.iter().map(|listener| connections.accept(listener))) => {}
+        () = keep_up(&gate, &note) => {}
+        () = signals.next() => {}
+    }
+    drop(listeners);
+    app.stop();
+    tokio::select! {
+        () = connections.drain() => {}
+        () = sleep(options.grace) => note("Some requests did not end in time"),
+        () = signals.next() => {}
+    }
+    Ok(())
+}
+
+fn gate(app: &App, options: &Options) -> Result<Gate, ServeError> {
+    let hosts = options.hosts.iter().map(|name| {
+        Host::parse(name).ok_or_else(|| ServeError::Host { name: name.chars().take(80).collect() })
+    });
+    let hosts = Hosts::new(hosts.collect::<Result<_, _>>()?);
+    let keyring = Keyring::open(TokenFile::at(&options.tokens), Arc::new(SystemClock))?;
+    if options.needs_tokens && !keyring.is_in_force() {
+        return Err(ServeError::NoTokenFile { file: keyring.path() });
+    }
+    Ok(Gate {
+        app: app.clone(),
+        hosts,
+        keyring: Arc::new(keyring),
+        rate: Rate::new(options.rate),
+        body_bytes_max: options.body_bytes_max,
+        log: options.log.then(|| options.note.clone()),
+    })
+}
+
+/// All routes, behind the gate.
+fn router(app: App, gate: Arc<Gate>) -> Router {
+    Router::new()
+        .merge(health::router(app.clone()))
+        .merge(crate::api::store::router(app.clone()))
+        // api: .merge(crate::api::router(app.clone()))
+        .merge(crate::api::live::router(app.clone()))
+        .merge(crate::dashboard::router())
+        // mcp: .merge(crate::mcp::router(app.clone()))
+        // metrics: .merge(crate::metrics::router(app.clone()))
+        // The gate limits bodies itself.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(gate, pass::pass))
+}
+
+/// Follows the file of tokens, and forgets callers that are gone.
+async fn keep_up(gate: &Gate, note: &Note) {
+    let mut ticks = interval(LOOK_EVERY);
+    let mut said = String::new();
+    loop {
+        ticks.tick().await;
+        gate.rate.forget_old();
+        let trouble = match gate.keyring.refresh() {
+            Ok(()) => String::new(),
+            Err(error) => format!("The tokens stay as they were: {error}"),
+        };
+        if trouble != said && !trouble.is_empty() {
+            note(&trouble);
+        }
+        said = trouble;
+    }
+}

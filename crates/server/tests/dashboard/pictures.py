@@ -29,7 +29,7 @@ def task(section, entry, **more):
 
 
 def populate(control):
-    """About a minute of a team's work, so that the timeline has something to show."""
+    """Some minutes of a team's work, so that the timeline has something to show."""
     control.add(tasks=[
         *[task("backend", entry, labels=["rust"]) for entry in BACKEND],
         *[task("frontend", entry, labels=["web"]) for entry in FRONTEND],
@@ -45,7 +45,9 @@ def populate(control):
             "Collect crash reports", "Rename the command", "Measure start-up", "Names for all codes",
             "Remove the old parser", "Say what a lease is", "Pin the toolchain", "Sign the tags"])],
     ])
-    pause = lambda seconds: time.sleep(seconds)
+    def pause(seconds):
+        time.sleep(seconds * 4)
+
     control.lease(by="mallory", resource="deploy", operation="release 1.4.0", process=True, ttl_ms=600_000)
     control.claim(by="agent-1", task="schema")
     control.claim(by="agent-2", task="layout")
@@ -70,7 +72,7 @@ def populate(control):
     control.release(by="alice", resource="deploy")
     control.guard(by="bob", resource="deploy", operation="release 1.4.1")
     pause(6)
-    control.lease(by="nightly-backup", resource="database", operation="pg_dump", ttl_ms=25_000)
+    control.lease(by="nightly-backup", resource="database", operation="pg_dump", ttl_ms=60_000)
     control.guard(by="agent-2", resource="path:web/src/forms/**", operation="Forms that explain what is wrong")
     control.finish(by="agent-3", task="guide", how="complete")
     control.claim(by="agent-3", task="faq")
@@ -106,7 +108,7 @@ def pictures(url, control):
             shoot(opened, f"{view}-narrow", view, whole=view == "overview")
     with tab(url, color_scheme="light") as opened:
         page = opened.open()
-        page.get_by_role("button", name="Break lock:deploy").click()
+        page.get_by_role("button", name="Break deploy").click()
         page.screenshot(path=FOLDER / "break-light.png")
     control.gate(role="read", token="secret")
     with tab(url, color_scheme="light") as opened:

@@ -17,7 +17,7 @@ def seconds(text):
 
 
 def lock(page, resource):
-    return page.locator(f'.lock[data-resource="lock:{resource}"]')
+    return page.locator(f'.lock[data-resource="{resource}"]')
 
 
 def column(page, status):

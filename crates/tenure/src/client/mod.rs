@@ -1,5 +1,6 @@
 //! The client: one method per verb, over any store. It waits, renews and tries again.
 
+mod backend;
 mod guard;
 mod keeper;
 mod lease;
@@ -10,20 +11,22 @@ mod tasks;
 mod verbs;
 mod work;
 
+pub use backend::{Backend, Local, Once};
 pub use guard::{Ending, Guard};
 pub use lease::Lease;
 pub use obtain::{Busy, Waiting};
 pub use request::{Attempt, IntoResource, LeaseAttempt, Request, Tie, Wait};
 pub use swarm::{Stop, Swarm, SwarmReport, WorkEvent};
 pub use tasks::{ClaimRequest, Claims, Tasks, Work};
-pub use verbs::{Broken, Cleanup, Free};
+pub use tenure_core::act::Broken;
+pub use verbs::{Cleanup, Free};
 pub use work::Runner;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
 use crate::platform::{self, LocalWitness};
 use crate::store::{Store, StoreInfo};
-use crate::url::{self, OpenOptions};
+use crate::url::{self, OpenOptions, RemoteOptions};
 use keeper::Keeper;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,7 +43,7 @@ pub struct Client {
 }
 
 pub(crate) struct Inner {
-    store: Arc<dyn Store>,
+    backend: Backend,
     clock: Arc<dyn Clock>,
     witness: Arc<dyn Witness + Send + Sync>,
     holder: Holder,
@@ -75,6 +78,7 @@ pub struct ClientBuilder {
     poll_interval: Duration,
     look_only: bool,
     recoveries_max: u32,
+    remote: RemoteOptions,
 }
 
 impl ClientBuilder {
@@ -122,6 +126,12 @@ impl ClientBuilder {
         self
     }
 
+    /// How to reach a server, where the URL names one.
+    pub fn remote(mut self, options: RemoteOptions) -> ClientBuilder {
+        self.remote = options;
+        self
+    }
+
     /// Opens the store that the URL names.
     pub async fn open(self, url: &str) -> Result<Client, Error> {
         let options = OpenOptions {
@@ -129,21 +139,33 @@ impl ClientBuilder {
             one_shot: self.one_shot,
             poll_interval: self.poll_interval,
             look_only: self.look_only,
+            remote: RemoteOptions { label: self.label.clone(), ..self.remote.clone() },
         };
-        let store = url::open_store(url, options)?;
-        self.over(store)
+        match url::open(url, options)? {
+            url::Opened::Store(store) => self.over(store),
+            #[cfg(feature = "http")]
+            url::Opened::Remote(remote) => self.through(|_| Backend::Remote(Arc::new(remote))),
+        }
     }
 
     /// A client of this store.
     pub fn over(self, store: Arc<dyn Store>) -> Result<Client, Error> {
+        self.through(|witness| Backend::Local(Local { store, witness }))
+    }
+
+    fn through(
+        self,
+        backend: impl FnOnce(Arc<dyn Witness + Send + Sync>) -> Backend,
+    ) -> Result<Client, Error> {
         let holder = match self.label {
             Some(label) => Holder::chosen(&label)?,
             None => Holder::anonymous(unique_label()),
         };
-        let keeper = Keeper::new(store.clone(), self.clock.clone());
         let witness = self.witness.unwrap_or_else(|| Arc::new(LocalWitness::new()));
+        let backend = backend(witness.clone());
+        let keeper = Keeper::new(backend.clone(), self.clock.clone());
         let inner = Inner {
-            store,
+            backend,
             clock: self.clock,
             witness,
             holder,
@@ -178,12 +200,18 @@ impl Client {
             poll_interval: Duration::from_secs(5),
             look_only: false,
             recoveries_max: RECOVERIES_MAX,
+            remote: RemoteOptions::default(),
         }
     }
 
     /// What the store is.
     pub fn info(&self) -> StoreInfo {
-        self.inner.store.info()
+        self.inner.backend.info()
+    }
+
+    /// What this client asks through; for servers, which pass on what their clients ask.
+    pub fn backend(&self) -> &Backend {
+        &self.inner.backend
     }
 
     /// The label under which this client holds, and whether it was chosen.
@@ -194,11 +222,11 @@ impl Client {
     /// A client of the same store under another label, which was chosen.
     pub fn named(&self, label: &str) -> Result<Client, Error> {
         let inner = Inner {
-            store: self.inner.store.clone(),
+            backend: self.inner.backend.clone(),
             clock: self.inner.clock.clone(),
             witness: self.inner.witness.clone(),
             holder: Holder::chosen(label)?,
-            keeper: Keeper::new(self.inner.store.clone(), self.inner.clock.clone()),
+            keeper: Keeper::new(self.inner.backend.clone(), self.inner.clock.clone()),
             recoveries_max: self.inner.recoveries_max,
             recovered_at: self.inner.recovered_at.clone(),
         };

@@ -113,7 +113,7 @@ export class Board {
     const { sections, tallies } = this.model.snapshot;
     const hasNone = tallies.some((tally) => !tally.section);
     const known = [...sections].sort((one, other) => one.priority - other.priority || one.position - other.position || (one.name < other.name ? -1 : 1));
-    const entries = known.length === 0 ? [] : [{ key: null, name: 'All sections' }, ...known.map((section) => ({ ...section, key: section.name })), ...(hasNone ? [{ key: '', name: 'without' }] : [])];
+    const entries = known.length === 0 ? [] : [{ key: null, name: 'All sections' }, ...known.map((section) => ({ ...section, key: section.name })), ...(hasNone ? [{ key: '', name: 'No section' }] : [])];
     if (this.section !== null && !entries.some((entry) => entry.key === this.section)) this.section = null;
     const create = (entry) => {
       const choose = h('button', { type: 'button', class: 'section-name', onclick: () => { this.section = entry.key; this.show(this.search); } });

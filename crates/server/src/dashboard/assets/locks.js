@@ -5,6 +5,8 @@ import { empty, fill, foreign, h, mark, reconcile, say } from './dom.js';
 import { brief, duration, hue } from './words.js';
 
 const KINDS = ['lock', 'path', 'section', 'task'];
+// At first; the most urgent come first, and the rest is one click away.
+const FIRST = 9;
 const PAGE = 48;
 // A renewed lease is hardly ever below two thirds: below one, renewals are late.
 const LATE = 1 / 3;
@@ -14,7 +16,7 @@ export class Locks {
   constructor(model) {
     this.model = model;
     this.kind = 'all';
-    this.limit = PAGE;
+    this.limit = FIRST;
     this.count = h('span', { class: 'count' });
     this.kinds = h('div', { class: 'choices', role: 'group', 'aria-label': 'Kinds' });
     this.list = h('ul', { class: 'locks' });
@@ -53,7 +55,7 @@ export class Locks {
     const present = KINDS.filter((kind) => all.some((lock) => lock.kind === kind));
     const choices = present.length > 1 ? ['all', ...present] : [];
     if (!choices.includes(this.kind)) this.kind = 'all';
-    const create = (kind) => h('button', { type: 'button', onclick: () => { this.kind = kind; this.limit = PAGE; this.show(this.search); } }, kind === 'all' ? 'all' : `${kind}s`);
+    const create = (kind) => h('button', { type: 'button', onclick: () => { this.kind = kind; this.limit = FIRST; this.show(this.search); } }, kind === 'all' ? 'all' : `${kind}s`);
     reconcile(this.kinds, choices, (kind) => kind, create, (button, kind) => mark(button, 'aria-pressed', kind === this.kind ? 'true' : 'false'));
   }
 

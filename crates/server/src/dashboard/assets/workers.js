@@ -15,6 +15,7 @@ export class Workers {
     this.list = h('ul', { class: 'workers' });
     this.rest = h('p', { class: 'rest', hidden: true });
     this.nothing = h('div', { hidden: true }, empty('Nobody works', 'Start a worker; each task goes to one:', 'tenure work -- ./agent.sh'));
+    if (isSmall) this.list.classList.add('brief');
     const id = isSmall ? 'workers-small' : 'workers-all';
     this.element = h('section', { class: 'panel', 'aria-labelledby': id },
       h('div', { class: 'panel-head' }, h('h2', { id }, 'Workers'), this.count), this.list, this.rest, this.nothing);
@@ -35,7 +36,7 @@ export class Workers {
   tick() {
     const now = this.model.now();
     for (const element of this.list.children) {
-      say(element.pieces.since, `since ${duration((now - element.begun) / 1000)}`);
+      say(element.pieces.since, `for ${duration((now - element.begun) / 1000)}`);
     }
   }
 }

@@ -1,0 +1,111 @@
+//! `tenure serve`: the store, for others than this machine's commands.
+
+use crate::args;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{NAME, styled};
+use clap::{Args, ValueHint};
+use serde_json::json;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_server::app::App;
+use tenure_server::gate::{
+    self, Address, CONNECTIONS_MAX, LARGE_BODY_BYTES_MAX, Options, TlsFiles,
+};
+
+/// Serve the store over HTTP: the API, MCP, metrics and a dashboard
+///
+/// On this machine alone, unless told otherwise, and then without tokens unless there are some. Any
+/// other address needs tokens: see `tenure token`. It ends with Ctrl-C or SIGTERM, when the requests
+/// in flight are answered; a second one ends it at once.
+///
+/// Also over `--store memory:`, which then lives as long as the server.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure serve                            on http://127.0.0.1:7070, for this machine
+  tenure serve --unix /run/tenure.sock    on a socket, for this user
+  tenure token create ci --role work      makes a token, and shows it once
+  tenure serve --listen 0.0.0.0:7070 --host locks.example.org \\
+      --tls-cert cert.pem --tls-key key.pem")]
+pub(crate) struct ServeArgs {
+    /// Listen here, on port 0 for any that is free; may be repeated [default: 127.0.0.1:7070]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Vec<String>,
+    /// Listen on a socket in the file system, for this user alone; without --listen, only there
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    unix: Vec<PathBuf>,
+    /// The file of tokens [default: beside the store]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    tokens: Option<PathBuf>,
+    /// Encrypt, with this certificate and those that vouch for it, in PEM form
+    #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key, in PEM form
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
+    tls_key: Option<PathBuf>,
+    /// A name by which clients call this server, beside its addresses; may be repeated
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// At most so many requests per second of one token or address, twice as many at once
+    /// [default: 5000; none for this machine without tokens]
+    #[arg(long, value_name = "N")]
+    rate: Option<NonZeroU32>,
+    /// The longest body that carries tasks, in bytes; others have at most 1 MiB
+    #[arg(long, value_name = "BYTES", default_value_t = LARGE_BODY_BYTES_MAX, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    max_body: u64,
+    /// At most so many connections at once; others wait
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX as u32, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max_connections: u32,
+    /// What requests in flight are given to end
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::span)]
+    grace: Duration,
+    /// Say each request on stderr: method, path, status, duration, name of the token
+    #[arg(long)]
+    log: bool,
+}
+
+/// Where to listen unless told.
+const DEFAULT_ADDRESS: &str = "127.0.0.1:7070";
+
+pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failure> {
+    let client = context.server_client().await?;
+    let store = client.info().url;
+    let options = options(context, args)?;
+    gate::serve(App::new(client), options, |addresses| tell(context, addresses, &store)).await?;
+    Ok(0)
+}
+
+fn options(context: &Context, args: ServeArgs) -> Result<Options, Failure> {
+    let mut listen = args.listen;
+    if listen.is_empty() && args.unix.is_empty() {
+        listen.push(DEFAULT_ADDRESS.to_owned());
+    }
+    let tls = args.tls_cert.zip(args.tls_key);
+    let needs_tokens = args.tokens.is_some();
+    let output = context.output.clone();
+    Ok(Options {
+        listen,
+        unix: args.unix,
+        tokens: args.tokens.map_or_else(|| context.token_file(), Ok)?,
+        needs_tokens,
+        tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
+        hosts: args.host,
+        rate: args.rate,
+        body_bytes_max: args.max_body,
+        connections_max: args.max_connections as usize,
+        grace: args.grace,
+        log: args.log,
+        note: Arc::new(move |text| output.note(text)),
+    })
+}
+
+fn tell(context: &Context, addresses: &[Address], store: &str) {
+    let shown: Vec<String> = addresses.iter().map(Address::to_string).collect();
+    context.output.line(&json!({ "listening": shown, "store": store }), || {
+        let shown: Vec<String> = shown.iter().map(|address| styled(NAME, address)).collect();
+        format!("Listening on {} (store {store})", shown.join(" and "))
+    });
+}

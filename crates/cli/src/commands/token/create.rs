@@ -1,0 +1,57 @@
+//! `tenure token create`
+
+use crate::args;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{NAME, styled};
+use crate::show;
+use clap::Args;
+use serde_json::json;
+use std::time::Duration;
+use tenure::clock::{Clock, SystemClock};
+use tenure_server::caller::Role;
+use tenure_server::gate::tokens::TokenFile;
+
+/// Make a token, and show its secret once
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure token create ci --role work
+  tenure token create dashboard --role read --expires 30d
+  SECRET=$(tenure token create ci --role work -q)")]
+pub(crate) struct CreateArgs {
+    /// By which it is listed and revoked, and its deeds are known
+    name: String,
+    /// What it allows: read, work or admin
+    #[arg(long)]
+    role: Role,
+    /// Counts for so long, such as 90d; for ever by default
+    #[arg(long, value_name = "DURATION", value_parser = args::span)]
+    expires: Option<Duration>,
+}
+
+pub(super) fn run(
+    context: &Context,
+    file: &TokenFile,
+    chosen: bool,
+    args: CreateArgs,
+) -> Result<i32, Failure> {
+    if !chosen && context.place().is_ok_and(|place| file.path().starts_with(&place.folder)) {
+        context.place()?.prepare()?;
+    }
+    let made = file.create(&args.name, args.role, SystemClock.wall(), args.expires)?;
+    let data = json!({
+        "name": made.token.name,
+        "role": made.token.role,
+        "secret": made.secret,
+        "expires_at": made.token.expires_at.map(show::time),
+        "file": file.path(),
+    });
+    context.output.done(data, || made.secret.clone());
+    let (name, role) = (styled(NAME, &made.token.name), made.token.role);
+    let kept = file.path().display();
+    context
+        .output
+        .note(&format!("Made the token {name} ({role}) in {kept}. Its secret is not shown again."));
+    Ok(0)
+}

@@ -1,0 +1,97 @@
+//! Why a server does not start.
+
+use super::tls::TlsError;
+use super::tokens::TokenError;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A server that did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// Others than this machine could reach it, and it could not tell them apart.
+    #[error("{address} can be reached from other machines, and there are no tokens")]
+    NoTokens {
+        /// Where it was to listen.
+        address: SocketAddr,
+        /// Where tokens would be kept.
+        file: PathBuf,
+    },
+    /// The file of tokens that was named is not there.
+    #[error("there is no file of tokens at {}", .file.display())]
+    NoTokenFile {
+        /// Where it should be.
+        file: PathBuf,
+    },
+    /// The file of tokens cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokenError),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The text is no address, or the address is not to be had.
+    #[error("cannot listen on {address}: {source}")]
+    Address {
+        /// What was given.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The socket cannot be made.
+    #[error("cannot listen on {}: {source}", .path.display())]
+    Socket {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another server has the socket.
+    #[error("somebody listens on {} already", .path.display())]
+    SocketInUse {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The text is no host name.
+    #[error("{name:?} is not the name of a host")]
+    Host {
+        /// What was given.
+        name: String,
+    },
+    /// The signals that end it cannot be watched.
+    #[error("signals cannot be watched: {0}")]
+    Signals(#[source] io::Error),
+}
+
+impl ServeError {
+    /// A word for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ServeError::NoTokens { .. } | ServeError::NoTokenFile { .. } => "NO_TOKENS",
+            ServeError::Tokens(_) => "TOKENS",
+            ServeError::Tls(_) => "TLS",
+            ServeError::Address { .. } | ServeError::Socket { .. } => "LISTEN",
+            ServeError::SocketInUse { .. } => "IN_USE",
+            ServeError::Host { .. } => "HOST",
+            ServeError::Signals(_) => "SIGNALS",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            ServeError::NoTokens { .. } | ServeError::NoTokenFile { .. } => {
+                Some("Make one with `tenure token create NAME --role work`.".to_owned())
+            }
+            ServeError::Tokens(error) => error.hint(),
+            ServeError::Address { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+                Some("Another program has the port: choose one with --listen HOST:PORT.".to_owned())
+            }
+            ServeError::Host { .. } => Some("Write NAME or NAME:PORT.".to_owned()),
+            ServeError::SocketInUse { .. } => {
+                Some("Stop that server, or choose another path.".to_owned())
+            }
+            _ => None,
+        }
+    }
+}

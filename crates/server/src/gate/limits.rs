@@ -1,0 +1,78 @@
+//! How large a request may be, and how long it may take.
+
+use crate::problem::Problem;
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use http_body_util::Limited;
+use std::time::Duration;
+use tower_http::timeout::TimeoutBody;
+
+/// The usual longest body: a question and its words.
+const BODY_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The longest body of those that carry many tasks, unless told otherwise.
+pub const LARGE_BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Who does not wait for anything is answered within this, or something is wrong.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// The same where the caller asks to wait, for a minute at most.
+const WAIT_WITHIN: Duration = Duration::from_secs(75);
+
+/// How long a client may be silent in the middle of a body.
+const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// Requests that may carry many tasks.
+fn is_large(path: &str) -> bool {
+    path == "/v1/tasks" || path.starts_with("/v1/store/")
+}
+
+/// Requests that may wait.
+pub(crate) fn may_wait(path: &str) -> bool {
+    const WAITS: [&str; 6] = [
+        "/v1/locks/acquire",
+        "/v1/locks/wait",
+        "/v1/tasks/claim",
+        "/v1/events",
+        "/v1/stream",
+        "/mcp",
+    ];
+    WAITS.contains(&path) || path.starts_with("/v1/store/")
+}
+
+/// How long the answer to this may take.
+pub(crate) fn time_limit(path: &str) -> Duration {
+    if may_wait(path) { WAIT_WITHIN } else { ANSWER_WITHIN }
+}
+
+/// Refuses a body that says it is too long, and ends one that turns out to be.
+pub(crate) fn limit_body(request: Request, large_max: u64) -> Result<Request, Problem> {
+    let large = is_large(request.uri().path());
+    let limit = if large { large_max } else { BODY_BYTES_MAX.min(large_max) };
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > limit) {
+        return Err(too_large(limit));
+    }
+    if request.body().is_end_stream() {
+        return Ok(request);
+    }
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    Ok(request.map(|body| {
+        let body = Box::pin(TimeoutBody::new(BODY_SILENCE_MAX, body));
+        Body::new(Limited::new(body, limit))
+    }))
+}
+
+fn too_large(limit: u64) -> Problem {
+    let message = format!("the body is longer than {limit} bytes");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", message)
+        .hint("Send less at a time, or start the server with a larger --max-body.")
+}
+
+/// Says that there was no answer in time.
+pub(crate) fn too_slow() -> Problem {
+    let message = "no answer in time; what was asked may still have been done";
+    Problem::new(StatusCode::GATEWAY_TIMEOUT, "TIMEOUT", message).hint("Look before asking again.")
+}

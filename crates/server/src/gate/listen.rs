@@ -1,0 +1,149 @@
+//! Where connections come in.
+
+use super::error::ServeError;
+use super::peer::Peer;
+use super::tls;
+#[cfg(unix)]
+use super::unix_socket::OwnSocket;
+use super::{Keyring, Options};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+/// Where a server listens, as it is told to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// Over TCP.
+    Tcp {
+        /// The address, with the port that the system chose if 0 was asked for.
+        address: SocketAddr,
+        /// Whether it is encrypted.
+        tls: bool,
+    },
+    /// On a socket in the file system.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp { address, tls: false } => write!(f, "http://{address}"),
+            Address::Tcp { address, tls: true } => write!(f, "https://{address}"),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A place where connections come in.
+pub(crate) enum Listener {
+    Tcp {
+        listener: TcpListener,
+        address: SocketAddr,
+        tls: Option<TlsAcceptor>,
+    },
+    #[cfg(unix)]
+    Unix {
+        socket: OwnSocket,
+        path: PathBuf,
+    },
+}
+
+/// A stream of bytes, whatever carries it.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A connection that came in.
+pub(crate) enum Incoming {
+    Tcp(TcpStream, Peer, Option<TlsAcceptor>),
+    #[cfg(unix)]
+    Unix(tokio::net::UnixStream),
+}
+
+/// Opens everything that was asked for, or nothing.
+pub(crate) async fn open(
+    options: &Options,
+    keyring: &Keyring,
+) -> Result<Vec<Listener>, ServeError> {
+    let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+    let mut listeners = Vec::new();
+    for text in &options.listen {
+        for address in resolve(text).await? {
+            if !address.ip().to_canonical().is_loopback() && !keyring.lets_anybody_in() {
+                return Err(ServeError::NoTokens { address, file: keyring.path() });
+            }
+            listeners.push(open_tcp(address, tls.clone()).await?);
+        }
+    }
+    #[cfg(unix)]
+    for path in &options.unix {
+        let socket = OwnSocket::bind(path).await?;
+        listeners.push(Listener::Unix { socket, path: path.clone() });
+    }
+    Ok(listeners)
+}
+
+async fn resolve(text: &str) -> Result<Vec<SocketAddr>, ServeError> {
+    let refused = |source| ServeError::Address { address: text.to_owned(), source };
+    if let Ok(address) = text.parse() {
+        return Ok(vec![address]);
+    }
+    let found: Vec<SocketAddr> = tokio::net::lookup_host(text).await.map_err(refused)?.collect();
+    match found.as_slice() {
+        [] => Err(refused(io::Error::new(io::ErrorKind::NotFound, "the name has no address"))),
+        // With a port that the system chooses, two addresses would get two.
+        [first, ..] if first.port() == 0 => Ok(vec![*first]),
+        _ => Ok(found),
+    }
+}
+
+async fn open_tcp(address: SocketAddr, tls: Option<TlsAcceptor>) -> Result<Listener, ServeError> {
+    let refused = |source| ServeError::Address { address: address.to_string(), source };
+    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    Ok(Listener::Tcp { listener, address, tls })
+}
+
+impl Listener {
+    /// Where it is.
+    pub(crate) fn address(&self) -> Address {
+        match self {
+            Listener::Tcp { address, tls, .. } => {
+                Address::Tcp { address: *address, tls: tls.is_some() }
+            }
+            #[cfg(unix)]
+            Listener::Unix { path, .. } => Address::Unix(path.clone()),
+        }
+    }
+
+    /// The next connection.
+    pub(crate) async fn accept(&self) -> io::Result<Incoming> {
+        match self {
+            Listener::Tcp { listener, tls, .. } => {
+                let (stream, remote) = listener.accept().await?;
+                // Answers are small and wait for nothing.
+                stream.set_nodelay(true)?;
+                let peer = Peer::Tcp { remote, local: stream.local_addr()?, tls: tls.is_some() };
+                Ok(Incoming::Tcp(stream, peer, tls.clone()))
+            }
+            #[cfg(unix)]
+            Listener::Unix { socket, .. } => Ok(Incoming::Unix(socket.listener.accept().await?.0)),
+        }
+    }
+}
+
+impl Incoming {
+    /// The stream to speak over, once both ends agree how, and who is at the other.
+    pub(crate) async fn open(self) -> io::Result<(Box<dyn Stream>, Peer)> {
+        Ok(match self {
+            Incoming::Tcp(stream, peer, None) => (Box::new(stream), peer),
+            Incoming::Tcp(stream, peer, Some(tls)) => (Box::new(tls.accept(stream).await?), peer),
+            #[cfg(unix)]
+            Incoming::Unix(stream) => (Box::new(stream), Peer::Unix),
+        })
+    }
+}

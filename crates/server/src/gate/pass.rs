@@ -1,0 +1,104 @@
+//! What every request passes, in this order: is it meant for us, who asks, how often, how much,
+//! how long. And what every answer passes on its way back.
+
+use super::hosts::Hosts;
+use super::keyring::Keyring;
+use super::peer::Peer;
+use super::rate::Rate;
+use super::{Note, answers, auth, limits};
+use crate::app::App;
+use crate::caller::{Caller, Role};
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long those who wait are given to answer by themselves when the server ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What the gate knows.
+pub(crate) struct Gate {
+    pub(crate) app: App,
+    pub(crate) hosts: Hosts,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) rate: Rate,
+    pub(crate) body_bytes_max: u64,
+    pub(crate) log: Option<Note>,
+}
+
+/// Lets a request pass, or answers it.
+pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let (method, path) = match gate.log {
+        Some(_) => (request.method().clone(), request.uri().path().to_owned()),
+        None => (Method::GET, String::new()),
+    };
+    let (response, name) = match gate.admit(request) {
+        Ok((request, caller)) => {
+            let name = caller.name.clone();
+            (gate.answer(request, caller, next).await, name)
+        }
+        Err(refusal) => (*refusal, None),
+    };
+    let mut response = answers::as_problem(response).await;
+    answers::protect(response.headers_mut());
+    if let Some(log) = &gate.log {
+        let (status, name) = (response.status().as_u16(), name.as_deref().unwrap_or("-"));
+        let ms = begun.elapsed().as_secs_f64() * 1000.0;
+        log(&format!("{method} {} {status} {ms:.1}ms {name}", loggable(&path)));
+    }
+    response
+}
+
+/// A path as it may stand in a log: short, and without what would look like another line.
+fn loggable(path: &str) -> String {
+    path.chars().filter(|c| c.is_ascii_graphic()).take(200).collect()
+}
+
+impl Gate {
+    /// Refuses what must not get further, and notes who asks.
+    fn admit(&self, mut request: Request) -> Result<(Request, Caller), Box<Response>> {
+        let refuse = |problem: crate::problem::Problem| Box::new(problem.into_response());
+        let peer = *request.extensions().get::<Peer>().unwrap_or(&Peer::Unix);
+        let (method, uri) = (request.method(), request.uri());
+        self.hosts.check(&peer, method, uri, request.headers()).map_err(refuse)?;
+        let caller = auth::caller(&self.keyring, &peer, request.headers());
+        self.rate.check(&peer, caller.as_ref().ok())?;
+        let caller = match caller {
+            Ok(caller) => caller,
+            Err(_) if auth::is_open(request.uri().path()) => {
+                Caller { name: None, role: Role::Read }
+            }
+            Err(unknown) => return Err(Box::new(unknown.into_response())),
+        };
+        request.extensions_mut().insert(caller.clone());
+        let request = limits::limit_body(request, self.body_bytes_max).map_err(refuse)?;
+        Ok((request, caller))
+    }
+
+    async fn answer(&self, request: Request, caller: Caller, next: Next) -> Response {
+        let path = request.uri().path();
+        let (limit, may_wait) = (limits::time_limit(path), limits::may_wait(path));
+        let stopped = async {
+            match may_wait {
+                true => self.app.stopped().await,
+                false => std::future::pending().await,
+            }
+            tokio::time::sleep(LAST_WORDS).await;
+        };
+        let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
+        let response = tokio::select! {
+            answer = tokio::time::timeout(limit, answer) => match answer {
+                Ok(Ok(response)) => response,
+                Ok(Err(_)) => return answers::broken().into_response(),
+                Err(_) => return limits::too_slow().into_response(),
+            },
+            () = stopped => return answers::stopping(),
+        };
+        answers::bounded_stream(response, self.app.clone(), self.keyring.clone(), caller)
+    }
+}

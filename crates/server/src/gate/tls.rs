@@ -1,0 +1,56 @@
+//! Encryption, with the certificate that was given.
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+
+/// Files in PEM form.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate, followed by those that vouch for it.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// The certificate or its key cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file is missing, or has no such thing in it.
+    #[error("{} has no {what} that can be read: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What it should have.
+        what: &'static str,
+        /// What is wrong.
+        source: pem::Error,
+    },
+    /// They do not go together, or are of a kind that is not known.
+    #[error("the certificate cannot be used: {0}")]
+    Unusable(#[from] rustls::Error),
+}
+
+/// Reads the files, once: who replaces them starts the server anew.
+pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
+    let no = |path: &Path, what| {
+        let path = path.to_owned();
+        move |source| TlsError::File { path, what, source }
+    };
+    let certificates = CertificateDer::pem_file_iter(&files.certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .and_then(|list| if list.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(list) })
+        .map_err(no(&files.certificate, "certificate"))?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(no(&files.key, "private key"))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(certificates, key)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

@@ -1,0 +1,349 @@
+//! The file of tokens: who may ask, known by the hash of a secret.
+//!
+//! One line of JSON per token. The file is replaced whole, and whoever changes it starts anew if
+//! somebody else was quicker, so that of two changes neither is lost.
+
+use crate::caller::Role;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure::core::WallTime;
+use tenure::file::{FileError, Original, Replace};
+
+/// How a secret begins, so that people and scanners know what they found.
+pub const SECRET_PREFIX: &str = "tnr_";
+
+/// Random bytes of a secret: nobody guesses them, so a plain hash protects them.
+const SECRET_BYTES: usize = 32;
+
+/// The longest name of a token.
+const NAME_BYTES_MAX: usize = 64;
+
+/// How often a change is tried: each time in vain, somebody else's was made.
+const ATTEMPTS: usize = 1000;
+
+/// A larger file was not written by this program.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// The hash of a secret.
+pub type Hash = [u8; 32];
+
+/// What is known about a token. The secret is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// By which people know it, and the audit log.
+    pub name: String,
+    /// What it allows.
+    pub role: Role,
+    /// When it was made.
+    pub created_at: WallTime,
+    /// When it stops to count; never, if there is no such time.
+    pub expires_at: Option<WallTime>,
+    /// The hash of its secret.
+    pub(crate) hash: Hash,
+}
+
+impl Token {
+    /// Whether its time is over.
+    pub fn is_expired(&self, now: WallTime) -> bool {
+        self.expires_at.is_some_and(|end| end.0 <= now.0)
+    }
+}
+
+/// A line of the file.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    name: String,
+    role: Role,
+    sha256: String,
+    created_at_ms: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at_ms: Option<i64>,
+}
+
+/// The file of tokens cannot be used, or not in this way.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// The name cannot be one.
+    #[error("{name:?} cannot name a token: use up to {NAME_BYTES_MAX} letters, digits and ._-@")]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// There is one of that name.
+    #[error("there is a token {name:?} already")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// There is none of that name.
+    #[error("there is no token {name:?}")]
+    NotFound {
+        /// The name.
+        name: String,
+    },
+    /// A line is none of ours.
+    #[error("line {line} of {} is not a token", .path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+    },
+    /// Others than its owner may write it, and so let themselves in.
+    #[error("{} may be written by others than its owner", .path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("{} cannot be read: {source}", .path.display())]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file cannot be changed.
+    #[error(transparent)]
+    Unwritten(#[from] FileError),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+}
+
+impl TokenError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            TokenError::Exists { name } => {
+                Some(format!("`tenure token revoke {name}` ends it; or choose another name."))
+            }
+            TokenError::NotFound { .. } => Some("`tenure token list` shows them all.".to_owned()),
+            TokenError::Exposed { path } => Some(format!("Run `chmod 600 {}`.", path.display())),
+            TokenError::Corrupt { path, .. } => Some(format!(
+                "Correct the line, or remove {} and make the tokens anew.",
+                path.display()
+            )),
+            TokenError::Unwritten(error) => error.hint().map(str::to_owned),
+            _ => None,
+        }
+    }
+}
+
+/// A token that was just made. The only time that its secret is known.
+pub struct NewToken {
+    /// What the owner sends, as `Authorization: Bearer SECRET`.
+    pub secret: String,
+    /// What is kept.
+    pub token: Token,
+}
+
+/// Where tokens are kept.
+#[derive(Clone, Debug)]
+pub struct TokenFile {
+    path: PathBuf,
+}
+
+impl TokenFile {
+    /// The file at this path, which need not be there.
+    pub fn at(path: impl Into<PathBuf>) -> TokenFile {
+        TokenFile { path: path.into() }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All tokens, expired ones too; nothing if there is no file.
+    pub fn read(&self) -> Result<Option<Vec<Token>>, TokenError> {
+        match File::open(&self.path) {
+            Ok(file) => self.read_open(file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(self.unread(source)),
+        }
+    }
+
+    /// Makes a token, and the file if there is none. It counts for `lifetime`, or until it is
+    /// revoked.
+    pub fn create(
+        &self,
+        name: &str,
+        role: Role,
+        now: WallTime,
+        lifetime: Option<Duration>,
+    ) -> Result<NewToken, TokenError> {
+        check_name(name)?;
+        let secret = random_secret()?;
+        let lifetime = lifetime.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+        let token = Token {
+            name: name.to_owned(),
+            role,
+            created_at: now,
+            expires_at: lifetime.map(|lifetime| WallTime(now.0.saturating_add(lifetime))),
+            hash: hash(&secret),
+        };
+        self.create_empty()?;
+        self.change(|tokens| {
+            if tokens.iter().any(|other| other.name == name) {
+                return Err(TokenError::Exists { name: name.to_owned() });
+            }
+            tokens.push(token.clone());
+            Ok(())
+        })?;
+        Ok(NewToken { secret, token })
+    }
+
+    /// Ends a token: whoever has its secret is refused from now on.
+    pub fn revoke(&self, name: &str) -> Result<Token, TokenError> {
+        let missing = || TokenError::NotFound { name: name.chars().take(NAME_BYTES_MAX).collect() };
+        if !self.path.exists() {
+            return Err(missing());
+        }
+        let mut revoked = None;
+        self.change(|tokens| {
+            let at = tokens.iter().position(|token| token.name == name).ok_or_else(missing)?;
+            revoked = Some(tokens.remove(at));
+            Ok(())
+        })?;
+        revoked.ok_or_else(missing)
+    }
+
+    /// So that what is written later is the owner's alone from the beginning.
+    fn create_empty(&self) -> Result<(), TokenError> {
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(&self.path) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(source) => Err(self.unread(source)),
+        }
+    }
+
+    fn change(
+        &self,
+        mut change: impl FnMut(&mut Vec<Token>) -> Result<(), TokenError>,
+    ) -> Result<(), TokenError> {
+        for _ in 0..ATTEMPTS {
+            match self.try_change(&mut change) {
+                Err(TokenError::Unwritten(FileError::Changed { .. })) => {}
+                result => return result,
+            }
+        }
+        Err(FileError::Changed { path: self.path.clone() }.into())
+    }
+
+    fn try_change(
+        &self,
+        change: &mut impl FnMut(&mut Vec<Token>) -> Result<(), TokenError>,
+    ) -> Result<(), TokenError> {
+        let original = Original::open(&self.path)?;
+        let mut tokens = match original.content()? {
+            Some(content) => self.read_open(content)?,
+            None => vec![],
+        };
+        change(&mut tokens)?;
+        let mut draft = original.draft()?;
+        draft.write(write(&tokens).as_bytes())?;
+        draft.seal(Replace::default())?.replace()?;
+        Ok(())
+    }
+
+    fn read_open(&self, file: File) -> Result<Vec<Token>, TokenError> {
+        let metadata = file.metadata().map_err(|source| self.unread(source))?;
+        if is_exposed(&metadata) {
+            return Err(TokenError::Exposed { path: self.path.clone() });
+        }
+        let mut text = String::new();
+        let read = file.take(FILE_BYTES_MAX).read_to_string(&mut text);
+        read.map_err(|source| self.unread(source))?;
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let tokens = lines.map(|(index, line)| {
+            let corrupt = || TokenError::Corrupt { path: self.path.clone(), line: index + 1 };
+            parse(line).ok_or_else(corrupt)
+        });
+        tokens.collect()
+    }
+
+    fn unread(&self, source: io::Error) -> TokenError {
+        TokenError::Unread { path: self.path.clone(), source }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), TokenError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
+    if !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(fits) {
+        return Ok(());
+    }
+    Err(TokenError::Name { name: name.chars().take(NAME_BYTES_MAX).collect() })
+}
+
+/// The hash of a secret as it is presented.
+pub(crate) fn hash(secret: &str) -> Hash {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+fn random_secret() -> Result<String, TokenError> {
+    let mut bytes = [0; SECRET_BYTES];
+    let provider = rustls::crypto::ring::default_provider();
+    provider.secure_random.fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
+    Ok(format!("{SECRET_PREFIX}{}", hex(&bytes)))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Hash> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|c| c.to_digit(16).and_then(|digit| digit.try_into().ok())).collect();
+    let bytes: Vec<u8> = digits?.chunks(2).map(|pair| pair.iter().fold(0, shift)).collect();
+    bytes.try_into().ok().filter(|_| text.len() == 64)
+}
+
+fn shift(high: u8, low: &u8) -> u8 {
+    high << 4 | low
+}
+
+fn write(tokens: &[Token]) -> String {
+    let lines = tokens.iter().map(|token| {
+        let line = Line {
+            name: token.name.clone(),
+            role: token.role,
+            sha256: hex(&token.hash),
+            created_at_ms: token.created_at.0,
+            expires_at_ms: token.expires_at.map(|end| end.0),
+        };
+        serde_json::to_string(&line).expect("a record of words and numbers has a JSON form") + "\n"
+    });
+    lines.collect()
+}
+
+fn parse(line: &str) -> Option<Token> {
+    let line: Line = serde_json::from_str(line).ok()?;
+    check_name(&line.name).ok()?;
+    Some(Token {
+        hash: unhex(&line.sha256)?,
+        name: line.name,
+        role: line.role,
+        created_at: WallTime(line.created_at_ms),
+        expires_at: line.expires_at_ms.map(WallTime),
+    })
+}
+
+#[cfg(unix)]
+fn is_exposed(metadata: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::mode(metadata) & 0o022 != 0
+}
+
+#[cfg(not(unix))]
+fn is_exposed(_: &std::fs::Metadata) -> bool {
+    false
+}
