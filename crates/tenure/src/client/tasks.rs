@@ -268,7 +268,7 @@ impl Tasks {
     /// Those of these tasks that are there, seen at one moment, in no particular order.
     pub async fn get_all(&self, ids: Vec<TaskId>) -> Result<Vec<Task>, Error> {
         let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
-        Ok(self.client.inner.store.read(&look).await?.tasks)
+        Ok(self.client.inner.backend.read(&look).await?.tasks)
     }
 
     /// The task that a person means: by id, by a unique beginning of it, or by its exact title.
