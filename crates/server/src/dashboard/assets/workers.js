@@ -69,6 +69,6 @@ function update(element, worker) {
   const text = JSON.stringify(things);
   if (element.things === text) return;
   element.things = text;
-  const shown = things.slice(0, THINGS).map(([kind, name, id]) => foreign(brief(name, 80), { class: `thing ${kind}`, title: brief(id, 200) }));
+  const shown = things.slice(0, THINGS).map(([kind, name, id]) => foreign(brief(name, 80), { class: `thing thing-${kind}`, title: brief(id, 200) }));
   fill(element.pieces.things, ...shown, things.length > THINGS && h('span', { class: 'rest' }, `+${things.length - THINGS}`));
 }
