@@ -77,11 +77,10 @@ export class Locks {
       h('div', { class: 'bar', 'aria-hidden': 'true' }, part.bar = h('i')),
       h('div', { class: 'lock-who' },
         h('i', { class: `dot hue-${hue(lock.holder)}` }),
-        foreign(brief(lock.holder, 80), { class: 'holder' }),
+        foreign(brief(lock.holder, 80), { class: 'holder', title: where(lock) }),
         lock.operation && foreign(brief(lock.operation, 160), { class: 'operation' })),
       h('div', { class: 'lock-meta' },
         part.age = h('span', {}), h('span', {}, `token ${lock.token}`),
-        lock.hostname && h('span', { class: 'host' }, `${lock.hostname}${lock.pid ? ` · ${lock.pid}` : ''}`),
         part.stale = h('span', { class: 'stale' }),
         this.model.isAdmin && breakButton(lock)),
       part.queue = h('ol', { class: 'queue', hidden: true, 'aria-label': 'Waiting, in order' }));
@@ -144,6 +143,8 @@ export class Locks {
     }
   }
 }
+
+const where = (lock) => (lock.hostname ? `on ${lock.hostname}${lock.pid ? `, process ${lock.pid}` : ''}` : 'elsewhere');
 
 const rank = (lock) => (lock.is_stale ? 0 : lock.waiting > 0 ? 1 : 2);
 
