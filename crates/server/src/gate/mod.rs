@@ -145,8 +145,7 @@ fn router(app: App, gate: Arc<Gate>) -> Router {
         .merge(health::router(app.clone()))
         .merge(crate::api::store::router(app.clone()))
         .merge(crate::api::router(app.clone()))
-        // live: .merge(crate::api::live::router(app.clone()))
-        // dashboard: .merge(crate::dashboard::router())
+        .merge(crate::dashboard::router())
         // mcp: .merge(crate::mcp::router(app.clone()))
         // metrics: .merge(crate::metrics::router(app.clone()))
         // The gate limits bodies itself.
