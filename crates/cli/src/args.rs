@@ -97,6 +97,7 @@ pub(crate) enum Command {
     Sections(commands::sections::SectionsArgs),
     Why(commands::why::WhyArgs),
     Events(commands::events::EventsArgs),
+    Mcp(commands::mcp::McpArgs),
     Init(commands::init::InitArgs),
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),

@@ -193,16 +193,27 @@ impl Client {
 
     /// A client of the same store under another label, which was chosen.
     pub fn named(&self, label: &str) -> Result<Client, Error> {
+        Ok(self.held_by(Holder::chosen(label)?))
+    }
+
+    /// A client of the same store under a label for people to read, which proves nothing: what it
+    /// holds answers to its grants alone.
+    pub fn shown_as(&self, label: &str) -> Result<Client, Error> {
+        let holder = Holder::chosen(label)?;
+        Ok(self.held_by(Holder { chosen: false, ..holder }))
+    }
+
+    fn held_by(&self, holder: Holder) -> Client {
         let inner = Inner {
             store: self.inner.store.clone(),
             clock: self.inner.clock.clone(),
             witness: self.inner.witness.clone(),
-            holder: Holder::chosen(label)?,
+            holder,
             keeper: Keeper::new(self.inner.store.clone(), self.inner.clock.clone()),
             recoveries_max: self.inner.recoveries_max,
             recovered_at: self.inner.recovered_at.clone(),
         };
-        Ok(Client { inner: Arc::new(inner) })
+        Client { inner: Arc::new(inner) }
     }
 
     /// Judges who lives, from where this process runs.
