@@ -44,7 +44,9 @@ pub(crate) async fn run(context: &Context, args: McpArgs) -> Result<i32, Failure
         place: context.place().ok().cloned(),
     };
     let mut signals = stopping::listen()?;
-    let stop = async { drop(signals.next().await) };
+    let stop = async {
+        signals.next().await;
+    };
     serve_stdio(client, options, stop).await.map_err(|error| match error {
         StdioError::Store(error) => error.into(),
         StdioError::Protocol(_) => Failure::new(Exit::Error, "PROTOCOL", error.to_string())

@@ -1,0 +1,17 @@
+//! Agents: real clients of the Model Context Protocol against real servers.
+//!
+//! The official SDKs for Python and TypeScript drive `tenure mcp` over its standard streams, and
+//! `/mcp` over HTTP. `scripts/test` installs them below `target/needs`; without them these tests
+//! fail. The others speak the protocol by hand, to be many at once or to be killed.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "tests stand outside the layers")]
+
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "shared with tests that need more of it")]
+mod support;
+
+mod agent;
+mod endings;
+mod many;
+mod sdk;
