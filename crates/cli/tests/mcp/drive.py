@@ -146,7 +146,7 @@ async def resources(a):
         assert part in json.loads(contents[0].text), contents
 
 
-async def drive(connect):
+async def drive(connect, sessionless):
     async with connect() as one:
         a = Agent(one)
         async with connect() as two:
@@ -158,6 +158,7 @@ async def drive(connect):
             await waiting_for_tasks(a, b)
             await locks(a, b)
             await resources(a)
+            assert bool(a.session) == sessionless, a.session
             await b.do("acquire_lock", resources=["left-behind"])
             if b.session:
                 # Nobody says goodbye where there are no sessions.
@@ -182,7 +183,7 @@ def main():
             server = rest[0]
         return Client(server, mode=mode, client_info=info)
 
-    asyncio.run(drive(connect))
+    asyncio.run(drive(connect, sessionless=(mode, how) == ("auto", "http")))
     print("fine")
 
 

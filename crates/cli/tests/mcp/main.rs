@@ -8,7 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests stand outside the layers")]
 
 #[path = "../support/mod.rs"]
-#[allow(dead_code, reason = "shared with tests that need more of it")]
+#[allow(dead_code, unused_imports, reason = "shared with other tests, which use all of it")]
 mod support;
 
 mod agent;

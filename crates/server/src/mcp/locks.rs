@@ -16,6 +16,9 @@ use tenure::refusal::Refusal;
 use tenure::{Busy, Error, Lease, LeaseAttempt, Request, Tie, Waiting, view};
 use tokio::sync::watch;
 
+/// So many holds, and so many who wait, are shown at once.
+const SHOWN_MAX: usize = 100;
+
 /// When to ask again at the latest.
 const RETRY_AFTER_SECONDS: u64 = 60;
 
@@ -226,6 +229,7 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
         seen.waiters.iter().filter(wait).count()
     };
     let holds: Vec<Value> = live
+        .take(SHOWN_MAX)
         .map(|seen| {
             let mut value = terse(view::hold_json(seen, witness, waiting_for(seen)));
             value["yours"] = json!(held.iter().any(|held| held.grant == seen.hold.grant));
@@ -236,7 +240,14 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
         .waiters
         .iter()
         .enumerate()
+        .take(SHOWN_MAX)
         .map(|(place, seen)| terse(view::waiter_json(seen, place + 1)))
         .collect();
-    Ok(json!({ "success": true, "holds": holds, "waiting": waiters }))
+    let (held, waiting) = (seen.holds.len(), seen.waiters.len());
+    let mut value = json!({ "success": true, "holds": holds, "waiting": waiters });
+    if held.max(waiting) > SHOWN_MAX {
+        value["message"] =
+            json!(format!("{held} are held and {waiting} wait; ask for some by name to see them."));
+    }
+    Ok(value)
 }

@@ -5,13 +5,18 @@ use super::call::Call;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use tenure::core::{Status, Task};
+use std::time::Duration;
+use tenure::core::{Revision, Status, Task};
 use tenure::store::TaskFilter;
 use tenure::{Client, Error, view};
 
 /// So many tasks are shown at once unless asked for.
 const LIMIT_DEFAULT: u32 = 50;
+
+/// So many changes of the store are looked back over first for results.
+const LOOK_BACK: u64 = 1000;
 
 /// So many holders are named in a status.
 const HOLDERS_MAX: usize = 50;
@@ -103,12 +108,42 @@ pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, E
     let tasks = client.tasks().list(&filter).await?;
     let more = tasks.len() as u64 >= u64::from(filter.limit);
     let next = tasks.last().filter(|_| more).map(|task| task.age);
-    let shown: Vec<Value> = tasks.iter().map(|task| terse(view::task_json(task, None))).collect();
-    let mut value = json!({ "success": true, "tasks": shown });
+    let mut value = json!({ "success": true, "tasks": shown(&tasks) });
     if let Some(next) = next {
         value["next_after"] = json!(next);
     }
     Ok(value)
+}
+
+fn shown(tasks: &[Task]) -> Vec<Value> {
+    tasks.iter().map(|task| terse(view::task_json(task, None))).collect()
+}
+
+/// As many tasks as there is room for: those that somebody may have to do with first.
+pub(super) async fn overview(client: &Client, limit: u32) -> Result<Value, Error> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut total = 0;
+    for tally in client.tasks().tallies().await? {
+        total += tally.count;
+    }
+    let order = [
+        Status::InProgress,
+        Status::Review,
+        Status::Blocked,
+        Status::Failed,
+        Status::Pending,
+        Status::Completed,
+        Status::Skipped,
+        Status::Cancelled,
+    ];
+    for status in order {
+        let room = limit.saturating_sub(tasks.len() as u32);
+        if room > 0 {
+            let filter = TaskFilter { status: Some(status), limit: room, ..TaskFilter::default() };
+            tasks.extend(client.tasks().list(&filter).await?);
+        }
+    }
+    Ok(json!({ "total": total, "tasks": shown(&tasks) }))
 }
 
 pub(super) async fn get_results(
@@ -124,16 +159,32 @@ pub(super) async fn get_results(
             }
         }
         None => {
-            for status in [Status::Completed, Status::Failed, Status::Review] {
-                let filter = TaskFilter { status: Some(status), ..TaskFilter::default() };
-                tasks.extend(call.client.tasks().list(&filter).await?);
-            }
-            tasks.sort_by_key(|task| std::cmp::Reverse(task.finished_at.map(|at| at.0)));
-            tasks.truncate(limit);
+            tasks = newest_results(&call.client, limit).await?;
         }
     }
     let results: Vec<Value> = tasks.iter().map(result).collect();
     Ok(json!({ "success": true, "results": results }))
+}
+
+/// The last of those that came to an end, newest first. Looks back step by step, for a store may
+/// have a million of them.
+async fn newest_results(client: &Client, limit: usize) -> Result<Vec<Task>, Error> {
+    let newest = client.changed(Revision::default(), Duration::ZERO).await?.0;
+    let mut back = LOOK_BACK;
+    loop {
+        let after_age = newest.saturating_sub(back);
+        let mut tasks = Vec::new();
+        for status in [Status::Completed, Status::Failed, Status::Review] {
+            let filter = TaskFilter { status: Some(status), after_age, ..TaskFilter::default() };
+            tasks.extend(client.tasks().list(&filter).await?);
+        }
+        if tasks.len() >= limit || after_age == 0 {
+            tasks.sort_by_key(|task| Reverse((task.finished_at.map(|at| at.0), task.age)));
+            tasks.truncate(limit);
+            return Ok(tasks);
+        }
+        back = back.saturating_mul(8);
+    }
 }
 
 fn result(task: &Task) -> Value {

@@ -3,7 +3,6 @@
 use super::look;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
 use serde_json::Value;
-use tenure::store::TaskFilter;
 use tenure::{Client, Error};
 
 /// How things stand.
@@ -25,7 +24,7 @@ pub(super) fn all() -> Vec<Resource> {
     };
     vec![
         resource(STATUS, "status", "How many tasks there are of each status, and who holds what"),
-        resource(TASKS, "tasks", "The tasks, oldest first"),
+        resource(TASKS, "tasks", "The tasks, those that are not done first"),
     ]
 }
 
@@ -33,10 +32,7 @@ pub(super) fn all() -> Vec<Resource> {
 pub(super) async fn read(client: &Client, uri: &str) -> Result<Option<ReadResourceResult>, Error> {
     let value: Value = match uri {
         STATUS => look::status(client).await?,
-        TASKS => {
-            let filter = TaskFilter { limit: TASKS_MAX, ..TaskFilter::default() };
-            look::list(client, filter).await?
-        }
+        TASKS => look::overview(client, TASKS_MAX).await?,
         _ => return Ok(None),
     };
     let contents =

@@ -124,11 +124,11 @@ impl Server {
     }
 }
 
-/// Takes a text out of the arguments.
+/// Takes a text out of the arguments; an empty one is none.
 fn text(arguments: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Refused> {
     match arguments.remove(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
+        Some(Value::String(text)) => Ok(Some(text).filter(|text| !text.trim().is_empty())),
         Some(_) => Err(Refused::usage(format!("{name} must be a string"))),
     }
 }

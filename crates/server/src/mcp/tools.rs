@@ -131,10 +131,10 @@ fn tool(offer: &Offer, sessionless: bool) -> Tool {
     let schema = (offer.schema)().expect("arguments are structs, so their schemas are objects");
     let mut schema = Value::Object((*schema).clone());
     slim(&mut schema);
+    if !schema["properties"].is_object() {
+        schema["properties"] = json!({});
+    }
     let mut also = |name: &str, description: &str| {
-        if !schema["properties"].is_object() {
-            schema["properties"] = json!({});
-        }
         schema["properties"][name] = json!({ "type": "string", "description": description });
     };
     if offer.named {
