@@ -3,7 +3,7 @@
 //! One process per agent, over its standard streams ([`serve_stdio`]), or many agents through one
 //! server ([`router`]): both are as safe as each other, for all of it is decided in the store.
 //!
-//! 1. [`server`](self): what the protocol asks, and who it is that asks: `session.rs`, `sessions.rs`.
+//! 1. What the protocol asks, `server.rs`, and who it is that asks: `session.rs`, `sessions.rs`.
 //! 2. What is offered: `tools.rs`, `resources.rs`.
 //! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `look.rs`; waiting in `call.rs`.
 //! 4. How they answer: `answer.rs`. No answer says how to end what others hold.
