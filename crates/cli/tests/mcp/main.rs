@@ -4,6 +4,7 @@
 //! `/mcp` over HTTP. `scripts/test` installs them below `target/needs`; without them these tests
 //! fail. The others speak the protocol by hand, to be many at once or to be killed.
 
+#![allow(clippy::print_stdout, reason = "what other tests share tells seeds")]
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests stand outside the layers")]
 

@@ -63,6 +63,11 @@ impl Call {
         }
     }
 
+    /// Whether nobody waits for the answer any more.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.context.ct.is_cancelled()
+    }
+
     /// Tells the agent how its wait stands, if it asked to be told.
     async fn tell(&self, progress: Progress, limit: Duration) {
         let Some(token) = self.context.meta.get_progress_token() else { return };

@@ -2,6 +2,7 @@
 
 use super::answer::{Refused, terse};
 use super::call::{self, Call, Progress};
+use super::session::Held;
 use super::work;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -66,7 +67,10 @@ pub(super) async fn acquire_lock(
     let held = call.session.held().await;
     // Whoever asks again for what it holds goes on holding it.
     let mine = held.iter().find(|held| same(&held.resources, &resources));
-    let grant = mine.map_or_else(GrantId::random, |held| held.grant);
+    let (grant, is_new) = match mine {
+        Some(held) => (held.grant, false),
+        None => (GrantId::random(), true),
+    };
     let mut request = request(call, &resources)?
         .mode(mode(arguments.mode.as_deref())?)
         .ttl(ttl)
@@ -78,13 +82,36 @@ pub(super) async fn acquire_lock(
     for other in held.iter().filter(|held| held.grant != grant) {
         request = request.while_holding(other.grant);
     }
-    match obtain(call, request, &resources, grant, limit).await? {
-        LeaseAttempt::Held(lease) => {
+    let attempt = obtain(call, request, view::names(&resources), limit).await?;
+    match attempt.filter(|_| !call.is_cancelled()) {
+        Some(LeaseAttempt::Held(lease)) => {
             call.session.keep_lock(&lease).await?;
             Ok(lease_json(&lease))
         }
-        LeaseAttempt::Busy(busy) => Ok(busy_json(&resources, &busy)),
+        Some(LeaseAttempt::Busy(busy)) if held.iter().any(|held| is_in_the_way(held, &busy)) => {
+            Err(already_yours(&resources))
+        }
+        Some(LeaseAttempt::Busy(busy)) => Ok(busy_json(&resources, &busy)),
+        None => {
+            // The wait has left the queue; what it got, or was about to, is given back.
+            if is_new {
+                call.client.release(Proof::Grant(grant), Some(&resources)).await?;
+            }
+            Err(Refused::cancelled())
+        }
     }
+}
+
+fn is_in_the_way(held: &Held, busy: &Busy) -> bool {
+    busy.blockers
+        .iter()
+        .any(|blocker| matches!(blocker, Blocker::Hold(seen) if seen.hold.grant == held.grant))
+}
+
+fn already_yours(resources: &[Resource]) -> Refused {
+    let message = format!("You hold part of {} already", view::names(resources));
+    let next = "Give that back first, then ask for all of it in one call.";
+    Refused::new("ALREADY_YOURS", message, next)
 }
 
 fn same(some: &[Resource], others: &[Resource]) -> bool {
@@ -114,29 +141,20 @@ fn mode(text: Option<&str>) -> Result<Mode, Refused> {
     }
 }
 
+/// Waits for it, telling how that stands; none if it was called off.
 async fn obtain(
     call: &Call,
     request: Request,
-    resources: &[Resource],
-    grant: GrantId,
+    names: String,
     limit: Duration,
-) -> Result<LeaseAttempt, Refused> {
+) -> Result<Option<LeaseAttempt>, Refused> {
     let (tell, told) = watch::channel(Progress::default());
-    let names = view::names(resources);
     let request = request.on_wait(move |waiting| {
         tell.send_replace(Progress { waited: waiting.waited, words: words(&names, waiting) });
     });
     let mut obtaining: Pin<Box<dyn Future<Output = Result<LeaseAttempt, Error>> + Send>> =
         Box::pin(request.lease());
-    match call.wait(&mut obtaining, told, limit).await {
-        Some(attempt) => Ok(attempt?),
-        None => {
-            // Dropping it leaves the queue; a grant that was on its way is given back.
-            drop(obtaining);
-            call.client.release(Proof::Grant(grant), Some(resources)).await?;
-            Err(Refused::cancelled())
-        }
-    }
+    Ok(call.wait(&mut obtaining, told, limit).await.transpose()?)
 }
 
 /// What one who waits is told: who holds it, what for, and how many wait before.

@@ -61,11 +61,10 @@ impl Server {
     async fn call(
         &self,
         request: CallToolRequestParams,
+        role: Role,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, Refused> {
         let caller = self.caller(&context)?;
-        let role = tools::role(&request.name)
-            .ok_or_else(|| Refused::usage(format!("there is no tool {:?}", request.name)))?;
         caller.require(role).map_err(|problem| Refused::from(problem.refusal))?;
         let mut arguments = request.arguments.unwrap_or_default();
         let (session, is_new) = self.session(&caller, &mut arguments)?;
@@ -187,7 +186,11 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let result = self.call(request, context).await;
+        let Some(role) = tools::role(&request.name) else {
+            let message = format!("there is no tool {:?}", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let result = self.call(request, role, context).await;
         Ok(result.unwrap_or_else(|refused| answer::result(Err(refused), &[], None)).into())
     }
 

@@ -26,8 +26,10 @@ pub(super) struct Held {
 #[derive(Default)]
 struct Holds {
     held: Vec<Held>,
-    /// The section that is kept from task to task.
-    section: Option<Resource>,
+    /// Tasks whose lease lapsed. As long as nobody took one since, its finish still counts.
+    late: Vec<Held>,
+    /// The sections that are kept from task to task.
+    sections: Vec<Resource>,
     /// What was lost and not yet told.
     lost: Vec<String>,
     /// Whatever comes now comes too late.
@@ -122,7 +124,7 @@ impl Session {
     /// Whether nothing is held.
     pub(super) async fn is_idle(&self) -> bool {
         let holds = self.holds().await;
-        holds.held.is_empty() && holds.section.is_none()
+        holds.held.is_empty() && holds.sections.is_empty()
     }
 
     /// Starts all leases anew. What turns out to be lost is remembered until it is told.
@@ -135,14 +137,16 @@ impl Session {
             if kept < held.resources.len() {
                 holds.held.retain(|other| other.grant != held.grant);
                 holds.lost.extend(held.resources.iter().map(Resource::to_string));
+                if held.task.is_some() {
+                    holds.late.push(held);
+                }
             }
         }
-        if let Some(section) = holds.section.clone() {
+        if !holds.sections.is_empty() {
             let proof = Proof::Grant(self.runner);
-            let renewed = self.client.renew(&proof, Some(&[section]), None).await?;
-            if !renewed.iter().any(|(_, answer)| *answer == Renewed::Renewed) {
-                holds.section = None;
-            }
+            let answers = self.client.renew(&proof, Some(&holds.sections), None).await?;
+            let kept = answers.iter().filter(|(_, answer)| *answer == Renewed::Renewed);
+            holds.sections = kept.map(|(seen, _)| seen.hold.want.resource.clone()).collect();
         }
         Ok(())
     }
@@ -160,11 +164,14 @@ impl Session {
             return Err(Refused::cancelled());
         }
         holds.held.push(held_task(claimed));
-        let section = claimed.task.section.as_deref();
-        let section = section.and_then(|name| Resource::new(Kind::Section, name).ok());
-        if section.is_some() {
-            holds.section = section;
-        }
+        let section = section(&claimed.task).filter(|section| !holds.sections.contains(section));
+        holds.sections.extend(section);
+        Ok(())
+    }
+
+    /// Hands back a task that nobody waits for any more.
+    pub(super) async fn hand_back(&self, claimed: &Claimed) -> Result<(), Refused> {
+        self.finish_held(&held_task(claimed), Finish::Release).await?;
         Ok(())
     }
 
@@ -186,16 +193,22 @@ impl Session {
     pub(super) async fn finish(&self, task: &Task, finish: Finish) -> Result<Task, Refused> {
         let mut holds = self.holds().await;
         let mine = |held: &&Held| held.task.as_ref() == Some(&task.id);
-        let Some(held) = holds.held.iter().find(mine).cloned() else {
+        let Some(held) = holds.held.iter().chain(&holds.late).find(mine).cloned() else {
             return Err(Refused::not_yours(task));
         };
         let finished = self.finish_held(&held, finish).await?;
         holds.held.retain(|other| other.grant != held.grant);
+        holds.late.retain(|other| other.grant != held.grant);
         match finished {
             Finished::Done { task, gave_up_section } => {
                 if gave_up_section {
-                    holds.section = None;
+                    let section = section(&task);
+                    holds.sections.retain(|other| Some(other) != section.as_ref());
                 }
+                // It was not lost after all.
+                holds
+                    .lost
+                    .retain(|lost| !held.resources.iter().any(|one| one.to_string() == *lost));
                 Ok(task)
             }
             Finished::NotYours(task) => Err(Refused::not_yours(&task)),
@@ -250,9 +263,10 @@ impl Session {
             };
             result = result.and(ended);
         }
-        if let Some(section) = holds.section.take() {
+        let sections = std::mem::take(&mut holds.sections);
+        if !sections.is_empty() {
             let proof = Proof::Grant(self.runner);
-            result = result.and(self.client.release(proof, Some(&[section])).await.map(drop));
+            result = result.and(self.client.release(proof, Some(&sections)).await.map(drop));
         }
         result
     }
@@ -282,6 +296,11 @@ impl Session {
             })
             .collect())
     }
+}
+
+/// The section in which a task lies.
+fn section(task: &Task) -> Option<Resource> {
+    Resource::new(Kind::Section, task.section.as_deref()?).ok()
 }
 
 fn held_task(claimed: &Claimed) -> Held {

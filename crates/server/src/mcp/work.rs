@@ -76,6 +76,10 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         worker: None,
     };
     match claim(call, request, limit).await? {
+        Ok(claimed) if call.is_cancelled() => {
+            call.session.hand_back(&claimed).await?;
+            Err(Refused::cancelled())
+        }
         Ok(claimed) => {
             call.session.keep_task(&claimed).await?;
             Ok(json!({ "success": true, "task": claimed_json(&call.client, &claimed).await }))

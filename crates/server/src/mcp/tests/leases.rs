@@ -56,6 +56,30 @@ async fn a_task_that_lapsed_and_went_to_another_cannot_be_finished() {
 }
 
 #[tokio::test]
+async fn a_late_finish_counts_as_long_as_nobody_took_the_task() {
+    let (client, clock) = store().await;
+    let mut late = holder(&client).await;
+    clock.advance(minutes(61));
+    let answer = late.call("complete_task", json!({ "task_id": "build" })).await;
+    assert_eq!(answer["status"], "completed", "{answer}");
+    assert_eq!(answer["lost"], json!(["deploy"]), "{answer}");
+}
+
+#[tokio::test]
+async fn calls_at_once_do_not_take_for_lost_what_another_gave_back() {
+    let (client, _) = store().await;
+    let mut agent = holder(&client).await;
+    for _ in 0..50 {
+        // Sent together, answered in any order.
+        let calls =
+            [("release_lock", json!({})), ("heartbeat", json!({})), ("get_status", json!({}))];
+        let answers = agent.together(&calls).await;
+        assert!(answers.iter().all(|answer| answer.get("lost").is_none()), "{answers:?}");
+        agent.call("acquire_lock", json!({ "resources": ["deploy"] })).await;
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_ends_gives_all_back() {
     let (client, _) = store().await;
     holder(&client).await.go().await;
@@ -88,6 +112,27 @@ async fn a_section_for_one_is_kept_from_task_to_task_and_given_up_at_the_end() {
     }
     one.go().await;
     assert_eq!(other.call("claim_task", json!({})).await["task"]["id"], "c");
+}
+
+#[tokio::test]
+async fn all_sections_that_a_session_keeps_are_given_up_at_its_end() {
+    let (client, _) = store().await;
+    for name in ["Backend", "Frontend"] {
+        let section =
+            tenure::core::Section { max_runners: Some(1), ..tenure::core::Section::named(name) };
+        client.tasks().put_section(&section).await.unwrap();
+    }
+    let task = |id: &str, section: &str| json!({ "id": id, "description": id, "section": section });
+    let tasks = [task("a", "Backend"), task("b", "Backend"), task("c", "Frontend")];
+    let mut one = Agent::start(&client, Options::default()).await;
+    one.call("create_tasks_batch", json!({ "tasks": tasks })).await;
+    one.call("claim_task", json!({ "task_id": "a" })).await;
+    one.call("claim_task", json!({ "task_id": "c" })).await;
+    one.call("heartbeat", json!({})).await;
+    one.go().await;
+    let mut other = Agent::start(&client, Options::default()).await;
+    let seen = other.call("who_holds", json!({})).await;
+    assert_eq!(seen["holds"], json!([]), "{seen}");
 }
 
 #[tokio::test]
@@ -126,9 +171,10 @@ async fn locks_are_taken_together_and_given_back_apart() {
     other.call("acquire_lock", file).await;
     let rest = one.call("release_lock", json!({})).await;
     assert_eq!(rest["released"], json!(["deploy"]), "{rest}");
-    // Whoever keeps one thing while it waits for another must not wait for itself.
-    other.call("acquire_lock", json!({ "resources": ["deploy"] })).await;
-    let wider = json!({ "resources": ["path:src/**"], "wait_seconds": 60 });
-    let cycle = other.refused("acquire_lock", wider).await;
-    assert_eq!(cycle["code"], "DEADLOCK", "{cycle}");
+    // Nobody waits for itself.
+    for (wait_seconds, code) in [(0, "ALREADY_YOURS"), (60, "DEADLOCK")] {
+        let wider = json!({ "resources": ["path:src/**"], "wait_seconds": wait_seconds });
+        let refused = other.refused("acquire_lock", wider).await;
+        assert_eq!(refused["code"], code, "{refused}");
+    }
 }

@@ -72,6 +72,30 @@ impl Agent {
         }
     }
 
+    /// What tools answer that are called at once.
+    async fn together(&mut self, calls: &[(&str, Value)]) -> Vec<Value> {
+        let first = self.next_id + 1;
+        let mut messages = String::new();
+        for (tool, arguments) in calls {
+            self.next_id += 1;
+            let params = json!({ "name": tool, "arguments": arguments });
+            let id = self.next_id;
+            let message =
+                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+            messages += &format!("{message}\n");
+        }
+        self.input.write_all(messages.as_bytes()).await.unwrap();
+        let mut answers = Vec::new();
+        while answers.len() < calls.len() {
+            let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await;
+            let line = line.expect("an answer").unwrap().expect("a server that goes on");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            assert!(message["id"].as_u64().is_some_and(|id| id >= first), "{message}");
+            answers.push(message["result"]["structuredContent"].clone());
+        }
+        answers
+    }
+
     /// What a tool answers, and whether that is an error.
     async fn ask(&mut self, tool: &str, arguments: Value) -> (Value, bool) {
         let params = json!({ "name": tool, "arguments": arguments });

@@ -40,7 +40,6 @@ async fn every_refusal_says_what_to_do_next_and_never_how_to_force() {
         ("create_tasks_batch", json!({ "tasks": [{}] }), "USAGE"),
         ("get_all_tasks", json!({ "status_filter": "odd" }), "USAGE"),
         ("get_results", json!({ "task_ids": ["none"] }), "TASK_NOT_FOUND"),
-        ("make_coffee", json!({}), "USAGE"),
     ];
     for (tool, arguments, code) in calls {
         let (answer, _) = agent.ask(tool, arguments.clone()).await;
@@ -59,6 +58,14 @@ async fn every_refusal_says_what_to_do_next_and_never_how_to_force() {
             assert!(!words.contains(word), "{word}: {case}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_there_is_an_error_of_the_protocol() {
+    let (client, _) = store().await;
+    let mut agent = Agent::start(&client, Options::default()).await;
+    let answer = agent.request("tools/call", json!({ "name": "make_coffee" })).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
 }
 
 #[tokio::test]
