@@ -18,11 +18,19 @@ async fn holder(client: &Client) -> Agent {
 async fn any_call_renews_all_that_is_held() {
     let (client, clock) = store().await;
     let mut agent = holder(&client).await;
+    let mut other = Agent::start(&client, Options::default()).await;
     // Together far longer than any lease.
     for _ in 0..20 {
         clock.advance(minutes(9));
         let answer = agent.call("get_status", json!({})).await;
         assert!(answer.get("lost").is_none(), "{answer}");
+        // What the holder believes is one thing, what others get is the other.
+        for (tool, arguments) in
+            [("acquire_lock", json!({ "resources": ["deploy"] })), ("claim_task", json!({}))]
+        {
+            let denied = other.call(tool, arguments).await;
+            assert_eq!(denied["success"], false, "{tool}: {denied}");
+        }
     }
     let answer = agent.call("complete_task", json!({ "task_id": "build" })).await;
     assert_eq!(answer["status"], "completed");
