@@ -73,9 +73,12 @@ async fn a_late_finish_counts_as_long_as_nobody_took_the_task() {
     assert_eq!(answer["lost"], json!(["deploy"]), "{answer}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn calls_at_once_do_not_take_for_lost_what_another_gave_back() {
-    let (client, _) = store().await;
+    let folder = tempfile::tempdir().unwrap();
+    // A store that others can come between to, unlike one in memory.
+    let url = format!("sqlite:{}", folder.path().join("tenure.db").display());
+    let client = Client::open(&url).await.unwrap();
     let mut agent = holder(&client).await;
     for _ in 0..50 {
         // Sent together, answered in any order.
@@ -113,7 +116,8 @@ async fn a_section_for_one_is_kept_from_task_to_task_and_given_up_at_the_end() {
         let claimed = one.call("claim_task", json!({})).await;
         assert_eq!(claimed["task"]["id"], id, "{claimed}");
         one.call("complete_task", json!({ "task_id": id })).await;
-        clock.advance(minutes(50));
+        // Twice this is longer than the section's lease.
+        clock.advance(minutes(90));
         let none = other.call("claim_task", json!({})).await;
         assert_eq!(none["success"], false, "{none}");
         one.call("heartbeat", json!({})).await;
