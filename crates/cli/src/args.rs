@@ -99,6 +99,7 @@ pub(crate) enum Command {
     Events(commands::events::EventsArgs),
     Serve(commands::serve::ServeArgs),
     Token(commands::token::TokenArgs),
+    Mcp(commands::mcp::McpArgs),
     Init(commands::init::InitArgs),
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),

@@ -11,6 +11,7 @@ pub(crate) mod events;
 pub(crate) mod init;
 pub(crate) mod locks;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod run;

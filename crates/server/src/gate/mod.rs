@@ -146,7 +146,7 @@ fn router(app: App, gate: Arc<Gate>) -> Router {
         .merge(crate::api::store::router(app.clone()))
         .merge(crate::api::router(app.clone()))
         .merge(crate::dashboard::router())
-        // mcp: .merge(crate::mcp::router(app.clone()))
+        .merge(crate::mcp::router(app.clone()))
         // metrics: .merge(crate::metrics::router(app.clone()))
         // The gate limits bodies itself.
         .layer(DefaultBodyLimit::disable())

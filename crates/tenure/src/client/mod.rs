@@ -224,10 +224,11 @@ impl Client {
         Ok(self.held_by(Holder::chosen(label)?))
     }
 
-    /// A client of the same store under a label that was made up for it and must not repeat. Unlike
-    /// a chosen one it proves nothing: only the grant does.
-    pub fn unnamed(&self, label: String) -> Client {
-        self.held_by(Holder::anonymous(label))
+    /// A client of the same store under a label for people to read, which proves nothing: what it
+    /// holds answers to its grants alone.
+    pub fn shown_as(&self, label: &str) -> Result<Client, Error> {
+        let holder = Holder::chosen(label)?;
+        Ok(self.held_by(Holder { chosen: false, ..holder }))
     }
 
     fn held_by(&self, holder: Holder) -> Client {
