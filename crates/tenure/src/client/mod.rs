@@ -75,7 +75,11 @@ pub struct ClientBuilder {
     poll_interval: Duration,
     look_only: bool,
     recoveries_max: u32,
+    wrap: Option<Wrap>,
 }
+
+/// Puts something between a client and its store.
+type Wrap = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
 
 impl ClientBuilder {
     /// The name under which this client holds. Without one it gets a label that no other has.
@@ -122,8 +126,18 @@ impl ClientBuilder {
         self
     }
 
+    /// Puts something between the client and the store that [`open`](ClientBuilder::open) opens,
+    /// such as one that measures it. It must keep the store's promises.
+    pub fn wrap(
+        mut self,
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send + 'static,
+    ) -> ClientBuilder {
+        self.wrap = Some(Box::new(wrap));
+        self
+    }
+
     /// Opens the store that the URL names.
-    pub async fn open(self, url: &str) -> Result<Client, Error> {
+    pub async fn open(mut self, url: &str) -> Result<Client, Error> {
         let options = OpenOptions {
             clock: self.clock.clone(),
             one_shot: self.one_shot,
@@ -131,6 +145,10 @@ impl ClientBuilder {
             look_only: self.look_only,
         };
         let store = url::open_store(url, options)?;
+        let store = match self.wrap.take() {
+            Some(wrap) => wrap(store),
+            None => store,
+        };
         self.over(store)
     }
 
@@ -178,6 +196,7 @@ impl Client {
             poll_interval: Duration::from_secs(5),
             look_only: false,
             recoveries_max: RECOVERIES_MAX,
+            wrap: None,
         }
     }
 
