@@ -188,10 +188,24 @@ impl Context {
 
     /// A client for commands that only look: where there is no store yet, nothing is held.
     pub(crate) async fn reader(&self) -> Result<Client, Failure> {
+        match self.looking(true).await? {
+            Some(client) => Ok(client),
+            None => {
+                self.output.detail("There is no store here yet.");
+                Ok(self.builder().open("memory:").await?)
+            }
+        }
+    }
+
+    /// The same, for those who go on looking; none where there is no store yet.
+    pub(crate) async fn watcher(&self) -> Result<Option<Client>, Failure> {
+        self.looking(false).await
+    }
+
+    async fn looking(&self, one_shot: bool) -> Result<Option<Client>, Failure> {
         let default = self.settings.text(Key::Store).is_none();
         if default && !self.place()?.database().exists() {
-            self.output.detail("There is no store here yet.");
-            return Ok(self.builder().open("memory:").await?);
+            return Ok(None);
         }
         self.refuse_missing()?;
         let url = self.store_url()?;
@@ -200,7 +214,9 @@ impl Context {
             Ok(_) | Err(PlaceError::ReadOnly { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(self.builder().one_shot().look_only().open(&url.to_string()).await?)
+        let builder = self.builder().look_only();
+        let builder = if one_shot { builder.one_shot() } else { builder };
+        Ok(Some(builder.open(&url.to_string()).await?))
     }
 
     /// Whoever only looks at a store that was named must not make one by a slip of the pen.
