@@ -7,7 +7,6 @@ use crate::output::{DIM, NAME, styled};
 use crate::show;
 use tenure::Client;
 use tenure::core::{SeenHold, Status};
-use tenure::duration::format_duration;
 
 /// So many of the newest events are told.
 const EVENTS: usize = 10;
@@ -92,7 +91,7 @@ fn workers(board: &Board) -> Option<String> {
     if board.workers.is_empty() {
         return None;
     }
-    let mut rows = vec![["WORKER", "PROCESS", "IS", "SINCE", "HAS"].map(str::to_owned)];
+    let mut rows = vec![["WORKER", "PROCESS", "IS", "HAS"].map(str::to_owned)];
     rows.extend(board.workers.iter().map(|worker| {
         let titles = worker.tasks.iter().map(|(_, title)| clean(title));
         let has: Vec<String> = titles.chain(worker.locks.iter().map(|lock| clean(lock))).collect();
@@ -100,7 +99,6 @@ fn workers(board: &Board) -> Option<String> {
             clean(&worker.label),
             worker.pid.map(|pid| pid.to_string()).unwrap_or_default(),
             alive_word(worker.liveness).to_owned(),
-            format_duration(worker.held_for),
             show::one_line(&has.join(", ")),
         ]
     }));

@@ -57,7 +57,9 @@ fn short(duration: Duration) -> String {
     }
 }
 
-const WIDE: u16 = 84;
+/// From this width on what is held has words beside it.
+const WIDE: u16 = 72;
+/// From this width on there is more than the names.
 const MIDDLE: u16 = 56;
 
 fn locks(board: &Board, style: Ground) -> Listing {
@@ -113,6 +115,7 @@ fn hold_cells(held: &Held, resource: &str, style: Ground) -> Vec<Line<'static>> 
         cells.push(plain(short(seen.held_for + style.ago)));
     }
     cells.push(match &held.stale {
+        Some(_) if style.width < MIDDLE => styled(theme.bad(), "gone"),
         Some(reason) => styled(theme.bad(), clean(reason)),
         None => left(seen.left, seen.hold.ttl, style),
     });
@@ -148,8 +151,9 @@ fn waiter_cells(seen: &SeenWaiter, place: usize, style: Ground) -> Vec<Line<'sta
         let operation = seen.waiter.operation.as_deref().unwrap_or_default();
         cells.push(styled(dim, clean(operation)));
     }
-    let waited = short(seen.waited_for + style.ago);
-    cells.push(styled(dim, waited));
+    if style.width >= MIDDLE {
+        cells.push(styled(dim, short(seen.waited_for + style.ago)));
+    }
     cells
 }
 
@@ -157,7 +161,7 @@ fn tasks(board: &Board, style: Ground) -> Listing {
     let wide = style.width >= MIDDLE;
     let (header, widths) = if wide {
         (
-            vec!["IN PROGRESS", "TITLE", "SECTION", "WORKER", "AGE"],
+            vec!["TASK", "IN PROGRESS", "SECTION", "WORKER", "AGE"],
             vec![
                 Constraint::Fill(2),
                 Constraint::Fill(4),
@@ -196,7 +200,7 @@ fn tasks(board: &Board, style: Ground) -> Listing {
 /// Sections, with how far each has come.
 pub(crate) fn sections(board: &Board, style: Ground) -> Listing {
     let wide = style.width >= MIDDLE;
-    let bar_width = if wide { 16 } else { 8 };
+    let bar_width = if style.width >= WIDE { 16 } else { 8 };
     let mut header = vec!["SECTION", "DONE", "OPEN"];
     let mut widths =
         vec![Constraint::Fill(1), Constraint::Length(bar_width as u16 + 5), Constraint::Length(7)];

@@ -62,10 +62,11 @@ fn header(frame: &mut Frame<'_>, area: Rect, sight: &Sight, theme: Theme, ago: D
     };
     let troubled = matches!(sight.health, Health::Trouble(_));
     // Trouble is what matters most; the store's name gives way to it.
-    let most = if troubled { first.width.saturating_sub(7) } else { first.width / 2 };
+    let most = if troubled { first.width.saturating_sub(8) } else { first.width / 2 };
     let word_width = (Span::raw(word.as_str()).width() as u16).min(most);
-    let [left, right] =
-        Layout::horizontal([Constraint::Fill(1), Constraint::Length(word_width)]).areas(first);
+    let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(word_width)])
+        .spacing(1)
+        .areas(first);
     let engine = match board.engine.as_str() {
         "" | "memory" => String::new(),
         engine => format!(" ({})", clean(engine)),
@@ -194,6 +195,8 @@ impl Painter<'_, '_> {
         let (lines, span) = timeline::draw(&self.sight.board, self.theme, width, height);
         let title = Span::styled(format!(" Timeline, {span} "), self.theme.dim());
         self.frame.render_widget(block.title(title), area);
+        let nothing = Line::styled("nothing was held lately", self.theme.dim());
+        let lines = if lines.is_empty() { vec![nothing] } else { lines };
         self.frame.render_widget(Paragraph::new(lines), inner);
     }
 
@@ -206,7 +209,10 @@ impl Painter<'_, '_> {
                 Span::styled("  Esc shows everything", self.theme.dim()),
             ]),
             (false, true) => {
-                let words = "q quit  Tab 1-4 pane  ↑↓ scroll  / search  ? help";
+                let words = match area.width {
+                    50.. => "q quit  Tab 1-4 pane  ↑↓ scroll  / search  ? help",
+                    _ => "q quit  Tab pane  / search  ? help",
+                };
                 Line::styled(words, self.theme.dim())
             }
         };
