@@ -18,7 +18,8 @@ pub(crate) fn clean(text: &str) -> String {
         if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
             cleaned.push(' ');
         } else if !is_invisible(c) {
-            marks = if Span::raw(c.to_string()).width() == 0 { marks + 1 } else { 0 };
+            let is_mark = !c.is_ascii() && Span::raw(c.to_string()).width() == 0;
+            marks = if is_mark { marks + 1 } else { 0 };
             if marks <= MARKS_MAX {
                 cleaned.push(c);
             }

@@ -5,9 +5,9 @@ use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use tenure::core::{Event, GrantId, Look, Revision, Seen, Task};
+use tenure::core::{Decision, Event, GrantId, Look, Revision, Seen, Task, Write};
 use tenure::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -76,13 +76,21 @@ impl StoreNumbers {
         count("renewed", answers.len() - lost);
         count("lost", lost);
         self.refused_tokens.inc_by(lost as u64);
-        let mut leases = self.leases.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let late = leases.renewed(Instant::now(), renewals, answers);
+        let late = self.leases().renewed(Instant::now(), renewals, answers);
         self.late.inc_by(late);
+    }
+
+    fn wrote(&self, writes: &[LeaseWrite]) {
+        let late = self.leases().wrote(Instant::now(), writes);
+        self.late.inc_by(late);
+    }
+
+    fn leases(&self) -> MutexGuard<'_, Leases> {
+        self.leases.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-/// When leases were last renewed, as far as this server did it.
+/// When leases were granted or last renewed, as far as this server did it.
 #[derive(Default)]
 struct Leases {
     renewed_at: HashMap<GrantId, (Instant, Duration)>,
@@ -96,23 +104,55 @@ impl Leases {
     fn renewed(&mut self, now: Instant, renewals: &[Renewal], answers: &[Renewed]) -> u64 {
         let mut late = 0;
         for (renewal, answer) in renewals.iter().zip(answers) {
-            let before = self.renewed_at.remove(&renewal.grant);
-            if *answer == Renewed::Lost {
-                continue;
+            match answer {
+                Renewed::Renewed => late += self.begun(now, renewal.grant, renewal.ttl),
+                Renewed::Lost => drop(self.renewed_at.remove(&renewal.grant)),
             }
-            late += u64::from(
-                before.is_some_and(|(at, ttl)| now.saturating_duration_since(at) * 3 > ttl * 2),
-            );
-            self.renewed_at.insert(renewal.grant, (now, renewal.ttl));
-        }
-        if self.renewed_at.len() > LEASES_MAX {
-            self.renewed_at.retain(|_, (at, ttl)| now.saturating_duration_since(*at) < *ttl);
-        }
-        if self.renewed_at.len() > LEASES_MAX {
-            self.renewed_at.clear();
         }
         late
     }
+
+    /// Remembers the leases that were granted or renewed by these writes, and forgets those that
+    /// ended; says how many were renewed late.
+    fn wrote(&mut self, now: Instant, writes: &[LeaseWrite]) -> u64 {
+        let mut late = 0;
+        for write in writes {
+            match write {
+                LeaseWrite::Began { grant, ttl } => late += self.begun(now, *grant, *ttl),
+                LeaseWrite::Ended { grant } => drop(self.renewed_at.remove(grant)),
+            }
+        }
+        late
+    }
+
+    /// A lease starts, or starts anew; says whether it was late for that, as a number.
+    fn begun(&mut self, now: Instant, grant: GrantId, ttl: Duration) -> u64 {
+        if self.renewed_at.len() >= LEASES_MAX {
+            self.renewed_at.retain(|_, (at, ttl)| now.saturating_duration_since(*at) < *ttl);
+        }
+        if self.renewed_at.len() >= LEASES_MAX {
+            self.renewed_at.clear();
+        }
+        let before = self.renewed_at.insert(grant, (now, ttl));
+        let late = |(at, ttl): (Instant, Duration)| now.saturating_duration_since(at) * 3 > ttl * 2;
+        u64::from(before.is_some_and(late))
+    }
+}
+
+/// What a change does to a lease.
+enum LeaseWrite {
+    Began { grant: GrantId, ttl: Duration },
+    Ended { grant: GrantId },
+}
+
+fn lease_writes(decision: &Decision) -> Vec<LeaseWrite> {
+    let write = |write: &Write| match write {
+        Write::Hold(hold) => Some(LeaseWrite::Began { grant: hold.grant, ttl: hold.ttl }),
+        Write::Extend { grant, ttl, .. } => Some(LeaseWrite::Began { grant: *grant, ttl: *ttl }),
+        Write::DropHold { grant, .. } => Some(LeaseWrite::Ended { grant: *grant }),
+        _ => None,
+    };
+    decision.writes().iter().filter_map(write).collect()
 }
 
 /// A store whose calls are measured; it keeps the promises of the one inside.
@@ -155,7 +195,17 @@ impl Store for Metered {
 
     async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
         let begun = Instant::now();
-        self.note("transact", begun, self.store.transact(look, decide).await)
+        let mut writes = Vec::new();
+        let mut watched = |seen: &Seen| {
+            let decision = decide(seen);
+            writes = lease_writes(&decision);
+            decision
+        };
+        let outcome = self.store.transact(look, &mut watched).await;
+        if outcome.is_ok() {
+            self.numbers.wrote(&writes);
+        }
+        self.note("transact", begun, outcome)
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
@@ -227,6 +277,12 @@ mod tests {
         }
         assert_eq!(leases.renewed(after(100), &one, &[Renewed::Lost]), 0);
         assert!(leases.renewed_at.is_empty(), "what was lost is forgotten");
+
+        let began = [LeaseWrite::Began { grant, ttl: Duration::from_secs(30) }];
+        assert_eq!(leases.wrote(after(200), &began), 0);
+        assert_eq!(leases.renewed(after(225), &one, &[Renewed::Renewed]), 1);
+        leases.wrote(after(230), &[LeaseWrite::Ended { grant }]);
+        assert!(leases.renewed_at.is_empty(), "what ended is forgotten");
     }
 
     #[test]

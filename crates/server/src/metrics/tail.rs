@@ -64,10 +64,11 @@ async fn catch_up(
     spans: &mut Spans,
     after: Revision,
 ) -> Result<Revision, tenure::Error> {
-    client.changed(after, PATIENCE).await?;
+    let changed = client.changed(after, PATIENCE).await?;
     let events = client.events(after, PAGE).await?;
     events.iter().for_each(|event| history.count(event, spans));
-    let newest = events.last().map_or(after, |event| event.revision);
+    // A change without events is no reason to look at once again.
+    let newest = events.last().map_or(changed, |event| event.revision);
     history.followed.set(newest.0 as i64);
     Ok(newest)
 }
