@@ -30,12 +30,12 @@ pub(crate) struct Ground {
 }
 
 /// The main list of a pane.
-pub(crate) fn listing(pane: Pane, board: &Board, style: Ground) -> Listing {
+pub(crate) fn listing(pane: Pane, board: &Board, ground: Ground) -> Listing {
     match pane {
-        Pane::Locks => locks(board, style),
-        Pane::Tasks => tasks(board, style),
-        Pane::Workers => workers(board, style),
-        Pane::Events => events(board, style),
+        Pane::Locks => locks(board, ground),
+        Pane::Tasks => tasks(board, ground),
+        Pane::Workers => workers(board, ground),
+        Pane::Events => events(board, ground),
     }
 }
 
@@ -62,8 +62,8 @@ const WIDE: u16 = 72;
 /// From this width on there is more than the names.
 const MIDDLE: u16 = 56;
 
-fn locks(board: &Board, style: Ground) -> Listing {
-    let (header, widths) = match style.width {
+fn locks(board: &Board, ground: Ground) -> Listing {
+    let (header, widths) = match ground.width {
         WIDE.. => (
             vec!["RESOURCE", "HOLDER", "FOR", "AGE", "LEFT"],
             vec![
@@ -94,45 +94,45 @@ fn locks(board: &Board, style: Ground) -> Listing {
         let hold = &held.seen.hold;
         let operation = hold.operation.as_deref().unwrap_or_default();
         let search = format!("{resource} {} {operation}", hold.holder.label);
-        rows.push((search, hold_cells(held, &resource, style)));
+        rows.push((search, hold_cells(held, &resource, ground)));
         for (waiter, place) in held.waiters.iter().zip(1..) {
             let search = format!("{resource} {}", waiter.waiter.holder.label);
-            rows.push((search, waiter_cells(waiter, place, style)));
+            rows.push((search, waiter_cells(waiter, place, ground)));
         }
     }
     Listing { header, widths, rows, empty: "nothing is held" }
 }
 
-fn hold_cells(held: &Held, resource: &str, style: Ground) -> Vec<Line<'static>> {
+fn hold_cells(held: &Held, resource: &str, ground: Ground) -> Vec<Line<'static>> {
     let seen = &held.seen;
-    let theme = style.theme;
+    let theme = ground.theme;
     let mut cells =
         vec![styled(theme.name(), clean(resource)), plain(clean(&seen.hold.holder.label))];
-    if style.width >= WIDE {
+    if ground.width >= WIDE {
         cells.push(plain(clean(seen.hold.operation.as_deref().unwrap_or_default())));
     }
-    if style.width >= MIDDLE {
-        cells.push(plain(short(seen.held_for + style.ago)));
+    if ground.width >= MIDDLE {
+        cells.push(plain(short(seen.held_for + ground.ago)));
     }
     cells.push(match &held.stale {
-        Some(_) if style.width < MIDDLE => styled(theme.bad(), "gone"),
+        Some(_) if ground.width < MIDDLE => styled(theme.bad(), "gone"),
         Some(reason) => styled(theme.bad(), clean(reason)),
-        None => left(seen.left, seen.hold.ttl, style),
+        None => left(seen.left, seen.hold.ttl, ground),
     });
     cells
 }
 
 /// Time left, draining.
-fn left(left: Duration, ttl: Duration, style: Ground) -> Line<'static> {
-    let left = left.saturating_sub(style.ago);
+fn left(left: Duration, ttl: Duration, ground: Ground) -> Line<'static> {
+    let left = left.saturating_sub(ground.ago);
     let part = left.as_secs_f64() / ttl.as_secs_f64().max(0.001);
-    let width = match style.width {
+    let width = match ground.width {
         WIDE.. => 12,
         MIDDLE.. => 8,
         _ => 0,
     };
     let time = short(left);
-    let look = style.theme.draining(part);
+    let look = ground.theme.draining(part);
     match width {
         0 => styled(look, time),
         width => {
@@ -141,24 +141,24 @@ fn left(left: Duration, ttl: Duration, style: Ground) -> Line<'static> {
     }
 }
 
-fn waiter_cells(seen: &SeenWaiter, place: usize, style: Ground) -> Vec<Line<'static>> {
-    let dim = style.theme.dim();
+fn waiter_cells(seen: &SeenWaiter, place: usize, ground: Ground) -> Vec<Line<'static>> {
+    let dim = ground.theme.dim();
     let mut cells = vec![
         styled(dim, format!("  {place}. waits")),
         styled(dim, clean(&seen.waiter.holder.label)),
     ];
-    if style.width >= WIDE {
+    if ground.width >= WIDE {
         let operation = seen.waiter.operation.as_deref().unwrap_or_default();
         cells.push(styled(dim, clean(operation)));
     }
-    if style.width >= MIDDLE {
-        cells.push(styled(dim, short(seen.waited_for + style.ago)));
+    if ground.width >= MIDDLE {
+        cells.push(styled(dim, short(seen.waited_for + ground.ago)));
     }
     cells
 }
 
-fn tasks(board: &Board, style: Ground) -> Listing {
-    let wide = style.width >= MIDDLE;
+fn tasks(board: &Board, ground: Ground) -> Listing {
+    let wide = ground.width >= MIDDLE;
     let (header, widths) = if wide {
         (
             vec!["TASK", "IN PROGRESS", "SECTION", "WORKER", "AGE"],
@@ -182,14 +182,14 @@ fn tasks(board: &Board, style: Ground) -> Listing {
         let age = Duration::from_millis(board.now.0.saturating_sub(begun.0).max(0) as u64);
         let cells = if wide {
             vec![
-                styled(style.theme.name(), clean(task.id.as_str())),
+                styled(ground.theme.name(), clean(task.id.as_str())),
                 plain(title),
                 plain(clean(&section)),
                 plain(clean(&by)),
-                plain(short(age + style.ago)),
+                plain(short(age + ground.ago)),
             ]
         } else {
-            vec![styled(style.theme.name(), title), plain(clean(&by))]
+            vec![styled(ground.theme.name(), title), plain(clean(&by))]
         };
         (search, cells)
     };
@@ -198,9 +198,9 @@ fn tasks(board: &Board, style: Ground) -> Listing {
 }
 
 /// Sections, with how far each has come.
-pub(crate) fn sections(board: &Board, style: Ground) -> Listing {
-    let wide = style.width >= MIDDLE;
-    let bar_width = if style.width >= WIDE { 16 } else { 8 };
+pub(crate) fn sections(board: &Board, ground: Ground) -> Listing {
+    let wide = ground.width >= MIDDLE;
+    let bar_width = if ground.width >= WIDE { 16 } else { 8 };
     let mut header = vec!["SECTION", "DONE", "OPEN"];
     let mut widths =
         vec![Constraint::Fill(1), Constraint::Length(bar_width as u16 + 5), Constraint::Length(7)];
@@ -218,7 +218,7 @@ pub(crate) fn sections(board: &Board, style: Ground) -> Listing {
         let open = count(Status::Pending) + count(Status::InProgress) + count(Status::Review);
         let part = done as f64 / total.max(1) as f64;
         let shown = name.map_or("all tasks".to_owned(), clean);
-        let theme = style.theme;
+        let theme = ground.theme;
         let mut cells = vec![
             styled(if name.is_none() { theme.name() } else { Style::new() }, shown),
             Line::from(vec![
@@ -243,8 +243,8 @@ pub(crate) fn sections(board: &Board, style: Ground) -> Listing {
     Listing { header, widths, rows, empty: "" }
 }
 
-fn workers(board: &Board, style: Ground) -> Listing {
-    let wide = style.width >= MIDDLE;
+fn workers(board: &Board, ground: Ground) -> Listing {
+    let wide = ground.width >= MIDDLE;
     let (header, widths) = if wide {
         (
             vec!["WORKER", "PROCESS", "IS", "SINCE", "LEFT", "HAS"],
@@ -268,23 +268,23 @@ fn workers(board: &Board, style: Ground) -> Listing {
         let has: Vec<String> = titles.chain(worker.locks.iter().cloned()).collect();
         let has = has.join(", ");
         let look = match worker.liveness {
-            Liveness::Alive => style.theme.good(),
-            Liveness::Dead => style.theme.bad(),
-            Liveness::Unknown => style.theme.dim(),
+            Liveness::Alive => ground.theme.good(),
+            Liveness::Dead => ground.theme.bad(),
+            Liveness::Unknown => ground.theme.dim(),
         };
         let process = match (&worker.host, worker.pid) {
             (Some(host), Some(pid)) => format!("{pid} on {host}"),
             (Some(host), None) => host.clone(),
             (None, _) => "elsewhere".to_owned(),
         };
-        let mut cells = vec![styled(style.theme.name(), clean(&worker.label))];
+        let mut cells = vec![styled(ground.theme.name(), clean(&worker.label))];
         if wide {
             cells.push(plain(clean(&process)));
         }
         cells.push(styled(look, alive_word(worker.liveness)));
         if wide {
-            cells.push(plain(short(worker.held_for + style.ago)));
-            cells.push(plain(short(worker.left.saturating_sub(style.ago))));
+            cells.push(plain(short(worker.held_for + ground.ago)));
+            cells.push(plain(short(worker.left.saturating_sub(ground.ago))));
         }
         cells.push(plain(clean(&has)));
         (format!("{} {process} {has}", worker.label), cells)
@@ -294,22 +294,22 @@ fn workers(board: &Board, style: Ground) -> Listing {
 }
 
 /// What happened, the newest first.
-fn events(board: &Board, style: Ground) -> Listing {
+fn events(board: &Board, ground: Ground) -> Listing {
     let row = |event: &Event| {
         // The words begin with the time; here the time of day is enough.
         let words = anstream::adapter::strip_str(&show::event_words(event)).to_string();
         let (time, words) = words.split_once(' ').unwrap_or(("", &words));
         let time = time.split_once('T').map_or(time, |(_, time)| time).trim_end_matches('Z');
         let look = match &event.event.kind {
-            EventKind::Died | EventKind::Lapsed | EventKind::Recovered => style.theme.warn(),
+            EventKind::Died | EventKind::Lapsed | EventKind::Recovered => ground.theme.warn(),
             EventKind::Broken { .. }
             | EventKind::Deadlock
             | EventKind::SetAside
-            | EventKind::Failed { .. } => style.theme.bad(),
-            EventKind::Completed => style.theme.good(),
+            | EventKind::Failed { .. } => ground.theme.bad(),
+            EventKind::Completed => ground.theme.good(),
             _ => Style::new(),
         };
-        (words.to_owned(), vec![styled(style.theme.dim(), time), styled(look, clean(words))])
+        (words.to_owned(), vec![styled(ground.theme.dim(), time), styled(look, clean(words))])
     };
     Listing {
         header: vec!["UTC", "WHAT HAPPENED"],

@@ -22,6 +22,10 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // It was given back before the panic was told; once more would hide what was told.
+            return;
+        }
         let _ = self.terminal.show_cursor();
         let _ = ratatui::try_restore();
     }
