@@ -95,6 +95,7 @@ pub(crate) enum Command {
     Locks(commands::locks::LocksArgs),
     Tasks(commands::tasks::TasksArgs),
     Sections(commands::sections::SectionsArgs),
+    Top(commands::top::TopArgs),
     Why(commands::why::WhyArgs),
     Events(commands::events::EventsArgs),
     Serve(commands::serve::ServeArgs),

@@ -23,6 +23,7 @@ pub(crate) mod swarm;
 pub(crate) mod task_files;
 pub(crate) mod tasks;
 pub(crate) mod token;
+pub(crate) mod top;
 pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod wait;
