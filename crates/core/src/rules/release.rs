@@ -24,6 +24,15 @@ impl Proof {
             Proof::Label(label) => seen.hold.holder.chosen && seen.hold.holder.label == *label,
         }
     }
+
+    /// The same for one who looks on from elsewhere, and may be shown a veiled grant.
+    pub fn recognises(&self, seen: &SeenHold) -> bool {
+        let is_veiled = match self {
+            Proof::Grant(grant) => seen.hold.grant == grant.veiled(),
+            Proof::Label(_) => false,
+        };
+        is_veiled || self.covers(seen)
+    }
 }
 
 /// What is to be given back.

@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 use std::collections::HashSet;
+use tenure::core::GrantId;
 use uuid::Uuid;
 
 /// The fields that have a grant, or several.
@@ -38,7 +39,8 @@ impl Knows {
         }
     }
 
-    /// Takes away every grant that the caller does not know.
+    /// Veils every grant that the caller does not know: whoever has it recognises it, and nobody
+    /// else can make use of it.
     pub(crate) fn veil(&self, answer: &mut Value) {
         match answer {
             Value::Array(values) => values.iter_mut().for_each(|value| self.veil(value)),
@@ -69,7 +71,8 @@ impl Knows {
         // What is not text may have a grant further inside: a proof, for example.
         let Some(text) = grant.as_str() else { return self.veil(grant) };
         if !self.grants.contains(&text.to_lowercase()) {
-            *grant = Value::String(Uuid::nil().to_string());
+            let veiled = text.parse().map(|grant: GrantId| grant.veiled());
+            *grant = Value::String(veiled.map_or_else(|_| String::new(), |id| id.to_string()));
         }
     }
 }
@@ -95,13 +98,13 @@ mod tests {
             { "waiter": { "grant": THEIRS, "keeps": [THEIRS, MINE] } },
         ]);
         knows.veil(&mut answer);
-        let nil = Uuid::nil().to_string();
+        let veiled = THEIRS.parse::<GrantId>().unwrap().veiled().to_string();
         let expected = json!([
-            { "Ok": [{ "grant": MINE, "task": { "claim": { "grant": nil } } }] },
-            hold(&nil, "bob", true),
-            hold(&nil, "alice", false),
+            { "Ok": [{ "grant": MINE, "task": { "claim": { "grant": veiled } } }] },
+            hold(&veiled, "bob", true),
+            hold(&veiled, "alice", false),
             hold(THEIRS, "alice", true),
-            { "waiter": { "grant": nil, "keeps": [nil, MINE] } },
+            { "waiter": { "grant": veiled, "keeps": [veiled, MINE] } },
         ]);
         assert_eq!(answer, expected);
     }
