@@ -41,13 +41,16 @@ const LEFT: &str = "\u{1b}[?1049l";
 fn a_lock_taken_elsewhere_appears_and_q_gives_the_terminal_back() {
     let sandbox = Sandbox::repository();
     let mut screen = sandbox.screen("tenure top");
-    screen.shows("no store here yet");
-    sandbox.acquire("release-train --as alice");
-    screen.shows("release-train");
-    screen.shows("alice");
+    screen.displays("no store here yet");
+    sandbox.acquire("release-train --as alice --operation shipping");
+    screen.displays("● live");
+    screen.displays("release-train");
+    screen.displays("alice");
+    screen.displays("shipping");
     sandbox.quietly("tenure release release-train --as alice");
+    screen.displays("nothing is held");
     screen.types("4");
-    screen.shows("released");
+    screen.displays("alice released release-train (token 1)");
     screen.types("q");
     let (code, shown) = screen.ended();
     assert_eq!(code, 0);
@@ -60,14 +63,14 @@ fn told_to_end_it_gives_the_terminal_back() {
     let sandbox = Sandbox::new();
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
         let screen = sandbox.screen("tenure top");
-        screen.shows("nothing is held");
+        screen.displays("nothing is held");
         kill_process(Pid::from_raw(screen.pid() as i32).unwrap(), signal).unwrap();
         let (ended, shown) = screen.ended();
         assert_eq!(ended, code);
         assert!(shown.contains(LEFT), "{shown:?}");
     }
     let mut screen = sandbox.screen("tenure top");
-    screen.shows("nothing is held");
+    screen.displays("nothing is held");
     screen.types("\u{3}");
     assert_eq!(screen.ended().0, 0);
 }
@@ -78,7 +81,7 @@ fn colours_can_be_turned_off() {
     sandbox.acquire("deploy --as alice");
     for line in ["env NO_COLOR=1 tenure top", "tenure top --no-color"] {
         let mut screen = sandbox.screen(line);
-        screen.shows("alice");
+        screen.displays("alice");
         screen.types("q");
         let (_, shown) = screen.ended();
         assert!(!shown.contains("\u{1b}[38;5;"), "{shown:?}");

@@ -74,6 +74,12 @@ impl Terminal {
         });
     }
 
+    /// Waits until this stands on the screen, however it came there.
+    pub(crate) fn displays(&self, wanted: &str) {
+        let screen = || displayed(&text(&self.shown.lock().unwrap()));
+        until(&format!("{wanted:?} on the screen"), || screen().contains(wanted));
+    }
+
     /// Types these keys.
     pub(crate) fn types(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
@@ -126,6 +132,35 @@ fn lead_session(command: &mut Command) {
             Ok(rustix::process::ioctl_tiocsctty(std::io::stdin())?)
         });
     }
+}
+
+/// What stands on the screen after all this was sent, by a view that moves the cursor to where it
+/// changes something: cells that stay as they are it does not send again.
+fn displayed(shown: &str) -> String {
+    let mut cells = vec![vec![' '; 100]; 24];
+    let (mut row, mut column) = (0, 0);
+    let mut rest = shown.chars();
+    while let Some(c) = rest.next() {
+        if c == '\u{1b}' && rest.as_str().starts_with('[') {
+            let sequence = &rest.as_str()[1..];
+            let end = sequence.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
+            let (numbers, letter) = (&sequence[..end], sequence[end..].chars().next());
+            rest = sequence.get(end + 1..).unwrap_or_default().chars();
+            match letter {
+                Some('H') => {
+                    let mut numbers = numbers.split(';').map(|n| n.parse().unwrap_or(1_usize) - 1);
+                    row = numbers.next().unwrap_or(0);
+                    column = numbers.next().unwrap_or(0);
+                }
+                Some('J') => cells = vec![vec![' '; 100]; 24],
+                _ => {}
+            }
+        } else if let Some(cell) = cells.get_mut(row).and_then(|row| row.get_mut(column)) {
+            *cell = c;
+            column += 1;
+        }
+    }
+    cells.into_iter().map(|row| row.into_iter().collect::<String>() + "\n").collect()
 }
 
 /// Without escape sequences: each is `ESC [`, parameters, and a letter.
