@@ -14,6 +14,7 @@ use tenure_server::app::App;
 use tenure_server::gate::{
     self, Address, CONNECTIONS_MAX, LARGE_BODY_BYTES_MAX, Options, TlsFiles,
 };
+use tenure_server::metrics::Metrics;
 
 /// Serve the store over HTTP: the API, MCP, metrics and a dashboard
 ///
@@ -71,10 +72,12 @@ pub(crate) struct ServeArgs {
 const DEFAULT_ADDRESS: &str = "127.0.0.1:7070";
 
 pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failure> {
-    let client = context.server_client().await?;
+    let metrics = Metrics::new();
+    let client = context.server_client(&metrics).await?;
     let store = client.info().url;
     let options = options(context, args)?;
-    gate::serve(App::new(client), options, |addresses| tell(context, addresses, &store)).await?;
+    let app = App::counting(client, metrics);
+    gate::serve(app, options, |addresses| tell(context, addresses, &store)).await?;
     Ok(0)
 }
 

@@ -8,7 +8,7 @@
 #![allow(clippy::print_stdout, reason = "what was measured or skipped is told")]
 
 #[path = "../support/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
+#[allow(dead_code, unused_imports, reason = "shared with other tests")]
 mod support;
 
 mod crowd;

@@ -122,7 +122,7 @@ impl Api {
             None => {
                 let name = caller.name.as_deref().unwrap_or("http");
                 let random = GrantId::random().to_bits() >> 96;
-                Ok(self.app.client.unnamed(format!("{name}-{random:08x}")))
+                Ok(self.app.client.shown_as(&format!("{name}-{random:08x}"))?)
             }
         }
     }

@@ -101,6 +101,7 @@ pub async fn serve(
     let mut signals = Signals::listen().map_err(ServeError::Signals)?;
     let gate = Arc::new(gate(&app, &options)?);
     let listeners = listen::open(&options, &gate.keyring).await?;
+    app.metrics.watch(app.client.clone());
     let router = router(app.clone(), gate.clone());
     let note = options.note;
     let connections = Connections::new(router, options.connections_max, note.clone());
@@ -146,8 +147,8 @@ fn router(app: App, gate: Arc<Gate>) -> Router {
         .merge(crate::api::store::router(app.clone()))
         .merge(crate::api::router(app.clone()))
         .merge(crate::dashboard::router())
-        // mcp: .merge(crate::mcp::router(app.clone()))
-        // metrics: .merge(crate::metrics::router(app.clone()))
+        .merge(crate::mcp::router(app.clone()))
+        .merge(crate::metrics::router(app.metrics.clone()))
         // The gate limits bodies itself.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(gate, pass::pass))

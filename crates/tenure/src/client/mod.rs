@@ -79,7 +79,11 @@ pub struct ClientBuilder {
     look_only: bool,
     recoveries_max: u32,
     remote: RemoteOptions,
+    wrap: Option<Wrap>,
 }
+
+/// Puts something between a client and its store.
+type Wrap = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
 
 impl ClientBuilder {
     /// The name under which this client holds. Without one it gets a label that no other has.
@@ -132,8 +136,18 @@ impl ClientBuilder {
         self
     }
 
+    /// Puts something between the client and the store that [`open`](ClientBuilder::open) opens,
+    /// such as one that measures it. It must keep the store's promises.
+    pub fn wrap(
+        mut self,
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send + 'static,
+    ) -> ClientBuilder {
+        self.wrap = Some(Box::new(wrap));
+        self
+    }
+
     /// Opens the store that the URL names.
-    pub async fn open(self, url: &str) -> Result<Client, Error> {
+    pub async fn open(mut self, url: &str) -> Result<Client, Error> {
         let options = OpenOptions {
             clock: self.clock.clone(),
             one_shot: self.one_shot,
@@ -142,7 +156,10 @@ impl ClientBuilder {
             remote: RemoteOptions { label: self.label.clone(), ..self.remote.clone() },
         };
         match url::open(url, options)? {
-            url::Opened::Store(store) => self.over(store),
+            url::Opened::Store(store) => {
+                let wrap = self.wrap.take();
+                self.over(wrap.map_or_else(|| store.clone(), |wrap| wrap(store.clone())))
+            }
             #[cfg(feature = "http")]
             url::Opened::Remote(remote) => self.through(|_| Backend::Remote(Arc::new(remote))),
         }
@@ -201,6 +218,7 @@ impl Client {
             look_only: false,
             recoveries_max: RECOVERIES_MAX,
             remote: RemoteOptions::default(),
+            wrap: None,
         }
     }
 
@@ -224,10 +242,11 @@ impl Client {
         Ok(self.held_by(Holder::chosen(label)?))
     }
 
-    /// A client of the same store under a label that was made up for it and must not repeat. Unlike
-    /// a chosen one it proves nothing: only the grant does.
-    pub fn unnamed(&self, label: String) -> Client {
-        self.held_by(Holder::anonymous(label))
+    /// A client of the same store under a label for people to read, which proves nothing: what it
+    /// holds answers to its grants alone.
+    pub fn shown_as(&self, label: &str) -> Result<Client, Error> {
+        let holder = Holder::chosen(label)?;
+        Ok(self.held_by(Holder { chosen: false, ..holder }))
     }
 
     fn held_by(&self, holder: Holder) -> Client {

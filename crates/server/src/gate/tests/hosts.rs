@@ -9,11 +9,10 @@ fn peer(local: &str, tls: bool) -> Peer {
 }
 
 fn headers(list: &[(&'static str, &str)]) -> HeaderMap {
-    let pair = |(name, value): &(&'static str, &str)| {
-        (HeaderName::from_static(name), value.parse().unwrap())
-    };
     let mut headers = HeaderMap::new();
-    list.iter().map(pair).for_each(|(name, value)| drop(headers.append(name, value)));
+    for (name, value) in list {
+        headers.append(HeaderName::from_static(name), value.parse().unwrap());
+    }
     headers
 }
 
