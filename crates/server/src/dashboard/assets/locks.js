@@ -6,7 +6,7 @@ import { brief, duration, hue } from './words.js';
 
 const KINDS = ['lock', 'path', 'section', 'task'];
 // At first; the most urgent come first, and the rest is one click away.
-const FIRST = 9;
+const FIRST = 8;
 const PAGE = 48;
 // A renewed lease is hardly ever below two thirds: below one, renewals are late.
 const LATE = 1 / 3;

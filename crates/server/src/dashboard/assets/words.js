@@ -56,7 +56,7 @@ export function brief(text, most = 240) {
 const HUES = 8;
 const hues = new Map();
 
-/** A hue for a name: the same everywhere on the page, and another for the next name. */
+/** A hue for a name: the same everywhere on the page, and another for the next new name. */
 export function hue(name) {
   if (!hues.has(name)) hues.set(name, hues.size % HUES);
   return hues.get(name);
