@@ -4,7 +4,9 @@
 //! `scripts/test` installs what this needs.
 
 use axum::Extension;
+use axum::extract::Request;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tenure::Client;
 use tenure_server::api;
@@ -26,11 +28,28 @@ fn program() -> PathBuf {
 /// A server on a free port; gives its address.
 async fn serve(url: &str) -> String {
     let client = Client::open(url).await.unwrap();
-    let router = api::router_waiting(App::new(client), WAIT_MAX).layer(Extension(Caller::local()));
+    let router = api::router_waiting(App::new(client), WAIT_MAX)
+        .layer(Extension(Caller::local()))
+        .layer(axum::middleware::map_request(make_key_new));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     format!("http://{address}")
+}
+
+/// Keys that are made up at random are short and repeat, and then nothing would be done: so each that
+/// is a key at all gets something behind it.
+async fn make_key_new(mut request: Request) -> Request {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let key = request.headers().get("idempotency-key").and_then(|key| key.to_str().ok());
+    let is_key = |key: &&str| {
+        (1..=255).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    if let Some(key) = key.filter(is_key) {
+        let new = format!("{key:.240}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        request.headers_mut().insert("idempotency-key", new.parse().unwrap());
+    }
+    request
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,5 +72,5 @@ async fn no_request_gets_an_answer_that_is_not_described() {
 }
 
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
-    response_headers_conformance,response_schema_conformance,negative_data_rejection,\
+    response_headers_conformance,response_schema_conformance,negative_data_rejection,positive_data_acceptance,\
     unsupported_method,allow_header_conformance";
