@@ -5,13 +5,15 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tenure::config::{Key, Origin, Settings, Sources};
 use tenure::core::{GrantId, Kind, Resource};
 use tenure::place::{self, PathError, Place, PlaceError, Reach, Surroundings};
 use tenure::store::file::Dialect;
-use tenure::url::StoreUrl;
+use tenure::url::{RemoteOptions, StoreUrl};
 use tenure::{Client, ClientBuilder, Wait};
+use tenure_server::metrics::Metrics;
 
 /// The surroundings of one command.
 pub(crate) struct Context {
@@ -32,6 +34,9 @@ const SESSION_VARIABLE: &str = "CLAWDBOT_SESSION_ID";
 
 /// How long they wait unless told.
 const SESSION_WAIT: Duration = Duration::from_secs(5);
+
+/// What shows a server who asks.
+const SERVER_TOKEN_VARIABLE: &str = "TENURE_SERVER_TOKEN";
 
 /// The grant under which this command was started.
 pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
@@ -162,19 +167,21 @@ impl Context {
 
     /// A client for commands that change something; makes the default store if there is none.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
-        self.changing(true).await
+        self.changing(self.builder()?.one_shot()).await
     }
 
     /// The same, for commands that go on for long.
     pub(crate) async fn worker_client(&self) -> Result<Client, Failure> {
-        self.changing(false).await
+        self.changing(self.builder()?).await
     }
 
     /// The same, for a server: also over a store in memory, which others reach through it.
-    pub(crate) async fn server_client(&self) -> Result<Client, Failure> {
+    pub(crate) async fn server_client(&self, metrics: &Arc<Metrics>) -> Result<Client, Failure> {
+        let metrics = metrics.clone();
+        let builder = self.builder()?.wrap(move |store| metrics.meter(store));
         match self.store_url()? {
-            StoreUrl::Memory => Ok(self.builder().open("memory:").await?),
-            _ => self.worker_client().await,
+            StoreUrl::Memory => Ok(builder.open("memory:").await?),
+            _ => self.changing(builder).await,
         }
     }
 
@@ -192,7 +199,7 @@ impl Context {
         })
     }
 
-    async fn changing(&self, one_shot: bool) -> Result<Client, Failure> {
+    async fn changing(&self, builder: ClientBuilder) -> Result<Client, Failure> {
         let url = self.store_url()?;
         if url == StoreUrl::Memory {
             let message = "a store in memory ends with this command: nobody else could see it";
@@ -203,17 +210,29 @@ impl Context {
             self.place()?.prepare()?;
         }
         url.check_place()?;
-        let builder = self.builder();
-        let builder = if one_shot { builder.one_shot() } else { builder };
         Ok(builder.open(&url.to_string()).await?)
     }
 
     /// A client for commands that only look: where there is no store yet, nothing is held.
     pub(crate) async fn reader(&self) -> Result<Client, Failure> {
+        match self.looking(true).await? {
+            Some(client) => Ok(client),
+            None => {
+                self.output.detail("There is no store here yet.");
+                Ok(self.builder()?.open("memory:").await?)
+            }
+        }
+    }
+
+    /// The same, for those who go on looking; none where there is no store yet.
+    pub(crate) async fn watcher(&self) -> Result<Option<Client>, Failure> {
+        self.looking(false).await
+    }
+
+    async fn looking(&self, one_shot: bool) -> Result<Option<Client>, Failure> {
         let default = self.settings.text(Key::Store).is_none();
         if default && !self.place()?.database().exists() {
-            self.output.detail("There is no store here yet.");
-            return Ok(self.builder().open("memory:").await?);
+            return Ok(None);
         }
         self.refuse_missing()?;
         let url = self.store_url()?;
@@ -222,7 +241,9 @@ impl Context {
             Ok(_) | Err(PlaceError::ReadOnly { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(self.builder().one_shot().look_only().open(&url.to_string()).await?)
+        let builder = self.builder()?.look_only();
+        let builder = if one_shot { builder.one_shot() } else { builder };
+        Ok(Some(builder.open(&url.to_string()).await?))
     }
 
     /// Whoever only looks at a store that was named must not make one by a slip of the pen.
@@ -237,14 +258,32 @@ impl Context {
     }
 
     /// Opens clients with the settings and the label.
-    fn builder(&self) -> ClientBuilder {
+    fn builder(&self) -> Result<ClientBuilder, Failure> {
         let builder = Client::builder()
+            .remote(self.remote()?)
             .poll_interval(self.settings.duration(Key::PollInterval))
             .recoveries_max(self.settings.integer(Key::MaxRecoveries));
-        match self.chosen_label() {
+        Ok(match self.chosen_label() {
             Some(label) => builder.label(label),
             None => builder,
-        }
+        })
+    }
+
+    /// How to reach a server, if the store is one.
+    fn remote(&self) -> Result<RemoteOptions, Failure> {
+        let token = self.variable(SERVER_TOKEN_VARIABLE).filter(|token| !token.is_empty());
+        let token = match (token, self.settings.text(Key::TokenFile)) {
+            (None, Some(file)) if matches!(self.store_url(), Ok(StoreUrl::Remote(_))) => {
+                let read = std::fs::read_to_string(file).map_err(|error| {
+                    let message = format!("the token in {file} cannot be read: {error}");
+                    Failure::new(Exit::Configuration, "SERVER_TOKEN", message)
+                })?;
+                Some(read.trim().to_owned())
+            }
+            (token, _) => token,
+        };
+        let ca_file = self.settings.text(Key::CaFile).map(PathBuf::from);
+        Ok(RemoteOptions { token, ca_file, label: None })
     }
 
     /// The label that the caller chose, if any.

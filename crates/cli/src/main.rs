@@ -13,6 +13,7 @@ mod parse;
 mod selftest;
 mod show;
 mod swarm;
+mod top;
 mod waiting;
 mod worker;
 
@@ -107,10 +108,12 @@ fn words(command: &Command) -> (&'static str, Option<&'static str>) {
         Command::Locks(args) => ("locks", Some(args.subcommand())),
         Command::Tasks(args) => ("tasks", Some(args.subcommand())),
         Command::Sections(args) => ("sections", Some(args.subcommand())),
+        Command::Top(_) => ("top", None),
         Command::Why(_) => ("why", None),
         Command::Events(_) => ("events", None),
         Command::Serve(_) => ("serve", None),
         Command::Token(args) => ("token", Some(args.subcommand())),
+        Command::Mcp(_) => ("mcp", None),
         Command::Init(_) => ("init", None),
         Command::Config(args) => ("config", Some(args.subcommand())),
         Command::Doctor(_) => ("doctor", None),
@@ -153,10 +156,12 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Locks(args) => commands::locks::run(&context, args).await,
             Command::Tasks(args) => commands::tasks::run(&context, args).await,
             Command::Sections(args) => commands::sections::run(&context, args).await,
+            Command::Top(args) => commands::top::run(&context, args).await,
             Command::Why(args) => commands::why::run(&context, args).await,
             Command::Events(args) => commands::events::run(&context, args).await,
             Command::Serve(args) => commands::serve::run(&context, args).await,
             Command::Token(args) => commands::token::run(&context, args),
+            Command::Mcp(args) => commands::mcp::run(&context, args).await,
             Command::Init(args) => commands::init::run(&context, args).await,
             Command::Config(args) => commands::config::run(&context, args),
             Command::Doctor(args) => commands::doctor::run(&context, args).await,

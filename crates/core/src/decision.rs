@@ -2,6 +2,7 @@
 
 use crate::task::{Section, Task, TaskId};
 use crate::{GrantId, Hold, NewEvent, Resource, Waiter};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What a store is to do with what it showed.
@@ -85,4 +86,18 @@ pub enum Write {
     Section(Section),
     /// A section that nobody describes any more.
     DropSection(String),
+    /// What is answered to a request that may be repeated, in the place of what its slot had.
+    Answer(Answered),
+}
+
+/// What was answered to a request, kept with the change that it made: whoever did not get the
+/// answer asks again, and is told the same instead of changing something twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// Whose requests these are; each of them comes after the one before was answered.
+    pub slot: String,
+    /// Which of them: each has a higher number than the one before.
+    pub number: u64,
+    /// The answer, as whoever gave it wrote it.
+    pub text: String,
 }

@@ -20,7 +20,7 @@ pub struct NewEvent {
 }
 
 /// An event as a store recorded it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Its place in the store's history.
     pub revision: Revision,

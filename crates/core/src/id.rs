@@ -1,6 +1,7 @@
 //! Identifiers and numbers that must not be swapped for one another.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
@@ -23,6 +24,14 @@ impl GrantId {
     /// The id made of the given bits; for stores and tests.
     pub fn from_bits(bits: u128) -> GrantId {
         GrantId(Uuid::from_u128(bits))
+    }
+
+    /// An id by which whoever has this one recognises it, and which is of no use to anybody else.
+    pub fn veiled(self) -> GrantId {
+        let digest = Sha256::digest(self.0.as_bytes());
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        GrantId(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }
 
     /// The bits of this id; for stores.

@@ -34,19 +34,20 @@
 //! assert_eq!(decision.writes().len(), 1);
 //! ```
 
+pub mod act;
 pub mod decision;
 pub mod event;
 pub mod glob;
 pub mod hold;
 pub mod holder;
 pub mod id;
-mod millis;
+pub mod millis;
 pub mod resource;
 pub mod rules;
 pub mod seen;
 pub mod task;
 
-pub use decision::{Change, Decision, Write};
+pub use decision::{Answered, Change, Decision, Write};
 pub use event::{Event, EventKind, NewEvent, WhyLeft};
 pub use hold::{Hold, Mode, Waiter, Want};
 pub use holder::{Evidence, Holder, LabelError, Liveness, NoWitness, Observer, Process, Witness};

@@ -8,19 +8,22 @@ fn up(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-pub(crate) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+/// Writes whole milliseconds.
+pub fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(up(*value))
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<Duration, D::Error> {
+/// Reads whole milliseconds.
+pub fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<Duration, D::Error> {
     u64::deserialize(source).map(Duration::from_millis)
 }
 
 /// The same for what may be absent.
-pub(crate) mod optional {
+pub mod optional {
     use super::*;
 
-    pub(crate) fn serialize<S: Serializer>(
+    /// Writes whole milliseconds, or nothing.
+    pub fn serialize<S: Serializer>(
         value: &Option<Duration>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -30,9 +33,8 @@ pub(crate) mod optional {
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        source: D,
-    ) -> Result<Option<Duration>, D::Error> {
+    /// Reads whole milliseconds, or nothing.
+    pub fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<u64>::deserialize(source)?.map(Duration::from_millis))
     }
 }

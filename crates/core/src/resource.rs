@@ -10,7 +10,8 @@ use std::str::FromStr;
 pub const NAME_MAX_BYTES: usize = 1024;
 
 /// The kinds of resource, each with a name space of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A name that callers agreed on.
     Lock,
@@ -69,7 +70,8 @@ struct Paths {
 const WORKTREE_MARK: &str = "//";
 
 /// The text does not name a resource.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum ResourceError {
     /// Nothing was written, or nothing after the colon.
     #[error("the name of a {kind} is empty")]

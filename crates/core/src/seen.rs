@@ -1,11 +1,15 @@
 //! What a store shows to a rule.
 
+use crate::decision::Answered;
+use crate::millis;
 use crate::task::{Section, Task, TaskId};
 use crate::{GrantId, Hold, Liveness, Resource, Revision, Token, Waiter, WallTime, Witness};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Which part of the store a rule looks at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Look {
     /// What is held and waited for on these resources and on those that overlap them. Of each
     /// queue a store may show only the front, and says so by [`Seen::shown_until`].
@@ -26,7 +30,7 @@ pub enum Look {
 }
 
 /// Which tasks a rule looks at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLook {
     /// Those with these ids.
     pub ids: Vec<TaskId>,
@@ -41,7 +45,7 @@ pub struct TaskLook {
 }
 
 /// Which of the tasks that could be taken are wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pick {
     /// Only of this section.
     pub section: Option<String>,
@@ -52,7 +56,7 @@ pub struct Pick {
 }
 
 /// What a store saw, at one moment, judged by the store's own clock.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
     /// Who holds, in the order of their tokens.
     pub holds: Vec<SeenHold>,
@@ -74,6 +78,8 @@ pub struct Seen {
     pub sections: Vec<SeenSection>,
     /// Whether some section has more tasks to pick from than are shown.
     pub more_to_pick: bool,
+    /// What was answered under the slot that was looked at, if anything ever was.
+    pub answered: Option<Answered>,
 }
 
 impl Seen {
@@ -105,7 +111,7 @@ impl Seen {
 }
 
 /// A section, with how much of it is left to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenSection {
     /// The record.
     pub section: Section,
@@ -114,13 +120,15 @@ pub struct SeenSection {
 }
 
 /// A hold, with what the store's clock says of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenHold {
     /// The record.
     pub hold: Hold,
     /// Time left; zero means that the lease lapsed.
+    #[serde(rename = "left_ms", with = "millis")]
     pub left: Duration,
     /// How long it has been held.
+    #[serde(rename = "held_for_ms", with = "millis")]
     pub held_for: Duration,
     /// When it was acquired, for showing.
     pub acquired_at: WallTime,
@@ -145,13 +153,15 @@ impl SeenHold {
 }
 
 /// A place in the queue, with what the store's clock says of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenWaiter {
     /// The record.
     pub waiter: Waiter,
     /// Time left before the place is given up for want of a sign of life.
+    #[serde(rename = "left_ms", with = "millis")]
     pub left: Duration,
     /// How long it has waited.
+    #[serde(rename = "waited_for_ms", with = "millis")]
     pub waited_for: Duration,
     /// Since when, for showing.
     pub waiting_since: WallTime,

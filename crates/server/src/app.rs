@@ -1,5 +1,6 @@
 //! What all handlers share.
 
+use crate::metrics::Metrics;
 use std::sync::Arc;
 use std::time::Instant;
 use tenure::Client;
@@ -12,6 +13,8 @@ pub struct App {
     pub client: Client,
     /// Since when the server runs.
     pub started: Arc<Instant>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
     /// Whether the server is about to end.
     stopping: Arc<watch::Sender<bool>>,
 }
@@ -19,8 +22,13 @@ pub struct App {
 impl App {
     /// The state of a server over this client's store.
     pub fn new(client: Client) -> App {
+        App::counting(client, Metrics::new())
+    }
+
+    /// The same, with the numbers that the client's store is measured by.
+    pub fn counting(client: Client, metrics: Arc<Metrics>) -> App {
         let stopping = Arc::new(watch::Sender::new(false));
-        App { client, started: Arc::new(Instant::now()), stopping }
+        App { client, started: Arc::new(Instant::now()), metrics, stopping }
     }
 
     /// Asks whoever waits to answer now: the server is about to end.

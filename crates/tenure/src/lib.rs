@@ -65,14 +65,17 @@ pub mod file;
 pub mod place;
 pub mod platform;
 pub mod refusal;
+#[cfg(feature = "http")]
+pub mod remote;
 pub mod store;
 pub mod url;
 pub mod view;
+pub mod wire;
 
 pub use client::{
-    Attempt, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Ending, Free,
-    GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, PLACE_LEASE, Request, Runner, Stop,
-    Swarm, SwarmReport, Tasks, Tie, Wait, Waiting, Work, WorkEvent,
+    Attempt, Backend, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Ending,
+    Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Local, Once, PLACE_LEASE, Request,
+    Runner, Stop, Swarm, SwarmReport, Tasks, Tie, Wait, Waiting, Work, WorkEvent,
 };
 pub use error::Error;
 pub use tenure_core as core;

@@ -210,6 +210,7 @@ impl From<Error> for Refusal {
                 (Exit::Configuration, "STORE_UNAVAILABLE")
             }
             Error::Store(StoreError::Unknown { .. }) => (Exit::Error, "OUTCOME_UNKNOWN"),
+            Error::Store(StoreError::Refused { .. }) => (Exit::Refused, "FORBIDDEN"),
             Error::Store(StoreError::Contended { .. }) => (Exit::Error, "STORE_CONTENDED"),
             Error::Resource(_) | Error::Label(_) | Error::Request(_) => (Exit::Usage, "USAGE"),
             Error::Url(_) => (Exit::Configuration, "STORE_URL"),

@@ -3,6 +3,8 @@
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::place::{self, ExclusionRecord, PlaceError};
+#[cfg(feature = "http")]
+use crate::remote::Remote;
 use crate::store::Store;
 use crate::store::file::{Dialect, FileOptions, FileStore, OWN_FOLDER};
 use crate::store::memory::MemoryStore;
@@ -10,6 +12,27 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// `http://HOST:PORT` or `https://HOST:PORT`.
+    Url(String),
+    /// `unix:PATH`.
+    Socket(PathBuf),
+}
+
+/// How to reach a server.
+#[derive(Clone, Debug, Default)]
+pub struct RemoteOptions {
+    /// Shows the server who asks.
+    pub token: Option<String>,
+    /// A file with the certificates, in PEM form, of those who may vouch for the server; without it
+    /// the system's count.
+    pub ca_file: Option<PathBuf>,
+    /// The label that the caller chose.
+    pub label: Option<String>,
+}
 
 /// Which store is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +55,15 @@ pub enum StoreUrl {
         /// check says so too: see [`check_exclusion`](crate::place::check_exclusion).
         exclusion_shown: bool,
     },
+    /// `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`: a server that has a store.
+    Remote(Address),
+}
+
+/// What a URL names, opened.
+pub(crate) enum Opened {
+    Store(Arc<dyn Store>),
+    #[cfg(feature = "http")]
+    Remote(Remote),
 }
 
 /// The text does not name a store.
@@ -46,6 +78,12 @@ pub enum UrlError {
     /// It names a store that this build does not have.
     #[error("{url:?} names a store that this tenure does not have")]
     Absent {
+        /// What was given.
+        url: String,
+    },
+    /// It is not the address of a server.
+    #[error("{url:?} is not the address of a server")]
+    Server {
         /// What was given.
         url: String,
     },
@@ -70,8 +108,11 @@ impl UrlError {
     pub fn hint(&self) -> String {
         match self {
             UrlError::Unknown { .. } | UrlError::Absent { .. } => {
-                "Stores are written sqlite:PATH, file:FOLDER or memory: (for one process)."
+                "Stores are written sqlite:PATH, file:FOLDER, http://HOST:PORT, unix:SOCKET or memory: (for one process)."
                     .to_owned()
+            }
+            UrlError::Server { .. } => {
+                "Write http://HOST:PORT or https://HOST; a token goes into TENURE_SERVER_TOKEN.".to_owned()
             }
             UrlError::NoPath { .. } => {
                 "Write sqlite:PATH or file:FOLDER, for example sqlite:locks.db.".to_owned()
@@ -96,11 +137,23 @@ impl FromStr for StoreUrl {
             "sqlite" | "file" if rest.is_empty() => Err(UrlError::NoPath { url: url() }),
             "sqlite" => Ok(StoreUrl::Sqlite { path: rest.into() }),
             "file" => parse_file(text, rest),
-            "postgres" | "postgresql" | "etcd" | "http" | "https" => {
-                Err(UrlError::Absent { url: url() })
-            }
+            "http" | "https" => parse_http(text, rest),
+            "unix" if rest.is_empty() => Err(UrlError::NoPath { url: url() }),
+            "unix" => Ok(StoreUrl::Remote(Address::Socket(rest.into()))),
+            "postgres" | "postgresql" | "etcd" => Err(UrlError::Absent { url: url() }),
             _ => Err(UrlError::Unknown { url: url() }),
         }
+    }
+}
+
+fn parse_http(url: &str, rest: &str) -> Result<StoreUrl, UrlError> {
+    let host = rest.strip_prefix("//").filter(|rest| !rest.is_empty() && !rest.starts_with('/'));
+    match host {
+        // A secret in an address would be shown wherever the address is.
+        Some(host) if !host.contains(['@', '?', '#', ' ']) => {
+            Ok(StoreUrl::Remote(Address::Url(url.trim_end_matches('/').to_owned())))
+        }
+        _ => Err(UrlError::Server { url: url.to_owned() }),
     }
 }
 
@@ -129,6 +182,8 @@ impl fmt::Display for StoreUrl {
         match self {
             StoreUrl::Memory => f.write_str("memory:"),
             StoreUrl::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
+            StoreUrl::Remote(Address::Url(url)) => f.write_str(url),
+            StoreUrl::Remote(Address::Socket(path)) => write!(f, "unix:{}", path.display()),
             StoreUrl::File { folder, dialect, exclusion_shown } => {
                 write!(f, "file:{}", folder.display())?;
                 let dialect = dialect.map(|dialect| format!("dialect={}", dialect.word()));
@@ -147,7 +202,10 @@ impl StoreUrl {
     /// The same store, with a path that does not depend on the current folder.
     pub fn beneath(self, base: &Path) -> StoreUrl {
         match self {
-            StoreUrl::Memory => StoreUrl::Memory,
+            StoreUrl::Memory | StoreUrl::Remote(Address::Url(_)) => self,
+            StoreUrl::Remote(Address::Socket(path)) => {
+                StoreUrl::Remote(Address::Socket(base.join(path)))
+            }
             StoreUrl::Sqlite { path } => StoreUrl::Sqlite { path: base.join(path) },
             StoreUrl::File { folder, dialect, exclusion_shown } => {
                 StoreUrl::File { folder: base.join(folder), dialect, exclusion_shown }
@@ -158,7 +216,7 @@ impl StoreUrl {
     /// The folder in which its files lie.
     pub fn folder(&self) -> Option<&Path> {
         match self {
-            StoreUrl::Memory => None,
+            StoreUrl::Memory | StoreUrl::Remote(_) => None,
             StoreUrl::Sqlite { path } => Some(path.parent().unwrap_or(Path::new("."))),
             StoreUrl::File { folder, .. } => Some(folder),
         }
@@ -175,7 +233,7 @@ impl StoreUrl {
     /// Whether the store, or what is left of one, is there.
     pub fn exists(&self) -> bool {
         match self {
-            StoreUrl::Memory => true,
+            StoreUrl::Memory | StoreUrl::Remote(_) => true,
             StoreUrl::Sqlite { path } => {
                 let mut log = path.clone().into_os_string();
                 log.push("-wal");
@@ -201,7 +259,7 @@ impl StoreUrl {
     pub fn dialect(&self) -> Option<Dialect> {
         match self {
             StoreUrl::File { dialect, .. } => *dialect,
-            StoreUrl::Memory | StoreUrl::Sqlite { .. } => None,
+            StoreUrl::Memory | StoreUrl::Sqlite { .. } | StoreUrl::Remote(_) => None,
         }
     }
 }
@@ -214,6 +272,8 @@ pub(crate) struct OpenOptions {
     pub(crate) poll_interval: std::time::Duration,
     /// Whether a store that may not be written to is opened all the same.
     pub(crate) look_only: bool,
+    /// How to reach a server.
+    pub(crate) remote: RemoteOptions,
 }
 
 /// After so many pages a one-shot command folds the log into the database: some twenty-five commands
@@ -221,16 +281,28 @@ pub(crate) struct OpenOptions {
 #[cfg(feature = "sqlite")]
 const ONE_SHOT_CHECKPOINT_PAGES: u32 = 128;
 
-pub(crate) fn open_store(url: &str, options: OpenOptions) -> Result<Arc<dyn Store>, Error> {
-    match url.parse()? {
-        StoreUrl::Memory => Ok(Arc::new(MemoryStore::with_clock(options.clock))),
-        StoreUrl::Sqlite { path } => open_sqlite(&path, options),
+pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
+    let store: Arc<dyn Store> = match url.parse()? {
+        StoreUrl::Remote(address) => return open_remote(&address, &options),
+        StoreUrl::Memory => Arc::new(MemoryStore::with_clock(options.clock)),
+        StoreUrl::Sqlite { path } => open_sqlite(&path, options)?,
         StoreUrl::File { folder, dialect, .. } => {
             let OpenOptions { clock, poll_interval, look_only, .. } = options;
             let options = FileOptions { clock, poll_interval, look_only, dialect };
-            Ok(Arc::new(FileStore::open_with(&folder, options)?))
+            Arc::new(FileStore::open_with(&folder, options)?)
         }
-    }
+    };
+    Ok(Opened::Store(store))
+}
+
+#[cfg(feature = "http")]
+fn open_remote(address: &Address, options: &OpenOptions) -> Result<Opened, Error> {
+    Ok(Opened::Remote(Remote::new(address, &options.remote)?))
+}
+
+#[cfg(not(feature = "http"))]
+fn open_remote(address: &Address, _: &OpenOptions) -> Result<Opened, Error> {
+    Err(UrlError::Absent { url: StoreUrl::Remote(address.clone()).to_string() }.into())
 }
 
 #[cfg(feature = "sqlite")]

@@ -164,7 +164,7 @@ fn value(stored: Option<&str>) -> Value {
 pub fn hold_of<'a>(task: &Task, holds: &'a [SeenHold]) -> Option<&'a SeenHold> {
     let claim = task.claim.as_ref()?;
     let resource = task.id.resource();
-    holds.iter().find(|seen| seen.hold.grant == claim.grant && seen.hold.want.resource == resource)
+    holds.iter().find(|seen| seen.hold.token == claim.token && seen.hold.want.resource == resource)
 }
 
 /// An event as JSON.

@@ -3,7 +3,7 @@
 //! In reading order: `ground` is where it happens; `crew` are the processes that do the work and
 //! `worker` is one of them; `floor` is what bare SQLite does, `links` what bare files do, and
 //! `soft_lock` a library that uses them. Then the measurements: `pair`, `oneshot`, `handoff`,
-//! `fairness`, `idle`, `tasks`. `report` words what was found and `plot` draws it.
+//! `fairness`, `idle`, `tasks`, `serve`. `report` words what was found and `plot` draws it.
 
 mod crew;
 mod error;
@@ -18,6 +18,7 @@ mod pair;
 mod plot;
 mod report;
 mod sample;
+mod serve;
 mod soft_lock;
 mod tasks;
 mod worker;
@@ -45,25 +46,28 @@ pub(crate) enum Measurement {
     Idle,
     /// Claim and complete: how many per second, how much a million tasks cost, beside claimd
     Tasks,
+    /// Claims over many connections to one server, beside processes that open the store themselves
+    Serve,
     /// All of them
     All,
 }
 
 impl Measurement {
     /// Each one that is not made of others.
-    const EACH: [Measurement; 6] = [
+    const EACH: [Measurement; 7] = [
         Measurement::Pair,
         Measurement::Oneshot,
         Measurement::Handoff,
         Measurement::Fairness,
         Measurement::Idle,
         Measurement::Tasks,
+        Measurement::Serve,
     ];
 
     /// What was asked for, without repetition; if nothing was, all about locks.
     pub(crate) fn chosen(asked: &[Measurement]) -> Vec<Measurement> {
         let chosen = |each: &Measurement| match asked {
-            [] => *each != Measurement::Tasks,
+            [] => !matches!(each, Measurement::Tasks | Measurement::Serve),
             asked => asked.contains(&Measurement::All) || asked.contains(each),
         };
         Self::EACH.into_iter().filter(chosen).collect()
@@ -78,6 +82,7 @@ impl Measurement {
             Measurement::Fairness => "fairness",
             Measurement::Idle => "idle",
             Measurement::Tasks => "tasks",
+            Measurement::Serve => "serve",
             Measurement::All => "all",
         }
     }
@@ -91,6 +96,7 @@ impl Measurement {
             Measurement::Fairness => fairness::measure(ground, report),
             Measurement::Idle => idle::measure(ground, report),
             Measurement::Tasks => tasks::measure(ground, report),
+            Measurement::Serve => serve::measure(ground, report),
             Measurement::All => {
                 Self::EACH.into_iter().try_for_each(|each| each.measure(ground, report))
             }

@@ -1,6 +1,6 @@
 //! One worker process: told by an argument what to do, begins when told to, prints what it found.
 
-use super::{BenchError, fairness, handoff, pair, tasks};
+use super::{BenchError, fairness, handoff, pair, serve, tasks};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ pub(crate) enum Work {
     TaskPairs { url: String, batch: usize, span_ms: u64 },
     /// As many commits on the floor.
     FloorCommits { floor: PathBuf, name: String, span_ms: u64 },
+    /// Claim and complete over many connections at once.
+    ServedClaims { url: String, connections: usize, span_ms: u64 },
     /// Claims in stores of different sizes, in turns.
     ClaimLatency { urls: Vec<String>, claims: usize },
 }
@@ -60,6 +62,9 @@ pub(crate) fn work(work: Work) -> Result<(), BenchError> {
         Work::TaskPairs { url, batch, span_ms } => answer(&tasks::pairs(&url, batch, span_ms)?),
         Work::FloorCommits { floor, name, span_ms } => {
             answer(&tasks::floor_commits(&floor, &name, span_ms)?)
+        }
+        Work::ServedClaims { url, connections, span_ms } => {
+            answer(&serve::claims(&url, connections, span_ms)?)
         }
         Work::ClaimLatency { urls, claims } => answer(&tasks::latencies(&urls, claims)?),
     }

@@ -51,7 +51,8 @@ pub(crate) struct WorkerArgs {
 
 pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<i32, Failure> {
     let chosen = Measurement::chosen(&args.measurements);
-    let tasks_only = chosen == [Measurement::Tasks];
+    let tasks_only =
+        chosen.iter().all(|one| matches!(one, Measurement::Tasks | Measurement::Serve));
     let files = if tasks_only { None } else { files_in(global, args)? };
     let given_store = if tasks_only { given_store(global)? } else { None };
     let parent = files.as_deref().or(args.dir.as_deref()).unwrap_or(Path::new("."));

@@ -207,7 +207,7 @@ async fn release_one(context: &Context, args: ReleaseArgs) -> Result<i32, Failur
     let holds = named(&seen, &args.id)?;
     let resource = holds[0].hold.want.resource.clone();
     let proof: Option<Proof> = args.proof.proof(context).ok();
-    let mine = proof.filter(|proof| holds.iter().any(|seen| proof.covers(seen)));
+    let mine = proof.filter(|proof| holds.iter().any(|seen| proof.recognises(seen)));
     if let Some(proof) = mine {
         return release(context, &client, proof, vec![resource]).await;
     }

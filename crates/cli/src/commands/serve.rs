@@ -14,6 +14,7 @@ use tenure_server::app::App;
 use tenure_server::gate::{
     self, Address, CONNECTIONS_MAX, LARGE_BODY_BYTES_MAX, Options, TlsFiles,
 };
+use tenure_server::metrics::Metrics;
 
 /// Serve the store over HTTP: the API, MCP, metrics and a dashboard
 ///
@@ -71,10 +72,12 @@ pub(crate) struct ServeArgs {
 const DEFAULT_ADDRESS: &str = "127.0.0.1:7070";
 
 pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failure> {
-    let client = context.server_client().await?;
+    let metrics = Metrics::new();
+    let client = context.server_client(&metrics).await?;
     let store = client.info().url;
     let options = options(context, args)?;
-    gate::serve(App::new(client), options, |addresses| tell(context, addresses, &store)).await?;
+    let app = App::counting(client, metrics);
+    gate::serve(app, options, |addresses| tell(context, addresses, &store)).await?;
     Ok(0)
 }
 
@@ -95,11 +98,36 @@ fn options(context: &Context, args: ServeArgs) -> Result<Options, Failure> {
         hosts: args.host,
         rate: args.rate,
         body_bytes_max: args.max_body,
-        connections_max: args.max_connections as usize,
+        connections_max: room(args.max_connections),
         grace: args.grace,
         log: args.log,
         note: Arc::new(move |text| output.note(text)),
     })
+}
+
+/// Descriptors that a server needs beside those of its connections: the store, listeners, output.
+const OWN_DESCRIPTORS: u64 = 256;
+
+/// Makes room for so many connections, and says for how many there is some: a process may have fewer
+/// open than that by default, and a store that cannot open its files is of no use to anybody.
+#[cfg(unix)]
+fn room(most: u32) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let wanted = u64::from(most) + OWN_DESCRIPTORS;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < wanted) {
+        let current = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+        let raised = Rlimit { current: Some(current), maximum: limit.maximum };
+        // If that is not allowed there is less room, which is looked at below.
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(wanted).min(wanted);
+    usize::try_from(allowed.saturating_sub(OWN_DESCRIPTORS).max(1)).unwrap_or(1)
+}
+
+#[cfg(not(unix))]
+fn room(most: u32) -> usize {
+    most as usize
 }
 
 fn tell(context: &Context, addresses: &[Address], store: &str) {

@@ -7,7 +7,7 @@ use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
 use tenure::Client;
-use tenure::core::{Resource, Seen, SeenHold};
+use tenure::core::{Proof, Resource, Seen, SeenHold};
 use tenure::place::Reach;
 
 /// Tell whether something is held, and by whom
@@ -95,7 +95,7 @@ fn holder_json(seen: &SeenHold) -> Value {
 fn ours(context: &Context, seen: &SeenHold) -> bool {
     let by_label =
         seen.hold.holder.chosen && context.chosen_label() == Some(&seen.hold.holder.label);
-    by_label || context.own_grant() == Some(seen.hold.grant)
+    by_label || context.own_grant().is_some_and(|grant| Proof::Grant(grant).recognises(seen))
 }
 
 async fn all(context: &Context, client: &Client) -> Result<i32, Failure> {

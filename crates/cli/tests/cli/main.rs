@@ -25,6 +25,7 @@ mod release;
 mod run;
 mod scenarios;
 mod status;
+mod top;
 mod update;
 mod waiting;
 mod why;

@@ -20,6 +20,12 @@ impl Dice {
         Dice { state }
     }
 
+    /// Dice that fall the same way each time.
+    #[allow(dead_code, reason = "not all tests want that")]
+    pub fn seeded(state: u64) -> Dice {
+        Dice { state }
+    }
+
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;

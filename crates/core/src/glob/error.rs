@@ -1,12 +1,14 @@
 //! Why a glob was refused.
 
 use super::{MAX_ALTERNATIVES, MAX_EXPANDED_CHARACTERS, MAX_GLOB_BYTES};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Why a text is not a glob: one sentence that shows the text with invisible characters escaped.
 ///
 /// [`GlobError::hint`] says what to write instead, where that is not plain from the sentence.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GlobError {
     /// The glob, or one of its alternatives, names nothing.
     #[error("glob `{}` is empty or has an empty alternative", shown(.glob))]

@@ -3,14 +3,16 @@
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
 use crate::hold::{Hold, Waiter, Want, compatible, may_exclude};
+use crate::millis;
 use crate::rules::cycle::{self, Cycle};
 use crate::rules::draft::Draft;
 use crate::rules::reap::TakeoverReason;
 use crate::{Evidence, GrantId, Holder, Seen, SeenHold, SeenWaiter, Token, Witness};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// A request for one or more resources, all or nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ask {
     /// The id of this request, which becomes the grant. Asking again with it is safe: what it
     /// already holds is extended, the place that it already has is kept.
@@ -25,15 +27,18 @@ pub struct Ask {
     /// What for, in the caller's words.
     pub operation: Option<String>,
     /// How long the lease is to last from each renewal.
+    #[serde(rename = "ttl_ms", with = "millis")]
     pub ttl: Duration,
     /// Grants that the caller keeps while it waits.
     pub keeps: Vec<GrantId>,
     /// Whether to queue if it is not free, and how long the place lasts without a sign of life.
+    #[serde(rename = "queue_ms", with = "millis::optional", default)]
     pub queue: Option<Duration>,
 }
 
 /// What came of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It is held now.
     Granted(Grant),
@@ -56,7 +61,7 @@ pub enum Outcome {
 }
 
 /// What was granted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// The fencing token.
     pub token: Token,
@@ -67,7 +72,8 @@ pub struct Grant {
 }
 
 /// How a grant came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// It was free.
     AcquiredNew,
@@ -92,7 +98,7 @@ impl Reason {
 }
 
 /// A hold that ended so that another could begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Takeover {
     /// The hold as it was.
     pub from: SeenHold,
@@ -101,7 +107,8 @@ pub struct Takeover {
 }
 
 /// Somebody in the way of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Blocker {
     /// Who holds.
     Hold(SeenHold),

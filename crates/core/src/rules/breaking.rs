@@ -4,9 +4,10 @@ use crate::decision::Decision;
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
 use crate::{Resource, Seen, SeenHold, Token, Witness};
+use serde::{Deserialize, Serialize};
 
 /// What an operator wants to end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BreakAsk {
     /// Which resource.
     pub resource: Resource,

@@ -7,17 +7,18 @@
 use crate::hold::{Want, must_exclude};
 use crate::rules::acquire::Ask;
 use crate::{GrantId, Resource, Seen, SeenHold, SeenWaiter, Witness};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// The cycle that a wait would close, from the caller's request back to what the caller keeps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
     /// Each step: somebody waits for a resource that the next one has or waits for before them.
     pub steps: Vec<CycleStep>,
 }
 
 /// One step of a cycle.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CycleStep {
     /// Who waits.
     pub waiter: String,

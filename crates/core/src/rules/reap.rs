@@ -4,9 +4,11 @@ use crate::decision::Decision;
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
 use crate::{Kind, Liveness, Seen, SeenHold, SeenWaiter, Witness};
+use serde::{Deserialize, Serialize};
 
 /// What allows to end somebody's hold without being asked by them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TakeoverReason {
     /// The lease's time ran out.
     Lapsed,

@@ -4,9 +4,11 @@ use crate::decision::Decision;
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
 use crate::{GrantId, Resource, Seen, SeenHold, Witness};
+use serde::{Deserialize, Serialize};
 
 /// What shows that a hold is the caller's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// The grant itself.
     Grant(GrantId),
@@ -22,10 +24,19 @@ impl Proof {
             Proof::Label(label) => seen.hold.holder.chosen && seen.hold.holder.label == *label,
         }
     }
+
+    /// The same for one who looks on from elsewhere, and may be shown a veiled grant.
+    pub fn recognises(&self, seen: &SeenHold) -> bool {
+        let is_veiled = match self {
+            Proof::Grant(grant) => seen.hold.grant == grant.veiled(),
+            Proof::Label(_) => false,
+        };
+        is_veiled || self.covers(seen)
+    }
 }
 
 /// What is to be given back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReleaseAsk {
     /// Shows that it is the caller's.
     pub proof: Proof,
@@ -34,7 +45,8 @@ pub struct ReleaseAsk {
 }
 
 /// What came of giving back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Released {
     /// These ended. One that had lapsed was no longer the caller's to rely on.
     Ended(Vec<SeenHold>),

@@ -3,7 +3,8 @@
 //! 1. `values`, `input`: what may be asked; [`forms`]: what is answered.
 //! 2. `locks`, `tasks`, `sections`, `events`, [`workers`], [`live`]: the routes.
 //! 3. `repeat`: a request that is sent twice is done once.
-//! 4. `openapi`: the document, made of all that.
+//! 4. [`store`]: the protocol of tenure's own clients; `veil`: what they are not shown.
+//! 5. `openapi`: the document, made of all that.
 
 mod events;
 pub mod forms;
@@ -13,8 +14,10 @@ mod locks;
 mod openapi;
 mod repeat;
 mod sections;
+pub mod store;
 mod tasks;
 mod values;
+mod veil;
 pub mod workers;
 
 use crate::app::App;
@@ -119,7 +122,7 @@ impl Api {
             None => {
                 let name = caller.name.as_deref().unwrap_or("http");
                 let random = GrantId::random().to_bits() >> 96;
-                Ok(self.app.client.unnamed(format!("{name}-{random:08x}")))
+                Ok(self.app.client.shown_as(&format!("{name}-{random:08x}"))?)
             }
         }
     }

@@ -27,6 +27,7 @@ macro_rules! asset {
 const ASSETS: &[Asset] = &[
     asset!("/", HTML, "index.html"),
     asset!("/favicon.svg", SVG, "favicon.svg"),
+    asset!("/assets/favicon.svg", SVG, "favicon.svg"),
     asset!("/assets/style.css", CSS, "style.css"),
     asset!("/assets/app.js", SCRIPT, "app.js"),
     asset!("/assets/actions.js", SCRIPT, "actions.js"),

@@ -101,8 +101,12 @@ pub(crate) fn broken() -> Problem {
 
 /// The answer to a request that waits while the server ends.
 pub(crate) fn stopping() -> Response {
-    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "STOPPING", "the server is ending")
-        .hint("Ask again: whoever waits under a grant keeps its place.");
+    let problem = Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "SHUTTING_DOWN",
+        "the server is about to end",
+    )
+    .hint("Ask again: whoever waits under a grant keeps its place.");
     let mut response = problem.into_response();
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
     response

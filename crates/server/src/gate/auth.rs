@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 /// What anybody may ask for: whether the server lives, and the page, which has nothing in it.
-const OPEN: [&str; 4] = ["/healthz", "/readyz", "/", "/favicon.ico"];
+const OPEN: [&str; 5] = ["/healthz", "/readyz", "/", "/favicon.ico", "/favicon.svg"];
 
 /// The same for all below: the page's parts.
 const OPEN_BELOW: &str = "/assets/";

@@ -2,6 +2,7 @@
 
 use super::Note;
 use super::listen::{Incoming, Listener};
+use super::room::{Room, Seat};
 use axum::Router;
 use axum::extract::Request;
 use hyper::server::conn::http1;
@@ -11,14 +12,13 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tower::Service;
 
-/// How long a client may take to send the head of a request, and may be silent between two.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
+/// How long a client may take to send the head of a request, and may be silent between two: longer
+/// than proxies keep a connection that nobody uses, so that they close it first.
+const HEAD_WITHIN: Duration = Duration::from_secs(75);
 
 /// How long it may take to agree on keys.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
@@ -36,13 +36,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Connections {
     router: Router,
     builder: http1::Builder,
-    room: Arc<Semaphore>,
+    room: Room,
     graceful: GracefulShutdown,
     note: Note,
 }
 
 impl Connections {
-    /// At most so many at once; others wait at the door.
+    /// At most so many at once; see [`Room`].
     pub(crate) fn new(router: Router, most: usize, note: Note) -> Connections {
         let mut builder = http1::Builder::new();
         builder
@@ -50,7 +50,7 @@ impl Connections {
             .header_read_timeout(HEAD_WITHIN)
             .max_buf_size(BUFFER_BYTES_MAX)
             .max_headers(HEADERS_MAX);
-        let room = Arc::new(Semaphore::new(most));
+        let room = Room::for_most(most);
         Connections { router, builder, room, graceful: GracefulShutdown::new(), note }
     }
 
@@ -58,12 +58,13 @@ impl Connections {
     pub(crate) async fn accept(&self, listener: &Listener) {
         let mut failed = false;
         loop {
-            let room = self.room.clone().acquire_owned().await;
-            let room = room.expect("the semaphore is never closed");
+            let place = self.room.place().await;
             match listener.accept().await {
                 Ok(incoming) => {
                     failed = false;
-                    self.serve(incoming, room);
+                    if let Some(seat) = self.room.seat(place, incoming.address()) {
+                        self.serve(incoming, seat);
+                    }
                 }
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) => {
@@ -77,13 +78,13 @@ impl Connections {
         }
     }
 
-    fn serve(&self, incoming: Incoming, room: OwnedSemaphorePermit) {
+    fn serve(&self, incoming: Incoming, seat: Seat) {
         let (router, builder) = (self.router.clone(), self.builder.clone());
         let watcher = self.graceful.watcher();
         tokio::spawn(async move {
             // How a connection ends concerns nobody but its client.
             let _ = converse(incoming, router, &builder, watcher).await;
-            drop(room);
+            drop(seat);
         });
     }
 

@@ -15,8 +15,6 @@ pub enum ServeError {
     NoTokens {
         /// Where it was to listen.
         address: SocketAddr,
-        /// Where tokens would be kept.
-        file: PathBuf,
     },
     /// The file of tokens that was named is not there.
     #[error("there is no file of tokens at {}", .file.display())]
@@ -80,9 +78,13 @@ impl ServeError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            ServeError::NoTokens { .. } | ServeError::NoTokenFile { .. } => {
+            ServeError::NoTokens { .. } => {
                 Some("Make one with `tenure token create NAME --role work`.".to_owned())
             }
+            ServeError::NoTokenFile { file } => Some(format!(
+                "Make one with `tenure token create NAME --role work --file {}`.",
+                file.display()
+            )),
             ServeError::Tokens(error) => error.hint(),
             ServeError::Address { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
                 Some("Another program has the port: choose one with --listen HOST:PORT.".to_owned())

@@ -8,7 +8,7 @@ use super::unix_socket::OwnSocket;
 use super::{Keyring, Options};
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -74,7 +74,7 @@ pub(crate) async fn open(
     for text in &options.listen {
         for address in resolve(text).await? {
             if !address.ip().to_canonical().is_loopback() && !keyring.lets_anybody_in() {
-                return Err(ServeError::NoTokens { address, file: keyring.path() });
+                return Err(ServeError::NoTokens { address });
             }
             listeners.push(open_tcp(address, tls.clone()).await?);
         }
@@ -137,6 +137,15 @@ impl Listener {
 }
 
 impl Incoming {
+    /// The address at the other end, if it is another machine's.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        match self {
+            Incoming::Tcp(_, peer, _) => peer.address().filter(|address| !address.is_loopback()),
+            #[cfg(unix)]
+            Incoming::Unix(_) => None,
+        }
+    }
+
     /// The stream to speak over, once both ends agree how, and who is at the other.
     pub(crate) async fn open(self) -> io::Result<(Box<dyn Stream>, Peer)> {
         Ok(match self {

@@ -17,7 +17,10 @@ mod listen;
 mod pass;
 mod peer;
 mod rate;
+mod room;
 mod signals;
+#[cfg(test)]
+mod tests;
 mod tls;
 pub mod tokens;
 #[cfg(unix)]
@@ -98,6 +101,7 @@ pub async fn serve(
     let mut signals = Signals::listen().map_err(ServeError::Signals)?;
     let gate = Arc::new(gate(&app, &options)?);
     let listeners = listen::open(&options, &gate.keyring).await?;
+    app.metrics.watch(app.client.clone());
     let router = router(app.clone(), gate.clone());
     let note = options.note;
     let connections = Connections::new(router, options.connections_max, note.clone());
@@ -140,11 +144,11 @@ fn gate(app: &App, options: &Options) -> Result<Gate, ServeError> {
 fn router(app: App, gate: Arc<Gate>) -> Router {
     Router::new()
         .merge(health::router(app.clone()))
-        // api: .merge(crate::api::router(app.clone()))
-        // live: .merge(crate::api::live::router(app.clone()))
-        // dashboard: .merge(crate::dashboard::router())
-        // mcp: .merge(crate::mcp::router(app.clone()))
-        // metrics: .merge(crate::metrics::router(app.clone()))
+        .merge(crate::api::store::router(app.clone()))
+        .merge(crate::api::router(app.clone()))
+        .merge(crate::dashboard::router())
+        .merge(crate::mcp::router(app.clone()))
+        .merge(crate::metrics::router(app.metrics.clone()))
         // The gate limits bodies itself.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(gate, pass::pass))

@@ -1,1 +1,137 @@
 //! Numbers for Prometheus.
+//!
+//! What they count comes from three places: [`store`] measures each call of this server to its
+//! store, [`tail`] follows the store's events, whoever caused them, and [`look`] looks once for each
+//! scrape. All of it only reads. No label carries a name that callers choose, but for the sections
+//! of tasks, of which at most [`SECTIONS_MAX`] are shown.
+
+mod look;
+mod numbers;
+mod store;
+mod tail;
+#[cfg(test)]
+mod tests;
+
+pub use look::SECTIONS_MAX;
+pub use store::Metered;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use numbers::{Counter1, counter, labelled};
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+use store::StoreNumbers;
+use tail::{History, Tail};
+use tenure::Client;
+use tenure::store::Store;
+
+/// What all names begin with.
+const PREFIX: &str = "tenure";
+
+/// How the text is named over HTTP.
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The numbers of one server.
+///
+/// First [`meter`](Metrics::meter) its store, then let it [`watch`](Metrics::watch) the client over
+/// that; [`router`] then answers scrapes.
+pub struct Metrics {
+    registry: Registry,
+    started: Instant,
+    store: StoreNumbers,
+    history: History,
+    refused_tokens: Counter,
+    requests: Counter1,
+    client: OnceLock<Client>,
+    tail: Mutex<Option<Tail>>,
+}
+
+impl Metrics {
+    /// Numbers that are all zero.
+    pub fn new() -> Arc<Metrics> {
+        let mut registry = Registry::with_prefix(PREFIX);
+        let refused_tokens = counter(
+            &mut registry,
+            "refused_tokens",
+            "Grants and tokens that this server refused: lost, unknown or fenced off",
+        );
+        let requests = labelled(
+            &mut registry,
+            "http_responses",
+            "Answers of this server by class of status",
+            "class",
+            &["1xx", "2xx", "3xx", "4xx", "5xx"],
+        );
+        Arc::new(Metrics {
+            started: Instant::now(),
+            store: StoreNumbers::new(&mut registry, refused_tokens.clone()),
+            history: History::new(&mut registry),
+            refused_tokens,
+            requests,
+            registry,
+            client: OnceLock::new(),
+            tail: Mutex::new(None),
+        })
+    }
+
+    /// The same store, measured. For [`ClientBuilder::wrap`](tenure::ClientBuilder::wrap).
+    pub fn meter(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(Metered::new(store, self.store.clone()))
+    }
+
+    /// Counts from now on what happens in the store of this client, until these numbers are
+    /// dropped. Must be called within a runtime, and once; a second client is ignored.
+    pub fn watch(&self, client: Client) {
+        if self.client.set(client.clone()).is_ok() {
+            let tail = Tail::start(client, self.history.clone());
+            *self.tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(tail);
+        }
+    }
+
+    /// Counts a grant or token that was refused without asking the store to renew it: by verify,
+    /// finish, release and the like.
+    pub fn refused_token(&self) {
+        self.refused_tokens.inc();
+    }
+
+    /// Counts an answer over HTTP.
+    pub fn answered(&self, status: StatusCode) {
+        let class = match status.as_u16() / 100 {
+            1 => "1xx",
+            2 => "2xx",
+            3 => "3xx",
+            4 => "4xx",
+            _ => "5xx",
+        };
+        self.requests.get_or_create(&[("class", class)]).inc();
+    }
+
+    /// All numbers as OpenMetrics text. Where the store does not answer, those that would come from
+    /// it are left out and `tenure_store_up` is 0.
+    pub async fn text(&self) -> Result<String, std::fmt::Error> {
+        let look = look::registry(self.client.get(), self.started.elapsed()).await;
+        let mut text = String::new();
+        encode_registry(&mut text, &self.registry)?;
+        encode_registry(&mut text, &look)?;
+        encode_eof(&mut text)?;
+        Ok(text)
+    }
+}
+
+/// `GET /metrics`.
+pub fn router(metrics: Arc<Metrics>) -> Router {
+    Router::new().route("/metrics", get(scrape)).with_state(metrics)
+}
+
+async fn scrape(State(metrics): State<Arc<Metrics>>) -> Response {
+    match metrics.text().await {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

@@ -41,6 +41,13 @@ macro_rules! scenarios {
     };
 }
 
+/// Makes the pictures of the documents anew, in `target/dashboard`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "shows nothing: it makes pictures"]
+async fn pictures() {
+    play("pictures").await;
+}
+
 scenarios! {
     a_lock_appears_and_runs_down
     an_admin_breaks_with_a_reason

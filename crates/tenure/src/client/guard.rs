@@ -9,7 +9,8 @@ use crate::store::{Renewal, Renewed};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{Evidence, GrantId, Look, Proof, Reason, Released, Resource, Token};
+use tenure_core::act::Release;
+use tenure_core::{Evidence, GrantId, Look, Proof, Reason, ReleaseAsk, Released, Resource, Token};
 
 /// Holds what was asked for until it is released or dropped, renewing in the background.
 ///
@@ -143,7 +144,7 @@ const LOOK_FOR_BREAK: Duration = Duration::from_secs(1);
 async fn was_ended(client: &Client, held: &Held) -> bool {
     let lease = &held.lease;
     let look = Look::At { resources: lease.resources.clone(), ticket: None };
-    let Ok(seen) = client.inner.store.read(&look).await else { return false };
+    let Ok(seen) = client.inner.backend.read(&look).await else { return false };
     let holds = |resource: &Resource| {
         seen.holds_of(lease.grant)
             .any(|seen| seen.hold.want.resource == *resource && seen.hold.token == lease.token)
@@ -158,7 +159,7 @@ pub(super) async fn bind_group(client: &Client, held: &Held, leader: u32) -> Res
 
 async fn renew(client: &Client, held: &Held, renewal: Renewal) -> Result<bool, Error> {
     let asked_at = client.inner.clock.now();
-    let answers = client.inner.store.renew(&[renewal]).await?;
+    let answers = client.inner.backend.renew(&[renewal]).await?;
     let renewed = answers == [Renewed::Renewed];
     if renewed {
         held.renewed(asked_at);
@@ -178,7 +179,8 @@ impl Drop for Guard {
         if self.shares {
             return;
         }
-        let errand = Errand::Release { grant: lease.grant, resources: lease.resources.clone() };
+        let ask = ReleaseAsk { proof: Proof::Grant(lease.grant), resources: None };
+        let errand = Errand::Release(Release { at: Some(lease.resources.clone()), ask });
         self.client.inner.keeper.send(errand);
     }
 }

@@ -5,17 +5,16 @@
 //! that comes and goes in between does not wake it. While it sleeps it holds nothing, so that
 //! nobody has to wait for its end.
 
+use super::backend::Backend;
 use super::lease::Lease;
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::platform::LocalWitness;
-use crate::store::{Renewal, Renewed, Store, StoreError};
+use crate::store::{Renewal, Renewed, StoreError};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tenure_core::rules::tasks::FinishAsk;
-use tenure_core::{GrantId, Look, Proof, ReleaseAsk, Resource, Seen, Witness, rules};
+use tenure_core::act::{Finishing, Leave, Release};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -66,35 +65,18 @@ impl Held {
 
 /// Something to do in the store on behalf of what was dropped.
 pub(super) enum Errand {
-    Leave { grant: GrantId, resources: Vec<Resource>, ticket: u64 },
-    Release { grant: GrantId, resources: Vec<Resource> },
-    HandBack { ask: Box<FinishAsk>, section: Option<String> },
+    Leave(Leave),
+    Release(Release),
+    HandBack(Box<Finishing>),
 }
 
 impl Errand {
-    pub(super) async fn run(
-        self,
-        store: &dyn Store,
-        witness: &(dyn Witness + Sync),
-    ) -> Result<(), Error> {
-        let look = match &self {
-            Errand::Leave { resources, ticket, .. } => {
-                Look::At { resources: resources.clone(), ticket: Some(*ticket) }
-            }
-            Errand::Release { resources, .. } => {
-                Look::At { resources: resources.clone(), ticket: None }
-            }
-            Errand::HandBack { ask, section } => ask.look(section.clone()),
-        };
-        let mut decide = |seen: &Seen| match &self {
-            Errand::HandBack { ask, .. } => rules::tasks::finish(seen, ask, witness).0,
-            Errand::Leave { grant, .. } => rules::leave(seen, *grant, witness).0,
-            Errand::Release { grant, .. } => {
-                let ask = ReleaseAsk { proof: Proof::Grant(*grant), resources: None };
-                rules::release(seen, &ask, witness).0
-            }
-        };
-        store.transact(&look, &mut decide).await?;
+    pub(super) async fn run(self, backend: &Backend) -> Result<(), Error> {
+        match self {
+            Errand::Leave(act) => drop(backend.perform(&act).await?),
+            Errand::Release(act) => drop(backend.perform(&act).await?),
+            Errand::HandBack(act) => drop(backend.perform(&*act).await?),
+        }
         Ok(())
     }
 }
@@ -113,7 +95,7 @@ struct Shared {
 
 struct State {
     /// Taken away from a thread that sleeps when the keeper is dropped.
-    store: Option<Arc<dyn Store>>,
+    backend: Option<Backend>,
     /// By the address of what is held: two guards may share one grant, and each counts.
     kept: HashMap<usize, Kept>,
     errands: VecDeque<Errand>,
@@ -150,9 +132,9 @@ impl Shared {
 }
 
 impl Keeper {
-    pub(super) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Keeper {
+    pub(super) fn new(backend: Backend, clock: Arc<dyn Clock>) -> Keeper {
         let state = Mutex::new(State {
-            store: Some(store),
+            backend: Some(backend),
             kept: HashMap::new(),
             errands: VecDeque::new(),
             wakes_at: None,
@@ -207,14 +189,14 @@ impl Drop for Keeper {
         let mut state = self.shared.state();
         state.stop = true;
         let busy = state.busy || !state.errands.is_empty();
-        let store = if busy { None } else { state.store.take() };
+        let backend = if busy { None } else { state.backend.take() };
         self.shared.changed.notify_all();
         let started = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some();
         if busy && started {
             self.shared.wait_for_end(state);
         }
         // Closed here and now if it was the last, not whenever the thread has noticed.
-        drop(store);
+        drop(backend);
     }
 }
 
@@ -229,22 +211,22 @@ enum Work {
 
 struct Job {
     work: Work,
-    store: Arc<dyn Store>,
+    backend: Backend,
 }
 
 fn run(shared: &Shared) {
     // Most holds end before there is anything to do, so the means to do it are made when needed.
-    let mut means: Option<(Runtime, LocalWitness)> = None;
-    while let Some(Job { work, store }) = next_job(shared) {
+    let mut means: Option<Runtime> = None;
+    while let Some(Job { work, backend }) = next_job(shared) {
         if means.is_none() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            means = runtime.ok().map(|runtime| (runtime, LocalWitness::new()));
+            means = runtime.ok();
         }
-        let Some((runtime, witness)) = &means else { break };
+        let Some(runtime) = &means else { break };
         match work {
             // What fails here ends by itself when its time has run out.
-            Work::Errand(errand) => drop(runtime.block_on(errand.run(&*store, witness))),
-            Work::Renew(due) => runtime.block_on(renew(shared, &*store, due)),
+            Work::Errand(errand) => drop(runtime.block_on(errand.run(&backend))),
+            Work::Renew(due) => runtime.block_on(renew(shared, &backend, due)),
         }
     }
     drop(means);
@@ -258,9 +240,9 @@ fn next_job(shared: &Shared) -> Option<Job> {
     loop {
         let now = shared.clock.now();
         if let Some(work) = state.work(now) {
-            let store = state.store.clone()?;
+            let backend = state.backend.clone()?;
             state.busy = true;
-            return Some(Job { work, store });
+            return Some(Job { work, backend });
         }
         if state.stop {
             return None;
@@ -295,7 +277,7 @@ impl State {
     }
 }
 
-async fn renew(shared: &Shared, store: &dyn Store, mut due: Vec<Arc<Held>>) {
+async fn renew(shared: &Shared, backend: &Backend, mut due: Vec<Arc<Held>>) {
     let asked_at = shared.clock.now();
     // Once trust has ended it does not come back: the holder may already have acted on it.
     due.retain(|held| {
@@ -309,7 +291,7 @@ async fn renew(shared: &Shared, store: &dyn Store, mut due: Vec<Arc<Held>>) {
     if renewals.is_empty() {
         return;
     }
-    match store.renew(&renewals).await {
+    match backend.renew(&renewals).await {
         Ok(answers) => {
             for (held, answer) in due.iter().zip(answers) {
                 match answer {

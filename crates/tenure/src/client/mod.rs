@@ -1,5 +1,6 @@
 //! The client: one method per verb, over any store. It waits, renews and tries again.
 
+mod backend;
 mod guard;
 mod keeper;
 mod lease;
@@ -10,20 +11,22 @@ mod tasks;
 mod verbs;
 mod work;
 
+pub use backend::{Backend, Local, Once};
 pub use guard::{Ending, Guard};
 pub use lease::Lease;
 pub use obtain::{Busy, PLACE_LEASE, Waiting};
 pub use request::{Attempt, IntoResource, LeaseAttempt, Request, Tie, Wait};
 pub use swarm::{Stop, Swarm, SwarmReport, WorkEvent};
 pub use tasks::{ClaimRequest, Claims, Tasks, Work};
-pub use verbs::{Broken, Cleanup, Free};
+pub use tenure_core::act::Broken;
+pub use verbs::{Cleanup, Free};
 pub use work::Runner;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
 use crate::platform::{self, LocalWitness};
 use crate::store::{Store, StoreInfo};
-use crate::url::{self, OpenOptions};
+use crate::url::{self, OpenOptions, RemoteOptions};
 use keeper::Keeper;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,7 +43,7 @@ pub struct Client {
 }
 
 pub(crate) struct Inner {
-    store: Arc<dyn Store>,
+    backend: Backend,
     clock: Arc<dyn Clock>,
     witness: Arc<dyn Witness + Send + Sync>,
     holder: Holder,
@@ -75,7 +78,12 @@ pub struct ClientBuilder {
     poll_interval: Duration,
     look_only: bool,
     recoveries_max: u32,
+    remote: RemoteOptions,
+    wrap: Option<Wrap>,
 }
+
+/// Puts something between a client and its store.
+type Wrap = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
 
 impl ClientBuilder {
     /// The name under which this client holds. Without one it gets a label that no other has.
@@ -122,28 +130,59 @@ impl ClientBuilder {
         self
     }
 
+    /// How to reach a server, where the URL names one.
+    pub fn remote(mut self, options: RemoteOptions) -> ClientBuilder {
+        self.remote = options;
+        self
+    }
+
+    /// Puts something between the client and the store that [`open`](ClientBuilder::open) opens,
+    /// such as one that measures it. It must keep the store's promises.
+    pub fn wrap(
+        mut self,
+        wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send + 'static,
+    ) -> ClientBuilder {
+        self.wrap = Some(Box::new(wrap));
+        self
+    }
+
     /// Opens the store that the URL names.
-    pub async fn open(self, url: &str) -> Result<Client, Error> {
+    pub async fn open(mut self, url: &str) -> Result<Client, Error> {
         let options = OpenOptions {
             clock: self.clock.clone(),
             one_shot: self.one_shot,
             poll_interval: self.poll_interval,
             look_only: self.look_only,
+            remote: RemoteOptions { label: self.label.clone(), ..self.remote.clone() },
         };
-        let store = url::open_store(url, options)?;
-        self.over(store)
+        match url::open(url, options)? {
+            url::Opened::Store(store) => {
+                let wrap = self.wrap.take();
+                self.over(wrap.map_or_else(|| store.clone(), |wrap| wrap(store.clone())))
+            }
+            #[cfg(feature = "http")]
+            url::Opened::Remote(remote) => self.through(|_| Backend::Remote(Arc::new(remote))),
+        }
     }
 
     /// A client of this store.
     pub fn over(self, store: Arc<dyn Store>) -> Result<Client, Error> {
+        self.through(|witness| Backend::Local(Local { store, witness }))
+    }
+
+    fn through(
+        self,
+        backend: impl FnOnce(Arc<dyn Witness + Send + Sync>) -> Backend,
+    ) -> Result<Client, Error> {
         let holder = match self.label {
             Some(label) => Holder::chosen(&label)?,
             None => Holder::anonymous(unique_label()),
         };
-        let keeper = Keeper::new(store.clone(), self.clock.clone());
         let witness = self.witness.unwrap_or_else(|| Arc::new(LocalWitness::new()));
+        let backend = backend(witness.clone());
+        let keeper = Keeper::new(backend.clone(), self.clock.clone());
         let inner = Inner {
-            store,
+            backend,
             clock: self.clock,
             witness,
             holder,
@@ -178,12 +217,19 @@ impl Client {
             poll_interval: Duration::from_secs(5),
             look_only: false,
             recoveries_max: RECOVERIES_MAX,
+            remote: RemoteOptions::default(),
+            wrap: None,
         }
     }
 
     /// What the store is.
     pub fn info(&self) -> StoreInfo {
-        self.inner.store.info()
+        self.inner.backend.info()
+    }
+
+    /// What this client asks through; for servers, which pass on what their clients ask.
+    pub fn backend(&self) -> &Backend {
+        &self.inner.backend
     }
 
     /// The label under which this client holds, and whether it was chosen.
@@ -196,19 +242,20 @@ impl Client {
         Ok(self.held_by(Holder::chosen(label)?))
     }
 
-    /// A client of the same store under a label that was made up for it and must not repeat. Unlike
-    /// a chosen one it proves nothing: only the grant does.
-    pub fn unnamed(&self, label: String) -> Client {
-        self.held_by(Holder::anonymous(label))
+    /// A client of the same store under a label for people to read, which proves nothing: what it
+    /// holds answers to its grants alone.
+    pub fn shown_as(&self, label: &str) -> Result<Client, Error> {
+        let holder = Holder::chosen(label)?;
+        Ok(self.held_by(Holder { chosen: false, ..holder }))
     }
 
     fn held_by(&self, holder: Holder) -> Client {
         let inner = Inner {
-            store: self.inner.store.clone(),
+            backend: self.inner.backend.clone(),
             clock: self.inner.clock.clone(),
             witness: self.inner.witness.clone(),
             holder,
-            keeper: Keeper::new(self.inner.store.clone(), self.inner.clock.clone()),
+            keeper: Keeper::new(self.inner.backend.clone(), self.inner.clock.clone()),
             recoveries_max: self.inner.recoveries_max,
             recovered_at: self.inner.recovered_at.clone(),
         };

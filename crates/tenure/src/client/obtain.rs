@@ -10,9 +10,8 @@ use crate::store::StoreError;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
-use tenure_core::{
-    Ask, Blocker, Evidence, Grant, GrantId, Liveness, Look, Outcome, Resource, WallTime, rules,
-};
+use tenure_core::act::{Acquire, Leave};
+use tenure_core::{Ask, Blocker, Evidence, Grant, GrantId, Liveness, Outcome, Resource, WallTime};
 
 /// How long a place in a queue lasts without a sign of life: so long can a stopped process keep
 /// those behind it waiting.
@@ -154,46 +153,32 @@ struct Place<'a> {
 
 impl Place<'_> {
     async fn ask(&self, ask: &Ask) -> Result<Outcome, Error> {
-        let mut look = match self.ticket {
-            // It may have a place far back, from an earlier request.
-            None if self.kept => Look::Queues(self.resources.clone()),
-            ticket => Look::At { resources: self.resources.clone(), ticket },
-        };
+        // It may have a place far back, from an earlier request.
+        let whole_queues = self.ticket.is_none() && self.kept;
+        let mut act = Acquire { ask: ask.clone(), ticket: self.ticket, whole_queues };
         let mut tries = 1;
         loop {
-            match self.ask_once(ask, &look).await {
-                Err(Error::Store(StoreError::Unknown { .. })) if tries < UNKNOWN_TRIES => {
+            match self.inner.backend.perform(&act).await {
+                Err(StoreError::Unknown { .. }) if tries < UNKNOWN_TRIES => {
                     tries += 1;
                     // It may have a place by now, far back, whose ticket it was not told.
-                    look = Look::Queues(self.resources.clone());
+                    act.whole_queues = true;
                 }
-                result => return result,
+                result => return Ok(result?),
             }
         }
     }
 
-    async fn ask_once(&self, ask: &Ask, look: &Look) -> Result<Outcome, Error> {
-        let mut outcome = Outcome::Busy { blockers: vec![] };
-        let witness = &*self.inner.witness;
-        let mut decide = |seen: &tenure_core::Seen| {
-            let (decision, answer) = rules::acquire(seen, ask, witness);
-            outcome = answer;
-            decision
-        };
-        self.inner.store.transact(look, &mut decide).await?;
-        Ok(outcome)
-    }
-
     async fn leave(&mut self) -> Result<(), Error> {
         if let Some(errand) = self.errand() {
-            errand.run(&*self.inner.store, &*self.inner.witness).await?;
+            errand.run(&self.inner.backend).await?;
         }
         Ok(())
     }
 
     fn errand(&mut self) -> Option<Errand> {
         let ticket = self.ticket.take().filter(|_| !self.kept)?;
-        Some(Errand::Leave { grant: self.grant, resources: self.resources.clone(), ticket })
+        Some(Errand::Leave(Leave { grant: self.grant, resources: self.resources.clone(), ticket }))
     }
 }
 
@@ -218,7 +203,7 @@ async fn sleep_until_turn(
     let patience = left.map_or(patience, |left| patience.min(left));
     let mut watched = watched(place.inner, &place.resources, waiting);
     tokio::select! {
-        turn = place.inner.store.turn(place.grant, patience) => Ok(turn?),
+        turn = place.inner.backend.turn(place.grant, patience) => Ok(turn?),
         () = any(&mut watched) => Ok(()),
     }
 }

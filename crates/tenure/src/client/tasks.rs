@@ -9,13 +9,17 @@ use crate::exchange::TaskFile;
 use crate::store::{Tally, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::act::{
+    ChangeSections, Claiming, Delete, FinishAll, Finishing, LeaveIdleSections, PutSection, Recover,
+    Start,
+};
 use tenure_core::rules::tasks::{
     AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, ImportAsk,
     Imported, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
-    Decision, GrantId, Holder, Look, Proof, Reason, Resource, Section, Seen, SeenSection, Task,
-    TaskId, TaskLook, Token, WallTime, rules,
+    GrantId, Holder, Look, Proof, Reason, Resource, Section, SeenSection, Task, TaskId, TaskLook,
+    Token, WallTime, rules,
 };
 use tokio::sync::watch;
 
@@ -93,26 +97,19 @@ impl Tasks {
     /// Adds tasks, all or none. A task whose key is known already is not added again.
     pub async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Added>, Error> {
         let ask = AddAsk { tasks, by: self.client.holder().label.clone() };
-        let added =
-            self.client.inner.decide(&ask.look(), |seen, _| rules::tasks::add(seen, &ask)).await?;
-        Ok(added?)
+        Ok(self.client.inner.backend.perform(&ask).await??)
     }
 
     /// Takes over a file of tasks, all or nothing; what is there already stays as it is.
     pub async fn import(&self, file: TaskFile) -> Result<Imported, Error> {
         let ask = self.import_ask(file);
-        let imported = self
-            .client
-            .inner
-            .decide(&ask.look(), |seen, _| rules::tasks::import(seen, &ask))
-            .await?;
-        Ok(imported?)
+        Ok(self.client.inner.backend.perform(&ask).await??)
     }
 
     /// What [`Tasks::import`] would do now.
     pub async fn try_import(&self, file: TaskFile) -> Result<Imported, Error> {
         let ask = self.import_ask(file);
-        let seen = self.client.inner.store.read(&ask.look()).await?;
+        let seen = self.client.inner.backend.read(&ask.look()).await?;
         Ok(rules::tasks::import(&seen, &ask).1?)
     }
 
@@ -124,19 +121,14 @@ impl Tasks {
     /// Takes the next tasks, or the named one, if any is to be had now. Takes back the tasks of
     /// dead workers first, if this client has not looked for them for a while.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
-        let ask = self.ask(request)?;
+        let mut act = Claiming { ask: self.ask(request)?, wide: false };
         self.recover_now_and_then().await?;
-        let claim = |seen: &Seen, witness: &dyn tenure_core::Witness| {
-            rules::tasks::claim(seen, &ask, witness)
-        };
         let asked_at = self.client.inner.clock.now();
-        let answer = self.client.inner.decide(&ask.look(), claim).await?;
-        let answer = match answer {
-            Err(NoClaim::AllTaken { look_wider: true, .. }) => {
-                self.client.inner.decide(&ask.look_wide(), claim).await?
-            }
-            answer => answer,
-        };
+        let mut answer = self.client.inner.backend.perform(&act).await?;
+        if matches!(answer, Err(NoClaim::AllTaken { look_wider: true, .. })) {
+            act.wide = true;
+            answer = self.client.inner.backend.perform(&act).await?;
+        }
         Ok(match answer {
             Ok(tasks) => Claims::Claimed { tasks, asked_at },
             Err(none) => Claims::None(none),
@@ -170,7 +162,7 @@ impl Tasks {
         let begun = self.client.inner.clock.now();
         loop {
             let revision =
-                self.client.inner.store.changed(Default::default(), Duration::ZERO).await?;
+                self.client.inner.backend.changed(Default::default(), Duration::ZERO).await?;
             let claims = self.claim(request).await?;
             let none = match claims {
                 Claims::Claimed { .. } | Claims::None(NoClaim::NotFound) => return Ok(claims),
@@ -188,23 +180,14 @@ impl Tasks {
             if left.is_zero() {
                 return Ok(Claims::None(none));
             }
-            self.client.inner.store.changed(revision, left.min(LOOK_AGAIN)).await?;
+            self.client.inner.backend.changed(revision, left.min(LOOK_AGAIN)).await?;
         }
     }
 
     /// Takes back the tasks whose worker died or fell silent; says which.
     pub async fn recover(&self) -> Result<Vec<Task>, Error> {
-        let look = Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() });
-        // Most of the time there is nothing to take back: looking needs no turn to write.
-        let seen = self.client.inner.store.read(&look).await?;
-        let limit = self.client.inner.recoveries_max;
-        if rules::tasks::recover(&seen, limit, &*self.client.inner.witness).1.is_empty() {
-            return Ok(vec![]);
-        }
-        let recover = |seen: &Seen, witness: &dyn tenure_core::Witness| {
-            rules::tasks::recover(seen, limit, witness)
-        };
-        self.client.inner.decide(&look, recover).await
+        let act = Recover { recoveries_max: self.client.inner.recoveries_max };
+        Ok(self.client.inner.backend.perform(&act).await?)
     }
 
     /// Takes back the tasks of dead workers now and then, however much else there is to do: they
@@ -220,16 +203,7 @@ impl Tasks {
     /// Gives up the sections that a runner keeps although there is nothing left to do in them;
     /// says which. A finish does so by itself; this is for when others ended the last tasks.
     pub async fn leave_idle_sections(&self, runner: GrantId) -> Result<Vec<Resource>, Error> {
-        let look = rules::tasks::idle_look();
-        let leave = |seen: &Seen, witness: &dyn tenure_core::Witness| {
-            rules::tasks::leave_idle_sections(seen, runner, witness)
-        };
-        // Most of the time there is nothing to give up: looking needs no turn to write.
-        let seen = self.client.inner.store.read(&look).await?;
-        if leave(&seen, &*self.client.inner.witness).1.is_empty() {
-            return Ok(vec![]);
-        }
-        self.client.inner.decide(&look, leave).await
+        Ok(self.client.inner.backend.perform(&LeaveIdleSections { runner }).await?)
     }
 
     /// Ends a worker's work on a task. `token`, where it is known, must be the claim's.
@@ -241,25 +215,19 @@ impl Tasks {
         runner: Option<GrantId>,
         finish: Finish,
     ) -> Result<Finished, Error> {
-        let ask = FinishAsk { task: task.clone(), proof, token, runner, finish };
         let section = match runner {
             Some(_) => self.get(task).await?.and_then(|task| task.section),
             None => None,
         };
-        self.client
-            .inner
-            .decide(&ask.look(section), |seen, witness| rules::tasks::finish(seen, &ask, witness))
-            .await
+        let ask = FinishAsk { task: task.clone(), proof, token, runner, finish };
+        Ok(self.client.inner.backend.perform(&Finishing { ask, section }).await?)
     }
 
     /// Ends a worker's work on many tasks in one change, which costs one sync; says of each, in
     /// order, what came of it. One that is not the worker's any more does not stop the others.
     pub async fn finish_all(&self, asks: &[FinishAsk]) -> Result<Vec<Finished>, Error> {
-        let look = rules::tasks::finish_all_look(asks);
-        let finish = |seen: &Seen, witness: &dyn tenure_core::Witness| {
-            rules::tasks::finish_all(seen, asks, witness)
-        };
-        self.client.inner.decide(&look, finish).await
+        let act = FinishAll { asks: asks.to_vec() };
+        Ok(self.client.inner.backend.perform(&act).await?)
     }
 
     /// Notes that the worker began.
@@ -271,54 +239,36 @@ impl Tasks {
             runner: None,
             finish: Finish::Release,
         };
-        self.client
-            .inner
-            .decide(&ask.look(None), |seen, witness| rules::tasks::start(seen, &ask, witness))
-            .await
+        Ok(self.client.inner.backend.perform(&Start { ask }).await?)
     }
 
     /// Changes a task by hand.
     pub async fn edit(&self, task: &TaskId, verb: HandVerb) -> Result<Task, Error> {
         let ask = EditAsk { task: task.clone(), verb, by: self.client.holder().label.clone() };
-        let edited = self
-            .client
-            .inner
-            .decide(&ask.look(), |seen, witness| rules::tasks::edit(seen, &ask, witness))
-            .await?;
-        Ok(edited?)
+        Ok(self.client.inner.backend.perform(&ask).await??)
     }
 
     /// Removes a task that nobody works on and nobody waits for.
     pub async fn delete(&self, task: &TaskId) -> Result<Task, Error> {
-        let look = Look::Tasks(TaskLook {
-            ids: vec![task.clone()],
-            dependents: true,
-            ..TaskLook::default()
-        });
         let by = self.client.holder().label.clone();
-        let deleted = self
-            .client
-            .inner
-            .decide(&look, |seen, witness| rules::tasks::delete(seen, task, &by, witness))
-            .await?;
-        Ok(deleted?)
+        Ok(self.client.inner.backend.perform(&Delete { task: task.clone(), by }).await??)
     }
 
     /// Tasks, oldest first.
     pub async fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, Error> {
-        Ok(self.client.inner.store.tasks(filter).await?)
+        Ok(self.client.inner.backend.tasks(filter).await?)
     }
 
     /// The task with this id.
     pub async fn get(&self, id: &TaskId) -> Result<Option<Task>, Error> {
         let look = Look::Tasks(TaskLook { ids: vec![id.clone()], ..TaskLook::default() });
-        Ok(self.client.inner.store.read(&look).await?.task(id).cloned())
+        Ok(self.client.inner.backend.read(&look).await?.task(id).cloned())
     }
 
     /// Those of these tasks that are there, seen at one moment, in no particular order.
     pub async fn get_all(&self, ids: Vec<TaskId>) -> Result<Vec<Task>, Error> {
         let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
-        Ok(self.client.inner.store.read(&look).await?.tasks)
+        Ok(self.client.inner.backend.read(&look).await?.tasks)
     }
 
     /// The task that a person means: by id, by a unique beginning of it, or by its exact title.
@@ -352,7 +302,7 @@ impl Tasks {
         };
         ids.extend(task.depends_on.iter().cloned());
         let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
-        let seen = self.client.inner.store.read(&look).await?;
+        let seen = self.client.inner.backend.read(&look).await?;
         Ok(seen
             .task(id)
             .map_or(vec![], |task| rules::tasks::why_not(&seen, task, &*self.client.inner.witness)))
@@ -360,26 +310,20 @@ impl Tasks {
 
     /// How many tasks there are of each section and status.
     pub async fn tallies(&self) -> Result<Vec<Tally>, Error> {
-        Ok(self.client.inner.store.tallies().await?)
+        Ok(self.client.inner.backend.tallies().await?)
     }
 
     /// All sections, with how much is left to do in each.
     pub async fn sections(&self) -> Result<Vec<SeenSection>, Error> {
         let look = Look::Tasks(TaskLook::default());
-        Ok(self.client.inner.store.read(&look).await?.sections)
+        Ok(self.client.inner.backend.read(&look).await?.sections)
     }
 
     /// Describes a section, new or changed. Sections that would wait for each other are refused.
     pub async fn put_section(&self, section: &Section) -> Result<(), Error> {
         let by = self.client.holder().label.clone();
-        let look = Look::Tasks(TaskLook::default());
-        let put = |seen: &Seen, _: &dyn tenure_core::Witness| match rules::tasks::put_section(
-            seen, section, &by,
-        ) {
-            Ok(decision) => (decision, Ok(())),
-            Err(error) => (Decision::Nothing, Err(error)),
-        };
-        Ok(self.client.inner.decide(&look, put).await??)
+        let act = PutSection { section: section.clone(), by };
+        Ok(self.client.inner.backend.perform(&act).await??)
     }
 
     /// Changes sections, all or none; says what they are now. What a change does not name stays
@@ -389,11 +333,8 @@ impl Tasks {
         changes: &[(String, SectionChange)],
     ) -> Result<Vec<Section>, Error> {
         let by = self.client.holder().label.clone();
-        let look = Look::Tasks(TaskLook::default());
-        let change = |seen: &Seen, _: &dyn tenure_core::Witness| {
-            rules::tasks::change_sections(seen, changes, &by)
-        };
-        Ok(self.client.inner.decide(&look, change).await??)
+        let act = ChangeSections { changes: changes.to_vec(), by };
+        Ok(self.client.inner.backend.perform(&act).await??)
     }
 
     /// Keeps a claim alive in the background; see [`Work`].
@@ -501,14 +442,22 @@ impl Work {
     pub(super) async fn try_finish(&mut self, finish: &Finish) -> Result<Finished, Error> {
         let proof = Proof::Grant(self.held.lease.grant);
         let token = Some(self.held.lease.token);
-        let tasks = self.client.tasks();
-        let finish = finish.clone();
-        let finished = tasks.finish(&self.task.id, proof, token, self.runner, finish).await;
-        if finished.is_ok() {
-            self.client.inner.keeper.forget(&self.held);
-            self.ended = true;
-        }
-        finished
+        let ask = FinishAsk {
+            task: self.task.id.clone(),
+            proof,
+            token,
+            runner: self.runner,
+            finish: finish.clone(),
+        };
+        let finished = self.client.inner.backend.perform(&self.finishing(ask)).await?;
+        self.client.inner.keeper.forget(&self.held);
+        self.ended = true;
+        Ok(finished)
+    }
+
+    fn finishing(&self, ask: FinishAsk) -> Finishing {
+        let section = self.task.section.clone().filter(|_| self.runner.is_some());
+        Finishing { ask, section }
     }
 
     /// Lets go without a word to the store: what was lost belongs to another.
@@ -531,8 +480,7 @@ impl Drop for Work {
             runner: self.runner,
             finish: Finish::Release,
         };
-        let section = self.task.section.clone();
-        self.client.inner.keeper.send(Errand::HandBack { ask: Box::new(ask), section });
+        self.client.inner.keeper.send(Errand::HandBack(Box::new(self.finishing(ask))));
     }
 }
 

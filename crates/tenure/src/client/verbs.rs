@@ -1,24 +1,16 @@
 //! The verbs that need no waiting loop of their own: release, renew, break, verify, look, clean up.
 
+use super::Client;
 use super::obtain::Busy;
 use super::request::{IntoResource, Wait};
-use super::{Client, Inner};
 use crate::error::Error;
-use crate::store::{Finding, Renewal, Renewed};
+use crate::store::{Finding, Renewed};
 use std::time::Duration;
+use tenure_core::act::{Broken, Reap, Release};
 use tenure_core::{
-    Blocker, BreakAsk, Decision, Event, Kind, Look, Proof, ReleaseAsk, Released, Resource,
-    Revision, Seen, SeenHold, Token, VerifyAnswer, Witness, rules,
+    Blocker, BreakAsk, Event, Kind, Look, Proof, ReleaseAsk, Released, Resource, Revision, Seen,
+    SeenHold, Token, VerifyAnswer, rules,
 };
-
-/// What came of breaking a hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Broken {
-    /// It ended.
-    Ended(Box<SeenHold>),
-    /// That exact hold is not there any more; this is who holds now. Nothing was changed.
-    Gone(Vec<SeenHold>),
-}
 
 /// What cleaning up removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,30 +30,8 @@ pub enum Free {
     Busy(Busy),
 }
 
-impl Inner {
-    /// Runs a rule in the store, and returns what it answered.
-    pub(super) async fn decide<T: Send>(
-        &self,
-        look: &Look,
-        mut rule: impl FnMut(&Seen, &dyn Witness) -> (Decision, T) + Send,
-    ) -> Result<T, Error> {
-        let mut answer = None;
-        let witness = &*self.witness;
-        let mut decide = |seen: &Seen| {
-            let (decision, answered) = rule(seen, witness);
-            answer = Some(answered);
-            decision
-        };
-        self.store.transact(look, &mut decide).await?;
-        Ok(answer.expect("a store always asks the rule"))
-    }
-}
-
-fn look_at(resources: Option<&[Resource]>) -> Look {
-    match resources {
-        Some(resources) => Look::At { resources: resources.to_vec(), ticket: None },
-        None => Look::Everything,
-    }
+fn look_at(resource: &Resource) -> Look {
+    Look::At { resources: vec![resource.clone()], ticket: None }
 }
 
 pub(super) async fn release(
@@ -69,11 +39,9 @@ pub(super) async fn release(
     proof: Proof,
     resources: Option<&[Resource]>,
 ) -> Result<Released, Error> {
-    let ask = ReleaseAsk { proof, resources: resources.map(<[Resource]>::to_vec) };
-    client
-        .inner
-        .decide(&look_at(resources), |seen, witness| rules::release(seen, &ask, witness))
-        .await
+    let resources = resources.map(<[Resource]>::to_vec);
+    let act = Release { at: resources.clone(), ask: ReleaseAsk { proof, resources } };
+    Ok(client.inner.backend.perform(&act).await?)
 }
 
 impl Client {
@@ -94,26 +62,7 @@ impl Client {
         resources: Option<&[Resource]>,
         ttl: Option<Duration>,
     ) -> Result<Vec<(SeenHold, Renewed)>, Error> {
-        let seen = self.inner.store.read(&look_at(resources)).await?;
-        let named =
-            |seen: &&SeenHold| resources.is_none_or(|some| some.contains(&seen.hold.want.resource));
-        let mine: Vec<SeenHold> =
-            seen.holds.iter().filter(named).filter(|seen| proof.covers(seen)).cloned().collect();
-        let renewals: Vec<Renewal> = mine
-            .iter()
-            .map(|seen| Renewal {
-                grant: seen.hold.grant,
-                token: seen.hold.token,
-                resources: vec![seen.hold.want.resource.clone()],
-                ttl: ttl.unwrap_or(seen.hold.ttl),
-                bind: None,
-            })
-            .collect();
-        if renewals.is_empty() {
-            return Ok(vec![]);
-        }
-        let answers = self.inner.store.renew(&renewals).await?;
-        Ok(mine.into_iter().zip(answers).collect())
+        Ok(self.inner.backend.renew_covered(proof, resources, ttl).await?)
     }
 
     /// Ends the hold of this resource that has this token, whoever holds it. A successor has
@@ -126,18 +75,8 @@ impl Client {
     ) -> Result<Broken, Error> {
         let resource = resource.into_resource()?;
         let by = self.inner.holder.label.clone();
-        let ask = BreakAsk { resource: resource.clone(), token, by, reason: reason.to_owned() };
-        let look = look_at(Some(std::slice::from_ref(&resource)));
-        self.inner
-            .decide(&look, |seen, witness| {
-                let (decision, ended) = rules::break_hold(seen, &ask, witness);
-                let answer = match ended {
-                    Some(hold) => Broken::Ended(Box::new(hold)),
-                    None => Broken::Gone(holds_of(seen, &resource)),
-                };
-                (decision, answer)
-            })
-            .await
+        let ask = BreakAsk { resource, token, by, reason: reason.to_owned() };
+        Ok(self.inner.backend.perform(&ask).await?)
     }
 
     /// Whether this token holds this resource now.
@@ -147,14 +86,14 @@ impl Client {
         token: Token,
     ) -> Result<VerifyAnswer, Error> {
         let resource = resource.into_resource()?;
-        let look = look_at(Some(std::slice::from_ref(&resource)));
-        let seen = self.inner.store.read(&look).await?;
+        let look = look_at(&resource);
+        let seen = self.inner.backend.read(&look).await?;
         Ok(rules::verify(&seen, &resource, token, &*self.inner.witness))
     }
 
     /// Who holds and who waits for what overlaps these resources.
     pub async fn look(&self, resources: &[Resource]) -> Result<Seen, Error> {
-        let mut seen = self.inner.store.read(&Look::Queues(resources.to_vec())).await?;
+        let mut seen = self.inner.backend.read(&Look::Queues(resources.to_vec())).await?;
         // A store may show more than was asked: of paths, all that are held.
         let asked = |resource: &Resource| resources.iter().any(|wanted| wanted.overlaps(resource));
         seen.holds.retain(|seen| asked(&seen.hold.want.resource));
@@ -164,7 +103,7 @@ impl Client {
 
     /// Who holds and who waits for anything.
     pub async fn look_everywhere(&self) -> Result<Seen, Error> {
-        Ok(self.inner.store.read(&Look::Everything).await?)
+        Ok(self.inner.backend.read(&Look::Everything).await?)
     }
 
     /// Waits until nobody holds the resource, without taking it.
@@ -194,36 +133,31 @@ impl Client {
             }
             // A death or a lapse changes nothing in the store: so this looks again by itself.
             let patience = left.min(WATCH_INTERVAL);
-            self.inner.store.changed(seen.revision, patience).await?;
+            self.inner.backend.changed(seen.revision, patience).await?;
         }
     }
 
     /// Removes holds that lapsed or whose holder is dead, and what crashed processes left behind.
     pub async fn clean_up(&self, kind: Option<Kind>) -> Result<Cleanup, Error> {
-        let rule = |seen: &Seen, witness: &dyn Witness| rules::reap(seen, kind, witness);
-        let holds = self.inner.decide(&Look::Everything, rule).await?;
-        Ok(Cleanup { holds, leftovers: self.inner.store.tidy().await? })
+        let holds = self.inner.backend.perform(&Reap { kind }).await?;
+        Ok(Cleanup { holds, leftovers: self.inner.backend.tidy().await? })
     }
 
     /// Events after a revision, oldest first.
     pub async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, Error> {
-        Ok(self.inner.store.events(after, limit).await?)
+        Ok(self.inner.backend.events(after, limit).await?)
     }
 
     /// Returns the newest revision as soon as it is beyond `since`, or when patience ends.
     pub async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, Error> {
-        Ok(self.inner.store.changed(since, patience).await?)
+        Ok(self.inner.backend.changed(since, patience).await?)
     }
 
     /// Checks that the store is in order.
     pub async fn check(&self) -> Result<Vec<Finding>, Error> {
-        Ok(self.inner.store.check().await?)
+        Ok(self.inner.backend.check().await?)
     }
 }
 
 /// How often one who only watches looks for deaths and lapses.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
-
-fn holds_of(seen: &Seen, resource: &Resource) -> Vec<SeenHold> {
-    seen.holds.iter().filter(|seen| seen.hold.want.resource == *resource).cloned().collect()
-}

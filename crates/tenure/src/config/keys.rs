@@ -27,6 +27,10 @@ pub enum Key {
     Store,
     /// `agent`
     Agent,
+    /// `server.tokenFile`
+    TokenFile,
+    /// `server.caFile`
+    CaFile,
 }
 
 impl Key {
@@ -92,7 +96,7 @@ const WAIT: Kind = Kind::Duration { shortest: Duration::ZERO };
 const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 
 /// Every key that can be set.
-pub static KEYS: [KeyInfo; 10] = [
+pub static KEYS: [KeyInfo; 12] = [
     KeyInfo {
         key: Key::TaskTimeout,
         name: "locking.taskTimeout",
@@ -172,6 +176,22 @@ pub static KEYS: [KeyInfo; 10] = [
         default: "",
         description: "label of the holder; empty to make one up",
         variable: "TENURE_AGENT",
+    },
+    KeyInfo {
+        key: Key::TokenFile,
+        name: "server.tokenFile",
+        kind: Kind::Text,
+        default: "",
+        description: "file with the token for a server, if it is not in TENURE_SERVER_TOKEN",
+        variable: "TENURE_SERVER_TOKEN_FILE",
+    },
+    KeyInfo {
+        key: Key::CaFile,
+        name: "server.caFile",
+        kind: Kind::Text,
+        default: "",
+        description: "certificates (PEM) of who vouches for a server; empty for the system's",
+        variable: "TENURE_SERVER_CA_FILE",
     },
 ];
 

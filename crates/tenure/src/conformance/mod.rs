@@ -15,6 +15,7 @@
 //! - `places` — the queue.
 //! - `events` — the history.
 //! - `tasks` — tasks and sections, each task to one worker.
+//! - `answers` — a request that came twice is decided once.
 //! - `waking` — nobody sleeps through a wake or a change.
 //!
 //! `kit` is what they share.
@@ -56,6 +57,7 @@
 //! # }
 //! ```
 
+mod answers;
 mod atomic;
 mod events;
 mod kit;
@@ -95,7 +97,7 @@ pub trait Harness: Send + Sync {
     async fn pass(&self, time: Duration);
 }
 
-const TOPICS: [&[Case]; 11] = [
+const TOPICS: [&[Case]; 12] = [
     records::CASES,
     looks::CASES,
     paths::CASES,
@@ -106,6 +108,7 @@ const TOPICS: [&[Case]; 11] = [
     places::CASES,
     events::CASES,
     tasks::CASES,
+    answers::CASES,
     waking::CASES,
 ];
 

@@ -1,7 +1,10 @@
 //! What can go wrong in a store, named by what the caller can do.
 
+use serde::{Deserialize, Serialize};
+
 /// A store could not do what was asked.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum StoreError {
     /// Nothing was written. Trying again later may help.
     #[error("the store at {store} is not available: {reason}")]
@@ -39,6 +42,16 @@ pub enum StoreError {
         /// What to use instead.
         instead: String,
     },
+    /// Whoever keeps the store does not let the caller do this.
+    #[error("the store at {store} does not let you: {reason}")]
+    Refused {
+        /// Which store.
+        store: String,
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
     /// Others were faster too many times in a row; nothing was written.
     #[error("the store at {store} is too contended: gave up after {tries} tries")]
     Contended {
@@ -53,7 +66,9 @@ impl StoreError {
     /// What to do about it, in one sentence.
     pub fn hint(&self) -> Option<String> {
         match self {
-            StoreError::Unavailable { hint, .. } | StoreError::Corrupt { hint, .. } => hint.clone(),
+            StoreError::Unavailable { hint, .. }
+            | StoreError::Corrupt { hint, .. }
+            | StoreError::Refused { hint, .. } => hint.clone(),
             StoreError::Unknown { .. } => {
                 Some("Look with `tenure status` before trying again.".to_owned())
             }

@@ -87,11 +87,17 @@ impl Store for MemoryStore {
         StoreInfo { url: "memory:".to_owned(), engine: "memory".to_owned(), local: true }
     }
 
-    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
+    async fn transact_once(
+        &self,
+        slot: Option<&str>,
+        look: &Look,
+        decide: Decide<'_>,
+    ) -> Result<Revision, StoreError> {
         let (revision, wake) = {
             let mut state = self.state();
             let at = Moment::of(&*self.clock);
-            let mut decision = decide(&state.ledger.show(look, at));
+            let answered = slot.and_then(|slot| state.ledger.answers.get(slot));
+            let mut decision = decide(&Seen { answered, ..state.ledger.show(look, at) });
             if decision == Decision::LookWider {
                 decision = decide(&state.ledger.show(&Look::Everything, at));
             }

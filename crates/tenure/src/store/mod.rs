@@ -18,10 +18,14 @@ mod turns;
 pub use error::StoreError;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tenure_core::{
     Decision, Event, Evidence, GrantId, Look, Resource, Revision, Seen, Status, Task, Token,
 };
+
+/// How long an answer to a request that may be repeated is kept: longer than anybody repeats one.
+const ANSWERS_KEPT: Duration = Duration::from_secs(3600);
 
 /// A rule, ready to be applied to what a store sees. Pure: it may be called again on a fresh look.
 pub type Decide<'a> = &'a mut (dyn FnMut(&Seen) -> Decision + Send);
@@ -46,7 +50,22 @@ pub trait Store: Send + Sync {
 
     /// Looks, lets `decide` choose, and writes what it chose with its events, or nothing. When
     /// `decide` asks to look wider, everything is shown to it. Wakes those whom the change names.
-    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError>;
+    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
+        self.transact_once(None, look, decide).await
+    }
+
+    /// The same for a request that may be repeated: `decide` is also shown what was answered under
+    /// this slot, by [`Seen::answered`], and leaves its own answer there by [`Write::Answer`]. An
+    /// answer is kept as safely as the change that it is part of, for an hour at least, or until the
+    /// next one under its slot.
+    ///
+    /// [`Write::Answer`]: tenure_core::Write::Answer
+    async fn transact_once(
+        &self,
+        slot: Option<&str>,
+        look: &Look,
+        decide: Decide<'_>,
+    ) -> Result<Revision, StoreError>;
 
     /// Starts the leases anew, each only if all that it names is still held.
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError>;
@@ -89,7 +108,7 @@ pub struct StoreInfo {
 }
 
 /// One thing that was checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What was checked, in a word or two.
     pub subject: String,
@@ -115,7 +134,8 @@ impl Finding {
 }
 
 /// Which tasks to list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TaskFilter {
     /// Only with this status.
     pub status: Option<Status>,
@@ -160,7 +180,7 @@ impl TaskFilter {
 }
 
 /// How many tasks of a section have a status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Of which section; none for tasks without one.
     pub section: Option<String>,
@@ -171,7 +191,7 @@ pub struct Tally {
 }
 
 /// A lease to start anew.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Renewal {
     /// Under which grant.
     pub grant: GrantId,
@@ -180,13 +200,15 @@ pub struct Renewal {
     /// All resources of the grant.
     pub resources: Vec<Resource>,
     /// How long from now.
+    #[serde(rename = "ttl_ms", with = "tenure_core::millis")]
     pub ttl: Duration,
     /// New evidence to tie the hold to, where it changed.
     pub bind: Option<Evidence>,
 }
 
 /// What came of a renewal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Renewed {
     /// The lease started anew.
     Renewed,

@@ -83,12 +83,17 @@ impl Store for Faulty {
         self.inner.info()
     }
 
-    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
+    async fn transact_once(
+        &self,
+        slot: Option<&str>,
+        look: &Look,
+        decide: Decide<'_>,
+    ) -> Result<Revision, StoreError> {
         self.answer().await;
         if is_due(&self.failing_changes) {
             return Err(unavailable());
         }
-        let revision = self.inner.transact(look, decide).await?;
+        let revision = self.inner.transact_once(slot, look, decide).await?;
         if is_due(&self.unknown_changes) {
             return Err(StoreError::Unknown { store: "faulty".into(), reason: "told to".into() });
         }

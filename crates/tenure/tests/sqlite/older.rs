@@ -9,7 +9,7 @@ use tenure::core::{
 use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
 
-/// Undoes what version 3 added.
+/// Undoes what later versions added.
 fn make_version_2(plain: &Connection) {
     plain
         .execute_batch(
@@ -17,6 +17,7 @@ fn make_version_2(plain: &Connection) {
              DROP INDEX waits_prefix;
              ALTER TABLE holds DROP COLUMN prefix;
              ALTER TABLE waits DROP COLUMN prefix;
+             DROP TABLE answers;
              PRAGMA user_version = 2;",
         )
         .unwrap();
@@ -83,7 +84,7 @@ async fn paths_of_version_2_are_found() {
         .unwrap()
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 3);
+    assert_eq!(version, 4);
     let store = place.open();
     assert_eq!(everything(&store).await.holds.len(), 4);
     assert_eq!(around(&store, &["path:src/api/user.rs"]).await.0, [grant(1)]);

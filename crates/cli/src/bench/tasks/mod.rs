@@ -9,6 +9,7 @@ mod stock;
 
 pub(super) use depth::latencies;
 pub(super) use rate::{duel, floor_commits, pairs};
+pub(super) use stock::{Stock, counts};
 
 use super::report::Report;
 use super::{BenchError, Ground};

@@ -10,14 +10,14 @@ const LOT: usize = 10_000;
 
 /// How many tasks of each kind a store has.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Counts {
+pub(in super::super) struct Counts {
     pub(super) all: usize,
     pub(super) pending: usize,
     pub(super) in_progress: usize,
     pub(super) completed: usize,
 }
 
-pub(super) fn counts(client: &Client) -> Result<Counts, BenchError> {
+pub(in super::super) fn counts(client: &Client) -> Result<Counts, BenchError> {
     let mut counts = Counts::default();
     for tally in client.run(client.asynchronous().tasks().tallies())? {
         let count = tally.count as usize;
@@ -67,6 +67,39 @@ pub(super) fn stock_up(client: &Client, pending: usize) -> Result<(), BenchError
     let missing = pending.saturating_sub(counts.pending);
     fill(client, counts.all + missing, counts.pending + missing)?;
     Ok(())
+}
+
+/// A store that is kept full of tasks while others take them.
+pub(in super::super) struct Stock {
+    client: Client,
+    completed_before: usize,
+}
+
+impl Stock {
+    pub(in super::super) fn of(url: &str) -> Result<Stock, BenchError> {
+        refuse_used(url)?;
+        let client = Client::open(url)?;
+        let completed_before = counts(&client)?.completed;
+        Ok(Stock { client, completed_before })
+    }
+
+    /// Adds tasks until so many can be claimed, and lets the disk come to rest.
+    pub(in super::super) fn fill_up(&self, pending: u64) -> Result<(), BenchError> {
+        stock_up(&self.client, pending as usize)?;
+        sync_all();
+        Ok(())
+    }
+
+    /// What the workers say they did must be what the store has.
+    pub(in super::super) fn must_have_completed(&self, done: u64) -> Result<(), BenchError> {
+        let counts = counts(&self.client)?;
+        let (store, workers) = (counts.completed - self.completed_before, done as usize);
+        match (store == workers, counts.in_progress) {
+            (false, _) => Err(BenchError::Miscounted { what: "completed", store, workers }),
+            (true, 0) => Ok(()),
+            (true, store) => Err(BenchError::Miscounted { what: "in progress", store, workers: 0 }),
+        }
+    }
 }
 
 fn new_task(number: usize) -> NewTask {

@@ -70,7 +70,7 @@ pub(super) async fn own(
 ) -> Result<Own, Failure> {
     let hold = hold_of(client, task).await?;
     let own_grant = context.own_grant().filter(|_| args.grant.is_none()).map(Proof::Grant);
-    let fits = |proof: &Proof| hold.as_ref().is_some_and(|seen| proof.covers(seen));
+    let fits = |proof: &Proof| hold.as_ref().is_some_and(|seen| proof.recognises(seen));
     // A command inside a worker has both the worker's grant and perhaps another label.
     let proof = match own_grant.filter(fits) {
         Some(proof) => proof,

@@ -2,17 +2,19 @@
 
 use crate::decision::{Change, Decision, Write};
 use crate::event::{EventKind, NewEvent};
+use crate::millis;
 use crate::resource::ResourceError;
 use crate::rules::tasks::sections::SectionError;
 use crate::seen::{Look, Seen, TaskLook};
 use crate::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT, PRIORITY_MAX, Status, Task, TaskId};
 use crate::{Kind, Resource, WallTime};
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::time::Duration;
 
 /// A task to be added.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewTask {
     /// Its name, which must be new.
     pub id: TaskId,
@@ -39,6 +41,7 @@ pub struct NewTask {
     /// How often it may be tried in all.
     pub max_attempts: u32,
     /// How long a worker may take.
+    #[serde(rename = "timeout_ms", with = "millis::optional", default)]
     pub timeout: Option<Duration>,
     /// Not to be taken before this time of day.
     pub not_before: Option<WallTime>,
@@ -76,7 +79,7 @@ impl NewTask {
 }
 
 /// Tasks to be added, all or none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AddAsk {
     /// The tasks, in order.
     pub tasks: Vec<NewTask>,
@@ -95,7 +98,8 @@ impl AddAsk {
 }
 
 /// What became of one task to be added.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Added {
     /// It is there now.
     New(TaskId),
@@ -104,7 +108,8 @@ pub enum Added {
 }
 
 /// Why nothing was added.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum AddError {
     /// There is a task with this id.
     #[error("there is a task {id} already")]

@@ -3,11 +3,13 @@
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
 use crate::hold::{Hold, Mode, Want, compatible};
+use crate::millis;
 use crate::rules::draft::Draft;
 use crate::rules::tasks::EVERYTHING;
 use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
 use crate::task::{Claim, Section, Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Holder, Kind, Resource, Token, Witness};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How many tasks of each section are looked at at first, and then at most. Those at the front may
@@ -16,7 +18,7 @@ const DEPTH: usize = 8;
 const DEPTH_WIDE: usize = 4096;
 
 /// A worker asks for work.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClaimAsk {
     /// One id for each task that is wanted at most; each becomes a grant.
     pub grants: Vec<GrantId>,
@@ -26,8 +28,10 @@ pub struct ClaimAsk {
     /// Who asks.
     pub holder: Holder,
     /// Lease of a task.
+    #[serde(rename = "ttl_ms", with = "millis")]
     pub ttl: Duration,
     /// Lease of a section.
+    #[serde(rename = "section_ttl_ms", with = "millis")]
     pub section_ttl: Duration,
     /// Only this one.
     pub task: Option<TaskId>,
@@ -65,7 +69,7 @@ impl ClaimAsk {
 }
 
 /// A task that was handed out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claimed {
     /// The task as it is now.
     pub task: Task,
@@ -78,7 +82,8 @@ pub struct Claimed {
 }
 
 /// Why no task was handed out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NoClaim {
     /// The named task does not exist.
     NotFound,

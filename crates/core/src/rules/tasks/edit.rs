@@ -2,6 +2,7 @@
 
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
+use crate::millis;
 use crate::resource::ResourceError;
 use crate::rules::draft::Draft;
 use crate::rules::tasks::claim::end_holds;
@@ -10,10 +11,12 @@ use crate::rules::tasks::finish::later;
 use crate::seen::{Look, Seen, TaskLook};
 use crate::task::{PRIORITY_MAX, Status, Task, TaskId, Verb, after};
 use crate::{Kind, Resource, WallTime, Witness};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What somebody who is not its worker does to a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HandVerb {
     /// It was looked at and is fine.
     Approve,
@@ -31,6 +34,7 @@ pub enum HandVerb {
     /// It is put off.
     Snooze {
         /// For how long.
+        #[serde(rename = "pause_ms", with = "millis")]
         pause: Duration,
     },
     /// Its fields change.
@@ -38,7 +42,7 @@ pub enum HandVerb {
 }
 
 /// New values of a task's fields; none leaves a field as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskChange {
     /// In a line.
     pub title: Option<String>,
@@ -59,7 +63,7 @@ pub struct TaskChange {
 }
 
 /// A change by hand.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EditAsk {
     /// Which task.
     pub task: TaskId,
@@ -81,7 +85,8 @@ impl EditAsk {
 }
 
 /// Why a task was not changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum EditError {
     /// There is none with this id.
     #[error("there is no task {id}")]
@@ -97,7 +102,7 @@ pub enum EditError {
         /// Where it stands.
         status: Status,
         /// What was wanted.
-        what: &'static str,
+        what: String,
     },
     /// Somebody works on it.
     #[error("the task {id} is being worked on by {by}")]
@@ -172,7 +177,11 @@ fn moved(task: &Task, verb: &HandVerb, wall: WallTime) -> Result<(Task, EventKin
         HandVerb::Snooze { .. } => (Verb::Snooze, "snoozed", EventKind::Snoozed),
         HandVerb::Update(_) => unreachable!("updates do not move a task"),
     };
-    let wrong = || EditError::WrongStatus { id: task.id.clone(), status: task.status, what };
+    let wrong = || EditError::WrongStatus {
+        id: task.id.clone(),
+        status: task.status,
+        what: what.to_owned(),
+    };
     if matches!(verb, HandVerb::Snooze { .. }) && task.status == Status::InProgress {
         let by = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
         return Err(EditError::InProgress { id: task.id.clone(), by });

@@ -2,6 +2,7 @@
 
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
+use crate::millis;
 use crate::rules::draft::Draft;
 use crate::rules::release::Proof;
 use crate::rules::tasks::claim::end_holds;
@@ -9,6 +10,7 @@ use crate::rules::tasks::dependents_after;
 use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
 use crate::task::{Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Kind, Resource, Token, WallTime, Witness};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The first pause before a task is tried again; each further one is twice as long.
@@ -18,7 +20,8 @@ const BACK_OFF: Duration = Duration::from_secs(5);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// How a worker ends its work on a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Finish {
     /// Done.
     Complete {
@@ -40,6 +43,7 @@ pub enum Finish {
     /// Not now; this attempt does not count.
     Snooze {
         /// For how long.
+        #[serde(rename = "pause_ms", with = "millis")]
         pause: Duration,
     },
     /// Given back untouched; this attempt does not count.
@@ -47,7 +51,7 @@ pub enum Finish {
 }
 
 /// A worker ends its work on a task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FinishAsk {
     /// Which.
     pub task: TaskId,
@@ -77,7 +81,8 @@ impl FinishAsk {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Finished {
     /// It counts.
     Done {

@@ -73,7 +73,8 @@ fn play(seen: &mut Seen, change: &Change) {
             | Write::KeepPlace(_)
             | Write::DropTask(_)
             | Write::Section(_)
-            | Write::DropSection(_) => {}
+            | Write::DropSection(_)
+            | Write::Answer(_) => {}
         }
     }
 }

@@ -5,10 +5,11 @@ use super::sections::put_all;
 use crate::decision::{Change, Decision};
 use crate::seen::{Look, Seen};
 use crate::task::{Section, Task, TaskId};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// A list to take over, all or nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ImportAsk {
     /// Its tasks, in order, and who takes them over.
     pub add: AddAsk,
@@ -17,7 +18,7 @@ pub struct ImportAsk {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
     /// The tasks that are there now.
     pub added: Vec<TaskId>,

@@ -6,11 +6,13 @@ use crate::resource::ResourceError;
 use crate::rules::tasks::add::find_cycle;
 use crate::seen::Seen;
 use crate::task::{PRIORITY_MAX, Section};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// New values of a section's fields; none leaves a field as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionChange {
     /// How many runners may work in it at once; an inner none means any number.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub max_runners: Option<Option<u32>>,
     /// Lower goes first.
     pub priority: Option<u8>,
@@ -22,8 +24,14 @@ pub struct SectionChange {
     pub paused: Option<bool>,
 }
 
+/// What is there was said, even if it is nothing.
+fn present<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Option<u32>>, D::Error> {
+    Option::<u32>::deserialize(source).map(Some)
+}
+
 /// Why no section was changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum SectionError {
     /// A name is not acceptable.
     #[error(transparent)]

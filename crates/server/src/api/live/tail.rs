@@ -133,3 +133,33 @@ fn trouble(last: Option<&mut Snapshot>, from: Revision, error: &Error) -> Option
     let snapshot = last.body.to_string();
     Some(News { revision: from, tasks: None, events: None, snapshot })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure::Client;
+
+    async fn runs(tail: &Tail) -> bool {
+        tail.running.lock().await.is_some()
+    }
+
+    #[tokio::test]
+    async fn all_who_watch_share_one_loop_which_ends_with_the_last() {
+        let client = Client::open("memory:").await.unwrap();
+        let tail = Tail::new(App::new(client.clone()));
+        assert!(!runs(&tail).await);
+        let first = tail.listen().await.unwrap();
+        let mut second = tail.listen().await.unwrap();
+        assert!(first.same_channel(&second));
+        second.recv().await.unwrap();
+        drop(first);
+        let held = client.acquire("deploy").await.unwrap();
+        second.recv().await.unwrap();
+        drop(second);
+        held.release().await.unwrap();
+        while runs(&tail).await {
+            tokio::time::sleep(PACE).await;
+        }
+        tail.listen().await.unwrap().recv().await.unwrap();
+    }
+}

@@ -32,7 +32,7 @@ export class Board {
     this.grid = h('div', { class: 'columns' }, ...this.columns.map((column) => column.element));
     this.element = h('section', { 'aria-label': 'Tasks' }, this.sections, this.grid, this.note, this.nothing);
     this.grid.addEventListener('click', (event) => this.open(event));
-    this.grid.addEventListener('keydown', (event) => { if (event.key === 'Enter' && event.target.matches('.card')) this.open(event); });
+    this.grid.addEventListener('keydown', (event) => { if (['Enter', ' '].includes(event.key) && event.target.matches('.card')) this.open(event); });
   }
 
   column(column) {
@@ -45,7 +45,10 @@ export class Board {
 
   open(event) {
     const card = event.target.closest('.card');
-    if (card && !event.target.closest('button')) this.dialog = showTask(this.model, card.dataset.id);
+    if (!card || event.target.closest('button')) return;
+    // The same key would otherwise press what the dialog gives the focus to.
+    event.preventDefault();
+    this.dialog = showTask(this.model, card.dataset.id);
   }
 
   show(search = '') {
@@ -113,7 +116,7 @@ export class Board {
     const { sections, tallies } = this.model.snapshot;
     const hasNone = tallies.some((tally) => !tally.section);
     const known = [...sections].sort((one, other) => one.priority - other.priority || one.position - other.position || (one.name < other.name ? -1 : 1));
-    const entries = known.length === 0 ? [] : [{ key: null, name: 'All sections' }, ...known.map((section) => ({ ...section, key: section.name })), ...(hasNone ? [{ key: '', name: 'without' }] : [])];
+    const entries = known.length === 0 ? [] : [{ key: null, name: 'All sections' }, ...known.map((section) => ({ ...section, key: section.name })), ...(hasNone ? [{ key: '', name: 'No section' }] : [])];
     if (this.section !== null && !entries.some((entry) => entry.key === this.section)) this.section = null;
     const create = (entry) => {
       const choose = h('button', { type: 'button', class: 'section-name', onclick: () => { this.section = entry.key; this.show(this.search); } });

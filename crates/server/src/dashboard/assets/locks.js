@@ -5,6 +5,8 @@ import { empty, fill, foreign, h, mark, reconcile, say } from './dom.js';
 import { brief, duration, hue } from './words.js';
 
 const KINDS = ['lock', 'path', 'section', 'task'];
+// At first; the most urgent come first, and the rest is one click away.
+const FIRST = 9;
 const PAGE = 48;
 // A renewed lease is hardly ever below two thirds: below one, renewals are late.
 const LATE = 1 / 3;
@@ -14,7 +16,7 @@ export class Locks {
   constructor(model) {
     this.model = model;
     this.kind = 'all';
-    this.limit = PAGE;
+    this.limit = FIRST;
     this.count = h('span', { class: 'count' });
     this.kinds = h('div', { class: 'choices', role: 'group', 'aria-label': 'Kinds' });
     this.list = h('ul', { class: 'locks' });
@@ -53,7 +55,7 @@ export class Locks {
     const present = KINDS.filter((kind) => all.some((lock) => lock.kind === kind));
     const choices = present.length > 1 ? ['all', ...present] : [];
     if (!choices.includes(this.kind)) this.kind = 'all';
-    const create = (kind) => h('button', { type: 'button', onclick: () => { this.kind = kind; this.limit = PAGE; this.show(this.search); } }, kind === 'all' ? 'all' : `${kind}s`);
+    const create = (kind) => h('button', { type: 'button', onclick: () => { this.kind = kind; this.limit = FIRST; this.show(this.search); } }, kind === 'all' ? 'all' : `${kind}s`);
     reconcile(this.kinds, choices, (kind) => kind, create, (button, kind) => mark(button, 'aria-pressed', kind === this.kind ? 'true' : 'false'));
   }
 
@@ -75,22 +77,21 @@ export class Locks {
       h('div', { class: 'bar', 'aria-hidden': 'true' }, part.bar = h('i')),
       h('div', { class: 'lock-who' },
         h('i', { class: `dot hue-${hue(lock.holder)}` }),
-        foreign(brief(lock.holder, 80), { class: 'holder' }),
+        foreign(brief(lock.holder, 80), { class: 'holder', title: where(lock) }),
         lock.operation && foreign(brief(lock.operation, 160), { class: 'operation' })),
       h('div', { class: 'lock-meta' },
         part.age = h('span', {}), h('span', {}, `token ${lock.token}`),
-        lock.hostname && h('span', { class: 'host' }, `${lock.hostname}${lock.pid ? ` · ${lock.pid}` : ''}`),
         part.stale = h('span', { class: 'stale' }),
         this.model.isAdmin && breakButton(lock)),
       part.queue = h('ol', { class: 'queue', hidden: true, 'aria-label': 'Waiting, in order' }));
-    element.part = part;
+    element.pieces = part;
     return element;
   }
 
   update(element, lock) {
     element.lock = lock;
-    this.updateQueue(element.part.queue, lock);
-    say(element.part.stale, lock.stale_reason ?? '');
+    this.updateQueue(element.pieces.queue, lock);
+    say(element.pieces.stale, lock.stale_reason ?? '');
     mark(element, 'data-stale', lock.is_stale);
     this.drain(element, lock);
   }
@@ -123,7 +124,7 @@ export class Locks {
     const whole = Math.max(lock.ttl_ms ?? 0, lock.seconds_left * 1000, 1);
     const share = Math.min(1, (lock.seconds_left * 1000) / whole);
     element.whole = whole;
-    element.animation = element.part.bar.animate(
+    element.animation = element.pieces.bar.animate(
       [{ transform: `scaleX(${share})` }, { transform: 'scaleX(0)' }],
       { duration: Math.max(1, lock.seconds_left * 1000), fill: 'forwards', easing: 'linear' });
   }
@@ -132,7 +133,7 @@ export class Locks {
   tick() {
     const older = this.model.sinceSnapshot();
     for (const element of this.list.children) {
-      const { lock, part } = element;
+      const { lock, pieces: part } = element;
       const left = Math.max(0, (element.endsAt - performance.now()) / 1000);
       const share = (left * 1000) / element.whole;
       say(part.left, left > 0 ? `${duration(Math.ceil(left))} left` : 'time is up');
@@ -142,6 +143,8 @@ export class Locks {
     }
   }
 }
+
+const where = (lock) => (lock.hostname ? `on ${lock.hostname}${lock.pid ? `, process ${lock.pid}` : ''}` : 'elsewhere');
 
 const rank = (lock) => (lock.is_stale ? 0 : lock.waiting > 0 ? 1 : 2);
 

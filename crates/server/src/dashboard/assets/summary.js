@@ -21,7 +21,7 @@ export function showSummary(element, model) {
     h('div', { class: 'tiles' },
       tile(locks.length, 'held'),
       tile(waiting, 'waiting', waiting ? 'warm' : ''),
-      tile(workers.length, workers.length === 1 ? 'holder' : 'holders'),
+      tile(workers.length, workers.length === 1 ? 'worker' : 'workers'),
       dead > 0 && tile(dead, 'dead', 'hot'),
       paused > 0 && tile(paused, paused === 1 ? 'section paused' : 'sections paused', 'warm')),
     h('div', { class: 'progress' }, progressBar(totals, all), legend(totals, all)));

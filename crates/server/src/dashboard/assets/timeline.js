@@ -156,7 +156,9 @@ export class Timeline {
         mark(rect, 'width', wide.toFixed(1));
         mark(group, 'class', `span ${span.how ?? 'open'}`);
         const label = this.by === 'resource' && !span.resource.startsWith('task:') ? span.holder : span.operation && span.resource.startsWith('task:') ? span.operation : span.resource;
-        say(text, wide > 44 ? fit(label, wide - 12) : '');
+        const indent = span.takeover ? 11 : 6;
+        mark(text, 'x', indent);
+        say(text, wide > 40 + indent ? fit(label, wide - indent - 6) : '');
       });
     this.drawMarks(bars, x, top);
   }

@@ -53,9 +53,11 @@ export function brief(text, most = 240) {
     ? `${characters.slice(0, most).join('')}…` : String(text);
 }
 
-/** A hue for a name: the same name has the same one everywhere. */
+const HUES = 8;
+const hues = new Map();
+
+/** A hue for a name: the same everywhere on the page, and another for the next name. */
 export function hue(name) {
-  let hash = 2166136261;
-  for (let i = 0; i < name.length; i += 1) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
-  return (hash >>> 0) % 8;
+  if (!hues.has(name)) hues.set(name, hues.size % HUES);
+  return hues.get(name);
 }

@@ -15,6 +15,7 @@ export class Workers {
     this.list = h('ul', { class: 'workers' });
     this.rest = h('p', { class: 'rest', hidden: true });
     this.nothing = h('div', { hidden: true }, empty('Nobody works', 'Start a worker; each task goes to one:', 'tenure work -- ./agent.sh'));
+    if (isSmall) this.list.classList.add('brief');
     const id = isSmall ? 'workers-small' : 'workers-all';
     this.element = h('section', { class: 'panel', 'aria-labelledby': id },
       h('div', { class: 'panel-head' }, h('h2', { id }, 'Workers'), this.count), this.list, this.rest, this.nothing);
@@ -35,7 +36,7 @@ export class Workers {
   tick() {
     const now = this.model.now();
     for (const element of this.list.children) {
-      say(element.part.since, `since ${duration((now - element.begun) / 1000)}`);
+      say(element.pieces.since, `for ${duration((now - element.begun) / 1000)}`);
     }
   }
 }
@@ -55,19 +56,19 @@ function create(worker) {
       part.since = h('span', { class: 'since' })),
     part.things = h('div', { class: 'things' }),
     part.where = h('div', { class: 'where' }));
-  element.part = part;
+  element.pieces = part;
   return element;
 }
 
 function update(element, worker) {
   element.begun = Date.parse(worker.since);
-  say(element.part.alive, worker.alive === 'unknown' ? '' : worker.alive);
+  say(element.pieces.alive, worker.alive === 'unknown' ? '' : worker.alive);
   mark(element, 'data-alive', worker.alive);
-  say(element.part.where, worker.hostname ? `${worker.hostname}${worker.pid ? ` · process ${worker.pid}` : ''}` : 'elsewhere');
+  say(element.pieces.where, worker.hostname ? `${worker.hostname}${worker.pid ? ` · process ${worker.pid}` : ''}` : 'elsewhere');
   const things = [...worker.tasks.map((task) => ['task', task.title, task.id]), ...worker.locks.map((lock) => ['lock', lock, lock])];
   const text = JSON.stringify(things);
   if (element.things === text) return;
   element.things = text;
-  const shown = things.slice(0, THINGS).map(([kind, name, id]) => foreign(brief(name, 80), { class: `thing ${kind}`, title: brief(id, 200) }));
-  fill(element.part.things, ...shown, things.length > THINGS && h('span', { class: 'rest' }, `+${things.length - THINGS}`));
+  const shown = things.slice(0, THINGS).map(([kind, name, id]) => foreign(brief(name, 80), { class: `thing thing-${kind}`, title: brief(id, 200) }));
+  fill(element.pieces.things, ...shown, things.length > THINGS && h('span', { class: 'rest' }, `+${things.length - THINGS}`));
 }

@@ -205,7 +205,7 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         }
         // Whoever waits for others must not keep a section from them.
         runner.leave().await?;
-        let store = &self.swarm.client.inner.store;
+        let store = &self.swarm.client.inner.backend;
         let revision = store.changed(Default::default(), Duration::ZERO).await?;
         let left = self.swarm.idle_exit.map_or(Duration::MAX, |limit| limit.saturating_sub(idle));
         let mut stop = self.swarm.stop.subscribe();

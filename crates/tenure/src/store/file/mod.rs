@@ -302,9 +302,14 @@ impl Store for FileStore {
         StoreInfo { url: self.name.clone(), engine: "files".to_owned(), local: true }
     }
 
-    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
+    async fn transact_once(
+        &self,
+        slot: Option<&str>,
+        look: &Look,
+        decide: Decide<'_>,
+    ) -> Result<Revision, StoreError> {
         let seat = self.enter().await?;
-        let written = self.state().transact(look, decide, self.now(), &self.post);
+        let written = self.state().transact(slot, look, decide, self.now(), &self.post);
         drop(seat);
         let written = written.map_err(|trouble| self.report(trouble))?;
         // Also one who changed nothing waits: what it saw of tasks may not be on disk yet.

@@ -315,6 +315,7 @@ impl State {
     /// Looks, lets the rule choose, and writes. Only with the seat.
     pub(super) fn transact(
         &mut self,
+        slot: Option<&str>,
         look: &Look,
         decide: Decide<'_>,
         at: Moment,
@@ -323,7 +324,7 @@ impl State {
         self.begin(at)?;
         for _ in 0..TRIES {
             let _list = if is_about_tasks(look) { self.sync_board(at)? } else { None };
-            if let Some(written) = self.attempt(look, decide, at, post)? {
+            if let Some(written) = self.attempt(slot, look, decide, at, post)? {
                 return Ok(written);
             }
         }
@@ -333,12 +334,14 @@ impl State {
     /// The same once; nothing where another program was faster.
     fn attempt(
         &mut self,
+        slot: Option<&str>,
         look: &Look,
         decide: Decide<'_>,
         at: Moment,
         post: &Post,
     ) -> Result<Option<Written>, Trouble> {
-        let (seen, archived) = self.show(look, at)?;
+        let (mut seen, archived) = self.show(look, at)?;
+        seen.answered = slot.and_then(|slot| self.ledger.answers.get(slot));
         let mut decision = decide(&seen);
         if decision == Decision::LookWider {
             decision = decide(&self.show(&Look::Everything, at)?.0);

@@ -3,6 +3,7 @@
 //!
 //! The memory store is this and a mutex; the file store is this and a journal.
 
+mod answers;
 mod paths;
 mod record;
 mod tasks;
@@ -13,6 +14,7 @@ pub(crate) use tasks::Tasks;
 use crate::store::Renewal;
 use crate::store::moment::{Moment, span};
 use crate::store::near::{self, Near};
+use answers::Answers;
 use paths::PathIndex;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tenure_core::{
@@ -37,6 +39,7 @@ pub(crate) struct Ledger {
     /// Which of those waited for are paths.
     queued_paths: PathIndex,
     pub(crate) tasks: Tasks,
+    pub(crate) answers: Answers,
     /// The newest event's number.
     pub(crate) revision: u64,
     /// The boot under which deadlines are counted.
@@ -154,6 +157,7 @@ impl Ledger {
             Record::DropSection(name) => self.tasks.remove_section(&name),
             Record::Boot { id, begin_ms } => self.begin_boot(id, begin_ms),
             Record::Archived { section, count } => self.tasks.archived(section, count),
+            Record::Answer { answered, at } => self.answers.put(answered, at),
         }
     }
 
@@ -209,7 +213,7 @@ impl Ledger {
     pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
         let holds = self.holds.values().flatten().cloned().map(Record::Hold);
         let waits = self.waits.values().cloned().map(Record::Wait);
-        holds.chain(waits).chain(self.tasks.section_records())
+        holds.chain(waits).chain(self.tasks.section_records()).chain(self.answers.records())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::store::Renewal;
 use crate::store::moment::{Moment, milliseconds_up, span};
 use serde::{Deserialize, Serialize};
 use tenure_core::{
-    Evidence, GrantId, Hold, Resource, Section, Task, TaskId, Waiter, WallTime, Write,
+    Answered, Evidence, GrantId, Hold, Resource, Section, Task, TaskId, Waiter, WallTime, Write,
 };
 
 /// One change to one record.
@@ -38,6 +38,8 @@ pub(crate) enum Record {
     Boot { id: String, begin_ms: i64 },
     /// So many more completed tasks of a section are kept elsewhere; or fewer.
     Archived { section: Option<String>, count: i64 },
+    /// What was answered to a request that may be repeated.
+    Answer { answered: Answered, at: WallTime },
 }
 
 /// A hold with its times.
@@ -125,6 +127,7 @@ impl Record {
             Write::DropTask(id) => Record::DropTask(id),
             Write::Section(section) => Record::Section(section),
             Write::DropSection(name) => Record::DropSection(name),
+            Write::Answer(answered) => Record::Answer { answered, at: wall },
         }
     }
 

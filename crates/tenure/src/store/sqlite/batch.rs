@@ -23,6 +23,7 @@ impl SqliteStore {
     /// Makes a durable change together with others.
     pub(super) async fn transact_together(
         &self,
+        slot: Option<&str>,
         look: &Look,
         decide: Decide<'_>,
     ) -> Result<Written, StoreError> {
@@ -38,7 +39,7 @@ impl SqliteStore {
         }
         let outcome = seat.writer.batch.as_ref().map(|batch| batch.outcome.subscribe());
         let mut outcome = outcome.expect("there is one, or it was just made");
-        let written = self.add(&seat.writer.connection, look, decide);
+        let written = self.add(&seat.writer.connection, slot, look, decide);
         drop(seat);
         if first && self.options.one_shot {
             commit_now(&self.path, &mut *self.writer.lock().await);
@@ -57,11 +58,12 @@ impl SqliteStore {
     fn add(
         &self,
         connection: &Connection,
+        slot: Option<&str>,
         look: &Look,
         decide: Decide<'_>,
     ) -> Result<Written, Trouble> {
         run(connection, "SAVEPOINT one").map_err(Trouble::before)?;
-        let written = self.look_and_write(connection, look, decide, true);
+        let written = self.look_and_write(connection, slot, look, decide, true);
         if written.is_err() {
             run(connection, "ROLLBACK TO one").map_err(Trouble::before)?;
         }

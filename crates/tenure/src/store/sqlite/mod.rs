@@ -4,11 +4,12 @@
 //! - `batch` — one sync for many. The queue of writers and how they wake others is in
 //!   `crate::store::side`.
 //! - `log` — what a process that ends soon leaves to the next.
-//! - `read`, `write`, `tasks` — records. `fault` — what SQLite's errors mean.
+//! - `read`, `write`, `tasks`, `answers` — records. `fault` — what SQLite's errors mean.
 //!
 //! Beside `NAME.db` lies a folder `NAME.db.side` with the queue's lock files, the mailboxes of
 //! processes that wait, and the bell. The database's own files are opened by SQLite only.
 
+mod answers;
 mod batch;
 mod fault;
 mod log;
@@ -179,16 +180,22 @@ impl SqliteStore {
         }
     }
 
-    fn write(&self, seat: &mut Seat, look: &Look, decide: Decide<'_>) -> Result<Written, Trouble> {
+    fn write(
+        &self,
+        seat: &mut Seat,
+        slot: Option<&str>,
+        look: &Look,
+        decide: Decide<'_>,
+    ) -> Result<Written, Trouble> {
         let connection = &seat.writer.connection;
-        let written = self.attempt(connection, look, decide, false)?;
+        let written = self.attempt(connection, slot, look, decide, false)?;
         if !written.needs_sync {
             return Ok(written);
         }
         // How safely to commit must be said before a transaction begins, but only the rule knows:
         // so it is asked again.
         synchronous(connection, Synchronous::Full)?;
-        let written = self.attempt(connection, look, decide, true);
+        let written = self.attempt(connection, slot, look, decide, true);
         // The change is on disk by now. To stay at the safer mode would only be slower.
         let _ = synchronous(connection, Synchronous::Normal);
         written
@@ -197,12 +204,13 @@ impl SqliteStore {
     fn attempt(
         &self,
         connection: &Connection,
+        slot: Option<&str>,
         look: &Look,
         decide: Decide<'_>,
         durably: bool,
     ) -> Result<Written, Trouble> {
         let transaction = Transaction::begin(connection)?;
-        let written = self.look_and_write(connection, look, decide, durably)?;
+        let written = self.look_and_write(connection, slot, look, decide, durably)?;
         if written.changed {
             transaction.commit()?;
         }
@@ -213,12 +221,14 @@ impl SqliteStore {
     fn look_and_write(
         &self,
         connection: &Connection,
+        slot: Option<&str>,
         look: &Look,
         decide: Decide<'_>,
         durably: bool,
     ) -> Result<Written, Trouble> {
         let at = Moment::of(&*self.options.clock);
         let (mut seen, mut addresses) = read::show(connection, look, at)?;
+        seen.answered = slot.map(|slot| answers::get(connection, slot)).transpose()?.flatten();
         let mut decision = decide(&seen);
         if decision == Decision::LookWider {
             (seen, addresses) = read::show(connection, &Look::Everything, at)?;
@@ -382,12 +392,17 @@ impl Store for SqliteStore {
         }
     }
 
-    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
+    async fn transact_once(
+        &self,
+        slot: Option<&str>,
+        look: &Look,
+        decide: Decide<'_>,
+    ) -> Result<Revision, StoreError> {
         let written = match look {
-            Look::Tasks(_) => self.transact_together(look, decide).await?,
+            Look::Tasks(_) => self.transact_together(slot, look, decide).await?,
             _ => {
                 let mut seat = self.enter().await?;
-                let written = self.write(&mut seat, look, decide);
+                let written = self.write(&mut seat, slot, look, decide);
                 seat.writer.fold_log();
                 drop(seat);
                 written.map_err(|trouble| trouble.report(&self.path))?

@@ -4,11 +4,12 @@
 pub(super) const APPLICATION_ID: i32 = 0x5445_4e52;
 
 /// The version that this library writes.
-pub(super) const VERSION: i32 = 3;
+pub(super) const VERSION: i32 = 4;
 
 /// Brings a file from version n to n + 1, for each n from 0. To change the schema, append a step;
 /// never edit one that was released.
-pub(super) const MIGRATIONS: [&str; VERSION as usize] = [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3];
+pub(super) const MIGRATIONS: [&str; VERSION as usize] =
+    [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3, TO_VERSION_4];
 
 /// Times are integers. `*_ms` without more are milliseconds on the machine's monotonic clock and
 /// judge leases; `*_at_ms` are milliseconds since 1970 and are for showing only.
@@ -174,4 +175,15 @@ UPDATE holds SET prefix = NULL WHERE resource < 'path:' OR resource >= 'path;';
 UPDATE waits SET prefix = NULL WHERE resource < 'path:' OR resource >= 'path;';
 CREATE INDEX holds_prefix ON holds (prefix) WHERE prefix IS NOT NULL;
 CREATE INDEX waits_prefix ON waits (prefix, ticket) WHERE prefix IS NOT NULL;
+";
+
+/// What was answered to requests that may be repeated.
+const TO_VERSION_4: &str = "
+CREATE TABLE answers (
+    slot TEXT PRIMARY KEY,
+    number INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX answers_old ON answers (at_ms);
 ";

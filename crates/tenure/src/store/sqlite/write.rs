@@ -1,7 +1,7 @@
 //! Writing records inside a transaction.
 
 use super::read::RowError;
-use super::tasks;
+use super::{answers, tasks};
 use crate::store::format;
 use crate::store::moment::{Moment, milliseconds_up};
 use crate::store::near;
@@ -97,6 +97,7 @@ fn apply_one(
         Write::DropTask(id) => tasks::delete(connection, id),
         Write::Section(section) => tasks::put_section(connection, section),
         Write::DropSection(name) => tasks::delete_section(connection, name),
+        Write::Answer(answered) => answers::put(connection, answered, at),
     }
 }
 

@@ -1,0 +1,33 @@
+//! `tenure top`: everything at a glance, live.
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::top;
+use clap::Args;
+use std::io::{IsTerminal, stdin, stdout};
+
+/// Show live who holds what, who waits, and what is being done
+///
+/// Held locks with the time left and who waits, tasks and sections, workers, and what happened. It
+/// only looks. Not on a terminal, or with --once or --json, it prints one snapshot and ends.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Keys: q quits, Tab or 1-4 choose a pane, arrows scroll, / searches, ? shows all keys.
+
+Examples:
+  tenure top
+  tenure top --once                       one snapshot, for a log
+  tenure top --json | jq .data.locks")]
+pub(crate) struct TopArgs {
+    /// Print one snapshot and end
+    #[arg(long)]
+    once: bool,
+}
+
+pub(crate) async fn run(context: &Context, args: TopArgs) -> Result<i32, Failure> {
+    let watched = stdin().is_terminal() && stdout().is_terminal();
+    match args.once || context.output.json || !watched {
+        true => top::snapshot(context).await,
+        false => top::live(context).await,
+    }
+}

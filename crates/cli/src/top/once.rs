@@ -1,0 +1,116 @@
+//! One snapshot in words, for pipes and logs.
+
+use super::model::{Board, alive_word};
+use super::panes::totals;
+use super::text::clean;
+use crate::output::{DIM, NAME, styled};
+use crate::show;
+use tenure::Client;
+use tenure::core::{SeenHold, Status};
+
+/// So many of the newest events are told.
+const EVENTS: usize = 10;
+
+/// Everything, one part after the other; what is empty is left out.
+pub(crate) fn words(board: &Board, client: &Client) -> String {
+    let store = match board.engine.as_str() {
+        "memory" => "none here yet".to_owned(),
+        engine => format!("{} ({engine})", board.store),
+    };
+    let head = format!("Store  {store}\n       {}", totals(board));
+    let parts = [
+        Some(head),
+        locks(board, client),
+        sections(board),
+        tasks(board),
+        workers(board),
+        events(board),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+fn part(title: &str, text: String) -> Option<String> {
+    Some(format!("{}\n{text}", styled(NAME, title)))
+}
+
+fn locks(board: &Board, client: &Client) -> Option<String> {
+    if board.locks.is_empty() {
+        return None;
+    }
+    let holds: Vec<&SeenHold> = board.locks.iter().map(|held| &held.seen).collect();
+    let mut text = show::hold_table(&holds, client.witness());
+    for held in board.locks.iter().filter(|held| !held.waiters.is_empty()) {
+        text += &format!("\nWaiting for {}:", held.seen.hold.want.resource);
+        for (waiter, place) in held.waiters.iter().zip(1..) {
+            text += &format!("\n{}", show::waiter_words(waiter, place));
+        }
+    }
+    part("Locks", text)
+}
+
+fn sections(board: &Board) -> Option<String> {
+    if board.tallies.is_empty() {
+        return None;
+    }
+    let header = ["SECTION", "PENDING", "IN PROGRESS", "REVIEW", "DONE", "STUCK"];
+    let mut rows = vec![header.map(str::to_owned)];
+    let names = board.sections.iter().map(|seen| Some(seen.section.name.as_str()));
+    for name in std::iter::once(None).chain(names) {
+        let count = |status| board.count(status, name);
+        let done = count(Status::Completed) + count(Status::Skipped);
+        let stuck = count(Status::Failed) + count(Status::Blocked);
+        rows.push([
+            name.map_or("all tasks".to_owned(), clean),
+            count(Status::Pending).to_string(),
+            count(Status::InProgress).to_string(),
+            count(Status::Review).to_string(),
+            done.to_string(),
+            stuck.to_string(),
+        ]);
+    }
+    part("Tasks", show::table(&rows))
+}
+
+fn tasks(board: &Board) -> Option<String> {
+    if board.tasks.is_empty() {
+        return None;
+    }
+    let mut rows = vec![["TASK", "TITLE", "SECTION", "WORKER"].map(str::to_owned)];
+    rows.extend(board.tasks.iter().map(|task| {
+        [
+            task.id.to_string(),
+            show::one_line(&clean(&task.title)),
+            clean(task.section.as_deref().unwrap_or_default()),
+            task.claim.as_ref().map(|claim| clean(&claim.by)).unwrap_or_default(),
+        ]
+    }));
+    part("In progress", show::table(&rows))
+}
+
+fn workers(board: &Board) -> Option<String> {
+    if board.workers.is_empty() {
+        return None;
+    }
+    let mut rows = vec![["WORKER", "PROCESS", "IS", "HAS"].map(str::to_owned)];
+    rows.extend(board.workers.iter().map(|worker| {
+        let titles = worker.tasks.iter().map(|(_, title)| clean(title));
+        let has: Vec<String> = titles.chain(worker.locks.iter().map(|lock| clean(lock))).collect();
+        [
+            clean(&worker.label),
+            worker.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+            alive_word(worker.liveness).to_owned(),
+            show::one_line(&has.join(", ")),
+        ]
+    }));
+    part("Workers", show::table(&rows))
+}
+
+fn events(board: &Board) -> Option<String> {
+    let newest = &board.events[board.events.len().saturating_sub(EVENTS)..];
+    if newest.is_empty() {
+        return None;
+    }
+    let lines: Vec<String> = newest.iter().map(show::event_words).collect();
+    let title = styled(DIM, format!("(the last {})", newest.len()));
+    part(&format!("Events {title}"), lines.join("\n"))
+}

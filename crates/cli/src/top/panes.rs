@@ -1,0 +1,339 @@
+//! What each pane lists.
+
+use super::keys::Pane;
+use super::model::{Board, Held, Worker, alive_word};
+use super::text::{Theme, bar, clean};
+use crate::show;
+use ratatui::layout::Constraint;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use std::time::Duration;
+use tenure::core::{Event, EventKind, Liveness, SeenWaiter, Status, Task};
+use tenure::duration::format_duration;
+
+/// A table to be: what is searched in each row, and its cells.
+pub(crate) struct Listing {
+    pub(crate) header: Vec<&'static str>,
+    pub(crate) widths: Vec<Constraint>,
+    pub(crate) rows: Vec<(String, Vec<Line<'static>>)>,
+    /// What is said where there are no rows.
+    pub(crate) empty: &'static str,
+}
+
+/// What the cells depend on beside the board.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground {
+    pub(crate) theme: Theme,
+    pub(crate) width: u16,
+    /// How long ago the board was looked at.
+    pub(crate) ago: Duration,
+}
+
+/// The main list of a pane.
+pub(crate) fn listing(pane: Pane, board: &Board, ground: Ground) -> Listing {
+    match pane {
+        Pane::Locks => locks(board, ground),
+        Pane::Tasks => tasks(board, ground),
+        Pane::Workers => workers(board, ground),
+        Pane::Events => events(board, ground),
+    }
+}
+
+fn plain(text: impl Into<String>) -> Line<'static> {
+    Line::from(text.into())
+}
+
+fn styled(style: Style, text: impl Into<String>) -> Line<'static> {
+    Line::from(Span::styled(text.into(), style))
+}
+
+/// Shorter than [`format_duration`]: one unit, so that columns stay narrow and do not flicker.
+fn short(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..100 => format!("{seconds}s"),
+        seconds @ 100..6_000 => format!("{}m", seconds / 60),
+        seconds @ 6_000..172_800 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// From this width on what is held has words beside it.
+const WIDE: u16 = 72;
+/// From this width on there is more than the names.
+const MIDDLE: u16 = 56;
+
+fn locks(board: &Board, ground: Ground) -> Listing {
+    let (header, widths) = match ground.width {
+        WIDE.. => (
+            vec!["RESOURCE", "HOLDER", "FOR", "AGE", "LEFT"],
+            vec![
+                Constraint::Fill(4),
+                Constraint::Fill(3),
+                Constraint::Fill(3),
+                Constraint::Length(5),
+                Constraint::Length(18),
+            ],
+        ),
+        MIDDLE.. => (
+            vec!["RESOURCE", "HOLDER", "AGE", "LEFT"],
+            vec![
+                Constraint::Fill(3),
+                Constraint::Fill(2),
+                Constraint::Length(5),
+                Constraint::Length(14),
+            ],
+        ),
+        _ => (
+            vec!["RESOURCE", "HOLDER", "LEFT"],
+            vec![Constraint::Fill(3), Constraint::Fill(2), Constraint::Length(6)],
+        ),
+    };
+    let mut rows = Vec::new();
+    for held in &board.locks {
+        let resource = held.seen.hold.want.resource.to_string();
+        let hold = &held.seen.hold;
+        let operation = hold.operation.as_deref().unwrap_or_default();
+        let search = format!("{resource} {} {operation}", hold.holder.label);
+        rows.push((search, hold_cells(held, &resource, ground)));
+        for (waiter, place) in held.waiters.iter().zip(1..) {
+            let search = format!("{resource} {}", waiter.waiter.holder.label);
+            rows.push((search, waiter_cells(waiter, place, ground)));
+        }
+    }
+    Listing { header, widths, rows, empty: "nothing is held" }
+}
+
+fn hold_cells(held: &Held, resource: &str, ground: Ground) -> Vec<Line<'static>> {
+    let seen = &held.seen;
+    let theme = ground.theme;
+    let mut cells =
+        vec![styled(theme.name(), clean(resource)), plain(clean(&seen.hold.holder.label))];
+    if ground.width >= WIDE {
+        cells.push(plain(clean(seen.hold.operation.as_deref().unwrap_or_default())));
+    }
+    if ground.width >= MIDDLE {
+        cells.push(plain(short(seen.held_for + ground.ago)));
+    }
+    cells.push(match &held.stale {
+        Some(_) if ground.width < MIDDLE => styled(theme.bad(), "gone"),
+        Some(reason) => styled(theme.bad(), clean(reason)),
+        None => left(seen.left, seen.hold.ttl, ground),
+    });
+    cells
+}
+
+/// Time left, draining.
+fn left(left: Duration, ttl: Duration, ground: Ground) -> Line<'static> {
+    let left = left.saturating_sub(ground.ago);
+    let part = left.as_secs_f64() / ttl.as_secs_f64().max(0.001);
+    let width = match ground.width {
+        WIDE.. => 12,
+        MIDDLE.. => 8,
+        _ => 0,
+    };
+    let time = short(left);
+    let look = ground.theme.draining(part);
+    match width {
+        0 => styled(look, time),
+        width => {
+            Line::from(vec![Span::styled(bar(part, width), look), Span::raw(format!(" {time}"))])
+        }
+    }
+}
+
+fn waiter_cells(seen: &SeenWaiter, place: usize, ground: Ground) -> Vec<Line<'static>> {
+    let dim = ground.theme.dim();
+    let mut cells = vec![
+        styled(dim, format!("  {place}. waits")),
+        styled(dim, clean(&seen.waiter.holder.label)),
+    ];
+    if ground.width >= WIDE {
+        let operation = seen.waiter.operation.as_deref().unwrap_or_default();
+        cells.push(styled(dim, clean(operation)));
+    }
+    if ground.width >= MIDDLE {
+        cells.push(styled(dim, short(seen.waited_for + ground.ago)));
+    }
+    cells
+}
+
+fn tasks(board: &Board, ground: Ground) -> Listing {
+    let wide = ground.width >= MIDDLE;
+    let (header, widths) = if wide {
+        (
+            vec!["TASK", "IN PROGRESS", "SECTION", "WORKER", "AGE"],
+            vec![
+                Constraint::Fill(2),
+                Constraint::Fill(4),
+                Constraint::Fill(2),
+                Constraint::Fill(3),
+                Constraint::Length(5),
+            ],
+        )
+    } else {
+        (vec!["IN PROGRESS", "WORKER"], vec![Constraint::Fill(3), Constraint::Fill(2)])
+    };
+    let row = |task: &Task| {
+        let by = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
+        let section = task.section.clone().unwrap_or_default();
+        let search = format!("{} {} {section} {by}", task.id, task.title);
+        let title = clean(&task.title);
+        let begun = task.claimed_at.unwrap_or(board.now);
+        let age = Duration::from_millis(board.now.0.saturating_sub(begun.0).max(0) as u64);
+        let cells = if wide {
+            vec![
+                styled(ground.theme.name(), clean(task.id.as_str())),
+                plain(title),
+                plain(clean(&section)),
+                plain(clean(&by)),
+                plain(short(age + ground.ago)),
+            ]
+        } else {
+            vec![styled(ground.theme.name(), title), plain(clean(&by))]
+        };
+        (search, cells)
+    };
+    let rows = board.tasks.iter().map(row).collect();
+    Listing { header, widths, rows, empty: "no task is being worked on" }
+}
+
+/// Sections, with how far each has come.
+pub(crate) fn sections(board: &Board, ground: Ground) -> Listing {
+    let wide = ground.width >= MIDDLE;
+    let bar_width = if ground.width >= WIDE { 16 } else { 8 };
+    let mut header = vec!["SECTION", "DONE", "OPEN"];
+    let mut widths =
+        vec![Constraint::Fill(1), Constraint::Length(bar_width as u16 + 5), Constraint::Length(7)];
+    if wide {
+        header.extend(["WORKING", "STUCK", ""]);
+        widths.extend([Constraint::Length(8), Constraint::Length(7), Constraint::Length(6)]);
+    }
+    let mut names: Vec<Option<&str>> = vec![None];
+    names.extend(board.sections.iter().map(|seen| Some(seen.section.name.as_str())));
+    let row = |name: Option<&str>| {
+        let count = |status| board.count(status, name);
+        let done = count(Status::Completed) + count(Status::Skipped);
+        let total: u64 = Status::ALL.into_iter().map(count).sum();
+        let stuck = count(Status::Failed) + count(Status::Blocked);
+        let open = count(Status::Pending) + count(Status::InProgress) + count(Status::Review);
+        let part = done as f64 / total.max(1) as f64;
+        let shown = name.map_or("all tasks".to_owned(), clean);
+        let theme = ground.theme;
+        let mut cells = vec![
+            styled(if name.is_none() { theme.name() } else { Style::new() }, shown),
+            Line::from(vec![
+                Span::styled(bar(part, bar_width), theme.good()),
+                Span::raw(format!(" {:>3}%", (part * 100.0) as u64)),
+            ]),
+            plain(open.to_string()),
+        ];
+        if wide {
+            let paused = board
+                .sections
+                .iter()
+                .any(|seen| Some(seen.section.name.as_str()) == name && seen.section.paused);
+            let bad = if stuck > 0 { theme.bad() } else { theme.dim() };
+            cells.push(plain(count(Status::InProgress).to_string()));
+            cells.push(styled(bad, stuck.to_string()));
+            cells.push(styled(theme.warn(), if paused { "paused" } else { "" }));
+        }
+        (name.unwrap_or_default().to_owned(), cells)
+    };
+    let rows = names.into_iter().map(row).collect();
+    Listing { header, widths, rows, empty: "" }
+}
+
+fn workers(board: &Board, ground: Ground) -> Listing {
+    let wide = ground.width >= MIDDLE;
+    let (header, widths) = if wide {
+        (
+            vec!["WORKER", "PROCESS", "IS", "SINCE", "LEFT", "HAS"],
+            vec![
+                Constraint::Fill(3),
+                Constraint::Fill(2),
+                Constraint::Length(7),
+                Constraint::Length(5),
+                Constraint::Length(5),
+                Constraint::Fill(4),
+            ],
+        )
+    } else {
+        (
+            vec!["WORKER", "IS", "HAS"],
+            vec![Constraint::Fill(2), Constraint::Length(7), Constraint::Fill(3)],
+        )
+    };
+    let row = |worker: &Worker| {
+        let titles = worker.tasks.iter().map(|(_, title)| title.clone());
+        let has: Vec<String> = titles.chain(worker.locks.iter().cloned()).collect();
+        let has = has.join(", ");
+        let look = match worker.liveness {
+            Liveness::Alive => ground.theme.good(),
+            Liveness::Dead => ground.theme.bad(),
+            Liveness::Unknown => ground.theme.dim(),
+        };
+        let process = match (&worker.host, worker.pid) {
+            (Some(host), Some(pid)) => format!("{pid} on {host}"),
+            (Some(host), None) => host.clone(),
+            (None, _) => "elsewhere".to_owned(),
+        };
+        let mut cells = vec![styled(ground.theme.name(), clean(&worker.label))];
+        if wide {
+            cells.push(plain(clean(&process)));
+        }
+        cells.push(styled(look, alive_word(worker.liveness)));
+        if wide {
+            cells.push(plain(short(worker.held_for + ground.ago)));
+            cells.push(plain(short(worker.left.saturating_sub(ground.ago))));
+        }
+        cells.push(plain(clean(&has)));
+        (format!("{} {process} {has}", worker.label), cells)
+    };
+    let rows = board.workers.iter().map(row).collect();
+    Listing { header, widths, rows, empty: "nobody holds anything" }
+}
+
+/// What happened, the newest first.
+fn events(board: &Board, ground: Ground) -> Listing {
+    let row = |event: &Event| {
+        // The words begin with the time; here the time of day is enough.
+        let words = anstream::adapter::strip_str(&show::event_words(event)).to_string();
+        let (time, words) = words.split_once(' ').unwrap_or(("", &words));
+        let time = time.split_once('T').map_or(time, |(_, time)| time).trim_end_matches('Z');
+        let look = match &event.event.kind {
+            EventKind::Died | EventKind::Lapsed | EventKind::Recovered => ground.theme.warn(),
+            EventKind::Broken { .. }
+            | EventKind::Deadlock
+            | EventKind::SetAside
+            | EventKind::Failed { .. } => ground.theme.bad(),
+            EventKind::Completed => ground.theme.good(),
+            _ => Style::new(),
+        };
+        (words.to_owned(), vec![styled(ground.theme.dim(), time), styled(look, clean(words))])
+    };
+    Listing {
+        header: vec!["UTC", "WHAT HAPPENED"],
+        widths: vec![Constraint::Length(8), Constraint::Fill(1)],
+        rows: board.events.iter().rev().map(row).collect(),
+        empty: "nothing happened yet",
+    }
+}
+
+/// In how many words the header says how much there is.
+pub(crate) fn totals(board: &Board) -> String {
+    let mut words =
+        vec![format!("{} held", board.locks.len()), format!("{} waiting", board.waiting)];
+    for status in Status::ALL {
+        let count = board.count(status, None);
+        let always = matches!(status, Status::Pending | Status::InProgress);
+        if count > 0 || always {
+            words.push(format!("{count} {}", status.word().replace('_', " ")));
+        }
+    }
+    words.join(" · ")
+}
+
+/// How long ago the store last answered.
+pub(crate) fn age_words(ago: Duration) -> String {
+    format!("as of {} ago", format_duration(ago))
+}

@@ -1,0 +1,246 @@
+//! Where things are on the screen.
+
+use super::keys::{Pane, State};
+use super::panes::{self, Ground, Listing};
+use super::text::{Theme, clean};
+use super::timeline;
+use super::watch::{Health, Sight};
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Constraint, Layout, Margin, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph, Row, Table};
+use std::time::Duration;
+
+/// From this size on all panes are shown at once.
+const ALL_AT_ONCE: (u16, u16) = (110, 32);
+
+/// From this height on the timeline is shown below the locks.
+const WITH_TIMELINE: u16 = 18;
+
+/// Draws everything. `ago` is how long ago the board was looked at.
+pub(crate) fn draw(
+    frame: &mut Frame<'_>,
+    sight: &Sight,
+    state: &mut State,
+    theme: Theme,
+    ago: Duration,
+) {
+    let area = frame.area();
+    if area.width < 10 || area.height < 4 {
+        return frame.render_widget(Paragraph::new(panes::totals(&sight.board)), area);
+    }
+    let at_once = area.width >= ALL_AT_ONCE.0 && area.height >= ALL_AT_ONCE.1;
+    let tabs = u16::from(!at_once);
+    let [head, tab_line, body, foot] = Layout::vertical([
+        Constraint::Length(2),
+        Constraint::Length(tabs),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    header(frame, head, sight, theme, ago);
+    let mut painter = Painter { frame, sight, state, theme, ago };
+    if at_once {
+        painter.all(body);
+    } else {
+        painter.tabs(tab_line);
+        painter.one(body);
+    }
+    painter.footer(foot);
+    if painter.state.help {
+        painter.help(area);
+    }
+}
+
+fn header(frame: &mut Frame<'_>, area: Rect, sight: &Sight, theme: Theme, ago: Duration) {
+    let board = &sight.board;
+    let [first, second] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
+    let (word, look) = match &sight.health {
+        Health::Live => ("● live".to_owned(), theme.good()),
+        Health::NoStore => ("○ no store here yet".to_owned(), theme.warn()),
+        Health::Trouble(message) => (format!("✗ {}", clean(message)), theme.bad()),
+    };
+    let troubled = matches!(sight.health, Health::Trouble(_));
+    // Trouble is what matters most; the store's name gives way to it.
+    let most = if troubled { first.width.saturating_sub(8) } else { first.width / 2 };
+    let word_width = (Span::raw(word.as_str()).width() as u16).min(most);
+    let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(word_width)])
+        .spacing(1)
+        .areas(first);
+    let engine = match board.engine.as_str() {
+        "" | "memory" => String::new(),
+        engine => format!(" ({})", clean(engine)),
+    };
+    let title = Line::from(vec![
+        Span::styled("tenure ", theme.accent()),
+        Span::raw(clean(&board.store)),
+        Span::styled(engine, theme.dim()),
+    ]);
+    frame.render_widget(title, left);
+    let word = Line::from(Span::styled(word, look)).alignment(Alignment::Right);
+    frame.render_widget(word, right);
+    let mut totals = panes::totals(board);
+    if troubled {
+        totals = format!("{} · {totals}", panes::age_words(ago));
+    }
+    frame.render_widget(Line::from(totals), second);
+}
+
+/// All that is needed to draw a part.
+struct Painter<'a, 'b> {
+    frame: &'a mut Frame<'b>,
+    sight: &'a Sight,
+    state: &'a mut State,
+    theme: Theme,
+    ago: Duration,
+}
+
+impl Painter<'_, '_> {
+    fn tabs(&mut self, area: Rect) {
+        let mut spans = Vec::new();
+        for (pane, number) in Pane::ALL.into_iter().zip(1..) {
+            let chosen = pane == self.state.pane;
+            let look = if chosen { self.theme.chosen() } else { self.theme.dim() };
+            spans.push(Span::styled(format!(" {number} {} ", pane.title()), look));
+        }
+        self.frame.render_widget(Line::from(spans), area);
+    }
+
+    fn one(&mut self, area: Rect) {
+        let pane = self.state.pane;
+        if pane == Pane::Locks && area.height >= WITH_TIMELINE {
+            let [list, bars] =
+                Layout::vertical([Constraint::Fill(2), Constraint::Fill(1)]).areas(area);
+            self.pane(pane, list);
+            return self.timeline(bars);
+        }
+        self.pane(pane, area);
+    }
+
+    fn all(&mut self, area: Rect) {
+        let [top, bottom] =
+            Layout::vertical([Constraint::Fill(3), Constraint::Fill(2)]).areas(area);
+        let columns = Layout::horizontal([Constraint::Fill(11), Constraint::Fill(9)]);
+        let [locks, right] = columns.areas(top);
+        let [tasks, workers] =
+            Layout::vertical([Constraint::Fill(3), Constraint::Fill(2)]).areas(right);
+        let [bars, events] = columns.areas(bottom);
+        self.framed(Pane::Locks, locks);
+        self.framed(Pane::Tasks, tasks);
+        self.framed(Pane::Workers, workers);
+        self.framed(Pane::Events, events);
+        self.timeline(bars);
+    }
+
+    fn framed(&mut self, pane: Pane, area: Rect) {
+        let chosen = pane == self.state.pane;
+        let look = if chosen { self.theme.accent() } else { self.theme.dim() };
+        let title = format!(" {} {} ", pane as usize + 1, pane.title());
+        let block = Block::bordered().border_style(look).title(Span::styled(title, look));
+        let inner = block.inner(area);
+        self.frame.render_widget(block, area);
+        self.pane(pane, inner);
+    }
+
+    fn pane(&mut self, pane: Pane, area: Rect) {
+        let ground = self.ground(area);
+        let board = self.sight.board.clone();
+        let listing = panes::listing(pane, &board, ground);
+        if pane != Pane::Tasks {
+            return self.list(pane, listing, area);
+        }
+        let sections = panes::sections(&board, ground);
+        let wanted = sections.rows.len() as u16 + 2;
+        let height = wanted.min((area.height / 2).max(2));
+        let [above, below] =
+            Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+        let scroll = self.state.scroll[pane as usize];
+        self.list(pane, sections, above);
+        self.state.scroll[pane as usize] = scroll;
+        self.list(pane, listing, below);
+    }
+
+    fn ground(&self, area: Rect) -> Ground {
+        Ground { theme: self.theme, width: area.width, ago: self.ago }
+    }
+
+    fn list(&mut self, pane: Pane, listing: Listing, area: Rect) {
+        let Listing { header, widths, rows, empty } = listing;
+        let nothing = rows.is_empty();
+        let rows: Vec<Vec<Line<'_>>> = rows
+            .into_iter()
+            .filter(|(search, _)| self.state.finds(search))
+            .map(|(_, cells)| cells)
+            .collect();
+        let height = area.height.saturating_sub(1) as usize;
+        let scroll = &mut self.state.scroll[pane as usize];
+        *scroll = (*scroll).min(rows.len().saturating_sub(height));
+        let shown: Vec<Row<'_>> =
+            rows.iter().skip(*scroll).take(height).cloned().map(Row::new).collect();
+        let empty_words = if nothing { empty } else { "nothing found" };
+        let is_empty = shown.is_empty();
+        let header = Row::new(header).style(self.theme.dim());
+        let table = Table::new(shown, widths).header(header).column_spacing(1);
+        self.frame.render_widget(table, area);
+        if is_empty && area.height > 1 {
+            let below = Rect { y: area.y + 1, height: 1, ..area };
+            self.frame.render_widget(Line::styled(empty_words, self.theme.dim()), below);
+        }
+    }
+
+    fn timeline(&mut self, area: Rect) {
+        let block = Block::bordered().border_style(self.theme.dim());
+        let inner = block.inner(area);
+        let (width, height) = (inner.width as usize, inner.height as usize);
+        let (lines, span) = timeline::draw(&self.sight.board, self.theme, width, height);
+        let title = Span::styled(format!(" Timeline, {span} "), self.theme.dim());
+        self.frame.render_widget(block.title(title), area);
+        let nothing = Line::styled("nothing was held lately", self.theme.dim());
+        let lines = if lines.is_empty() { vec![nothing] } else { lines };
+        self.frame.render_widget(Paragraph::new(lines), inner);
+    }
+
+    fn footer(&mut self, area: Rect) {
+        let state = &*self.state;
+        let line = match (state.typing, state.search.is_empty()) {
+            (true, _) => Line::from(format!("/{}▏", clean(&state.search))),
+            (false, false) => Line::from(vec![
+                Span::styled(format!("/{}", clean(&state.search)), self.theme.accent()),
+                Span::styled("  Esc shows everything", self.theme.dim()),
+            ]),
+            (false, true) => {
+                let words = match area.width {
+                    50.. => "q quit  Tab 1-4 pane  ↑↓ scroll  / search  ? help",
+                    _ => "q quit  Tab pane  / search  ? help",
+                };
+                Line::styled(words, self.theme.dim())
+            }
+        };
+        self.frame.render_widget(line, area);
+    }
+
+    fn help(&mut self, area: Rect) {
+        let text = [
+            "q, Esc, Ctrl-C  quit",
+            "Tab, ← →, 1-4   another pane",
+            "↑ ↓, j k        scroll by a line",
+            "PgUp, PgDn      scroll by ten",
+            "g, G            first, last",
+            "/ TEXT Enter    only what has TEXT in it",
+            "Esc             show everything again",
+            "",
+            "LEFT drains from one renewal to the next.",
+            "In the timeline ! marks a hold that died,",
+            "lapsed or was broken.",
+        ];
+        let (width, height) = (46.min(area.width), (text.len() as u16 + 2).min(area.height));
+        let outer =
+            Rect { x: (area.width - width) / 2, y: (area.height - height) / 2, width, height };
+        self.frame.render_widget(Clear, outer);
+        let block = Block::bordered().title(" Keys ").border_style(self.theme.accent());
+        self.frame.render_widget(block, outer);
+        let lines: Vec<Line<'_>> = text.into_iter().map(Line::from).collect();
+        let inner = outer.inner(Margin::new(2, 1));
+        self.frame.render_widget(Paragraph::new(lines), inner);
+    }
+}

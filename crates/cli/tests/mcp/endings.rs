@@ -1,0 +1,105 @@
+//! How sessions end: politely, by a signal, by a kill. Others then get what they held.
+
+use crate::agent::Agent;
+use crate::support::{Place, Signal};
+use serde_json::json;
+
+/// Takes a lock and a task, which its end is to free.
+fn holder(place: &Place) -> Agent {
+    let mut agent = Agent::start(place);
+    agent.call("create_task", json!({ "id": "build", "description": "Build it" }));
+    assert_eq!(agent.call("claim_task", json!({}))["task"]["id"], "build");
+    assert_eq!(agent.call("acquire_lock", json!({ "resources": ["deploy"] }))["success"], true);
+    agent
+}
+
+/// Waits for the lock of a holder that is about to end.
+fn waiter(place: &Place) -> (Agent, u64) {
+    let mut agent = Agent::start(place);
+    let arguments = json!({ "resources": ["deploy"], "wait_seconds": 600 });
+    let id = agent.begin("acquire_lock", arguments);
+    assert!(agent.progress().contains("held by by-hand/"));
+    (agent, id)
+}
+
+#[test]
+fn an_agent_that_hangs_up_gives_all_back() {
+    let place = Place::new();
+    let mut holder = holder(&place);
+    let (mut waiter, id) = waiter(&place);
+    holder.hang_up();
+    assert_eq!(waiter.end(id)["reason"], "acquired_new");
+    assert_eq!(holder.exit_code(), Some(0));
+    let task = waiter.call("claim_task", json!({ "wait_seconds": 600 }))["task"].clone();
+    assert_eq!((&task["id"], &task["attempts"]), (&json!("build"), &json!(1)), "{task}");
+}
+
+#[test]
+fn a_server_that_is_asked_to_end_gives_all_back() {
+    let place = Place::new();
+    let holder = holder(&place);
+    let (mut waiter, id) = waiter(&place);
+    holder.signal(Signal::TERM);
+    assert_eq!(holder.exit_code(), Some(0));
+    assert_eq!(waiter.end(id)["reason"], "acquired_new");
+    let task = waiter.call("claim_task", json!({ "wait_seconds": 600 }))["task"].clone();
+    assert_eq!((&task["id"], &task["attempts"]), (&json!("build"), &json!(1)), "{task}");
+}
+
+#[test]
+fn a_server_that_is_killed_is_replaced_long_before_its_leases_lapse() {
+    let place = Place::new();
+    let holder = holder(&place);
+    let (mut waiter, id) = waiter(&place);
+    holder.signal(Signal::KILL);
+    assert_eq!(waiter.end(id)["reason"], "claimed_dead");
+    let task = waiter.call("claim_task", json!({ "wait_seconds": 600 }))["task"].clone();
+    assert_eq!((&task["id"], &task["recoveries"]), (&json!("build"), &json!(1)), "{task}");
+}
+
+#[test]
+fn an_agent_that_goes_while_it_waits_leaves_the_queue() {
+    let place = Place::new();
+    let mut holder = holder(&place);
+    let (mut waiter, _) = waiter(&place);
+    waiter.hang_up();
+    assert_eq!(waiter.exit_code(), Some(0));
+    let seen = holder.call("who_holds", json!({ "resources": ["deploy"] }));
+    assert_eq!(seen["waiting"], json!([]), "{seen}");
+}
+
+#[test]
+fn a_cancelled_wait_is_not_answered_and_leaves_the_queue() {
+    let place = Place::new();
+    let mut holder = holder(&place);
+    let (mut waiter, id) = waiter(&place);
+    waiter.cancel(id);
+    while holder.call("who_holds", json!({}))["waiting"] != json!([]) {}
+    // The session goes on.
+    assert_eq!(waiter.call("heartbeat", json!({}))["holding"], json!([]));
+}
+
+#[test]
+fn two_sessions_of_one_name_share_nothing() {
+    let place = Place::new();
+    let mut one = holder(&place);
+    let mut other = Agent::start(&place);
+    for agent in [&mut one, &mut other] {
+        agent.call("heartbeat", json!({ "agent_id": "alice" }));
+    }
+    let name = json!("alice");
+    let denied = [
+        ("acquire_lock", json!({ "resources": ["deploy"], "agent_id": name })),
+        ("release_lock", json!({ "resources": ["deploy"], "agent_id": name })),
+        ("claim_task", json!({ "task_id": "build", "agent_id": name })),
+        ("complete_task", json!({ "task_id": "build", "agent_id": name })),
+        ("release_lock", json!({ "resources": ["task:build"], "agent_id": name })),
+    ];
+    for (tool, arguments) in denied {
+        let answer = other.call(tool, arguments);
+        assert_eq!(answer["success"], false, "{tool}: {answer}");
+    }
+    let seen = one.call("who_holds", json!({}));
+    let yours = seen["holds"].as_array().expect("holds").iter().all(|hold| hold["yours"] == true);
+    assert!(yours, "{seen}");
+}

@@ -1,0 +1,16 @@
+//! Commands over a server: they do what they do over a store of their own, while servers are killed
+//! and restarted, connections are cut and answers are lost.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "tests stand outside the layers")]
+#![expect(clippy::print_stdout, reason = "what was measured is for people")]
+
+#[path = "../support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
+mod support;
+
+mod cut;
+mod killed;
+mod same;
+mod server;
+mod waiting;

@@ -1,0 +1,79 @@
+//! A real server, which can be killed and started again at the same address.
+
+use crate::support::{Place, Running, Signal, until};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+
+/// A server over a place's store.
+pub struct Server<'a> {
+    place: &'a Place,
+    address: SocketAddr,
+    running: Option<Running>,
+    /// Another name that it answers to.
+    host: Option<String>,
+}
+
+impl<'a> Server<'a> {
+    pub fn start(place: &'a Place) -> Server<'a> {
+        let mut server = Server { place, address: free_address(), running: None, host: None };
+        server.restart();
+        server
+    }
+
+    /// One that is reached by another address than its own.
+    pub fn start_behind(place: &'a Place, address: SocketAddr, front: SocketAddr) -> Server<'a> {
+        let host = Some(front.to_string());
+        let mut server = Server { place, address, running: None, host };
+        server.restart();
+        server
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Starts it again, and waits until it listens.
+    pub fn restart(&mut self) {
+        let listen = self.address.to_string();
+        let mut words = vec!["serve", "--listen", &listen];
+        words.extend(self.host.iter().flat_map(|host| ["--host", host]));
+        let mut running = self.place.start(&words);
+        until("a server that listens", || {
+            assert!(!running.has_ended(), "the server ended");
+            TcpStream::connect(self.address).ok().map(drop)
+        });
+        self.running = Some(running);
+    }
+
+    /// Kills it in whatever it does.
+    pub fn kill(&mut self) {
+        let running = self.running.take().expect("a server that runs");
+        assert_eq!(running.kill().code, 137);
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub fn stop(&mut self) {
+        let running = self.running.take().expect("a server that runs");
+        running.signal(Signal::TERM);
+        let ended = running.end();
+        assert_eq!(ended.code, 0, "{ended:?}");
+    }
+
+    /// The binary under test, about to use this server.
+    pub fn tenure(&self, arguments: &[&str]) -> Command {
+        through(self.place, &self.url(), arguments)
+    }
+}
+
+/// The binary under test, about to use the server there.
+pub fn through(place: &Place, url: &str, arguments: &[&str]) -> Command {
+    let mut command = place.command(crate::support::TENURE);
+    command.args(["--store", url]).args(arguments);
+    command
+}
+
+/// An address that is free now, and hopefully stays so.
+pub fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address")
+}

@@ -1,0 +1,76 @@
+//! Encrypted, with a certificate that is made here.
+
+use crate::http::{Answer, get, parse};
+use crate::server::Server;
+use crate::support::{Place, is_installed};
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+/// Makes a certificate and its key; nothing where that cannot be done.
+fn certificate(place: &Place) -> Option<[String; 2]> {
+    if !is_installed("openssl") {
+        println!("skipped: openssl is not installed");
+        return None;
+    }
+    let [certificate, key] =
+        ["cert.pem", "key.pem"].map(|name| place.path(name).display().to_string());
+    let mut command = place.command("openssl");
+    command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
+    command.args(["-nodes", "-days", "2", "-subj", "/CN=localhost"]);
+    command.args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]);
+    command.args(["-keyout", &key, "-out", &certificate]);
+    let made = command.output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    Some([certificate, key])
+}
+
+fn ask(place: &Place, server: &Server, certificate: &str) -> Answer {
+    let mut client = place.command("openssl");
+    client.args(["s_client", "-quiet", "-verify_return_error", "-verify_hostname", "localhost"]);
+    client.args(["-CAfile", certificate, "-connect", server.address()]);
+    client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut client = client.spawn().unwrap();
+    let mut stdin = client.stdin.take().unwrap();
+    stdin.write_all(get("/healthz").text(server.address()).as_bytes()).unwrap();
+    let mut text = String::new();
+    client.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    drop(stdin);
+    client.wait().unwrap();
+    parse(&text).unwrap_or_else(|| panic!("no answer: {text:?}"))
+}
+
+#[test]
+fn clients_that_trust_the_certificate_are_answered() {
+    let place = Place::new();
+    let Some([certificate, key]) = certificate(&place) else { return };
+    let server = Server::start(&place, &["--tls-cert", &certificate, "--tls-key", &key]);
+    assert!(server.listening[0].starts_with("https://"), "{:?}", server.listening);
+    assert_eq!(ask(&place, &server, &certificate).status, 200);
+    // Whoever speaks in clear, or says nothing, harms nobody.
+    let silent = server.connect();
+    let mut clear = server.connect();
+    let _ = clear.write_all(get("/healthz").text(server.address()).as_bytes());
+    let mut answer = Vec::new();
+    let _ = clear.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"));
+    assert_eq!(ask(&place, &server, &certificate).status, 200);
+    drop(silent);
+    server.stop();
+}
+
+#[test]
+fn what_is_no_certificate_is_named() {
+    let place = Place::new();
+    let Some([certificate, key]) = certificate(&place) else { return };
+    let missing = place.path("missing").display().to_string();
+    for (certificate, key) in [(&missing, &key), (&certificate, &missing), (&key, &key)] {
+        let ended = place.run(&["serve", "--json", "--tls-cert", certificate, "--tls-key", key]);
+        assert_eq!(
+            (ended.code, ended.json()["error"]["code"].as_str()),
+            (3, Some("TLS")),
+            "{ended:?}"
+        );
+    }
+    let ended = place.run(&["serve", "--tls-cert", &certificate]);
+    assert_eq!(ended.code, 2, "{ended:?}");
+}

@@ -1,0 +1,415 @@
+//! What can be asked of the rules, as values: so that it can be sent to where the store is, and
+//! decided there.
+//!
+//! Each act says what must be seen to decide it, and decides. What it answers can be sent back.
+
+use crate::decision::Decision;
+use crate::rules::tasks::{
+    self, AddAsk, AddError, Added, ClaimAsk, Claimed, EditAsk, EditError, FinishAsk, Finished,
+    ImportAsk, Imported, NoClaim, SectionChange, SectionError,
+};
+use crate::rules::{self, Ask, BreakAsk, Outcome, ReleaseAsk, Released};
+use crate::seen::{Look, Seen, SeenHold, TaskLook};
+use crate::task::{Section, Task, TaskId};
+use crate::{GrantId, Kind, Resource, Witness};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Something that a caller asks the rules to decide.
+pub trait Act: Serialize + DeserializeOwned + Send + Sync {
+    /// The word for it, where it is sent.
+    const VERB: &'static str;
+
+    /// Whether most of the time there is nothing to be done: then it is looked first, which needs
+    /// no turn to write.
+    const LOOKS_FIRST: bool = false;
+
+    /// What the caller learns.
+    type Answer: Serialize + DeserializeOwned + Send + 'static;
+
+    /// What must be seen to decide.
+    fn look(&self) -> Look;
+
+    /// Decides.
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Self::Answer);
+}
+
+/// Takes what is free, or queues for it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Acquire {
+    /// What is asked.
+    pub ask: Ask,
+    /// The place that the request has already, if it knows of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<u64>,
+    /// Whether the request may have a place that it does not know of: all of each queue is looked
+    /// at then.
+    #[serde(default)]
+    pub whole_queues: bool,
+}
+
+impl Acquire {
+    fn resources(&self) -> Vec<Resource> {
+        self.ask.wants.iter().map(|want| want.resource.clone()).collect()
+    }
+}
+
+impl Act for Acquire {
+    const VERB: &'static str = "acquire";
+    type Answer = Outcome;
+
+    fn look(&self) -> Look {
+        match self.whole_queues {
+            true => Look::Queues(self.resources()),
+            false => Look::At { resources: self.resources(), ticket: self.ticket },
+        }
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Outcome) {
+        rules::acquire(seen, &self.ask, witness)
+    }
+}
+
+/// Gives up a place in the queue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Leave {
+    /// Whose.
+    pub grant: GrantId,
+    /// For what it waits.
+    pub resources: Vec<Resource>,
+    /// The place.
+    pub ticket: u64,
+}
+
+impl Act for Leave {
+    const VERB: &'static str = "leave";
+    type Answer = bool;
+
+    fn look(&self) -> Look {
+        Look::At { resources: self.resources.clone(), ticket: Some(self.ticket) }
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, bool) {
+        rules::leave(seen, self.grant, witness)
+    }
+}
+
+fn look_at(resources: Option<&[Resource]>) -> Look {
+    match resources {
+        Some(resources) => Look::At { resources: resources.to_vec(), ticket: None },
+        None => Look::Everything,
+    }
+}
+
+/// Gives back what the proof covers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Release {
+    /// Where to look; everywhere, if nothing is named. May be narrower than what is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Vec<Resource>>,
+    /// What is asked.
+    pub ask: ReleaseAsk,
+}
+
+impl Act for Release {
+    const VERB: &'static str = "release";
+    type Answer = Released;
+
+    fn look(&self) -> Look {
+        look_at(self.at.as_deref())
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Released) {
+        rules::release(seen, &self.ask, witness)
+    }
+}
+
+/// What came of breaking a hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Broken {
+    /// It ended.
+    Ended(Box<SeenHold>),
+    /// That exact hold is not there any more; this is who holds now. Nothing was changed.
+    Gone(Vec<SeenHold>),
+}
+
+impl Act for BreakAsk {
+    const VERB: &'static str = "break";
+    type Answer = Broken;
+
+    fn look(&self) -> Look {
+        look_at(Some(std::slice::from_ref(&self.resource)))
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Broken) {
+        let (decision, ended) = rules::break_hold(seen, self, witness);
+        let answer = match ended {
+            Some(hold) => Broken::Ended(Box::new(hold)),
+            None => {
+                let holds = seen.holds.iter();
+                let here = holds.filter(|seen| seen.hold.want.resource == self.resource);
+                Broken::Gone(here.cloned().collect())
+            }
+        };
+        (decision, answer)
+    }
+}
+
+/// Removes holds and places that no longer count.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reap {
+    /// Only holds of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+}
+
+impl Act for Reap {
+    const VERB: &'static str = "reap";
+    type Answer = Vec<SeenHold>;
+
+    fn look(&self) -> Look {
+        Look::Everything
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<SeenHold>) {
+        rules::reap(seen, self.kind, witness)
+    }
+}
+
+impl Act for AddAsk {
+    const VERB: &'static str = "add";
+    type Answer = Result<Vec<Added>, AddError>;
+
+    fn look(&self) -> Look {
+        AddAsk::look(self)
+    }
+
+    fn decide(&self, seen: &Seen, _: &dyn Witness) -> (Decision, Self::Answer) {
+        tasks::add(seen, self)
+    }
+}
+
+impl Act for ImportAsk {
+    const VERB: &'static str = "import";
+    type Answer = Result<Imported, AddError>;
+
+    fn look(&self) -> Look {
+        ImportAsk::look(self)
+    }
+
+    fn decide(&self, seen: &Seen, _: &dyn Witness) -> (Decision, Self::Answer) {
+        tasks::import(seen, self)
+    }
+}
+
+/// Takes the next tasks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Claiming {
+    /// What is asked.
+    pub ask: ClaimAsk,
+    /// Whether to look further back in each section.
+    #[serde(default)]
+    pub wide: bool,
+}
+
+impl Act for Claiming {
+    const VERB: &'static str = "claim";
+    type Answer = Result<Vec<Claimed>, NoClaim>;
+
+    fn look(&self) -> Look {
+        if self.wide { self.ask.look_wide() } else { self.ask.look() }
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Self::Answer) {
+        tasks::claim(seen, &self.ask, witness)
+    }
+}
+
+/// Takes back the tasks whose worker died or fell silent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Recover {
+    /// How often that may happen to a task before it is set aside.
+    pub recoveries_max: u32,
+}
+
+impl Act for Recover {
+    const VERB: &'static str = "recover";
+    const LOOKS_FIRST: bool = true;
+    type Answer = Vec<Task>;
+
+    fn look(&self) -> Look {
+        Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() })
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Task>) {
+        tasks::recover(seen, self.recoveries_max, witness)
+    }
+}
+
+/// Gives up the sections that a runner keeps although there is nothing left to do in them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LeaveIdleSections {
+    /// The runner's grant.
+    pub runner: GrantId,
+}
+
+impl Act for LeaveIdleSections {
+    const VERB: &'static str = "leave_idle_sections";
+    const LOOKS_FIRST: bool = true;
+    type Answer = Vec<Resource>;
+
+    fn look(&self) -> Look {
+        tasks::idle_look()
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Resource>) {
+        tasks::leave_idle_sections(seen, self.runner, witness)
+    }
+}
+
+/// Ends a worker's work on a task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Finishing {
+    /// What is asked.
+    pub ask: FinishAsk,
+    /// The task's section, for a worker that keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+}
+
+impl Act for Finishing {
+    const VERB: &'static str = "finish";
+    type Answer = Finished;
+
+    fn look(&self) -> Look {
+        self.ask.look(self.section.clone())
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Finished) {
+        tasks::finish(seen, &self.ask, witness)
+    }
+}
+
+/// Ends a worker's work on many tasks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FinishAll {
+    /// What is asked of each.
+    pub asks: Vec<FinishAsk>,
+}
+
+impl Act for FinishAll {
+    const VERB: &'static str = "finish_all";
+    type Answer = Vec<Finished>;
+
+    fn look(&self) -> Look {
+        tasks::finish_all_look(&self.asks)
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Finished>) {
+        tasks::finish_all(seen, &self.asks, witness)
+    }
+}
+
+/// Notes that a worker began.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Start {
+    /// Which task, and whose; how it ends does not matter.
+    pub ask: FinishAsk,
+}
+
+impl Act for Start {
+    const VERB: &'static str = "start";
+    type Answer = Finished;
+
+    fn look(&self) -> Look {
+        self.ask.look(None)
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Finished) {
+        tasks::start(seen, &self.ask, witness)
+    }
+}
+
+impl Act for EditAsk {
+    const VERB: &'static str = "edit";
+    type Answer = Result<Task, EditError>;
+
+    fn look(&self) -> Look {
+        EditAsk::look(self)
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Self::Answer) {
+        tasks::edit(seen, self, witness)
+    }
+}
+
+/// Removes a task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Delete {
+    /// Which.
+    pub task: TaskId,
+    /// Who does it.
+    pub by: String,
+}
+
+impl Act for Delete {
+    const VERB: &'static str = "delete";
+    type Answer = Result<Task, EditError>;
+
+    fn look(&self) -> Look {
+        let ids = vec![self.task.clone()];
+        Look::Tasks(TaskLook { ids, dependents: true, ..TaskLook::default() })
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Self::Answer) {
+        tasks::delete(seen, &self.task, &self.by, witness)
+    }
+}
+
+/// Describes a section.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PutSection {
+    /// What it is from now on.
+    pub section: Section,
+    /// Who does it.
+    pub by: String,
+}
+
+impl Act for PutSection {
+    const VERB: &'static str = "put_section";
+    type Answer = Result<(), SectionError>;
+
+    fn look(&self) -> Look {
+        Look::Tasks(TaskLook::default())
+    }
+
+    fn decide(&self, seen: &Seen, _: &dyn Witness) -> (Decision, Self::Answer) {
+        match tasks::put_section(seen, &self.section, &self.by) {
+            Ok(decision) => (decision, Ok(())),
+            Err(error) => (Decision::Nothing, Err(error)),
+        }
+    }
+}
+
+/// Changes sections, all or none.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ChangeSections {
+    /// What changes in which.
+    pub changes: Vec<(String, SectionChange)>,
+    /// Who does it.
+    pub by: String,
+}
+
+impl Act for ChangeSections {
+    const VERB: &'static str = "change_sections";
+    type Answer = Result<Vec<Section>, SectionError>;
+
+    fn look(&self) -> Look {
+        Look::Tasks(TaskLook::default())
+    }
+
+    fn decide(&self, seen: &Seen, _: &dyn Witness) -> (Decision, Self::Answer) {
+        tasks::change_sections(seen, &self.changes, &self.by)
+    }
+}

@@ -1,0 +1,256 @@
+//! The protocol of tenure's own clients: what [`tenure::wire`] says, over any backend.
+//!
+//! A client decides nothing; it says what is to be decided. So a server and a program that opened
+//! the store itself can share it, and both are held to the same rules.
+
+use super::veil::Knows;
+use crate::app::App;
+use crate::caller::{Caller, Role};
+use crate::problem::Problem;
+use axum::body::Bytes;
+use axum::extract::Path;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tenure::core::BreakAsk;
+use tenure::core::act::{
+    Acquire, Act, ChangeSections, Claiming, Delete, FinishAll, Finishing, Leave, LeaveIdleSections,
+    PutSection, Reap, Recover, Release, Start,
+};
+use tenure::core::rules::tasks::{AddAsk, EditAsk, HandVerb, ImportAsk};
+use tenure::store::{StoreError, TaskFilter};
+use tenure::{Error, wire};
+
+/// The routes.
+pub fn router(app: App) -> Router {
+    Router::new()
+        .route("/v1/store/act/{verb}", post(act))
+        .route(wire::RENEW, post(renew))
+        .route(wire::RENEW_COVERED, post(renew_covered))
+        .route(wire::READ, post(read))
+        .route(wire::CHANGED, post(changed))
+        .route(wire::TURN, post(turn))
+        .route(wire::EVENTS, post(events))
+        .route(wire::TASKS, post(tasks))
+        .route(wire::TALLIES, post(tallies))
+        .route(wire::TIDY, post(tidy))
+        .route(wire::CHECK, post(check))
+        .with_state(app)
+}
+
+/// A request, and who sent it.
+struct Asked {
+    app: App,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Asked {
+    fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let message = format!("the body is not what belongs here: {error}");
+            Problem::new(StatusCode::BAD_REQUEST, "USAGE", message)
+                .hint("This is for tenure's own clients, of the same version.")
+        })
+    }
+
+    fn header(&self, name: &str) -> Option<String> {
+        // Labels may have any letters, which headers carry as bytes.
+        let bytes = self.headers.get(name)?.as_bytes();
+        String::from_utf8(bytes.to_vec()).ok()
+    }
+
+    /// The answer, without what the caller must not see.
+    fn answer<T: Serialize>(&self, answer: Result<T, StoreError>) -> Result<Response, Problem> {
+        let answer = serde_json::to_value(answer.map_err(failed)?);
+        let mut answer = answer.map_err(|error| {
+            let message = format!("the answer cannot be written: {error}");
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "ANSWER", message)
+        })?;
+        let request: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        Knows::from_request(&request, self.header(wire::LABEL)).veil(&mut answer);
+        Ok(Json(answer).into_response())
+    }
+
+    /// Decides an act that needs this role.
+    async fn perform<A: Act>(
+        &self,
+        role: Role,
+        change: impl FnOnce(&mut A) -> Result<(), Problem>,
+    ) -> Result<Response, Problem> {
+        self.caller.require(role)?;
+        let mut act: A = self.read()?;
+        change(&mut act)?;
+        let backend = self.app.client.backend();
+        let answer = match self.header(wire::REQUEST) {
+            None => backend.perform(&act).await,
+            Some(text) => {
+                let once = wire::once_from_text(&text).ok_or_else(|| {
+                    let message = format!("the header {} names no request", wire::REQUEST);
+                    Problem::new(StatusCode::BAD_REQUEST, "USAGE", message)
+                })?;
+                backend.perform_once(&once, &act).await
+            }
+        };
+        self.answer(answer)
+    }
+}
+
+/// The store's error, in a form from which a client can make it again.
+fn failed(error: StoreError) -> Problem {
+    let details = json!({ wire::STORE_ERROR: error });
+    let mut problem = Problem::from(Error::Store(error));
+    problem.refusal.details = details;
+    problem
+}
+
+impl<S: Send + Sync> axum::extract::FromRequest<S> for Asked
+where
+    App: axum::extract::FromRef<S>,
+{
+    type Rejection = Response;
+
+    async fn from_request(request: axum::extract::Request, state: &S) -> Result<Asked, Response> {
+        use axum::extract::FromRef;
+        let app = App::from_ref(state);
+        let caller = request.extensions().get::<Caller>().cloned();
+        let caller = caller.ok_or_else(|| {
+            let message = "it is not known who asks";
+            Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message).into_response()
+        })?;
+        let headers = request.headers().clone();
+        let body =
+            Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
+        Ok(Asked { app, caller, headers, body })
+    }
+}
+
+type Answer = Result<Response, Problem>;
+
+fn as_it_is<A>(_: &mut A) -> Result<(), Problem> {
+    Ok(())
+}
+
+async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
+    let (work, admin) = (Role::Work, Role::Admin);
+    match verb.as_str() {
+        Acquire::VERB => asked.perform::<Acquire>(work, as_it_is).await,
+        Leave::VERB => asked.perform::<Leave>(work, as_it_is).await,
+        Release::VERB => asked.perform::<Release>(work, as_it_is).await,
+        AddAsk::VERB => asked.perform::<AddAsk>(work, as_it_is).await,
+        ImportAsk::VERB => asked.perform::<ImportAsk>(work, as_it_is).await,
+        Claiming::VERB => asked.perform::<Claiming>(work, as_it_is).await,
+        Recover::VERB => asked.perform::<Recover>(work, as_it_is).await,
+        LeaveIdleSections::VERB => asked.perform::<LeaveIdleSections>(work, as_it_is).await,
+        Finishing::VERB => asked.perform::<Finishing>(work, as_it_is).await,
+        FinishAll::VERB => asked.perform::<FinishAll>(work, as_it_is).await,
+        Start::VERB => asked.perform::<Start>(work, as_it_is).await,
+        EditAsk::VERB => {
+            let caller = asked.caller.clone();
+            asked.perform::<EditAsk>(work, |ask| caller.require(role_of(&ask.verb))).await
+        }
+        BreakAsk::VERB => {
+            let caller = asked.caller.clone();
+            let name = |ask: &mut BreakAsk| {
+                ask.by = caller.actor(Some(&ask.by));
+                Ok(())
+            };
+            asked.perform(admin, name).await
+        }
+        Reap::VERB => asked.perform::<Reap>(admin, as_it_is).await,
+        Delete::VERB => asked.perform::<Delete>(admin, as_it_is).await,
+        PutSection::VERB => asked.perform::<PutSection>(admin, as_it_is).await,
+        ChangeSections::VERB => asked.perform::<ChangeSections>(admin, as_it_is).await,
+        _ => {
+            let message = "there is no such verb";
+            Err(Problem::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
+                .hint("Use the same version of tenure on both sides."))
+        }
+    }
+}
+
+/// What somebody must be who changes a task by hand in this way.
+fn role_of(verb: &HandVerb) -> Role {
+    match verb {
+        HandVerb::Approve | HandVerb::Reject { .. } | HandVerb::Snooze { .. } => Role::Work,
+        HandVerb::Cancel | HandVerb::Retry | HandVerb::Skip | HandVerb::Update(_) => Role::Admin,
+    }
+}
+
+async fn renew(asked: Asked) -> Answer {
+    asked.caller.require(Role::Work)?;
+    let ask: wire::Renew = asked.read()?;
+    asked.answer(asked.app.client.backend().renew(&ask.renewals).await)
+}
+
+async fn renew_covered(asked: Asked) -> Answer {
+    asked.caller.require(Role::Work)?;
+    let ask: wire::RenewCovered = asked.read()?;
+    let ttl = ask.ttl_ms.map(Duration::from_millis);
+    let backend = asked.app.client.backend();
+    asked.answer(backend.renew_covered(&ask.proof, ask.resources.as_deref(), ttl).await)
+}
+
+async fn read(asked: Asked) -> Answer {
+    let ask: wire::Read = asked.read()?;
+    asked.answer(asked.app.client.backend().read(&ask.look).await)
+}
+
+/// Whoever waits comes back to the next server, and goes on waiting there.
+fn stopping() -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", "the server is about to end")
+}
+
+fn patience(patience_ms: u64) -> Duration {
+    Duration::from_millis(patience_ms.min(wire::PATIENCE_MAX_MS))
+}
+
+async fn changed(asked: Asked) -> Answer {
+    let ask: wire::Changed = asked.read()?;
+    let backend = asked.app.client.backend();
+    tokio::select! {
+        changed = backend.changed(ask.since, patience(ask.patience_ms)) => asked.answer(changed),
+        () = asked.app.stopped() => Err(stopping()),
+    }
+}
+
+async fn turn(asked: Asked) -> Answer {
+    asked.caller.require(Role::Work)?;
+    let ask: wire::Turn = asked.read()?;
+    let backend = asked.app.client.backend();
+    tokio::select! {
+        turn = backend.turn(ask.grant, patience(ask.patience_ms)) => asked.answer(turn),
+        () = asked.app.stopped() => Err(stopping()),
+    }
+}
+
+async fn events(asked: Asked) -> Answer {
+    let ask: wire::Events = asked.read()?;
+    let limit = ask.limit.min(wire::PAGE);
+    asked.answer(asked.app.client.backend().events(ask.after, limit).await)
+}
+
+async fn tasks(asked: Asked) -> Answer {
+    let mut filter: TaskFilter = asked.read()?;
+    filter.limit = filter.limit.min(wire::PAGE);
+    asked.answer(asked.app.client.backend().tasks(&filter).await)
+}
+
+async fn tallies(asked: Asked) -> Answer {
+    asked.answer(asked.app.client.backend().tallies().await)
+}
+
+async fn tidy(asked: Asked) -> Answer {
+    asked.caller.require(Role::Admin)?;
+    asked.answer(asked.app.client.backend().tidy().await)
+}
+
+async fn check(asked: Asked) -> Answer {
+    asked.answer(asked.app.client.backend().check().await)
+}

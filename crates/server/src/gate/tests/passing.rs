@@ -1,0 +1,278 @@
+//! The way of a request past the gate: panics, limits, streams, and the end of the server.
+
+use crate::app::App;
+use crate::caller::{Caller, Role};
+use crate::gate::hosts::Hosts;
+use crate::gate::keyring::Keyring;
+use crate::gate::pass::{Gate, pass};
+use crate::gate::peer::Peer;
+use crate::gate::rate::Rate;
+use crate::gate::tokens::TokenFile;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router, middleware};
+use futures_util::StreamExt;
+use http_body_util::BodyExt;
+use serde_json::Value;
+use std::future::pending;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tempfile::TempDir;
+use tenure::Client;
+use tenure::clock::{Clock, SystemClock};
+use tower::ServiceExt;
+
+struct Scene {
+    _folder: TempDir,
+    file: TokenFile,
+    app: App,
+    gate: Arc<Gate>,
+    router: Router,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Scene {
+    async fn new() -> Scene {
+        Scene::with(None).await
+    }
+
+    async fn with(rate: Option<u32>) -> Scene {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::at(folder.path().join("tokens"));
+        let app = App::new(Client::open("memory:").await.unwrap());
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let log = lines.clone();
+        let gate = Arc::new(Gate {
+            app: app.clone(),
+            hosts: Hosts::default(),
+            keyring: Arc::new(Keyring::open(file.clone(), Arc::new(SystemClock)).unwrap()),
+            rate: Rate::new(rate.map(|rate| NonZeroU32::new(rate).unwrap())),
+            body_bytes_max: 2 * 1024 * 1024,
+            log: Some(Arc::new(move |line: &str| log.lock().unwrap().push(line.to_owned()))),
+        });
+        let router = routes()
+            .layer(DefaultBodyLimit::disable())
+            .layer(middleware::from_fn_with_state(gate.clone(), pass));
+        Scene { _folder: folder, file, app, gate, router, lines }
+    }
+
+    fn token(&self, name: &str, role: Role, lifetime: Option<Duration>) -> String {
+        let made = self.file.create(name, role, SystemClock.wall(), lifetime).unwrap();
+        self.gate.keyring.refresh().unwrap();
+        made.secret
+    }
+
+    async fn ask(&self, request: Request) -> Response {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    async fn get(&self, path: &str) -> Response {
+        self.ask(request("GET", path, Body::empty())).await
+    }
+}
+
+fn routes() -> Router {
+    let endless = async || {
+        let frames = futures_util::stream::once(async { Ok::<_, std::io::Error>("data: x\n\n") });
+        let body = Body::from_stream(frames.chain(futures_util::stream::pending()));
+        ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+    };
+    let who = async |Extension(caller): Extension<Caller>| format!("{caller:?}");
+    Router::new()
+        .route("/", get(who))
+        .route("/who", get(who))
+        .route("/panic", get(async || -> &'static str { panic!("a mistake") }))
+        .route("/slow", get(async || -> &'static str { pending().await }))
+        .route("/v1/locks/wait", get(async || -> &'static str { pending().await }))
+        .route("/v1/stream", get(endless))
+        .route("/echo", post(async |body: Bytes| body.len().to_string()))
+        .route("/v1/tasks", post(async |body: Bytes| body.len().to_string()))
+}
+
+fn request(method: &str, path: &str, body: Body) -> Request {
+    let request = Request::builder().method(method).uri(path).header("host", "localhost:7070");
+    let mut request = request.body(body).unwrap();
+    let [remote, local] = ["127.0.0.1:5000", "127.0.0.1:7070"].map(|it| it.parse().unwrap());
+    request.extensions_mut().insert(Peer::Tcp { remote, local, tls: false });
+    request
+}
+
+fn bearer(path: &str, secret: &str) -> Request {
+    let mut request = request("GET", path, Body::empty());
+    let value = format!("Bearer {secret}").parse().unwrap();
+    request.headers_mut().insert(header::AUTHORIZATION, value);
+    request
+}
+
+async fn text(response: Response) -> String {
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.into()).unwrap()
+}
+
+async fn code(response: Response) -> String {
+    let body: Value = serde_json::from_str(&text(response).await).unwrap();
+    body["code"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn without_tokens_this_machine_may_do_all() {
+    let scene = Scene::new().await;
+    assert!(text(scene.get("/who").await).await.contains("Admin"));
+    let mut foreign = request("GET", "/who", Body::empty());
+    let [remote, local] = ["192.0.2.9:5000", "127.0.0.1:7070"].map(|it| it.parse().unwrap());
+    foreign.extensions_mut().insert(Peer::Tcp { remote, local, tls: false });
+    assert_eq!(scene.ask(foreign).await.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn with_tokens_each_caller_is_known_by_its_own() {
+    let scene = Scene::new().await;
+    let secret = scene.token("ci", Role::Work, None);
+    let response = scene.get("/who").await;
+    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(response.headers()[header::WWW_AUTHENTICATE], "Bearer");
+    assert_eq!(code(response).await, "UNAUTHORIZED");
+    let wrong = scene.ask(bearer("/who", "tnr_wrong")).await;
+    assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
+    let known = text(scene.ask(bearer("/who", &secret)).await).await;
+    assert!(known.contains("ci") && known.contains("Work"), "{known}");
+    // The page is for all, and gives nobody more than to look.
+    assert!(text(scene.get("/").await).await.contains("Read"));
+    let mut twice = bearer("/who", &secret);
+    let other = "Bearer x".parse().unwrap();
+    twice.headers_mut().append(header::AUTHORIZATION, other);
+    assert_eq!(scene.ask(twice).await.status(), StatusCode::UNAUTHORIZED);
+    let log = scene.lines.lock().unwrap().join("\n");
+    assert!(log.contains("GET /who 200") && log.contains(" ci"), "{log}");
+    assert!(!log.contains("tnr_"), "{log}");
+}
+
+#[tokio::test]
+async fn the_log_has_no_query_and_one_line_each() {
+    let scene = Scene::new().await;
+    scene.get("/who?secret=1").await;
+    let log = scene.lines.lock().unwrap().clone();
+    assert!(log.len() == 1 && log[0].starts_with("GET /who 200 "), "{log:?}");
+}
+
+#[tokio::test]
+async fn a_panic_is_an_answer() {
+    let scene = Scene::new().await;
+    let response = scene.get("/panic").await;
+    assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(code(response).await, "INTERNAL");
+    assert_eq!(scene.get("/who").await.status(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_does_not_come_ends() {
+    let scene = Scene::new().await;
+    let response = scene.get("/slow").await;
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(code(response).await, "TIMEOUT");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_ends() {
+    let scene = Scene::new().await;
+    let frames = futures_util::stream::once(async { Ok::<_, std::io::Error>("begun") });
+    let body = Body::from_stream(frames.chain(futures_util::stream::pending()));
+    let begun = tokio::time::Instant::now();
+    let response = scene.ask(request("POST", "/echo", body)).await;
+    assert!(response.status().is_client_error(), "{response:?}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
+async fn bodies_have_an_end() {
+    let scene = Scene::new().await;
+    let mib = 1024 * 1024;
+    for (path, length, fits) in [
+        ("/echo", mib, true),
+        ("/echo", mib + 1, false),
+        ("/v1/tasks", 2 * mib, true),
+        ("/v1/tasks", 2 * mib + 1, false),
+    ] {
+        for whole in [true, false] {
+            let bytes = Bytes::from(vec![b'x'; length]);
+            let mut asked = match whole {
+                true => request("POST", path, Body::from(bytes)),
+                false => {
+                    let frames = futures_util::stream::iter([Ok::<_, std::io::Error>(bytes)]);
+                    request("POST", path, Body::from_stream(frames))
+                }
+            };
+            if whole {
+                asked.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+            }
+            let response = scene.ask(asked).await;
+            match fits {
+                true => assert_eq!(response.status(), StatusCode::OK, "{path} {length}"),
+                false => {
+                    assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE, "{path}");
+                    assert_eq!(code(response).await, "TOO_LARGE");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_caller_may_not_ask_too_often() {
+    let scene = Scene::with(Some(5)).await;
+    let mut refused = None;
+    for _ in 0..11 {
+        refused = Some(scene.get("/who").await);
+    }
+    let refused = refused.unwrap();
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.headers().contains_key(header::RETRY_AFTER));
+    assert_eq!(code(refused).await, "RATE_LIMITED");
+    // Another one may.
+    let secret = scene.token("ci", Role::Read, None);
+    assert_eq!(scene.ask(bearer("/who", &secret)).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn nobody_on_this_machine_is_counted_unless_told() {
+    let scene = Scene::new().await;
+    for _ in 0..11_000 {
+        assert!(scene.gate.rate.check(&Peer::Unix, Some(&Caller::local())).is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_is_told_that_the_server_ends() {
+    let scene = Scene::new().await;
+    let app = scene.app.clone();
+    let (waited, ()) = tokio::join!(scene.get("/v1/locks/wait"), async { app.stop() });
+    assert_eq!(waited.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(waited.headers().contains_key(header::RETRY_AFTER));
+    assert_eq!(code(waited).await, "SHUTTING_DOWN");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_with_the_server() {
+    let scene = Scene::new().await;
+    let mut body = scene.get("/v1/stream").await.into_body();
+    assert!(body.frame().await.unwrap().is_ok());
+    scene.app.stop();
+    assert!(body.frame().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_with_its_token() {
+    let scene = Scene::new().await;
+    let secret = scene.token("page", Role::Read, None);
+    let response = scene.ask(bearer("/v1/stream", &secret)).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let mut body = response.into_body();
+    assert!(body.frame().await.unwrap().is_ok());
+    scene.file.revoke("page").unwrap();
+    scene.gate.keyring.refresh().unwrap();
+    assert!(body.frame().await.is_none());
+}

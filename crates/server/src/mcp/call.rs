@@ -1,0 +1,108 @@
+//! One call of a tool: whose it is, and how it waits.
+
+use super::answer::Refused;
+use super::session::Session;
+use rmcp::RoleServer;
+use rmcp::model::ProgressNotificationParam;
+use rmcp::service::RequestContext;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure::core::Resource;
+use tenure::place::Reach;
+use tenure::{Client, Wait};
+use tokio::sync::watch;
+
+/// The longest wait: agents that need more call again.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+/// A call of a tool.
+pub(super) struct Call {
+    pub(super) session: Arc<Session>,
+    /// Under the agent's label.
+    pub(super) client: Client,
+    pub(super) context: RequestContext<RoleServer>,
+}
+
+/// What one who waits knows, in words, and since when it waits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    pub(super) waited: Duration,
+    pub(super) words: String,
+}
+
+impl Call {
+    /// Waits for this, telling the agent how it stands and renewing what it holds. None if the
+    /// agent called it off: the rest of the future is then the caller's to clean up after.
+    pub(super) async fn wait<T>(
+        &self,
+        future: &mut Pin<Box<dyn Future<Output = T> + Send>>,
+        mut told: watch::Receiver<Progress>,
+        limit: Duration,
+    ) -> Option<T> {
+        let mut renewals = tokio::time::interval(self.session.options.renewal_interval());
+        renewals.tick().await;
+        let mut telling = true;
+        loop {
+            tokio::select! {
+                biased;
+                output = &mut *future => return Some(output),
+                () = self.context.ct.cancelled() => return None,
+                () = self.session.ended() => return None,
+                changed = told.changed(), if telling => match changed {
+                    Ok(()) => {
+                        let progress = told.borrow_and_update().clone();
+                        self.tell(progress, limit).await;
+                    }
+                    Err(_) => telling = false,
+                },
+                // If the store fails now, the wait itself will say so.
+                _ = renewals.tick() => drop(self.session.renew().await),
+            }
+        }
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.context.ct.is_cancelled()
+    }
+
+    /// Tells the agent how its wait stands, if it asked to be told.
+    async fn tell(&self, progress: Progress, limit: Duration) {
+        let Some(token) = self.context.meta.get_progress_token() else { return };
+        let param = ProgressNotificationParam::new(token, progress.waited.as_secs_f64())
+            .with_total(limit.as_secs_f64())
+            .with_message(progress.words);
+        // Whoever is gone need not be told.
+        let _ = self.context.peer.notify_progress(param).await;
+    }
+
+    /// The resource that is meant by what an agent wrote.
+    pub(super) fn resource(&self, written: &str) -> Result<Resource, Refused> {
+        match &self.session.options.place {
+            Some(place) => place
+                .resource(written, Reach::AllWorktrees)
+                .map_err(|error| Refused::usage(error.to_string())),
+            None => written.parse().map_err(|error| tenure::Error::Resource(error).into()),
+        }
+    }
+
+    /// The same for several.
+    pub(super) fn resources(&self, written: &[String]) -> Result<Vec<Resource>, Refused> {
+        written.iter().map(|written| self.resource(written)).collect()
+    }
+}
+
+/// How long an agent wants to wait.
+pub(super) fn limit(seconds: Option<f64>) -> Result<Duration, Refused> {
+    let seconds = seconds.unwrap_or(0.0);
+    Duration::try_from_secs_f64(seconds).map(|limit| limit.min(WAIT_MAX)).map_err(|_| {
+        Refused::usage(format!("wait_seconds must be between 0 and {}", WAIT_MAX.as_secs()))
+    })
+}
+
+/// The same for a request.
+pub(super) fn patience(limit: Duration) -> Wait {
+    if limit.is_zero() { Wait::No } else { Wait::UpTo(limit) }
+}

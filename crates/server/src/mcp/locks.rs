@@ -1,0 +1,271 @@
+//! Locks: taking, giving back, and seeing who has them.
+
+use super::answer::{Refused, terse};
+use super::call::{self, Call, Progress};
+use super::session::Held;
+use super::work;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+use tenure::core::rules::tasks::Finish;
+use tenure::core::{Blocker, GrantId, Kind, Mode, Proof, Resource, SeenHold, SeenWaiter};
+use tenure::duration::format_duration;
+use tenure::refusal::Refusal;
+use tenure::{Busy, Error, Lease, LeaseAttempt, Request, Tie, Waiting, view};
+use tokio::sync::watch;
+
+/// So many holds, and so many who wait, are shown at once.
+const SHOWN_MAX: usize = 100;
+
+/// When to ask again at the latest.
+const RETRY_AFTER_SECONDS: u64 = 60;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct AcquireArguments {
+    /// NAME, or path:GLOB for files; all or none of them
+    resources: Vec<String>,
+    /// "exclusive" (default), "shared", or "slot:N" for one of N
+    mode: Option<String>,
+    /// Queue so long for it (default 0)
+    wait_seconds: Option<f64>,
+    /// Lapses so long after your last call
+    ttl_seconds: Option<f64>,
+    /// What for, shown to those who wait
+    operation: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ReleaseArguments {
+    /// Default: all your locks. task:ID hands a task back untouched
+    resources: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct WhoHoldsArguments {
+    /// Default: everything
+    resources: Option<Vec<String>>,
+}
+
+pub(super) async fn acquire_lock(
+    call: &Call,
+    arguments: AcquireArguments,
+) -> Result<Value, Refused> {
+    let resources = call.resources(&arguments.resources)?;
+    if let Some(other) = resources.iter().find(|one| matches!(one.kind(), Kind::Task)) {
+        let message = format!("{other} is a task, not a lock");
+        return Err(Refused::new("USAGE", message, "Take tasks with claim_task."));
+    }
+    let limit = call::limit(arguments.wait_seconds)?;
+    let ttl = match arguments.ttl_seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds)
+            .map_err(|_| Refused::usage("ttl_seconds must be a positive number"))?,
+        None => call.session.options.lock_ttl,
+    };
+    let held = call.session.held().await;
+    // Whoever asks again for what it holds goes on holding it.
+    let mine = held.iter().find(|held| same(&held.resources, &resources));
+    let (grant, is_new) = match mine {
+        Some(held) => (held.grant, false),
+        None => (GrantId::random(), true),
+    };
+    let mut request = request(call, &resources)?
+        .mode(mode(arguments.mode.as_deref())?)
+        .ttl(ttl)
+        .wait(call::patience(limit))
+        .with_grant(grant);
+    if let Some(operation) = arguments.operation {
+        request = request.operation(operation);
+    }
+    for other in held.iter().filter(|held| held.grant != grant) {
+        request = request.while_holding(other.grant);
+    }
+    let attempt = obtain(call, request, view::names(&resources), limit).await?;
+    match attempt.filter(|_| !call.is_cancelled()) {
+        Some(LeaseAttempt::Held(lease)) => {
+            call.session.keep_lock(&lease).await?;
+            Ok(lease_json(&lease))
+        }
+        Some(LeaseAttempt::Busy(busy)) if held.iter().any(|held| is_in_the_way(held, &busy)) => {
+            Err(already_yours(&resources))
+        }
+        Some(LeaseAttempt::Busy(busy)) => Ok(busy_json(&resources, &busy)),
+        None => {
+            // The wait has left the queue; what it got, or was about to, is given back.
+            if is_new {
+                call.client.release(Proof::Grant(grant), Some(&resources)).await?;
+            }
+            Err(Refused::cancelled())
+        }
+    }
+}
+
+fn is_in_the_way(held: &Held, busy: &Busy) -> bool {
+    busy.blockers
+        .iter()
+        .any(|blocker| matches!(blocker, Blocker::Hold(seen) if seen.hold.grant == held.grant))
+}
+
+fn already_yours(resources: &[Resource]) -> Refused {
+    let message = format!("You hold part of {} already", view::names(resources));
+    let next = "Give that back first, then ask for all of it in one call.";
+    Refused::new("ALREADY_YOURS", message, next)
+}
+
+fn same(some: &[Resource], others: &[Resource]) -> bool {
+    some.iter().all(|one| others.contains(one)) && others.iter().all(|one| some.contains(one))
+}
+
+fn request(call: &Call, resources: &[Resource]) -> Result<Request, Refused> {
+    let [first, rest @ ..] = resources else {
+        return Err(Refused::usage("name at least one resource"));
+    };
+    let mut request = call.client.request(first);
+    for resource in rest {
+        request = request.also(resource);
+    }
+    Ok(if call.session.tie == Tie::Elsewhere { request.elsewhere() } else { request })
+}
+
+fn mode(text: Option<&str>) -> Result<Mode, Refused> {
+    let unknown = || Refused::usage("mode is \"exclusive\", \"shared\" or \"slot:N\"");
+    match text {
+        None | Some("exclusive") => Ok(Mode::Exclusive),
+        Some("shared") => Ok(Mode::Shared),
+        Some(text) => {
+            let of = text.strip_prefix("slot:").and_then(|of| of.parse().ok());
+            Ok(Mode::Slot { of: of.ok_or_else(unknown)? })
+        }
+    }
+}
+
+/// Waits for it, telling how that stands; none if it was called off.
+async fn obtain(
+    call: &Call,
+    request: Request,
+    names: String,
+    limit: Duration,
+) -> Result<Option<LeaseAttempt>, Refused> {
+    let (tell, told) = watch::channel(Progress::default());
+    let request = request.on_wait(move |waiting| {
+        tell.send_replace(Progress { waited: waiting.waited, words: words(&names, waiting) });
+    });
+    let mut obtaining: Pin<Box<dyn Future<Output = Result<LeaseAttempt, Error>> + Send>> =
+        Box::pin(request.lease());
+    Ok(call.wait(&mut obtaining, told, limit).await.transpose()?)
+}
+
+/// What one who waits is told: who holds it, what for, and how many wait before.
+fn words(names: &str, waiting: &Waiting) -> String {
+    let holder = waiting.blockers.iter().find_map(|blocker| match blocker {
+        Blocker::Hold(seen) => Some(seen),
+        Blocker::Waiter(_) => None,
+    });
+    let mut words = format!("Waiting for {names}");
+    if let Some(seen) = holder {
+        words += &format!(": held by {}", seen.hold.holder.label);
+        if let Some(operation) = &seen.hold.operation {
+            words += &format!(" for {:?}", view::one_line(operation));
+        }
+        words += &format!(" since {} ago", format_duration(seen.held_for));
+    }
+    match waiting.ahead {
+        Some(0) => words += "; you are next",
+        Some(ahead) => words += &format!("; {ahead} wait before you"),
+        None => {}
+    }
+    words
+}
+
+fn lease_json(lease: &Lease) -> Value {
+    json!({
+        "success": true,
+        "resources": lease.resources.iter().map(Resource::to_string).collect::<Vec<_>>(),
+        "token": lease.token,
+        "reason": lease.reason.word(),
+        "expires_at": view::time(lease.expires_at),
+        "ttl_seconds": lease.ttl.as_secs_f64(),
+        "waited_seconds": view::seconds(lease.waited),
+    })
+}
+
+/// That it is held by another is an answer, not an error.
+fn busy_json(resources: &[Resource], busy: &Busy) -> Value {
+    let seconds = busy.blockers.iter().map(|blocker| match blocker {
+        Blocker::Hold(seen) => seen.left.as_secs(),
+        Blocker::Waiter(_) => RETRY_AFTER_SECONDS,
+    });
+    let mut value = Refused::from(Refusal::locked(resources, busy)).value();
+    let soonest = seconds.min().unwrap_or(RETRY_AFTER_SECONDS);
+    value["retry_after_seconds"] = json!(soonest.clamp(1, RETRY_AFTER_SECONDS));
+    value
+}
+
+pub(super) async fn release_lock(
+    call: &Call,
+    arguments: ReleaseArguments,
+) -> Result<Value, Refused> {
+    let resources = arguments.resources.map(|written| call.resources(&written)).transpose()?;
+    let (tasks, locks): (Vec<Resource>, Vec<Resource>) =
+        resources.iter().flatten().cloned().partition(|resource| resource.kind() == Kind::Task);
+    let mut released = Vec::new();
+    for task in tasks {
+        work::end(call, task.name(), Finish::Release).await?;
+        released.push(task);
+    }
+    if resources.is_none() || !locks.is_empty() {
+        let wanted = resources.is_some().then_some(locks.as_slice());
+        released.extend(call.session.release_locks(wanted).await?);
+    }
+    let missing: Vec<Resource> =
+        locks.into_iter().filter(|lock| !released.contains(lock)).collect();
+    if !missing.is_empty() {
+        let message = format!("You do not hold {}", view::names(&missing));
+        return Err(Refused::new(
+            "NOT_HELD",
+            message,
+            "There is nothing to give back; who_holds shows who has it.",
+        ));
+    }
+    let released: Vec<String> = released.iter().map(Resource::to_string).collect();
+    Ok(json!({ "success": true, "released": released }))
+}
+
+pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Result<Value, Refused> {
+    let seen = match arguments.resources {
+        Some(written) => call.client.look(&call.resources(&written)?).await?,
+        None => call.client.look_everywhere().await?,
+    };
+    let held = call.session.held().await;
+    let witness = call.client.witness();
+    let live = seen.holds.iter().filter(|seen| !seen.gone(witness));
+    let waiting_for = |hold: &SeenHold| {
+        let wants = |resource: &Resource| resource.overlaps(&hold.hold.want.resource);
+        let wait = |seen: &&SeenWaiter| seen.waiter.wants.iter().any(|want| wants(&want.resource));
+        seen.waiters.iter().filter(wait).count()
+    };
+    let holds: Vec<Value> = live
+        .take(SHOWN_MAX)
+        .map(|seen| {
+            let mut value = terse(view::hold_json(seen, witness, waiting_for(seen)));
+            value["yours"] = json!(held.iter().any(|held| held.grant == seen.hold.grant));
+            value
+        })
+        .collect();
+    let waiters: Vec<Value> = seen
+        .waiters
+        .iter()
+        .enumerate()
+        .take(SHOWN_MAX)
+        .map(|(place, seen)| terse(view::waiter_json(seen, place + 1)))
+        .collect();
+    let (held, waiting) = (seen.holds.len(), seen.waiters.len());
+    let mut value = json!({ "success": true, "holds": holds, "waiting": waiters });
+    if held.max(waiting) > SHOWN_MAX {
+        value["message"] =
+            json!(format!("{held} are held and {waiting} wait; ask for some by name to see them."));
+    }
+    Ok(value)
+}

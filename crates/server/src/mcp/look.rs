@@ -1,0 +1,202 @@
+//! How things stand.
+
+use super::answer::{Refused, terse};
+use super::call::Call;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tenure::core::{Revision, Status, Task};
+use tenure::store::TaskFilter;
+use tenure::{Client, Error, view};
+
+/// So many tasks are shown at once unless asked for.
+const LIMIT_DEFAULT: u32 = 50;
+
+/// So many changes of the store are looked back over first for results.
+const LOOK_BACK: u64 = 1000;
+
+/// So many holders are named in a status.
+const HOLDERS_MAX: usize = 50;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct NoArguments {}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ListArguments {
+    /// pending, in_progress, review, completed, failed, cancelled, blocked or skipped
+    status_filter: Option<String>,
+    section: Option<String>,
+    /// Default 50
+    limit: Option<u32>,
+    /// next_after of the previous answer
+    after: Option<u64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ResultsArguments {
+    /// Default: the newest finished ones
+    task_ids: Option<Vec<String>>,
+    /// Default 50
+    limit: Option<u32>,
+}
+
+pub(super) async fn heartbeat(call: &Call, _: NoArguments) -> Result<Value, Refused> {
+    let holding = call.session.holding().await?;
+    Ok(json!({ "success": true, "agent": call.client.holder().label, "holding": holding }))
+}
+
+pub(super) async fn get_status(call: &Call, _: NoArguments) -> Result<Value, Refused> {
+    let mut status = status(&call.client).await?;
+    status["you"] =
+        json!({ "agent": call.client.holder().label, "holding": call.session.holding().await? });
+    Ok(status)
+}
+
+/// How many tasks there are of each status, and who holds what.
+pub(super) async fn status(client: &Client) -> Result<Value, Error> {
+    let mut tasks = Map::new();
+    let mut total = 0;
+    for tally in client.tasks().tallies().await? {
+        let count = tasks.get(tally.status.word()).and_then(Value::as_u64).unwrap_or(0);
+        tasks.insert(tally.status.word().to_owned(), json!(count + tally.count));
+        total += tally.count;
+    }
+    let seen = client.look_everywhere().await?;
+    let mut holders: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for seen in seen.holds.iter().filter(|seen| !seen.gone(client.witness())) {
+        let label = seen.hold.holder.label.as_str();
+        holders.entry(label).or_default().push(seen.hold.want.resource.to_string());
+    }
+    let number = holders.len();
+    let holders: Vec<Value> = holders
+        .into_iter()
+        .take(HOLDERS_MAX)
+        .map(|(agent, resources)| json!({ "agent": agent, "holds": resources }))
+        .collect();
+    Ok(json!({
+        "success": true,
+        "tasks": tasks,
+        "total": total,
+        "agents": number,
+        "holders": holders,
+        "waiting": seen.waiters.len(),
+    }))
+}
+
+pub(super) async fn get_all_tasks(call: &Call, arguments: ListArguments) -> Result<Value, Refused> {
+    let status = match arguments.status_filter.as_deref() {
+        None | Some("") => None,
+        Some(word) => {
+            Some(word.parse::<Status>().map_err(|error| Refused::usage(error.to_string()))?)
+        }
+    };
+    let filter = TaskFilter {
+        status,
+        section: arguments.section,
+        after_age: arguments.after.unwrap_or(0),
+        limit: arguments.limit.unwrap_or(LIMIT_DEFAULT).max(1),
+        ..TaskFilter::default()
+    };
+    Ok(list(&call.client, filter).await?)
+}
+
+/// Tasks, oldest first, and where to go on.
+pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, Error> {
+    let tasks = client.tasks().list(&filter).await?;
+    let more = tasks.len() as u64 >= u64::from(filter.limit);
+    let next = tasks.last().filter(|_| more).map(|task| task.age);
+    let mut value = json!({ "success": true, "tasks": shown(&tasks) });
+    if let Some(next) = next {
+        value["next_after"] = json!(next);
+    }
+    Ok(value)
+}
+
+fn shown(tasks: &[Task]) -> Vec<Value> {
+    tasks.iter().map(|task| terse(view::task_json(task, None))).collect()
+}
+
+/// As many tasks as there is room for: those that somebody may have to do with first.
+pub(super) async fn overview(client: &Client, limit: u32) -> Result<Value, Error> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut total = 0;
+    for tally in client.tasks().tallies().await? {
+        total += tally.count;
+    }
+    let order = [
+        Status::InProgress,
+        Status::Review,
+        Status::Blocked,
+        Status::Failed,
+        Status::Pending,
+        Status::Completed,
+        Status::Skipped,
+        Status::Cancelled,
+    ];
+    for status in order {
+        let room = limit.saturating_sub(tasks.len() as u32);
+        if room > 0 {
+            let filter = TaskFilter { status: Some(status), limit: room, ..TaskFilter::default() };
+            tasks.extend(client.tasks().list(&filter).await?);
+        }
+    }
+    Ok(json!({ "total": total, "tasks": shown(&tasks) }))
+}
+
+pub(super) async fn get_results(
+    call: &Call,
+    arguments: ResultsArguments,
+) -> Result<Value, Refused> {
+    let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).max(1) as usize;
+    let mut tasks = Vec::new();
+    match arguments.task_ids {
+        Some(ids) => {
+            for id in ids.iter().take(limit) {
+                tasks.push(call.client.tasks().find(id).await?);
+            }
+        }
+        None => {
+            tasks = newest_results(&call.client, limit).await?;
+        }
+    }
+    let results: Vec<Value> = tasks.iter().map(result).collect();
+    Ok(json!({ "success": true, "results": results }))
+}
+
+/// The last of those that came to an end, newest first. Looks back step by step, for a store may
+/// have a million of them.
+async fn newest_results(client: &Client, limit: usize) -> Result<Vec<Task>, Error> {
+    let newest = client.changed(Revision::default(), Duration::ZERO).await?.0;
+    let mut back = LOOK_BACK;
+    loop {
+        let after_age = newest.saturating_sub(back);
+        let mut tasks = Vec::new();
+        for status in [Status::Completed, Status::Failed, Status::Review] {
+            let filter = TaskFilter { status: Some(status), after_age, ..TaskFilter::default() };
+            tasks.extend(client.tasks().list(&filter).await?);
+        }
+        if tasks.len() >= limit || after_age == 0 {
+            tasks.sort_by_key(|task| Reverse((task.finished_at.map(|at| at.0), task.age)));
+            tasks.truncate(limit);
+            return Ok(tasks);
+        }
+        back = back.saturating_mul(8);
+    }
+}
+
+fn result(task: &Task) -> Value {
+    let mut shown = view::task_json(task, None);
+    let mut part = |name: &str| shown.get_mut(name).map_or(Value::Null, Value::take);
+    terse(json!({
+        "task_id": part("id"),
+        "title": part("title"),
+        "status": part("status"),
+        "result": part("result"),
+        "error": part("error"),
+        "feedback": part("feedback"),
+        "finished_at": part("finished_at"),
+    }))
+}

@@ -1,0 +1,226 @@
+//! What the protocol asks of a server.
+
+use super::answer::{self, Refused};
+use super::call::Call;
+use super::session::Session;
+use super::sessions::Sessions;
+use super::{resources, tools};
+use crate::caller::{Caller, Role};
+use axum::http::request::Parts;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value};
+use std::sync::{Arc, OnceLock};
+use tenure::Client;
+
+/// What an agent should know before it calls anything.
+const INSTRUCTIONS: &str = "\
+Other agents work here too. Before you change something that others may change, hold it: claim_task \
+for tasks, acquire_lock for anything else (path:GLOB for files). Give it back as soon as you are \
+done. If an answer has success false, do what its `next` says; what another holds is not yours to \
+touch. Every call prolongs what you hold; an answer with `lost` names what you hold no longer.";
+
+/// One conversation with one agent, or over HTTP perhaps a single request of it.
+pub(super) struct Server {
+    client: Client,
+    /// The session of this conversation, once it has one.
+    own: OnceLock<Arc<Session>>,
+    /// Sessions that are passed as arguments; over HTTP.
+    sessions: Option<Arc<Sessions>>,
+}
+
+impl Server {
+    /// For the agent that started this process.
+    pub(super) fn over_stdio(client: Client, session: Arc<Session>) -> Server {
+        Server { client, own: OnceLock::from(session), sessions: None }
+    }
+
+    /// For agents that come over HTTP.
+    pub(super) fn over_http(sessions: Arc<Sessions>) -> Server {
+        let client = sessions.client().clone();
+        Server { client, own: OnceLock::new(), sessions: Some(sessions) }
+    }
+
+    /// Who asks. Over HTTP the gate says it; whoever started this process may do all that it may.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, Refused> {
+        if self.sessions.is_none() {
+            return Ok(Caller::local());
+        }
+        let parts = context.extensions.get::<Parts>();
+        parts.and_then(|parts| parts.extensions.get::<Caller>()).cloned().ok_or_else(|| {
+            Refused::new("UNAUTHORIZED", "It is not known who asks", "Tell the user.")
+        })
+    }
+
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        role: Role,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, Refused> {
+        let caller = self.caller(&context)?;
+        caller.require(role).map_err(|problem| Refused::from(problem.refusal))?;
+        let mut arguments = request.arguments.unwrap_or_default();
+        let (session, is_new) = self.session(&caller, &mut arguments)?;
+        let agent = text(&mut arguments, "agent_id")?;
+        let program = context.client_info().map(|info| info.name);
+        let client = session.client(agent.as_deref(), program.as_deref())?;
+        // Looking with a token that may only look must not change anything.
+        if caller.role >= Role::Work {
+            session.renew().await?;
+        }
+        let call = Call { session: session.clone(), client, context };
+        let answer = tools::run(&call, &request.name, Value::Object(arguments)).await;
+        let name = match &self.sessions {
+            Some(sessions) if is_new && !session.is_idle().await => {
+                Some(self.remember(sessions, &session).await?)
+            }
+            _ => None,
+        };
+        Ok(answer::result(answer, &session.take_lost().await, name))
+    }
+
+    /// The session that the call belongs to, and whether it has just begun.
+    fn session(
+        &self,
+        caller: &Caller,
+        arguments: &mut Map<String, Value>,
+    ) -> Result<(Arc<Session>, bool), Refused> {
+        let name = text(arguments, "session")?;
+        if let Some(own) = self.own.get() {
+            if own.owner != caller.name {
+                let message = "This session was opened with another token";
+                return Err(Refused::new("FORBIDDEN", message, "Connect anew."));
+            }
+            return Ok((own.clone(), false));
+        }
+        match (&self.sessions, name) {
+            (Some(sessions), Some(name)) => Ok((sessions.find(&name, &caller.name)?, false)),
+            (Some(sessions), None) => Ok((sessions.begin(caller.name.clone()), true)),
+            (None, _) => unreachable!("without sessions to choose from there is one of its own"),
+        }
+    }
+
+    /// Names a session that holds something; if there is no room for it, it must not hold it.
+    async fn remember(
+        &self,
+        sessions: &Sessions,
+        session: &Arc<Session>,
+    ) -> Result<String, Refused> {
+        match sessions.remember(session) {
+            Ok(name) => Ok(name),
+            Err(refused) => {
+                session.end().await?;
+                Err(refused)
+            }
+        }
+    }
+}
+
+/// Takes a text out of the arguments; an empty one is none.
+fn text(arguments: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Refused> {
+    match arguments.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text).filter(|text| !text.trim().is_empty())),
+        Some(_) => Err(Refused::usage(format!("{name} must be a string"))),
+    }
+}
+
+impl Drop for Server {
+    /// Over HTTP a session ends with its conversation. The one of a process is ended by it.
+    fn drop(&mut self) {
+        let session = self.own.take().filter(|_| self.sessions.is_some());
+        if let (Some(session), Ok(runtime)) = (session, tokio::runtime::Handle::try_current()) {
+            session.call_off();
+            // If the store fails now, the leases lapse.
+            runtime.spawn(async move { session.end().await });
+        }
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("tenure", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        if let Some(sessions) = &self.sessions {
+            let caller = self.caller(&context).map_err(protocol_error)?;
+            self.own.get_or_init(|| sessions.begin(caller.name));
+        }
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = match self.own.get() {
+            Some(_) => &*tools::IN_SESSION,
+            None => &*tools::SESSIONLESS,
+        };
+        Ok(ListToolsResult::with_all_items(tools.clone()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::IN_SESSION.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(role) = tools::role(&request.name) else {
+            let message = format!("there is no tool {:?}", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let result = self.call(request, role, context).await;
+        Ok(result.unwrap_or_else(|refused| answer::result(Err(refused), &[], None)).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::all()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.caller(&context).map_err(protocol_error)?;
+        let read = resources::read(&self.client, &request.uri).await;
+        match read.map_err(|error| protocol_error(error.into()))? {
+            Some(result) => Ok(result.into()),
+            None => {
+                let message = format!("there is no resource {:?}", request.uri);
+                Err(ErrorData::resource_not_found(message, None))
+            }
+        }
+    }
+}
+
+fn protocol_error(refused: Refused) -> ErrorData {
+    let value = refused.value();
+    let message = value["message"].as_str().unwrap_or_default().to_owned();
+    ErrorData::internal_error(message, Some(value))
+}

@@ -1,0 +1,319 @@
+//! An agent's session: its name, and what it holds. Each has grants of its own, so that two of one
+//! name never share a hold.
+
+use super::Options;
+use super::answer::Refused;
+use serde_json::{Value, json};
+use tenure::core::rules::tasks::{Claimed, Finish, Finished};
+use tenure::core::{GrantId, Kind, Proof, Resource, Task, TaskId, Token};
+use tenure::store::Renewed;
+use tenure::{Client, Error, Lease, Tie, view};
+use tokio::sync::{Mutex, MutexGuard, watch};
+
+/// As much of a name as leaves room for the rest of a label.
+const NAME_MAX_CHARS: usize = 48;
+
+/// Something that the session holds.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) grant: GrantId,
+    token: Token,
+    pub(super) resources: Vec<Resource>,
+    /// Which task, if it is one that was claimed.
+    task: Option<TaskId>,
+}
+
+#[derive(Default)]
+struct Holds {
+    held: Vec<Held>,
+    /// Tasks whose lease lapsed. As long as nobody took one since, its finish still counts.
+    late: Vec<Held>,
+    /// The sections that are kept from task to task.
+    sections: Vec<Resource>,
+    /// What was lost and not yet told.
+    lost: Vec<String>,
+    /// Whatever comes now comes too late.
+    ended: bool,
+}
+
+/// One agent's session.
+pub(super) struct Session {
+    client: Client,
+    pub(super) options: Options,
+    pub(super) tie: Tie,
+    /// Under which grant sections are kept.
+    pub(super) runner: GrantId,
+    /// What tells this session from others of its name.
+    mark: String,
+    /// Under which name it was opened, where names are asked for.
+    pub(super) owner: Option<String>,
+    named: std::sync::Mutex<Option<(String, Client)>>,
+    /// Locked while the store is asked to change what is held, so that none of it seems lost that
+    /// another call of this session just gave back. Not while anything is waited for.
+    holds: Mutex<Holds>,
+    over: watch::Sender<bool>,
+}
+
+impl Session {
+    pub(super) fn new(
+        client: Client,
+        options: Options,
+        tie: Tie,
+        owner: Option<String>,
+    ) -> Session {
+        let runner = GrantId::random();
+        // A grant is a secret: the mark is drawn apart from it.
+        let mark = format!("{:04x}", (GrantId::random().to_bits() >> 96) as u16);
+        Session {
+            client,
+            options,
+            tie,
+            runner,
+            mark,
+            owner,
+            named: std::sync::Mutex::default(),
+            holds: Mutex::default(),
+            over: watch::Sender::new(false),
+        }
+    }
+
+    /// The client under this session's label: the name that the agent gives itself, else that of
+    /// the options, else its program's, and the session's mark.
+    pub(super) fn client(
+        &self,
+        agent: Option<&str>,
+        program: Option<&str>,
+    ) -> Result<Client, Refused> {
+        let name = match (agent, &self.options.label, program) {
+            (Some(agent), _, _) => agent.to_owned(),
+            (None, Some(label), _) => label.clone(),
+            (None, None, Some(program)) => plain(program),
+            (None, None, None) => "agent".to_owned(),
+        };
+        let mut named = self.named.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((known, client)) = &*named
+            && *known == name
+        {
+            return Ok(client.clone());
+        }
+        let client = self.client.shown_as(&format!("{name}/{}", self.mark))?;
+        *named = Some((name, client.clone()));
+        Ok(client)
+    }
+
+    /// Returns when the session has ended.
+    pub(super) async fn ended(&self) {
+        // The sender lives in this session.
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
+    }
+
+    /// Says that nobody waits for answers any more, so that all waits end.
+    pub(super) fn call_off(&self) {
+        self.over.send_replace(true);
+    }
+
+    async fn holds(&self) -> MutexGuard<'_, Holds> {
+        self.holds.lock().await
+    }
+
+    /// What is held, as far as the session knows.
+    pub(super) async fn held(&self) -> Vec<Held> {
+        self.holds().await.held.clone()
+    }
+
+    /// Whether nothing is held.
+    pub(super) async fn is_idle(&self) -> bool {
+        let holds = self.holds().await;
+        holds.held.is_empty() && holds.sections.is_empty()
+    }
+
+    /// Starts all leases anew. What turns out to be lost is remembered until it is told.
+    pub(super) async fn renew(&self) -> Result<(), Error> {
+        let mut holds = self.holds().await;
+        for held in holds.held.clone() {
+            let proof = Proof::Grant(held.grant);
+            let answers = self.client.renew(&proof, Some(&held.resources), None).await?;
+            let kept = answers.iter().filter(|(_, answer)| *answer == Renewed::Renewed).count();
+            if kept < held.resources.len() {
+                holds.held.retain(|other| other.grant != held.grant);
+                holds.lost.extend(held.resources.iter().map(Resource::to_string));
+                if held.task.is_some() {
+                    holds.late.push(held);
+                }
+            }
+        }
+        if !holds.sections.is_empty() {
+            let proof = Proof::Grant(self.runner);
+            let answers = self.client.renew(&proof, Some(&holds.sections), None).await?;
+            let kept = answers.iter().filter(|(_, answer)| *answer == Renewed::Renewed);
+            holds.sections = kept.map(|(seen, _)| seen.hold.want.resource.clone()).collect();
+        }
+        Ok(())
+    }
+
+    /// What was lost since this was last asked.
+    pub(super) async fn take_lost(&self) -> Vec<String> {
+        std::mem::take(&mut self.holds().await.lost)
+    }
+
+    /// Remembers a task that was claimed; if the session has ended meanwhile, hands it back.
+    pub(super) async fn keep_task(&self, claimed: &Claimed) -> Result<(), Refused> {
+        let mut holds = self.holds().await;
+        if holds.ended {
+            self.finish_held(&held_task(claimed), Finish::Release).await?;
+            return Err(Refused::cancelled());
+        }
+        holds.held.push(held_task(claimed));
+        let section = section(&claimed.task).filter(|section| !holds.sections.contains(section));
+        holds.sections.extend(section);
+        Ok(())
+    }
+
+    /// Hands back a task that nobody waits for any more.
+    pub(super) async fn hand_back(&self, claimed: &Claimed) -> Result<(), Refused> {
+        self.finish_held(&held_task(claimed), Finish::Release).await?;
+        Ok(())
+    }
+
+    /// Remembers a lock; if the session has ended meanwhile, gives it back.
+    pub(super) async fn keep_lock(&self, lease: &Lease) -> Result<(), Refused> {
+        let mut holds = self.holds().await;
+        if holds.ended {
+            self.client.release(Proof::Grant(lease.grant), Some(&lease.resources)).await?;
+            return Err(Refused::cancelled());
+        }
+        let Lease { grant, token, .. } = *lease;
+        if !holds.held.iter().any(|held| held.grant == grant) {
+            holds.held.push(Held { grant, token, resources: lease.resources.clone(), task: None });
+        }
+        Ok(())
+    }
+
+    /// Ends the session's work on a task that it has.
+    pub(super) async fn finish(&self, task: &Task, finish: Finish) -> Result<Task, Refused> {
+        let mut holds = self.holds().await;
+        let mine = |held: &&Held| held.task.as_ref() == Some(&task.id);
+        let Some(held) = holds.held.iter().chain(&holds.late).find(mine).cloned() else {
+            return Err(Refused::not_yours(task));
+        };
+        let finished = self.finish_held(&held, finish).await?;
+        holds.held.retain(|other| other.grant != held.grant);
+        holds.late.retain(|other| other.grant != held.grant);
+        match finished {
+            Finished::Done { task, gave_up_section } => {
+                if gave_up_section {
+                    let section = section(&task);
+                    holds.sections.retain(|other| Some(other) != section.as_ref());
+                }
+                // It was not lost after all.
+                holds
+                    .lost
+                    .retain(|lost| !held.resources.iter().any(|one| one.to_string() == *lost));
+                Ok(task)
+            }
+            Finished::NotYours(task) => Err(Refused::not_yours(&task)),
+            Finished::NotFound => Err(Error::NoSuchTask { text: task.id.to_string() }.into()),
+        }
+    }
+
+    async fn finish_held(&self, held: &Held, finish: Finish) -> Result<Finished, Error> {
+        let Some(task) = &held.task else { return Ok(Finished::NotFound) };
+        let (proof, token) = (Proof::Grant(held.grant), Some(held.token));
+        self.client.tasks().finish(task, proof, token, Some(self.runner), finish).await
+    }
+
+    /// Gives back the locks among these, or all; says which. Tasks are given back by their finish.
+    pub(super) async fn release_locks(
+        &self,
+        resources: Option<&[Resource]>,
+    ) -> Result<Vec<Resource>, Error> {
+        let mut holds = self.holds().await;
+        let concerned = |resource: &Resource| resources.is_none_or(|some| some.contains(resource));
+        let mut released = Vec::new();
+        for held in holds.held.clone().iter().filter(|held| held.task.is_none()) {
+            let mine: Vec<Resource> =
+                held.resources.iter().filter(|resource| concerned(resource)).cloned().collect();
+            if mine.is_empty() {
+                continue;
+            }
+            self.client.release(Proof::Grant(held.grant), Some(&mine)).await?;
+            for other in holds.held.iter_mut().filter(|other| other.grant == held.grant) {
+                other.resources.retain(|resource| !mine.contains(resource));
+            }
+            holds.held.retain(|held| !held.resources.is_empty());
+            released.extend(mine);
+        }
+        Ok(released)
+    }
+
+    /// Gives back all that is held, now and later.
+    pub(super) async fn end(&self) -> Result<(), Error> {
+        self.call_off();
+        let mut holds = self.holds().await;
+        holds.ended = true;
+        let held = std::mem::take(&mut holds.held);
+        let mut result = Ok(());
+        for held in held {
+            let ended = match &held.task {
+                Some(_) => self.finish_held(&held, Finish::Release).await.map(drop),
+                None => {
+                    let proof = Proof::Grant(held.grant);
+                    self.client.release(proof, Some(&held.resources)).await.map(drop)
+                }
+            };
+            result = result.and(ended);
+        }
+        let sections = std::mem::take(&mut holds.sections);
+        if !sections.is_empty() {
+            let proof = Proof::Grant(self.runner);
+            result = result.and(self.client.release(proof, Some(&sections)).await.map(drop));
+        }
+        result
+    }
+
+    /// What is held, with how long it lasts.
+    pub(super) async fn holding(&self) -> Result<Vec<Value>, Error> {
+        let held = self.held().await;
+        let resources: Vec<Resource> =
+            held.iter().flat_map(|held| held.resources.iter().cloned()).collect();
+        if resources.is_empty() {
+            return Ok(vec![]);
+        }
+        let seen = self.client.look(&resources).await?;
+        let mine = seen.holds.iter().filter(|seen| {
+            held.iter().any(|held| {
+                held.grant == seen.hold.grant && held.resources.contains(&seen.hold.want.resource)
+            })
+        });
+        Ok(mine
+            .map(|seen| {
+                json!({
+                    "resource": seen.hold.want.resource.to_string(),
+                    "token": seen.hold.token,
+                    "expires_at": view::time(seen.expires_at),
+                    "seconds_left": seen.left.as_secs(),
+                })
+            })
+            .collect())
+    }
+}
+
+/// The section in which a task lies.
+fn section(task: &Task) -> Option<Resource> {
+    Resource::new(Kind::Section, task.section.as_deref()?).ok()
+}
+
+fn held_task(claimed: &Claimed) -> Held {
+    Held {
+        grant: claimed.grant,
+        token: claimed.token,
+        resources: claimed.resources.clone(),
+        task: Some(claimed.task.id.clone()),
+    }
+}
+
+/// What a program calls itself, as part of a label.
+fn plain(name: &str) -> String {
+    let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_MAX_CHARS).collect();
+    if name.trim().is_empty() { "agent".to_owned() } else { name }
+}

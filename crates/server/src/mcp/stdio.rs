@@ -1,0 +1,92 @@
+//! One agent, over the standard streams of this process.
+
+use super::Options;
+use super::server::Server;
+use super::session::Session;
+use rmcp::service::ServerInitializeError;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tenure::{Client, Tie};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The conversation could not be held.
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    /// Whatever speaks there does not speak the protocol.
+    #[error("the client did not begin as the Model Context Protocol says: {0}")]
+    Protocol(#[from] Box<ServerInitializeError>),
+    /// What was held could not be given back; it ends with this process.
+    #[error(transparent)]
+    Store(#[from] tenure::Error),
+}
+
+/// Serves the agent at the other end of standard input and output until it goes, or until `stop`
+/// returns; then gives back what the agent holds. If the process is killed instead, what it holds is
+/// free at once.
+pub async fn serve_stdio(
+    client: Client,
+    options: Options,
+    stop: impl Future<Output = ()>,
+) -> Result<(), StdioError> {
+    let (input, output) = rmcp::transport::stdio_pipes();
+    serve(client, options, input, output, stop).await
+}
+
+pub(super) async fn serve(
+    client: Client,
+    options: Options,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+    stop: impl Future<Output = ()>,
+) -> Result<(), StdioError> {
+    let session = Arc::new(Session::new(client.clone(), options, Tie::ThisProcess, None));
+    let input = Watched { input, session: session.clone() };
+    let server = Server::over_stdio(client, session.clone());
+    let mut stop = std::pin::pin!(stop);
+    let begun = tokio::select! {
+        begun = rmcp::serve_server(server, (input, output)) => begun,
+        () = &mut stop => return Ok(()),
+    };
+    let running = match begun {
+        Ok(running) => running,
+        // One who looks whether this starts, and goes, did nothing wrong.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(Box::new(error).into()),
+    };
+    let cancellation = running.cancellation_token();
+    let mut conversation = std::pin::pin!(running.waiting());
+    // However the conversation ends, what is held is given back.
+    tokio::select! {
+        _ = &mut conversation => {}
+        () = stop => {
+            session.call_off();
+            cancellation.cancel();
+            let _ = conversation.await;
+        }
+    }
+    session.end().await?;
+    Ok(())
+}
+
+/// Notices that the agent has gone, so that nothing goes on waiting for it.
+struct Watched<R> {
+    input: R,
+    session: Arc<Session>,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.input).poll_read(context, buffer);
+        if matches!(polled, Poll::Ready(_)) && buffer.filled().len() == before {
+            self.session.call_off();
+        }
+        polled
+    }
+}

@@ -1,0 +1,113 @@
+//! Requests that stand alone, each with a caller that may do more or less.
+
+use super::*;
+use crate::app::App;
+use crate::caller::{Caller, Role};
+use crate::mcp::router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use axum::{Extension, Router};
+use http_body_util::BodyExt;
+use tower::ServiceExt;
+
+fn caller(name: &str, role: Role) -> Caller {
+    Caller { name: Some(name.to_owned()), role }
+}
+
+/// What the tool answers to this caller, and whether that is an error.
+async fn ask(
+    router: &Router,
+    caller: Option<Caller>,
+    tool: &str,
+    arguments: Value,
+) -> (Value, bool) {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "http", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let request = Request::post("/mcp")
+        .header("host", "example.org")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool)
+        .body(Body::from(body.to_string()))
+        .unwrap();
+    let router = match caller {
+        Some(caller) => router.clone().layer(Extension(caller)),
+        None => router.clone(),
+    };
+    let response = router.oneshot(request).await.unwrap();
+    let status = response.status();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    assert_eq!(status, StatusCode::OK, "{text}");
+    let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
+    let data: Vec<Value> = data.filter_map(|data| serde_json::from_str(data).ok()).collect();
+    let result = &data.last().unwrap_or_else(|| panic!("{text}"))["result"];
+    (result["structuredContent"].clone(), result["isError"] == true)
+}
+
+#[tokio::test]
+async fn looking_needs_read_and_the_rest_needs_work() {
+    let (client, _) = store().await;
+    let router = router(App::new(client));
+    let looking = ["get_status", "get_all_tasks", "get_results", "who_holds"];
+    for tool in &*crate::mcp::tools::SESSIONLESS {
+        let reader = Some(caller("eve", Role::Read));
+        let (answer, _) = ask(&router, reader, &tool.name, json!({})).await;
+        let may = answer["code"] != "FORBIDDEN";
+        assert_eq!(may, looking.contains(&&*tool.name), "{}: {answer}", tool.name);
+        let (answer, refused) = ask(&router, None, &tool.name, json!({})).await;
+        assert!(refused && answer["code"] == "UNAUTHORIZED", "{}: {answer}", tool.name);
+    }
+    let new = json!({ "description": "Do it" });
+    let (answer, refused) = ask(&router, Some(caller("bob", Role::Work)), "create_task", new).await;
+    assert!(!refused, "{answer}");
+}
+
+#[tokio::test]
+async fn a_session_is_passed_on_by_its_name_and_only_by_its_owner() {
+    let (client, _) = store().await;
+    let router = router(App::new(client));
+    let bob = || Some(caller("bob", Role::Work));
+    let lock = json!({ "resources": ["deploy"] });
+    let (held, _) = ask(&router, bob(), "acquire_lock", lock.clone()).await;
+    let session = held["session"].as_str().unwrap_or_else(|| panic!("{held}"));
+    // Without its name, it is another session.
+    let (denied, _) = ask(&router, bob(), "acquire_lock", lock).await;
+    assert_eq!((&denied["success"], denied.get("session")), (&json!(false), None), "{denied}");
+    let with_session = json!({ "session": session });
+    let eve = || Some(caller("eve", Role::Admin));
+    let (answer, refused) = ask(&router, eve(), "release_lock", with_session.clone()).await;
+    assert!(refused && answer["code"] == "NO_SESSION", "{answer}");
+    let (answer, _) = ask(&router, bob(), "heartbeat", with_session.clone()).await;
+    assert_eq!(answer["holding"][0]["resource"], "deploy", "{answer}");
+    // Nothing that others see is a way in.
+    let (seen, _) = ask(&router, eve(), "who_holds", json!({})).await;
+    assert!(!seen.to_string().contains(session), "{seen}");
+    let (answer, _) = ask(&router, bob(), "release_lock", with_session).await;
+    assert_eq!(answer["released"], json!(["deploy"]), "{answer}");
+    let unknown = json!({ "session": "no-such" });
+    let (answer, refused) = ask(&router, bob(), "heartbeat", unknown).await;
+    assert!(refused && answer["code"] == "NO_SESSION", "{answer}");
+}
+
+#[tokio::test]
+async fn a_reader_does_not_prolong_what_a_session_of_its_token_held() {
+    let (client, clock) = store().await;
+    let router = router(App::new(client));
+    let lock = json!({ "resources": ["deploy"] });
+    let (held, _) = ask(&router, Some(caller("bob", Role::Work)), "acquire_lock", lock).await;
+    let session = json!({ "session": held["session"] });
+    let reader = || Some(caller("bob", Role::Read));
+    clock.advance(Duration::from_secs(6 * 60));
+    ask(&router, reader(), "get_status", session.clone()).await;
+    clock.advance(Duration::from_secs(6 * 60));
+    let (seen, _) = ask(&router, reader(), "who_holds", session).await;
+    assert_eq!(seen["holds"], json!([]), "{seen}");
+}

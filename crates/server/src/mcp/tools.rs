@@ -1,0 +1,205 @@
+//! The tools: twelve, and few words on each, for they are part of every prompt.
+
+use super::answer::Refused;
+use super::call::Call;
+use super::{locks, look, tasks, work};
+use crate::caller::Role;
+use rmcp::handler::server::common::schema_for_input;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::sync::{Arc, LazyLock};
+
+/// A tool as it is offered.
+struct Offer {
+    name: &'static str,
+    description: &'static str,
+    /// What a caller must be allowed to do.
+    role: Role,
+    /// Whether it takes the agent's name.
+    named: bool,
+    schema: fn() -> Result<Arc<JsonObject>, String>,
+}
+
+const OFFERS: [Offer; 12] = [
+    Offer {
+        name: "create_task",
+        description: "Add a task for some agent to claim.",
+        role: Role::Work,
+        named: false,
+        schema: schema_for_input::<tasks::NewTaskArguments>,
+    },
+    Offer {
+        name: "create_tasks_batch",
+        description: "Add several tasks, all or none.",
+        role: Role::Work,
+        named: false,
+        schema: schema_for_input::<tasks::BatchArguments>,
+    },
+    Offer {
+        name: "claim_task",
+        description: "Take the next ready task, or a named one. It is yours alone, with the files \
+            and section that it names, until complete_task or fail_task. If none is to be had: \
+            success false, with when to ask again.",
+        role: Role::Work,
+        named: true,
+        schema: schema_for_input::<work::ClaimArguments>,
+    },
+    Offer {
+        name: "complete_task",
+        description: "Say that a task you claimed is done.",
+        role: Role::Work,
+        named: true,
+        schema: schema_for_input::<work::CompleteArguments>,
+    },
+    Offer {
+        name: "fail_task",
+        description: "Say that a task you claimed could not be done.",
+        role: Role::Work,
+        named: true,
+        schema: schema_for_input::<work::FailArguments>,
+    },
+    Offer {
+        name: "heartbeat",
+        description: "Prolong all that you hold, as every other call does too. Call it now and \
+            then during long work. Answers what you hold, and in `lost` what you hold no longer.",
+        role: Role::Work,
+        named: true,
+        schema: schema_for_input::<look::NoArguments>,
+    },
+    Offer {
+        name: "get_status",
+        description: "How many tasks there are of each status, and who holds what.",
+        role: Role::Read,
+        named: false,
+        schema: schema_for_input::<look::NoArguments>,
+    },
+    Offer {
+        name: "get_all_tasks",
+        description: "List tasks, oldest first.",
+        role: Role::Read,
+        named: false,
+        schema: schema_for_input::<look::ListArguments>,
+    },
+    Offer {
+        name: "get_results",
+        description: "What came of finished tasks.",
+        role: Role::Read,
+        named: false,
+        schema: schema_for_input::<look::ResultsArguments>,
+    },
+    Offer {
+        name: "acquire_lock",
+        description: "Hold something alone before you change it. If another holds it: success \
+            false, with who and for how long; do not touch it then.",
+        role: Role::Work,
+        named: true,
+        schema: schema_for_input::<locks::AcquireArguments>,
+    },
+    Offer {
+        name: "release_lock",
+        description: "Give back what you hold, as soon as you are done with it.",
+        role: Role::Work,
+        named: false,
+        schema: schema_for_input::<locks::ReleaseArguments>,
+    },
+    Offer {
+        name: "who_holds",
+        description: "Who holds and who waits, since when and what for.",
+        role: Role::Read,
+        named: false,
+        schema: schema_for_input::<locks::WhoHoldsArguments>,
+    },
+];
+
+/// The tools for agents whose requests belong to a session.
+pub(super) static IN_SESSION: LazyLock<Vec<Tool>> = LazyLock::new(|| tools(false));
+
+/// The tools for agents that pass their session as an argument.
+pub(super) static SESSIONLESS: LazyLock<Vec<Tool>> = LazyLock::new(|| tools(true));
+
+/// What a caller must be allowed to do; none if there is no such tool.
+pub(super) fn role(name: &str) -> Option<Role> {
+    OFFERS.iter().find(|offer| offer.name == name).map(|offer| offer.role)
+}
+
+fn tools(sessionless: bool) -> Vec<Tool> {
+    OFFERS.iter().map(|offer| tool(offer, sessionless)).collect()
+}
+
+fn tool(offer: &Offer, sessionless: bool) -> Tool {
+    let schema = (offer.schema)().expect("arguments are structs, so their schemas are objects");
+    let mut schema = Value::Object((*schema).clone());
+    slim(&mut schema);
+    if !schema["properties"].is_object() {
+        schema["properties"] = json!({});
+    }
+    let mut also = |name: &str, description: &str| {
+        schema["properties"][name] = json!({ "type": "string", "description": description });
+    };
+    if offer.named {
+        also("agent_id", "Your name, shown to others");
+    }
+    if sessionless {
+        also("session", "As given by the answer that you first got something by");
+    }
+    let schema = match schema {
+        Value::Object(schema) => schema,
+        _ => unreachable!("it was made from an object"),
+    };
+    let tool = Tool::new(offer.name, offer.description, Arc::new(schema));
+    match offer.role {
+        Role::Read => tool.with_annotations(ToolAnnotations::new().read_only(true)),
+        Role::Work | Role::Admin => tool,
+    }
+}
+
+/// Leaves out of a schema what an agent learns nothing from.
+fn slim(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for name in ["$schema", "title", "format", "minimum", "maximum", "default"] {
+                // A parameter may have such a name; a keyword is never an object.
+                if fields.get(name).is_some_and(|value| !value.is_object()) {
+                    fields.remove(name);
+                }
+            }
+            if let Some(Value::Array(types)) = fields.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = types.as_slice() {
+                    fields["type"] = only.clone();
+                }
+            }
+            if fields.get("additionalProperties") == Some(&json!(true)) {
+                fields.remove("additionalProperties");
+            }
+            fields.values_mut().for_each(slim);
+        }
+        Value::Array(items) => items.iter_mut().for_each(slim),
+        _ => {}
+    }
+}
+
+/// Does what the tool of this name is for.
+pub(super) async fn run(call: &Call, name: &str, arguments: Value) -> Result<Value, Refused> {
+    match name {
+        "create_task" => tasks::create_task(call, read(arguments)?).await,
+        "create_tasks_batch" => tasks::create_tasks_batch(call, read(arguments)?).await,
+        "claim_task" => work::claim_task(call, read(arguments)?).await,
+        "complete_task" => work::complete_task(call, read(arguments)?).await,
+        "fail_task" => work::fail_task(call, read(arguments)?).await,
+        "heartbeat" => look::heartbeat(call, read(arguments)?).await,
+        "get_status" => look::get_status(call, read(arguments)?).await,
+        "get_all_tasks" => look::get_all_tasks(call, read(arguments)?).await,
+        "get_results" => look::get_results(call, read(arguments)?).await,
+        "acquire_lock" => locks::acquire_lock(call, read(arguments)?).await,
+        "release_lock" => locks::release_lock(call, read(arguments)?).await,
+        "who_holds" => locks::who_holds(call, read(arguments)?).await,
+        other => Err(Refused::usage(format!("there is no tool {other:?}"))),
+    }
+}
+
+fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Refused> {
+    serde_json::from_value(arguments)
+        .map_err(|error| Refused::usage(format!("the arguments are not as described: {error}")))
+}

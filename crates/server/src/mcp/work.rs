@@ -1,0 +1,235 @@
+//! Taking tasks, and saying how they ended.
+
+use super::answer::{Refused, terse};
+use super::call::{self, Call, Progress};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tenure::core::rules::tasks::{Claimed, Finish, NoClaim};
+use tenure::core::{Proof, Status};
+use tenure::store::Tally;
+use tenure::{ClaimRequest, Claims, Client, Error, Wait, view};
+use tokio::sync::watch;
+
+/// So often one who waits for a task says how it stands, and notices that it need not wait.
+const SLICE: Duration = Duration::from_secs(1);
+
+/// When to ask again where nothing tells more.
+const RETRY_AFTER_SECONDS: u64 = 30;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ClaimArguments {
+    /// Only this one: id or exact title
+    task_id: Option<String>,
+    section: Option<String>,
+    /// Only with all of these
+    #[serde(default)]
+    labels: Vec<String>,
+    /// Wait so long for one (default 0)
+    wait_seconds: Option<f64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct CompleteArguments {
+    task_id: String,
+    /// What came of it
+    output: Option<Value>,
+    #[serde(default)]
+    files_modified: Vec<String>,
+    #[serde(default)]
+    files_created: Vec<String>,
+    /// Somebody should look before it counts as completed
+    #[serde(default)]
+    review: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct FailArguments {
+    task_id: String,
+    /// Why
+    error: String,
+    /// Whether it may be tried again (default true)
+    retry: Option<bool>,
+}
+
+pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result<Value, Refused> {
+    let limit = call::limit(arguments.wait_seconds)?;
+    let options = &call.session.options;
+    let task = match &arguments.task_id {
+        Some(text) => Some(call.client.tasks().find(text).await?.id),
+        None => None,
+    };
+    let request = ClaimRequest {
+        task,
+        section: arguments.section,
+        labels: arguments.labels,
+        count: 1,
+        ttl: options.task_ttl,
+        section_ttl: options.section_ttl,
+        runner: Some(call.session.runner),
+        tie: call.session.tie,
+        worker: None,
+    };
+    match claim(call, request, limit).await? {
+        Ok(claimed) if call.is_cancelled() => {
+            call.session.hand_back(&claimed).await?;
+            Err(Refused::cancelled())
+        }
+        Ok(claimed) => {
+            call.session.keep_task(&claimed).await?;
+            Ok(json!({ "success": true, "task": claimed_json(&call.client, &claimed).await }))
+        }
+        Err(none) => no_claim(&call.client, none).await,
+    }
+}
+
+type Claiming = Pin<Box<dyn Future<Output = Result<Result<Claimed, NoClaim>, Error>> + Send>>;
+
+async fn claim(
+    call: &Call,
+    request: ClaimRequest,
+    limit: Duration,
+) -> Result<Result<Claimed, NoClaim>, Refused> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (tell, told) = watch::channel(Progress::default());
+    let mut claiming: Claiming =
+        Box::pin(claim_in_slices(call.client.clone(), request, limit, stop.clone(), tell));
+    if let Some(claimed) = call.wait(&mut claiming, told, limit).await {
+        return Ok(claimed?);
+    }
+    // A claim may be on its way to the store: whatever it gets is handed back.
+    stop.store(true, Ordering::Relaxed);
+    let (client, runner) = (call.client.clone(), call.session.runner);
+    tokio::spawn(async move {
+        if let Ok(Ok(claimed)) = claiming.await {
+            let (task, proof) = (claimed.task.id, Proof::Grant(claimed.grant));
+            let token = Some(claimed.token);
+            // If this fails, its lease or this process's end takes it back.
+            let _ = client.tasks().finish(&task, proof, token, Some(runner), Finish::Release).await;
+        }
+    });
+    Err(Refused::cancelled())
+}
+
+/// Waits for a task, and says now and then what for.
+async fn claim_in_slices(
+    client: Client,
+    request: ClaimRequest,
+    limit: Duration,
+    stop: Arc<AtomicBool>,
+    tell: watch::Sender<Progress>,
+) -> Result<Result<Claimed, NoClaim>, Error> {
+    let begun = Instant::now();
+    let mut wait = Wait::No;
+    loop {
+        let none = match client.tasks().claim_within(&request, wait).await? {
+            Claims::Claimed { mut tasks, .. } => return Ok(Ok(tasks.remove(0))),
+            Claims::None(none) => none,
+        };
+        let waited = begun.elapsed();
+        let left = limit.saturating_sub(waited);
+        if left.is_zero() || none == NoClaim::NotFound || stop.load(Ordering::Relaxed) {
+            return Ok(Err(none));
+        }
+        tell.send_replace(Progress {
+            waited,
+            words: format!("Waiting for a task: {}", why(&none)),
+        });
+        wait = Wait::UpTo(left.min(SLICE));
+    }
+}
+
+fn why(none: &NoClaim) -> String {
+    match none {
+        NoClaim::NotFound => "there is no such task".to_owned(),
+        NoClaim::NothingReady => "none is ready".to_owned(),
+        NoClaim::AllTaken { why, .. } | NoClaim::NotReady { why } if !why.is_empty() => {
+            why.join("; ")
+        }
+        NoClaim::AllTaken { .. } => "all are taken".to_owned(),
+        NoClaim::NotReady { .. } => "it is not ready".to_owned(),
+    }
+}
+
+/// The task for the one who has it now, with how long that lasts if it can be seen.
+async fn claimed_json(client: &Client, claimed: &Claimed) -> Value {
+    let seen = client.look(&[claimed.task.id.resource()]).await.unwrap_or_default();
+    let hold = view::hold_of(&claimed.task, &seen.holds);
+    terse(view::task_json(&claimed.task, hold))
+}
+
+/// That there is none is an answer, not an error.
+async fn no_claim(client: &Client, none: NoClaim) -> Result<Value, Refused> {
+    let seconds = match &none {
+        NoClaim::AllTaken { by: Some(hold), .. } => {
+            hold.left.as_secs().clamp(1, RETRY_AFTER_SECONDS)
+        }
+        _ => RETRY_AFTER_SECONDS,
+    };
+    let mut message = format!("No task was claimed: {}", why(&none));
+    let mut next = "Call claim_task again later, or with wait_seconds to wait for one.";
+    let open = client.tasks().tallies().await?;
+    let count = |status: Status| -> u64 {
+        open.iter().filter(|tally| tally.status == status).map(|Tally { count, .. }| count).sum()
+    };
+    let (pending, in_progress) = (count(Status::Pending), count(Status::InProgress));
+    if none == NoClaim::NothingReady {
+        message += &format!(" ({pending} pending, {in_progress} being worked on)");
+        if pending + in_progress == 0 {
+            next = "All work is done or set aside; get_status shows how it stands.";
+        }
+    }
+    Ok(json!({
+        "success": false,
+        "message": message,
+        "next": next,
+        "retry_after_seconds": seconds,
+        "pending": pending,
+        "in_progress": in_progress,
+    }))
+}
+
+pub(super) async fn complete_task(
+    call: &Call,
+    arguments: CompleteArguments,
+) -> Result<Value, Refused> {
+    let mut result = Map::new();
+    if let Some(output) = arguments.output {
+        result.insert("output".to_owned(), output);
+    }
+    let files =
+        [("files_modified", arguments.files_modified), ("files_created", arguments.files_created)];
+    for (name, files) in files.into_iter().filter(|(_, files)| !files.is_empty()) {
+        result.insert(name.to_owned(), json!(files));
+    }
+    let result = (!result.is_empty()).then(|| Value::Object(result).to_string());
+    let finish = match arguments.review {
+        true => Finish::Review { result },
+        false => Finish::Complete { result },
+    };
+    end(call, &arguments.task_id, finish).await
+}
+
+pub(super) async fn fail_task(call: &Call, arguments: FailArguments) -> Result<Value, Refused> {
+    let retry = arguments.retry.unwrap_or(true);
+    end(call, &arguments.task_id, Finish::Fail { reason: arguments.error, retry }).await
+}
+
+/// Ends the session's work on a task.
+pub(super) async fn end(call: &Call, task: &str, finish: Finish) -> Result<Value, Refused> {
+    let task = call.client.tasks().find(task).await?;
+    let task = call.session.finish(&task, finish).await?;
+    Ok(terse(json!({
+        "success": true,
+        "task_id": task.id.as_str(),
+        "status": task.status.word(),
+        "attempts": task.attempts,
+        "max_attempts": task.max_attempts,
+        "not_before": task.not_before.map(view::time),
+    })))
+}

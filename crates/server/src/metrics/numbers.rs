@@ -1,0 +1,65 @@
+//! The shapes of the numbers, and how they are registered.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+/// So many labels, each a name and one of a few words that are known beforehand.
+pub(super) type Labels<const N: usize> = [(&'static str, &'static str); N];
+
+/// Counters told apart by one label.
+pub(super) type Counter1 = Family<Labels<1>, Counter>;
+
+/// Counters told apart by two labels.
+pub(super) type Counter2 = Family<Labels<2>, Counter>;
+
+/// Distributions told apart by labels.
+pub(super) type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
+
+pub(super) fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
+    let counter = Counter::default();
+    registry.register(name, help, counter.clone());
+    counter
+}
+
+/// A counter for each of these words, from zero: a rate over what appears only when it first
+/// happens would miss that first time.
+pub(super) fn labelled(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    label: &'static str,
+    words: &[&'static str],
+) -> Counter1 {
+    let family = Counter1::default();
+    for word in words {
+        let _ = family.get_or_create(&[(label, word)]);
+    }
+    registry.register(name, help, family.clone());
+    family
+}
+
+pub(super) fn seconds<const N: usize>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    make: fn() -> Histogram,
+) -> Histograms<N> {
+    let family = Histograms::new_with_constructor(make);
+    registry.register_with_unit(name, help, Unit::Seconds, family.clone());
+    family
+}
+
+/// For calls: from what memory takes to what makes a lease's holder nervous.
+pub(super) fn call_buckets() -> Histogram {
+    Histogram::new([
+        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+        10.0,
+    ])
+}
+
+/// For what people and workers do: from a moment to a day.
+pub(super) fn work_buckets() -> Histogram {
+    Histogram::new([0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0])
+}

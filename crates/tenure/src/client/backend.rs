@@ -1,0 +1,263 @@
+//! What a client asks through: a store that it opened itself, or a server that has one.
+
+#[cfg(feature = "http")]
+use crate::remote::Remote;
+use crate::store::{Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::act::Act;
+use tenure_core::{
+    Answered, Decision, Event, GrantId, Look, Proof, Resource, Revision, Seen, SeenHold, Task,
+    Witness, Write,
+};
+
+/// Where acts are decided: here, over a store, or by a server. Cheap to clone.
+///
+/// For servers, which pass on what their clients ask; everybody else uses the methods of
+/// [`Client`](crate::Client).
+#[derive(Clone)]
+pub enum Backend {
+    /// Decided here.
+    Local(Local),
+    /// Decided by a server.
+    #[cfg(feature = "http")]
+    Remote(Arc<Remote>),
+}
+
+/// A store, and a judge of who lives.
+#[derive(Clone)]
+pub struct Local {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) witness: Arc<dyn Witness + Send + Sync>,
+}
+
+/// Which request this is, among those that may be repeated: see [`Store::transact_once`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Once {
+    /// Whose requests these are; each comes after the one before was answered.
+    pub slot: String,
+    /// Which of them, from 1.
+    pub number: u64,
+}
+
+impl Backend {
+    /// Decides an act.
+    pub async fn perform<A: Act>(&self, act: &A) -> Result<A::Answer, StoreError> {
+        match self {
+            Backend::Local(local) => local.perform(None, act).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.perform(act).await,
+        }
+    }
+
+    /// Decides an act unless this very request was decided before; then its answer is given again.
+    pub async fn perform_once<A: Act>(
+        &self,
+        once: &Once,
+        act: &A,
+    ) -> Result<A::Answer, StoreError> {
+        match self {
+            Backend::Local(local) => local.perform(Some(once), act).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.perform_once(once, act).await,
+        }
+    }
+
+    /// What the store is.
+    pub fn info(&self) -> StoreInfo {
+        match self {
+            Backend::Local(local) => local.store.info(),
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.info(),
+        }
+    }
+
+    /// See [`Store::renew`].
+    pub async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.renew(renewals).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.renew(renewals).await,
+        }
+    }
+
+    /// Starts the leases anew that a proof covers: see [`Client::renew`](crate::Client::renew).
+    pub async fn renew_covered(
+        &self,
+        proof: &Proof,
+        resources: Option<&[Resource]>,
+        ttl: Option<Duration>,
+    ) -> Result<Vec<(SeenHold, Renewed)>, StoreError> {
+        match self {
+            Backend::Local(local) => local.renew_covered(proof, resources, ttl).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.renew_covered(proof, resources, ttl).await,
+        }
+    }
+
+    /// See [`Store::read`].
+    pub async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.read(look).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.read(look).await,
+        }
+    }
+
+    /// See [`Store::changed`].
+    pub async fn changed(
+        &self,
+        since: Revision,
+        patience: Duration,
+    ) -> Result<Revision, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.changed(since, patience).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.changed(since, patience).await,
+        }
+    }
+
+    /// See [`Store::turn`].
+    pub async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
+        match self {
+            Backend::Local(local) => local.store.turn(grant, patience).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.turn(grant, patience).await,
+        }
+    }
+
+    /// See [`Store::events`].
+    pub async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.events(after, limit).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.events(after, limit).await,
+        }
+    }
+
+    /// See [`Store::tasks`].
+    pub async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.tasks(filter).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.tasks(filter).await,
+        }
+    }
+
+    /// See [`Store::tallies`].
+    pub async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.tallies().await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.tallies().await,
+        }
+    }
+
+    /// See [`Store::tidy`].
+    pub async fn tidy(&self) -> Result<usize, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.tidy().await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.tidy().await,
+        }
+    }
+
+    /// See [`Store::check`].
+    pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.check().await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.check().await,
+        }
+    }
+}
+
+impl Local {
+    async fn perform<A: Act>(&self, once: Option<&Once>, act: &A) -> Result<A::Answer, StoreError> {
+        let (look, witness) = (act.look(), &*self.witness);
+        if A::LOOKS_FIRST {
+            let (decision, answer) = act.decide(&self.store.read(&look).await?, witness);
+            if decision == Decision::Nothing {
+                return Ok(answer);
+            }
+        }
+        let (mut answer, mut before) = (None, None);
+        let mut decide = |seen: &Seen| {
+            if let (Some(once), Some(answered)) = (once, &seen.answered)
+                && answered.number >= once.number
+            {
+                before = Some(answered.clone());
+                return Decision::Nothing;
+            }
+            let (mut decision, decided) = act.decide(seen, witness);
+            if let (Some(once), Decision::Write(change)) = (once, &mut decision) {
+                change.writes.extend(remember(once, &decided));
+            }
+            answer = Some(decided);
+            decision
+        };
+        let slot = once.map(|once| once.slot.as_str());
+        self.store.transact_once(slot, &look, &mut decide).await?;
+        match (once, before) {
+            (Some(once), Some(before)) => self.again(once, &before),
+            _ => Ok(answer.expect("a store always asks the rule")),
+        }
+    }
+
+    /// The answer that was given before.
+    fn again<T: serde::de::DeserializeOwned>(
+        &self,
+        once: &Once,
+        before: &Answered,
+    ) -> Result<T, StoreError> {
+        let store = self.store.info().url;
+        if before.number > once.number {
+            // Whoever asked has gone on: nobody waits for this any more.
+            let reason = "a request came again after it had been followed by others".to_owned();
+            return Err(StoreError::Unavailable { store, reason, hint: None });
+        }
+        serde_json::from_str(&before.text).map_err(|error| StoreError::Unknown {
+            store,
+            reason: format!("the answer that was given cannot be read: {error}"),
+        })
+    }
+
+    async fn renew_covered(
+        &self,
+        proof: &Proof,
+        resources: Option<&[Resource]>,
+        ttl: Option<Duration>,
+    ) -> Result<Vec<(SeenHold, Renewed)>, StoreError> {
+        let look = match resources {
+            Some(resources) => Look::At { resources: resources.to_vec(), ticket: None },
+            None => Look::Everything,
+        };
+        let seen = self.store.read(&look).await?;
+        let named =
+            |seen: &&SeenHold| resources.is_none_or(|some| some.contains(&seen.hold.want.resource));
+        let mine: Vec<SeenHold> =
+            seen.holds.iter().filter(named).filter(|seen| proof.covers(seen)).cloned().collect();
+        let renewals: Vec<Renewal> = mine
+            .iter()
+            .map(|seen| Renewal {
+                grant: seen.hold.grant,
+                token: seen.hold.token,
+                resources: vec![seen.hold.want.resource.clone()],
+                ttl: ttl.unwrap_or(seen.hold.ttl),
+                bind: None,
+            })
+            .collect();
+        if renewals.is_empty() {
+            return Ok(vec![]);
+        }
+        let answers = self.store.renew(&renewals).await?;
+        Ok(mine.into_iter().zip(answers).collect())
+    }
+}
+
+/// An answer to be kept with the change that it is about. One that cannot be written down is not
+/// kept: then the request can only be repeated by asking anew.
+fn remember<T: serde::Serialize>(once: &Once, answer: &T) -> Option<Write> {
+    let text = serde_json::to_string(answer).ok()?;
+    Some(Write::Answer(Answered { slot: once.slot.clone(), number: once.number, text }))
+}

@@ -1,0 +1,108 @@
+//! What was answered to a request that may be repeated is shown to whoever repeats it.
+
+use super::Harness;
+use super::kit::*;
+use crate::store::Store;
+use std::sync::Arc;
+use tenure_core::{Answered, Decision, Seen, Write};
+use tokio::task::JoinSet;
+
+cases!("answers":
+    an_answer_is_shown_under_its_slot_alone,
+    the_next_answer_takes_the_place_of_the_last,
+    an_answer_is_written_with_its_change_or_not_at_all,
+    of_many_copies_of_a_request_one_counts,
+);
+
+fn answered(slot: &str, number: u64, text: &str) -> Answered {
+    Answered { slot: slot.to_owned(), number, text: text.to_owned() }
+}
+
+/// What is shown under a slot.
+async fn shown(store: &dyn Store, slot: &str) -> Result<Option<Answered>, Failure> {
+    let mut found = None;
+    let mut look = |seen: &Seen| {
+        found = seen.answered.clone();
+        Decision::Nothing
+    };
+    store.transact_once(Some(slot), &at(&["a"]), &mut look).await?;
+    Ok(found)
+}
+
+/// Takes a lock and answers, unless this or a later request was answered; says whether it did.
+async fn take_once(store: &dyn Store, name: &str, answer: &Answered) -> Result<bool, Failure> {
+    let mut did = false;
+    let mut decide = |seen: &Seen| {
+        did = seen.answered.as_ref().is_none_or(|before| before.number < answer.number);
+        if !did {
+            return Decision::Nothing;
+        }
+        let number = u128::from(seen.next);
+        let mut change = holding(hold(name, grant(number), seen.next_token()));
+        change.writes.push(Write::Answer(answer.clone()));
+        Decision::Write(change)
+    };
+    store.transact_once(Some(&answer.slot), &at(&[name]), &mut decide).await?;
+    Ok(did)
+}
+
+async fn an_answer_is_shown_under_its_slot_alone(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    ensure_eq!(shown(&*store, "one").await?, None, "a fresh slot");
+    let text = "{\"any\": \"text, 'quoted'\\n and 🚀\"}";
+    let first = answered("one", 1, text);
+    ensure!(take_once(&*store, "a", &first).await?, "the first request was not decided");
+    let other = harness.another(&store).await;
+    for handle in [&store, &other] {
+        ensure_eq!(shown(&**handle, "one").await?, Some(first.clone()), "the slot");
+        ensure_eq!(shown(&**handle, "two").await?, None, "another slot");
+        ensure_eq!(everything(&**handle).await?.answered, None, "a look without a slot");
+    }
+    drop(other);
+    let store = harness.reopen(store).await;
+    ensure_eq!(shown(&*store, "one").await?, Some(first), "the slot after opening again");
+    Ok(())
+}
+
+async fn the_next_answer_takes_the_place_of_the_last(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    for number in 1..=20 {
+        let answer = answered("one", number, &format!("answer {number}"));
+        let name = format!("lock-{number}");
+        ensure!(take_once(&*store, &name, &answer).await?, "request {number} was not decided");
+        ensure!(!take_once(&*store, &name, &answer).await?, "request {number} was decided twice");
+        ensure_eq!(shown(&*store, "one").await?, Some(answer), "after request {number}");
+    }
+    let late = answered("one", 7, "late");
+    ensure!(!take_once(&*store, "lock-7b", &late).await?, "a late copy was decided");
+    Ok(())
+}
+
+async fn an_answer_is_written_with_its_change_or_not_at_all(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let mut nothing = |_: &Seen| Decision::Nothing;
+    store.transact_once(Some("one"), &at(&["a"]), &mut nothing).await?;
+    ensure_eq!(shown(&*store, "one").await?, None, "after nothing was decided");
+    Ok(())
+}
+
+async fn of_many_copies_of_a_request_one_counts(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let handles: Vec<Arc<dyn Store>> = vec![store.clone(), harness.another(&store).await];
+    let mut copies = JoinSet::new();
+    for copy in 0..16 {
+        let handle = handles[copy % 2].clone();
+        copies.spawn(async move {
+            let answer = answered("one", 1, &format!("copy {copy}"));
+            take_once(&*handle, &format!("lock-{copy}"), &answer).await
+        });
+    }
+    let mut decided = 0;
+    while let Some(copy) = copies.join_next().await {
+        let copy = copy.map_err(|error| Failure(error.to_string()))?;
+        decided += usize::from(copy?);
+    }
+    ensure_eq!(decided, 1, "copies that were decided");
+    ensure_eq!(everything(&*store).await?.holds.len(), 1, "locks that were taken");
+    Ok(())
+}

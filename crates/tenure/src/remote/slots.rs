@@ -1,0 +1,80 @@
+//! Names for requests, such that a server need remember but the last answer of each slot.
+//!
+//! A slot carries one request at a time, each with a higher number than the one before. So the next
+//! request under a slot says that the answer to the last one came, and it may be forgotten.
+
+use crate::client::Once;
+use std::sync::{Mutex, MutexGuard};
+
+/// The slots of one client.
+pub(super) struct Slots {
+    client: String,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Those that carry nothing now, with the number that each gives next.
+    free: Vec<Once>,
+    made: u32,
+}
+
+impl Default for Slots {
+    fn default() -> Slots {
+        Slots { client: uuid::Uuid::new_v4().simple().to_string(), state: Mutex::default() }
+    }
+}
+
+impl Slots {
+    /// A slot for one request; given back when dropped.
+    pub(super) fn take(&self) -> Slot<'_> {
+        let mut state = self.state();
+        let once = state.free.pop().unwrap_or_else(|| {
+            state.made += 1;
+            Once { slot: format!("{}-{}", self.client, state.made), number: 1 }
+        });
+        Slot { slots: self, once }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// A slot that carries a request.
+pub(super) struct Slot<'a> {
+    slots: &'a Slots,
+    once: Once,
+}
+
+impl Slot<'_> {
+    /// The request's name.
+    pub(super) fn once(&self) -> &Once {
+        &self.once
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        // Also one that was given up: if it should arrive after the next, it is refused.
+        let next = Once { slot: self.once.slot.clone(), number: self.once.number + 1 };
+        self.slots.state().free.push(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_carries_one_request_at_a_time_and_counts_them() {
+        let slots = Slots::default();
+        let first = slots.take();
+        let beside = slots.take();
+        assert_ne!(first.once().slot, beside.once().slot);
+        let slot = first.once().slot.clone();
+        drop(first);
+        assert_eq!(slots.take().once(), &Once { slot, number: 2 });
+        assert_eq!(beside.once().number, 1);
+    }
+}
