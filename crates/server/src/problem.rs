@@ -4,6 +4,8 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
+use tenure::Error;
+use tenure::core::rules::tasks::{AddError, SectionError};
 use tenure::exit::Exit;
 use tenure::refusal::Refusal;
 
@@ -80,9 +82,23 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl From<tenure::Error> for Problem {
-    fn from(error: tenure::Error) -> Problem {
-        Refusal::from(error).into()
+/// Whether it is refused for what is there, and not for what was asked.
+fn is_conflict(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Add(AddError::Exists { .. } | AddError::NoSuchDependency { .. })
+            | Error::Section(SectionError::Cycle { .. })
+    )
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Problem {
+        let is_conflict = is_conflict(&error);
+        let mut problem = Problem::from(Refusal::from(error));
+        if is_conflict {
+            problem.status = StatusCode::CONFLICT;
+        }
+        problem
     }
 }
 
