@@ -46,6 +46,7 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
     };
     let mut response = answers::as_problem(response).await;
     answers::protect(response.headers_mut());
+    gate.app.metrics.answered(response.status());
     if let Some(log) = &gate.log {
         let (status, name) = (response.status().as_u16(), name.as_deref().unwrap_or("-"));
         let ms = begun.elapsed().as_secs_f64() * 1000.0;
