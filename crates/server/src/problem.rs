@@ -4,8 +4,21 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
+use tenure::Error;
+use tenure::core::rules::tasks::{AddError, SectionError};
 use tenure::exit::Exit;
 use tenure::refusal::Refusal;
+
+/// The word of a refusal, beside its answer: for those who count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code(pub &'static str);
+
+impl Code {
+    /// Whether a grant or token was refused: lost, unknown or fenced off.
+    pub fn is_refused_token(self) -> bool {
+        matches!(self.0, "LEASE_LOST" | "TOKEN_REFUSED" | "NOT_YOURS")
+    }
+}
 
 /// A refusal on its way to the caller.
 #[derive(Debug)]
@@ -69,9 +82,23 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl From<tenure::Error> for Problem {
-    fn from(error: tenure::Error) -> Problem {
-        Refusal::from(error).into()
+/// Whether it is refused for what is there, and not for what was asked.
+fn is_conflict(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Add(AddError::Exists { .. } | AddError::NoSuchDependency { .. })
+            | Error::Section(SectionError::Cycle { .. })
+    )
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Problem {
+        let is_conflict = is_conflict(&error);
+        let mut problem = Problem::from(Refusal::from(error));
+        if is_conflict {
+            problem.status = StatusCode::CONFLICT;
+        }
+        problem
     }
 }
 
@@ -84,6 +111,7 @@ impl IntoResponse for Problem {
             let seconds = HeaderValue::from_static("1");
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
+        response.extensions_mut().insert(Code(self.refusal.code));
         response
     }
 }

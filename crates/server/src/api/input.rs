@@ -1,6 +1,6 @@
 //! What a handler is given of a request, or a problem that says what is wrong with it.
 
-use super::values::{SectionName, TaskName};
+use super::values::{Object, SectionName, TaskName};
 use crate::caller::{Caller, Role};
 use crate::problem::Problem;
 use axum::body::Bytes;
@@ -18,7 +18,7 @@ pub fn usage(message: impl Into<String>) -> Problem {
 /// JSON that was sent.
 pub struct Body<T>(pub T);
 
-/// JSON that may have been sent; nothing means an empty object.
+/// JSON that may have been sent; nothing, and null, means an empty object.
 pub struct MaybeBody<T>(pub T);
 
 /// What stands behind the `?`.
@@ -30,7 +30,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
         require_json(request.headers())?;
         let bytes = Bytes::from_request(request, state).await.map_err(unread)?;
-        parse(&bytes).map(Body)
+        parse(&bytes).map(|Object(body)| Body(body))
     }
 }
 
@@ -40,11 +40,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for MaybeBody<T> {
     async fn from_request(request: Request, state: &S) -> Result<MaybeBody<T>, Problem> {
         let headers = request.headers().clone();
         let bytes = Bytes::from_request(request, state).await.map_err(unread)?;
-        if bytes.is_empty() {
-            return parse(b"{}").map(MaybeBody);
-        }
-        require_json(&headers)?;
-        parse(&bytes).map(MaybeBody)
+        let given = match bytes.is_empty() {
+            true => None,
+            false => {
+                require_json(&headers)?;
+                parse(&bytes)?
+            }
+        };
+        given.map_or_else(|| parse(b"{}"), Ok).map(|Object(body)| MaybeBody(body))
     }
 }
 

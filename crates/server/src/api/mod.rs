@@ -163,12 +163,11 @@ impl Api {
     }
 }
 
-/// What shows that something is the caller's: its grant, or the label that it chose.
+/// What shows that something is the caller's: its grant, or else the label that it chose.
 fn proof(grant: Option<&Grant>, label: Option<&Label>) -> Result<Proof, Problem> {
     match (grant, label) {
-        (Some(grant), None) => Ok(Proof::Grant(grant.0)),
+        (Some(grant), _) => Ok(Proof::Grant(grant.0)),
         (None, Some(label)) => Ok(Proof::Label(label.0.clone())),
-        (Some(_), Some(_)) => Err(input::usage("give either `grant` or `as`, not both")),
         (None, None) => Err(input::usage("give `grant`, or `as` where you chose your label")
             .hint("The grant was in the answer that gave you what you hold.")),
     }

@@ -4,7 +4,9 @@ use super::forms;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::{
+    AllOfBuilder, AnyOfBuilder, Components, ObjectBuilder, SchemaType, Type,
+};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Required,
@@ -42,6 +44,9 @@ pub(super) fn frame() -> OpenApi {
 /// Adds what holds for every route: what the gate may answer, what a wrong request is told, and the
 /// key by which a request that is sent twice is done once.
 pub(super) fn complete(mut document: OpenApi) -> OpenApi {
+    if let Some(components) = &mut document.components {
+        describe_choices(components);
+    }
     for item in document.paths.paths.values_mut() {
         for (operation, changes) in operations(item) {
             if changes {
@@ -62,6 +67,44 @@ pub(super) fn complete(mut document: OpenApi) -> OpenApi {
         }
     }
     document
+}
+
+/// Bodies that need at least one of several fields, or sets of them.
+const ONE_OF: [(&str, &[&[&str]]); 8] = [
+    ("RenewBody", &[&["grant"], &["as"]]),
+    ("ReleaseBody", &[&["grant"], &["as", "resources"]]),
+    ("OwnBody", &[&["grant"], &["as"]]),
+    ("HeartbeatBody", &[&["grant"], &["as"]]),
+    ("ResultBody", &[&["grant"], &["as"]]),
+    ("FailBody", &[&["grant"], &["as"]]),
+    ("SnoozeBody", &[&["grant"], &["as"]]),
+    (
+        "UpdateBody",
+        &[
+            &["title"],
+            &["description"],
+            &["section"],
+            &["priority"],
+            &["position"],
+            &["payload"],
+            &["max_attempts"],
+            &["not_before"],
+        ],
+    ),
+];
+
+/// Says in the document which fields a body must have one of: types cannot.
+fn describe_choices(components: &mut Components) {
+    for (body, choices) in ONE_OF {
+        let Some(whole) = components.schemas.remove(body) else { continue };
+        let choices = choices.iter().map(|fields| {
+            let object = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+            fields.iter().fold(object, |object, field| object.required(*field)).build()
+        });
+        let choice = choices.fold(AnyOfBuilder::new(), AnyOfBuilder::item);
+        let both = AllOfBuilder::new().item(whole).item(choice);
+        components.schemas.insert(body.to_owned(), both.into());
+    }
 }
 
 /// The operations of a path, each with whether it changes something.

@@ -1,7 +1,7 @@
 //! `/v1/sections`: parts of the task list.
 
 use super::input::{Admin, Body, MaybeBody, Reader, usage};
-use super::values::{Label, Position, Priority, Runners, SectionName, given, list};
+use super::values::{Label, Position, Priority, Runners, SectionName, given, given_list};
 use super::{Api, forms};
 use crate::problem::Problem;
 use axum::Json;
@@ -92,7 +92,7 @@ struct SectionBody {
     #[schema(nullable = false)]
     position: Option<Position>,
     /// Sections that must be done before; each must be there.
-    #[serde(default, deserialize_with = "names")]
+    #[serde(default, deserialize_with = "given_list::<_, _, 0, 1000>")]
     #[schema(nullable = false, max_items = 1000)]
     depends_on: Option<Vec<SectionName>>,
     /// Whether nothing of it is handed out for now.
@@ -108,10 +108,6 @@ fn any_or_number<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Ru
     Option::<Runners>::deserialize(input).map(Some)
 }
 
-fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<SectionName>>, D::Error> {
-    list::<D, SectionName, 0, 1000>(input).map(Some)
-}
-
 /// Describes a section, new or changed. For `admin`.
 #[utoipa::path(
     put, path = "/v1/sections/{name}", operation_id = "put_section", tag = "sections",
@@ -120,6 +116,7 @@ fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<SectionName>>
     responses(
         (status = 200, description = "The section as it is now", body = forms::OneSection),
         (status = 404, description = "A section that it is to wait for is not there"),
+        (status = 409, description = "SECTION_REFUSED: sections would wait for each other"),
     ),
 )]
 async fn put_section(

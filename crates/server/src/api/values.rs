@@ -1,10 +1,13 @@
 //! Values in requests. Each is described and checked by the same numbers, so that what the document
 //! forbids is refused.
 
-use serde::de::Error as _;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use std::fmt::Display;
+use std::fmt::{Display, Formatter};
+use std::marker::PhantomData;
 use std::time::Duration;
+use tenure::core::resource::NAME_MAX_BYTES;
 use tenure::core::{GrantId, Mode, Resource, Status, TaskId, WallTime};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
@@ -13,19 +16,45 @@ use utoipa::{PartialSchema, ToSchema};
 /// Without control characters, and not only white space.
 const LINE: &str = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$";
 
+/// Without control characters, and without white space at its ends.
+const NAME: &str = r"^[^\s\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f])?$";
+
+/// The same, or nothing.
+const NAME_OR_NONE: &str = r"^([^\s\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f])?)?$";
+
 /// Not only white space.
 const WORDS: &str = r"\S";
 
-fn is_line(text: &str) -> bool {
-    !text.trim().is_empty() && !text.chars().any(char::is_control)
+type Fits = Result<(), &'static str>;
+
+fn line(text: &str) -> Fits {
+    match text.trim().is_empty() || text.chars().any(char::is_control) {
+        true => Err("this must be a line with something in it and without control characters"),
+        false => Ok(()),
+    }
 }
 
-fn is_words(text: &str) -> bool {
-    !text.trim().is_empty()
+fn name(text: &str) -> Fits {
+    line(text)?;
+    match text.trim() == text {
+        true => Ok(()),
+        false => Err("this must not begin or end with white space"),
+    }
 }
 
-fn is_any(_: &str) -> bool {
-    true
+fn name_or_none(text: &str) -> Fits {
+    if text.is_empty() { Ok(()) } else { name(text) }
+}
+
+fn words(text: &str) -> Fits {
+    match text.trim().is_empty() {
+        true => Err("this must have something in it"),
+        false => Ok(()),
+    }
+}
+
+fn anything(_: &str) -> Fits {
+    Ok(())
 }
 
 fn text_schema(min: usize, max: usize, pattern: Option<&str>, about: &str) -> RefOr<Schema> {
@@ -54,10 +83,7 @@ macro_rules! text {
                     let message = format!("this must have {bounds} characters, not {length}");
                     return Err(D::Error::custom(message));
                 }
-                if !$fits(&text) {
-                    let message = "this must be a line without control characters, and not blank";
-                    return Err(D::Error::custom(message));
-                }
+                $fits(&text).map_err(D::Error::custom)?;
                 Ok($name(text))
             }
         }
@@ -78,17 +104,51 @@ macro_rules! text {
     };
 }
 
-text!(Label, "A name for whoever asks, of at most 256 bytes.", 1..=256, Some(LINE), is_line);
-text!(Operation, "What for, for people who look or wait.", 1..=1000, Some(LINE), is_line);
-text!(Reason, "Why, in words.", 1..=10000, Some(WORDS), is_words);
-text!(Title, "What is to be done, in a line.", 1..=1000, Some(WORDS), is_words);
-text!(Description, "What is to be done, in full.", 0..=100000, None, is_any);
-text!(SectionName, "Names a section; at most 1024 bytes.", 1..=1024, Some(LINE), is_line);
-text!(NoSectionName, "Names a section; empty for none.", 0..=1024, None, is_any);
-text!(TaskLabel, "For picking.", 1..=256, Some(LINE), is_line);
-text!(Glob, "Matches paths, relative to the repository.", 1..=1024, Some(LINE), is_line);
-text!(Key, "Adding a second task with this key adds none.", 1..=1024, Some(LINE), is_line);
-text!(Search, "Text to look for, in upper or lower case.", 0..=200, None, is_any);
+text!(Label, "A name for whoever asks, of at most 256 bytes.", 1..=256, Some(LINE), line);
+text!(Operation, "What for, for people who look or wait.", 1..=1000, Some(LINE), line);
+text!(Reason, "Why, in words.", 1..=10000, Some(WORDS), words);
+text!(Title, "What is to be done, in a line.", 1..=1000, Some(WORDS), words);
+text!(Description, "What is to be done, in full.", 0..=100000, None, anything);
+text!(SectionName, "Names a section; at most 1024 bytes.", 1..=1024, Some(NAME), name);
+text!(
+    NoSectionName,
+    "Names a section; empty for none.",
+    0..=1024,
+    Some(NAME_OR_NONE),
+    name_or_none
+);
+text!(TaskLabel, "For picking.", 1..=256, Some(LINE), line);
+text!(Glob, "Matches paths, relative to the repository.", 1..=1024, Some(NAME), name);
+text!(Key, "Adding a second task with this key adds none.", 1..=1024, Some(LINE), line);
+text!(Search, "Text to look for, in upper or lower case.", 0..=200, None, anything);
+
+/// Reads a whole number, also one that is written with a point, as some languages do.
+struct Whole;
+
+impl Visitor<'_> for Whole {
+    type Value = i64;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a whole number")
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<i64, E> {
+        Ok(number)
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<i64, E> {
+        i64::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<i64, E> {
+        // Up to here each whole number has a floating point of its own.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        match number.fract() == 0.0 && number.abs() < EXACT {
+            true => Ok(number as i64),
+            false => Err(E::invalid_value(Unexpected::Float(number), &self)),
+        }
+    }
+}
 
 /// A number within bounds.
 macro_rules! number {
@@ -99,13 +159,13 @@ macro_rules! number {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(input: D) -> Result<$name, D::Error> {
-                let number = <$type>::deserialize(input)?;
-                if !($min..=$max).contains(&number) {
+                let number = input.deserialize_i64(Whole)?;
+                let fits = <$type>::try_from(number).ok();
+                let fits = fits.filter(|number| ($min..=$max).contains(number));
+                fits.map($name).ok_or_else(|| {
                     let bounds = concat!(stringify!($min), " to ", stringify!($max));
-                    let message = format!("this must be a number from {bounds}, not {number}");
-                    return Err(D::Error::custom(message));
-                }
-                Ok($name(number))
+                    D::Error::custom(format!("this must be a number from {bounds}, not {number}"))
+                })
             }
         }
 
@@ -183,7 +243,7 @@ macro_rules! parsed {
 }
 
 fn name_schema() -> ObjectBuilder {
-    ObjectBuilder::new().min_length(Some(1)).max_length(Some(1031)).pattern(Some(LINE))
+    ObjectBuilder::new().min_length(Some(1)).max_length(Some(NAME_MAX_BYTES)).pattern(Some(NAME))
 }
 
 fn format(name: &str) -> ObjectBuilder {
@@ -192,12 +252,12 @@ fn format(name: &str) -> ObjectBuilder {
 
 parsed!(
     ResourceName,
-    "What can be held: NAME, section:NAME, task:ID or path:GLOB; the name has at most 1024 bytes.",
+    "What can be held: NAME, section:NAME, task:ID or path:GLOB; at most 1024 bytes.",
     Resource,
-    parse,
+    parse_resource,
     name_schema()
 );
-parsed!(TaskName, "The id of a task.", TaskId, parse, name_schema().max_length(Some(1024)));
+parsed!(TaskName, "The id of a task.", TaskId, parse, name_schema());
 parsed!(Grant, "Proves ownership: keep it to yourself.", GrantId, parse_grant, format("uuid"));
 parsed!(
     ModeWord,
@@ -217,6 +277,14 @@ parsed!(
 
 fn parse<T: std::str::FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// The kind before the colon counts too: so that it can be told how long a name may be.
+fn parse_resource(text: &str) -> Result<Resource, String> {
+    match text.len() <= NAME_MAX_BYTES {
+        true => parse(text),
+        false => Err(format!("this may have at most {NAME_MAX_BYTES} bytes")),
+    }
 }
 
 /// Only the usual form: the others that name the same bits would be refused by most who check.
@@ -256,6 +324,30 @@ fn parse_status(text: &str) -> Result<Status, String> {
     }
 }
 
+/// An object: what serde makes of types would also take a list of their fields.
+#[derive(Clone, Debug)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Object<T>, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(fields))
+            }
+        }
+
+        input.deserialize_map(Fields(PhantomData)).map(Object)
+    }
+}
+
 /// A list with so many items.
 pub fn list<'de, D, T, const MIN: usize, const MAX: usize>(input: D) -> Result<Vec<T>, D::Error>
 where
@@ -271,6 +363,17 @@ where
             Err(D::Error::custom(message))
         }
     }
+}
+
+/// The same for a list that may be left out, but not null.
+pub fn given_list<'de, D, T, const MIN: usize, const MAX: usize>(
+    input: D,
+) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    list::<D, T, MIN, MAX>(input).map(Some)
 }
 
 /// A value that may be left out, but not null: whoever sends null means to remove something.

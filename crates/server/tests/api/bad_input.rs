@@ -21,6 +21,8 @@ async fn a_body_must_be_json_and_say_so() {
     for kind in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("")] {
         raw(&server, path, kind, good).await.refused(415, "UNSUPPORTED_MEDIA_TYPE");
     }
+    let positions = r#"[["a"],null,null,null,null,null,null,[]]"#;
+    raw(&server, path, Some("application/json"), positions).await.refused(400, "USAGE");
     for bad in ["", "{", "[]", "null", "{\"resources\":[\"a\"]} x", "\u{0}", "{\"resources\":1}"] {
         raw(&server, path, Some("application/json"), bad).await.refused(400, "USAGE");
     }
@@ -72,12 +74,11 @@ async fn values_out_of_bounds_are_refused() {
         tasks(json!({ "title": "x", "files": ["../x"] })),
         tasks(json!({ "title": "x", "labels": [""] })),
         tasks(json!({ "title": "x", "status": "completed" })),
+        tasks(json!(["id", "title"])),
     ];
     refuse_all(&server, "/v1/tasks", add).await;
     let claim = [json!({ "count": 0 }), json!({ "count": 1001 }), json!({ "section": " x" })];
-    for body in claim.into_iter().take(2) {
-        server.post("/v1/tasks/claim", body).await.refused(400, "USAGE");
-    }
+    refuse_all(&server, "/v1/tasks/claim", claim).await;
     server.post("/v1/tasks/a/snooze", json!({ "as": "x" })).await.refused(400, "USAGE");
     assert_eq!(server.get("/v1/events").await.good()["events"], json!([]), "nothing was done");
 }
@@ -88,6 +89,19 @@ async fn refuse_all(server: &Server, path: &str, bodies: impl IntoIterator<Item 
         assert_eq!(answer.status, 400, "{body}: {answer:?}");
         assert_eq!(answer.kind, "application/problem+json");
         assert!(["USAGE", "TASK_REFUSED"].contains(&answer.json()["code"].as_str().unwrap()));
+    }
+}
+
+#[tokio::test]
+async fn a_whole_number_may_be_written_with_a_point() {
+    let server = Server::new().await;
+    let body = r#"{"resources":["a"],"ttl_ms":5e3}"#;
+    let held = raw(&server, "/v1/locks/acquire", Some("application/json"), body).await.good();
+    assert_eq!(held["ttl_ms"], 5000);
+    for body in [r#"{"resources":["b"],"ttl_ms":500.5}"#, r#"{"resources":["b"],"ttl_ms":1e300}"#] {
+        raw(&server, "/v1/locks/acquire", Some("application/json"), body)
+            .await
+            .refused(400, "USAGE");
     }
 }
 

@@ -104,13 +104,15 @@ async fn what_was_lost_is_said_of_each_resource() {
 }
 
 #[tokio::test]
-async fn proof_is_one_of_two() {
+async fn a_proof_is_needed() {
     let server = Server::new().await;
-    let grant = "01234567-89ab-cdef-0123-456789abcdef";
-    for path in ["/v1/locks/renew", "/v1/locks/release"] {
+    for path in ["/v1/locks/renew", "/v1/locks/release", "/v1/tasks/a/complete"] {
         server.post(path, json!({})).await.refused(400, "USAGE");
-        server.post(path, json!({ "grant": grant, "as": "alice" })).await.refused(400, "USAGE");
+        server.post(path, json!({ "grant": null })).await.refused(400, "USAGE");
     }
+    let held = server.acquire("a", json!({ "as": "alice" })).await;
+    let both = json!({ "grant": held["grant"], "as": "somebody else" });
+    server.post("/v1/locks/release", both).await.good();
 }
 
 #[tokio::test]

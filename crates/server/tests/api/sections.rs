@@ -16,7 +16,7 @@ async fn sections_are_described_and_changed() {
 
     server.put("/v1/sections/Release", json!({ "depends_on": ["Back end"] })).await.good();
     let ring = server.put("/v1/sections/Back%20end", json!({ "depends_on": ["Release"] })).await;
-    ring.refused(400, "SECTION_REFUSED");
+    ring.refused(409, "SECTION_REFUSED");
     let ghost = server.put("/v1/sections/Release", json!({ "depends_on": ["Ghost"] })).await;
     ghost.refused(404, "SECTION_NOT_FOUND");
     server.put("/v1/sections/*", json!({ "priority": 1 })).await.refused(400, "USAGE");

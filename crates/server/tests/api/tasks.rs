@@ -34,9 +34,9 @@ async fn tasks_are_added_all_or_none() {
     );
 
     let taken = json!({ "tasks": [{ "title": "New" }, { "id": "build", "title": "Twice" }] });
-    server.post("/v1/tasks", taken).await.refused(409, "TASK_EXISTS");
+    server.post("/v1/tasks", taken).await.refused(409, "TASK_REFUSED");
     let lonely = json!({ "tasks": [{ "title": "x", "depends_on": ["nothing"] }] });
-    server.post("/v1/tasks", lonely).await.refused(400, "TASK_REFUSED");
+    server.post("/v1/tasks", lonely).await.refused(409, "TASK_REFUSED");
     let twice = json!({ "tasks": [{ "id": "c", "title": "x" }, { "id": "c", "title": "y" }] });
     server.post("/v1/tasks", twice).await.refused(400, "TASK_REFUSED");
     assert_eq!(server.get("/v1/tasks").await.good()["tasks"].as_array().unwrap().len(), 2);

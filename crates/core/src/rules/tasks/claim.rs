@@ -201,7 +201,12 @@ impl Round<'_> {
     fn wants(&self, task: &Task) -> (Vec<Want>, Option<Want>) {
         let mut wants = vec![Want::exclusive(task.id.resource())];
         let files = task.files.iter().filter_map(|glob| Resource::new(Kind::Path, glob).ok());
-        wants.extend(files.map(Want::exclusive));
+        for want in files.map(Want::exclusive) {
+            // A task may name a file twice, and in different ways.
+            if !wants.contains(&want) {
+                wants.push(want);
+            }
+        }
         let section =
             task.section.as_deref().and_then(|name| section_want(&self.seen.section(name)));
         let section = section.filter(|want| !self.runner_has(want));

@@ -1,7 +1,7 @@
 //! Renewing and giving back what is the caller's.
 
 use crate::api::input::{Body, Worker, usage};
-use crate::api::values::{Grant, Label, LeaseMs, ResourceName, list};
+use crate::api::values::{Grant, Label, LeaseMs, ResourceName, given, given_list};
 use crate::api::{Api, forms, proof};
 use crate::problem::Problem;
 use axum::Json;
@@ -19,14 +19,17 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub(super) struct RenewBody {
     /// The grant under which it is held.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
     grant: Option<Grant>,
     /// The label under which it is held, where its holder chose it.
-    #[serde(rename = "as")]
+    #[serde(default, rename = "as", deserialize_with = "given")]
+    #[schema(nullable = false)]
     label: Option<Label>,
     /// Which of it; all unless told otherwise.
-    #[serde(default, deserialize_with = "list::<_, _, 0, 100>")]
-    #[schema(max_items = 100)]
-    resources: Vec<ResourceName>,
+    #[serde(default, deserialize_with = "given_list::<_, _, 1, 100>")]
+    #[schema(nullable = false, min_items = 1, max_items = 100)]
+    resources: Option<Vec<ResourceName>>,
     /// Length of the lease from now on; as before unless told otherwise.
     ttl_ms: Option<LeaseMs>,
 }
@@ -46,7 +49,7 @@ pub(super) async fn renew(
     Body(asked): Body<RenewBody>,
 ) -> Result<Json<Value>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
-    let named: Vec<Resource> = asked.resources.into_iter().map(|name| name.0).collect();
+    let named: Vec<Resource> = asked.resources.into_iter().flatten().map(|name| name.0).collect();
     let some = (!named.is_empty()).then_some(named.as_slice());
     let ttl = asked.ttl_ms.map(LeaseMs::span);
     let answers = api.client().renew(&proof, some, ttl).await?;
@@ -96,14 +99,17 @@ fn partly_lost(lost: &[Resource], details: Value) -> Problem {
 #[serde(deny_unknown_fields)]
 pub(super) struct ReleaseBody {
     /// The grant under which it is held.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
     grant: Option<Grant>,
     /// The label under which it is held, where its holder chose it; then `resources` are needed.
-    #[serde(rename = "as")]
+    #[serde(default, rename = "as", deserialize_with = "given")]
+    #[schema(nullable = false)]
     label: Option<Label>,
     /// Which of it; all that the grant holds unless told otherwise.
-    #[serde(default, deserialize_with = "list::<_, _, 0, 100>")]
-    #[schema(max_items = 100)]
-    resources: Vec<ResourceName>,
+    #[serde(default, deserialize_with = "given_list::<_, _, 1, 100>")]
+    #[schema(nullable = false, min_items = 1, max_items = 100)]
+    resources: Option<Vec<ResourceName>>,
 }
 
 /// Gives back what the caller holds. What others hold is never touched.
@@ -121,7 +127,7 @@ pub(super) async fn release(
     Body(asked): Body<ReleaseBody>,
 ) -> Result<Json<Value>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
-    let named: Vec<Resource> = asked.resources.into_iter().map(|name| name.0).collect();
+    let named: Vec<Resource> = asked.resources.into_iter().flatten().map(|name| name.0).collect();
     if named.is_empty() && matches!(proof, Proof::Label(_)) {
         return Err(usage("name what to release")
             .hint("A label may hold several things; a grant needs no names."));

@@ -2,8 +2,8 @@
 
 use crate::api::input::{Body, Worker};
 use crate::api::values::{
-    Attempts, Description, Glob, Key, Label, Moment, Position, Priority, SectionName, TaskLabel,
-    TaskName, TimeoutMs, Title, list,
+    Attempts, Description, Glob, Key, Label, Moment, Object, Position, Priority, SectionName,
+    TaskLabel, TaskName, TimeoutMs, Title, list,
 };
 use crate::api::{Api, forms, repeat};
 use crate::caller::Caller;
@@ -28,8 +28,8 @@ use utoipa::ToSchema;
 pub(super) struct AddBody {
     /// The tasks, in order.
     #[serde(deserialize_with = "list::<_, _, 1, 1000>")]
-    #[schema(min_items = 1, max_items = 1000)]
-    tasks: Vec<NewTaskBody>,
+    #[schema(min_items = 1, max_items = 1000, value_type = Vec<NewTaskBody>)]
+    tasks: Vec<Object<NewTaskBody>>,
     /// Who adds them.
     #[serde(rename = "as")]
     label: Option<Label>,
@@ -108,7 +108,7 @@ impl NewTaskBody {
     responses(
         (status = 201, description = "They are there now, some of them new", body = forms::Added),
         (status = 200, description = "All of them were there already", body = forms::Added),
-        (status = 409, description = "TASK_EXISTS: there is a task with one of these ids"),
+        (status = 409, description = "TASK_REFUSED: there is a task with such an id, or none that it is to wait for"),
     ),
 )]
 pub(super) async fn add(
@@ -157,14 +157,14 @@ const DRAWS: usize = 16;
 
 async fn add_all(
     client: &Client,
-    asked: &[NewTaskBody],
+    asked: &[Object<NewTaskBody>],
     key: Option<&str>,
 ) -> Result<Vec<Added>, Problem> {
     let chosen: HashSet<&TaskId> =
-        asked.iter().filter_map(|task| Some(&task.id.as_ref()?.0)).collect();
+        asked.iter().filter_map(|Object(task)| Some(&task.id.as_ref()?.0)).collect();
     let mut draws = 0;
     loop {
-        let tasks = asked.iter().enumerate().map(|(index, task)| {
+        let tasks = asked.iter().enumerate().map(|(index, Object(task))| {
             let id = task.id.as_ref().map_or_else(new_id, |id| id.0.clone());
             task.task(id, key.map(|key| format!("{key}/{index}")))
         });
@@ -173,10 +173,6 @@ async fn add_all(
             Ok(added) => return Ok(added),
             Err(Error::Add(AddError::Exists { id } | AddError::Twice { id }))
                 if !chosen.contains(&id) && draws < DRAWS => {}
-            Err(error @ Error::Add(AddError::Exists { .. })) => {
-                let message = error.to_string();
-                return Err(Problem::new(StatusCode::CONFLICT, "TASK_EXISTS", message));
-            }
             Err(error) => return Err(error.into()),
         }
     }

@@ -3,7 +3,7 @@
 
 use super::{get, section_of, the_hold_of};
 use crate::api::input::{Body, Worker};
-use crate::api::values::{Grant, Label, LeaseMs, PauseMs, Reason, TaskName, TokenNumber};
+use crate::api::values::{Grant, Label, LeaseMs, PauseMs, Reason, TaskName, TokenNumber, given};
 use crate::api::{Api, forms, proof};
 use crate::problem::Problem;
 use axum::Json;
@@ -27,9 +27,12 @@ macro_rules! own_body {
         #[serde(deny_unknown_fields)]
         pub(super) struct $name {
             /// The grant of the claim.
+            #[serde(default, deserialize_with = "given")]
+            #[schema(nullable = false)]
             grant: Option<Grant>,
             /// The label of the claim, where the claimer chose it.
-            #[serde(rename = "as")]
+            #[serde(default, rename = "as", deserialize_with = "given")]
+            #[schema(nullable = false)]
             label: Option<Label>,
             /// The token of the claim: refused if the task was claimed again since.
             token: Option<TokenNumber>,
