@@ -59,7 +59,7 @@ async fn events(
             api.client().changed(after, left).await?;
         }
     };
-    let events = api.unless_stopping(look).await?;
+    let events = api.unless_stopping(api.wait(asked.wait_ms), look).await?;
     let revision = events.last().map_or(after, |event| event.revision);
     let events: Vec<Value> = events.iter().map(event_json).collect();
     Ok(Json(json!({ "events": events, "revision": revision })))

@@ -31,12 +31,14 @@ use axum::{Json, Router};
 use input::Reader;
 use serde_json::{Value, json};
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::holder::LABEL_MAX_BYTES;
 use tenure::core::{GrantId, Proof};
 use tenure::store::memory::MemoryStore;
 use tenure::{Client, Error, Wait};
+use tokio::time::timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use values::{Grant, Label, WaitMs};
@@ -47,6 +49,10 @@ pub const WAIT_MAX: Duration = Duration::from_secs(60);
 /// The lease of whoever asks for none in particular: a caller that is gone is replaced within a
 /// minute, and one that lives renews.
 const LEASE_DEFAULT: Duration = Duration::from_secs(60);
+
+/// What the turn that just came is given to become an answer when the server stops: a grant that
+/// nobody is told of would keep others waiting until it lapses.
+const LAST_MOMENT: Duration = Duration::from_millis(250);
 
 /// All routes of the API. Whoever calls them must have put a [`Caller`] into the request.
 pub fn router(app: App) -> Router {
@@ -148,14 +154,23 @@ impl Api {
         }
     }
 
-    /// Waits for this, unless the server is about to stop.
+    /// Waits for this, unless the server is about to stop. What does not wait is not cut short.
     async fn unless_stopping<T>(
         &self,
+        wait: Wait,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Problem> {
+        if wait == Wait::No {
+            return Ok(work.await?);
+        }
+        let mut work = pin!(work);
         tokio::select! {
-            done = work => Ok(done?),
-            () = self.app.stopped() => {
+            done = &mut work => return Ok(done?),
+            () = self.app.stopped() => {}
+        }
+        match timeout(LAST_MOMENT, work).await {
+            Ok(done) => Ok(done?),
+            Err(_) => {
                 let message = "the server is about to stop; ask again when it is back";
                 Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", message))
             }

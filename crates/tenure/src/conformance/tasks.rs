@@ -25,6 +25,7 @@ cases!("tasks":
     many_are_finished_in_one_change,
     a_finish_by_a_former_worker_changes_nothing,
     what_a_silent_worker_had_is_taken_back,
+    a_file_named_twice_is_held_once,
     tasks_survive_reopening,
 );
 
@@ -455,6 +456,21 @@ async fn what_a_silent_worker_had_is_taken_back(harness: &dyn Harness) -> Verdic
     }
     let task = store.read(&look_for(&["a"])).await?.tasks.remove(0);
     ensure_eq!(task.status, Status::Blocked, "after the last recovery");
+    Ok(())
+}
+
+/// A task may name a file twice, and in different ways.
+async fn a_file_named_twice_is_held_once(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let files = ["src/**", "src/**", "src//**"].map(str::to_owned).to_vec();
+    add(&*store, vec![NewTask { files, ..new("a") }]).await?;
+    let Some(claimed) = claim(&*store, "w", LONG).await? else {
+        return Err(Failure("nothing was claimed".to_owned()));
+    };
+    ensure_eq!(claimed.resources.len(), 2, "the task and its files");
+    ensure_eq!(everything(&*store).await?.holds.len(), 2, "holds");
+    ensure!(complete(&*store, &claimed).await?, "it is done");
+    ensure_eq!(everything(&*store).await?.holds.len(), 0, "holds left");
     Ok(())
 }
 

@@ -63,7 +63,7 @@ pub(super) async fn acquire(
     let mode = asked.mode.as_ref().map_or(Mode::Exclusive, |mode| mode.0);
     let wait = api.wait(asked.wait_ms);
     let request = request(&client, &asked, mode, wait);
-    match api.unless_stopping(request.lease()).await? {
+    match api.unless_stopping(wait, request.lease()).await? {
         LeaseAttempt::Held(lease) => Ok(Json(lease_json(&client, &lease, mode))),
         LeaseAttempt::Busy(busy) => {
             let is_kept = asked.grant.is_some() && wait != Wait::No;

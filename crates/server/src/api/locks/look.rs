@@ -172,8 +172,9 @@ pub(super) async fn wait(
     Params(asked): Params<WaitParams>,
 ) -> Result<Json<Value>, Problem> {
     let ResourceName(resource) = asked.resource;
-    let waiting = api.client().wait_until_free(&resource, api.wait(asked.wait_ms));
-    match api.unless_stopping(waiting).await? {
+    let wait = api.wait(asked.wait_ms);
+    let waiting = api.client().wait_until_free(&resource, wait);
+    match api.unless_stopping(wait, waiting).await? {
         Free::Free => Ok(Json(json!({ "resource": resource.to_string(), "free": true }))),
         Free::Busy(busy) => Err(Refusal::locked(&[resource], &busy).into()),
     }

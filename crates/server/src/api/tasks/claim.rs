@@ -76,7 +76,7 @@ pub(super) async fn claim(
         worker: None,
     };
     let tasks = client.tasks();
-    let claims = api.unless_stopping(tasks.claim_within(&request, wait)).await?;
+    let claims = api.unless_stopping(wait, tasks.claim_within(&request, wait)).await?;
     let holder = &client.holder().label;
     match claims {
         Claims::Claimed { tasks, .. } => {
