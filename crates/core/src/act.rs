@@ -208,9 +208,9 @@ impl Act for ImportAsk {
 pub struct Claiming {
     /// What is asked.
     pub ask: ClaimAsk,
-    /// Whether to look further back in each section.
+    /// How often all that was seen was taken: the more often, the further back it looks.
     #[serde(default)]
-    pub wide: bool,
+    pub wider: usize,
 }
 
 impl Act for Claiming {
@@ -218,7 +218,7 @@ impl Act for Claiming {
     type Answer = Result<Vec<Claimed>, NoClaim>;
 
     fn look(&self) -> Look {
-        if self.wide { self.ask.look_wide() } else { self.ask.look() }
+        self.ask.look_wide(self.wider)
     }
 
     fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Self::Answer) {

@@ -9,6 +9,17 @@ use tenure::core::rules::tasks::{AddError, SectionError};
 use tenure::exit::Exit;
 use tenure::refusal::Refusal;
 
+/// The word of a refusal, beside its answer: for those who count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code(pub &'static str);
+
+impl Code {
+    /// Whether a grant or token was refused: lost, unknown or fenced off.
+    pub fn is_refused_token(self) -> bool {
+        matches!(self.0, "LEASE_LOST" | "TOKEN_REFUSED" | "NOT_YOURS")
+    }
+}
+
 /// A refusal on its way to the caller.
 #[derive(Debug)]
 pub struct Problem {
@@ -100,6 +111,7 @@ impl IntoResponse for Problem {
             let seconds = HeaderValue::from_static("1");
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
+        response.extensions_mut().insert(Code(self.refusal.code));
         response
     }
 }

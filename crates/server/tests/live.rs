@@ -6,6 +6,7 @@ use axum::{Extension, Router};
 use futures_util::StreamExt;
 use http_body_util::BodyExt;
 use serde_json::Value;
+use std::time::Duration;
 use tenure::core::rules::tasks::NewTask;
 use tenure::core::{Proof, Revision};
 use tenure::{Client, LeaseAttempt, Wait};
@@ -175,7 +176,7 @@ async fn the_stream_tells_what_happens() {
 async fn one_who_comes_back_is_told_what_it_missed() {
     let client = memory().await;
     lease(&client, "alice", "one").await;
-    let seen = client.changed(Revision::default(), std::time::Duration::ZERO).await.unwrap();
+    let seen = client.changed(Revision::default(), Duration::ZERO).await.unwrap();
     lease(&client, "alice", "two").await;
     client.tasks().add(vec![NewTask::new("late".parse().unwrap(), "Late")]).await.unwrap();
     let router = router(&client, Role::Read);
@@ -240,4 +241,25 @@ async fn looking_needs_no_permission_to_write() {
     let mut stream = Stream::open(&router, "/v1/stream", None).await;
     lease(&writer, "bob", "backup").await;
     stream.find("snapshot", |value| value["locks"].to_string().contains("bob")).await;
+}
+
+#[tokio::test]
+async fn trouble_with_the_store_is_told_beside_what_was_last_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tenure.db");
+    let client = Client::open(&format!("sqlite:{}", file.display())).await.unwrap();
+    let _lease = lease(&client, "alice", "deploy").await;
+    let router = router(&client, Role::Read);
+    let mut stream = Stream::open(&router, "/v1/stream", None).await;
+    stream.find("snapshot", |value| value["health"]["ok"] == true).await;
+    // What the loop itself saw comes after the first look.
+    stream.find("snapshot", |value| value["health"]["ok"] == true).await;
+    std::fs::remove_file(&file).unwrap();
+    let told = stream.find("snapshot", |value| value["health"]["ok"] == false).await;
+    assert_eq!(told.value["locks"][0]["holder"], "alice");
+    assert!(told.value["health"]["problem"].as_str().is_some_and(|text| !text.is_empty()));
+    // A handle looks only now and then whether its file is still there.
+    while get(&router, "/v1/snapshot").await.0 != StatusCode::SERVICE_UNAVAILABLE {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
 
 pub struct Agent {
     child: Child,
@@ -65,10 +66,13 @@ impl Agent {
         if let Some(at) = self.kept.iter().position(&fits) {
             return self.kept.remove(at).expect("it is there");
         }
+        // One deadline for all of it: a server that only ever tells of progress must not be waited
+        // for without end.
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let message = self
                 .messages
-                .recv_timeout(PATIENCE)
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
                 .unwrap_or_else(|error| panic!("no {what}: {error}; kept {:?}", self.kept));
             assert!(message.get("junk").is_none(), "{message}");
             if fits(&message) {

@@ -1,7 +1,7 @@
 //! How sessions end: politely, by a signal, by a kill. Others then get what they held.
 
 use crate::agent::Agent;
-use crate::support::{Place, Signal};
+use crate::support::{Place, Signal, until};
 use serde_json::json;
 
 /// Takes a lock and a task, which its end is to free.
@@ -74,7 +74,9 @@ fn a_cancelled_wait_is_not_answered_and_leaves_the_queue() {
     let mut holder = holder(&place);
     let (mut waiter, id) = waiter(&place);
     waiter.cancel(id);
-    while holder.call("who_holds", json!({}))["waiting"] != json!([]) {}
+    until("an empty queue", || {
+        (holder.call("who_holds", json!({}))["waiting"] == json!([])).then_some(())
+    });
     // The session goes on.
     assert_eq!(waiter.call("heartbeat", json!({}))["holding"], json!([]));
 }

@@ -48,6 +48,10 @@ const fn of_clients(path: &'static str, needs: &'static str) -> Route {
 
 const PROOF: &str = r#"{"as":"w"}"#;
 
+/// How an agent begins.
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":
+{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+
 /// All of them. Names and ids are made up.
 pub const ROUTES: &[Route] = &[
     open("GET", "/healthz"),
@@ -95,6 +99,9 @@ pub const ROUTES: &[Route] = &[
     admin("POST", "/v1/sections/s1/resume", Some("{}")),
     read("/v1/workers"),
     read("/v1/events"),
+    Route { method: "POST", path: "/mcp", needs: Some("read"), body: Some(INITIALIZE) },
+    Route { method: "DELETE", path: "/mcp", needs: Some("read"), body: None },
+    read("/mcp"),
     of_clients("/v1/store/read", "read"),
     of_clients("/v1/store/changed", "read"),
     of_clients("/v1/store/events", "read"),

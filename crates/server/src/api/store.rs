@@ -73,6 +73,10 @@ impl Asked {
             let message = format!("the answer cannot be written: {error}");
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "ANSWER", message)
         })?;
+        // A finish by somebody whose claim is another's by now.
+        if answer.get("not_yours").is_some() {
+            self.app.metrics.refused_token();
+        }
         let request: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         Knows::from_request(&request, self.header(wire::LABEL)).veil(&mut answer);
         Ok(Json(answer).into_response())

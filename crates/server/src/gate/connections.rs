@@ -58,10 +58,11 @@ impl Connections {
     pub(crate) async fn accept(&self, listener: &Listener) {
         let mut failed = false;
         loop {
-            let place = self.room.place().await;
             match listener.accept().await {
                 Ok(incoming) => {
                     failed = false;
+                    // Not before there is somebody: a listener that nobody uses would keep a place.
+                    let place = self.room.place().await;
                     if let Some(seat) = self.room.seat(place, incoming.address()) {
                         self.serve(incoming, seat);
                     }

@@ -5,7 +5,7 @@
 
 use super::peer::Peer;
 use crate::problem::Problem;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The names that were given beside the addresses.
@@ -76,9 +76,12 @@ impl Hosts {
             self.check_host(peer, uri, headers)?;
             self.check_origin(peer, headers)?;
         }
-        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-        if site == Some(b"cross-site") && !method.is_safe() {
-            return Err(foreign_origin("another site"));
+        if is_of("sec-fetch-site", "cross-site", headers) {
+            // Whoever follows a link comes to look at the page itself.
+            let follows_link = is_of("sec-fetch-mode", "navigate", headers);
+            if !(method.is_safe() && follows_link) {
+                return Err(foreign_origin("another site"));
+            }
         }
         Ok(())
     }
@@ -117,6 +120,10 @@ impl Hosts {
         };
         self.given.iter().any(given) || is_own(peer, host)
     }
+}
+
+fn is_of(name: &str, value: &str, headers: &HeaderMap) -> bool {
+    headers.get(name).is_some_and(|found| found == value)
 }
 
 /// Whether that is how one reaches the address at which this connection came in.

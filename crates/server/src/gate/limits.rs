@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use http_body_util::Limited;
 use std::time::Duration;
+use tenure::wire;
 use tower_http::timeout::TimeoutBody;
 
 /// The usual longest body: a question and its words.
@@ -30,7 +31,9 @@ fn is_large(path: &str) -> bool {
 
 /// Requests that may wait.
 pub(crate) fn may_wait(path: &str) -> bool {
-    const WAITS: [&str; 6] = [
+    const WAITS: [&str; 8] = [
+        wire::CHANGED,
+        wire::TURN,
         "/v1/locks/acquire",
         "/v1/locks/wait",
         "/v1/tasks/claim",
@@ -38,7 +41,7 @@ pub(crate) fn may_wait(path: &str) -> bool {
         "/v1/stream",
         "/mcp",
     ];
-    WAITS.contains(&path) || path.starts_with("/v1/store/")
+    WAITS.contains(&path)
 }
 
 /// How long the answer to this may take.

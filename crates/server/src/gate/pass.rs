@@ -8,6 +8,7 @@ use super::rate::Rate;
 use super::{Note, answers, auth, limits};
 use crate::app::App;
 use crate::caller::{Caller, Role};
+use crate::problem::Code;
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
@@ -46,6 +47,10 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
     };
     let mut response = answers::as_problem(response).await;
     answers::protect(response.headers_mut());
+    gate.app.metrics.answered(response.status());
+    if response.extensions().get::<Code>().is_some_and(|code| code.is_refused_token()) {
+        gate.app.metrics.refused_token();
+    }
     if let Some(log) = &gate.log {
         let (status, name) = (response.status().as_u16(), name.as_deref().unwrap_or("-"));
         let ms = begun.elapsed().as_secs_f64() * 1000.0;

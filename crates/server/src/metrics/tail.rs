@@ -16,6 +16,9 @@ const PAGE: u32 = 1000;
 /// How long to sleep when nothing happens; a change ends it early.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long what follows a change is waited for, to be counted with it.
+const GATHER: Duration = Duration::from_millis(200);
+
 /// How long to leave a store alone that gave an error.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
@@ -65,6 +68,8 @@ async fn catch_up(
     after: Revision,
 ) -> Result<Revision, tenure::Error> {
     let changed = client.changed(after, PATIENCE).await?;
+    // More may follow at once: nobody looks at the numbers so often.
+    tokio::time::sleep(GATHER).await;
     let events = client.events(after, PAGE).await?;
     events.iter().for_each(|event| history.count(event, spans));
     // A change without events is no reason to look at once again.

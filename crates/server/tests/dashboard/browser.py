@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from playwright.sync_api import sync_playwright
 
 # Generous: what is waited for comes within a second, but a busy machine may take its time.
-WAIT_MS = 10_000
+WAIT_MS = 20_000
 
 
 class Control:

@@ -4,7 +4,6 @@
 
 mod control;
 mod page;
-mod routes;
 
 use control::Control;
 use page::Page;

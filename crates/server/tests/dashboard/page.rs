@@ -1,14 +1,15 @@
 //! The server under test, which can be stopped and started again on the same port.
 
-use crate::routes;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use std::sync::{Arc, Mutex};
 use tenure::Client;
+use tenure_server::app::App;
 use tenure_server::caller::{Caller, Role};
 use tenure_server::problem::Problem;
+use tenure_server::{api, dashboard};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
@@ -62,7 +63,8 @@ impl Page {
 
     /// One task per connection, so that stopping cuts them all, as a killed process would.
     fn serve(&self, listener: TcpListener) {
-        let router = routes::router(self.client.clone())
+        let router = dashboard::router()
+            .merge(api::router(App::new(self.client.clone())))
             .layer(middleware::from_fn_with_state(self.gate.clone(), pass));
         let running = self.running.clone();
         let accept = async move {

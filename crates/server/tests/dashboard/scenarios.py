@@ -97,6 +97,10 @@ def an_admin_retries_cancels_and_pauses(url, control):
         page.locator(".section[data-paused]").wait_for()
         page.get_by_role("button", name="Resume backend").click()
         page.locator(".section[data-paused]").wait_for(state="detached")
+        page.get_by_role("button", name="Pause all").click()
+        page.get_by_text("nothing is handed out", exact=True).wait_for()
+        page.get_by_role("button", name="Resume all").click()
+        page.get_by_text("nothing is handed out", exact=True).wait_for(state="detached")
         opened.assert_quiet()
 
 

@@ -121,12 +121,12 @@ impl Tasks {
     /// Takes the next tasks, or the named one, if any is to be had now. Takes back the tasks of
     /// dead workers first, if this client has not looked for them for a while.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
-        let mut act = Claiming { ask: self.ask(request)?, wide: false };
+        let mut act = Claiming { ask: self.ask(request)?, wider: 0 };
         self.recover_now_and_then().await?;
         let asked_at = self.client.inner.clock.now();
         let mut answer = self.client.inner.backend.perform(&act).await?;
-        if matches!(answer, Err(NoClaim::AllTaken { look_wider: true, .. })) {
-            act.wide = true;
+        while matches!(answer, Err(NoClaim::AllTaken { look_wider: true, .. })) && act.wider < 2 {
+            act.wider += 1;
             answer = self.client.inner.backend.perform(&act).await?;
         }
         Ok(match answer {

@@ -74,6 +74,8 @@ impl Caller {
         let mut builder = Client::builder()
             .connect_timeout(CONNECT)
             .tcp_nodelay(true)
+            // Less than servers let them idle, so that none is used that is about to end.
+            .pool_idle_timeout(Duration::from_secs(60))
             .tcp_keepalive(Duration::from_secs(15))
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy();

@@ -12,10 +12,9 @@ use crate::{GrantId, Holder, Kind, Resource, Token, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How many tasks of each section are looked at at first, and then at most. Those at the front may
-/// all touch files that somebody holds.
-const DEPTH: usize = 8;
-const DEPTH_WIDE: usize = 4096;
+/// How many tasks of each section are looked at: at first, and then where all of those were taken.
+/// Mostly the first is free; those at the front may all touch files that somebody holds.
+const DEPTHS: [usize; 3] = [2, 64, 4096];
 
 /// A worker asks for work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,15 +43,12 @@ pub struct ClaimAsk {
 impl ClaimAsk {
     /// What must be seen to decide.
     pub fn look(&self) -> Look {
-        self.look_deep(DEPTH)
+        self.look_wide(0)
     }
 
-    /// The same, further back in each section.
-    pub fn look_wide(&self) -> Look {
-        self.look_deep(DEPTH_WIDE)
-    }
-
-    fn look_deep(&self, depth: usize) -> Look {
+    /// The same, further back in each section the more often all that was seen was taken.
+    pub fn look_wide(&self, wider: usize) -> Look {
+        let depth = DEPTHS[wider.min(DEPTHS.len() - 1)];
         let look = match &self.task {
             Some(id) => TaskLook { ids: vec![id.clone()], ..TaskLook::default() },
             None => {

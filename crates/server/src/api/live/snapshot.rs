@@ -5,6 +5,7 @@ use crate::app::App;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
+use tenure::core::rules::tasks::EVERYTHING;
 use tenure::core::{
     Event, EventKind, Kind, Resource, Revision, Seen, SeenHold, SeenSection, TaskId, Witness,
 };
@@ -36,7 +37,9 @@ pub(super) async fn take(app: &App) -> Result<Snapshot, Error> {
     let client = &app.client;
     let seen = client.look_everywhere().await?;
     let tallies = client.tasks().tallies().await?;
-    let sections = client.tasks().sections().await?;
+    let mut sections = client.tasks().sections().await?;
+    let paused = sections.iter().any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
+    sections.retain(|seen| seen.section.name != EVERYTHING);
     let info = client.info();
     let tallies = tallies.iter().map(|tally| {
         json!({ "section": tally.section, "status": tally.status.word(), "count": tally.count })
@@ -48,6 +51,7 @@ pub(super) async fn take(app: &App) -> Result<Snapshot, Error> {
         "locks": locks(&seen, client.witness()),
         "tallies": tallies.collect::<Vec<_>>(),
         "sections": sections.iter().map(section_json).collect::<Vec<_>>(),
+        "paused": paused,
         "workers": workers::workers_in(&seen, client.witness()),
         "health": {
             "ok": true,

@@ -97,9 +97,8 @@ function choose(name, isByKey = false) {
 }
 
 function setUpViews() {
-  fill(byId('view-overview'),
-    h('div', { class: 'main' }, locks.element, timeline.element),
-    h('div', { class: 'side' }, workers.element, events.element));
+  fill(byId('view-overview'), locks.element,
+    h('div', { class: 'main' }, timeline.element, events.element), workers.element);
   for (const name of VIEWS.slice(1)) fill(byId(`view-${name}`), ...parts[name].map((part) => part.element));
   for (const name of VIEWS) byId(`tab-${name}`).addEventListener('click', () => choose(name));
   const fromAddress = () => { if (VIEWS.includes(location.hash.slice(1))) choose(location.hash.slice(1)); };

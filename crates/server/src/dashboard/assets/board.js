@@ -113,10 +113,11 @@ export class Board {
   }
 
   showSections() {
-    const { sections, tallies } = this.model.snapshot;
+    const { sections, tallies, paused } = this.model.snapshot;
     const hasNone = tallies.some((tally) => !tally.section);
     const known = [...sections].sort((one, other) => one.priority - other.priority || one.position - other.position || (one.name < other.name ? -1 : 1));
-    const entries = known.length === 0 ? [] : [{ key: null, name: 'All sections' }, ...known.map((section) => ({ ...section, key: section.name })), ...(hasNone ? [{ key: '', name: 'No section' }] : [])];
+    const isPlain = known.length === 0 && !paused && !(this.model.isAdmin && tallies.length > 0);
+    const entries = isPlain ? [] : [{ key: null, name: 'All sections', paused }, ...known.map((section) => ({ ...section, key: section.name })), ...(hasNone && known.length > 0 ? [{ key: '', name: 'No section' }] : [])];
     if (this.section !== null && !entries.some((entry) => entry.key === this.section)) this.section = null;
     const create = (entry) => {
       const choose = h('button', { type: 'button', class: 'section-name', onclick: () => { this.section = entry.key; this.show(this.search); } });
@@ -127,7 +128,7 @@ export class Board {
 
   updateSection(element, entry) {
     const isWhole = entry.key === null;
-    const text = JSON.stringify([entry, this.section === entry.key, this.model.role, isWhole && this.areAllPaused()]);
+    const text = JSON.stringify([entry, this.section === entry.key, this.model.role, isWhole && this.model.snapshot.paused]);
     if (element.text === text) return;
     element.text = text;
     const choose = element.firstChild;
@@ -136,12 +137,8 @@ export class Board {
     fill(choose, foreign(brief(entry.name, 40)), entry.open !== undefined && h('span', { class: 'count' }, count(entry.open)), entry.paused && h('span', { class: 'chip warm' }, 'paused'));
     element.replaceChildren(choose);
     if (!this.model.isAdmin) return;
-    if (isWhole) element.append(pauseButton('*', this.areAllPaused()));
+    if (isWhole) element.append(pauseButton('*', this.model.snapshot.paused));
     else if (entry.key !== '') element.append(pauseButton(entry.name, entry.paused));
-  }
-
-  areAllPaused() {
-    return this.model.snapshot.sections.every((section) => section.paused);
   }
 
   tick() {

@@ -2,11 +2,11 @@
 
 import { breakButton } from './actions.js';
 import { empty, fill, foreign, h, mark, reconcile, say } from './dom.js';
-import { brief, duration, hue } from './words.js';
+import { brief, duration, hue, roughly } from './words.js';
 
 const KINDS = ['lock', 'path', 'section', 'task'];
 // At first; the most urgent come first, and the rest is one click away.
-const FIRST = 9;
+const FIRST = 8;
 const PAGE = 48;
 // A renewed lease is hardly ever below two thirds: below one, renewals are late.
 const LATE = 1 / 3;
@@ -139,7 +139,7 @@ export class Locks {
       say(part.left, left > 0 ? `${duration(Math.ceil(left))} left` : 'time is up');
       mark(element, 'data-left', left === 0 ? 'none' : share < LAST ? 'last' : share < LATE ? 'late' : 'fine');
       say(part.age, `held ${duration(lock.held_seconds + older)}`);
-      for (const item of part.queue.children) say(item.since, duration(item.waited + older));
+      for (const item of part.queue.children) say(item.since, roughly(item.waited + older));
     }
   }
 }

@@ -1,6 +1,7 @@
 // What the page knows: the last snapshot, the tasks, the newest events, and the server's time.
 
 import { ask } from './connection.js';
+import { hue } from './words.js';
 
 // Loaded at the start; later ones come with the stream. More than this nobody reads on a page.
 const TASKS_MAX = 20_000;
@@ -47,6 +48,8 @@ export class Model {
     const isFirst = this.snapshot === null;
     const isRestarted = !isFirst && snapshot.revision < this.snapshot.revision;
     this.snapshot = snapshot;
+    // In the same order whichever view is drawn first.
+    for (const worker of snapshot.workers) hue(worker.holder);
     this.receivedAt = performance.now();
     this.setClock(Date.parse(snapshot.now) - Date.now());
     if (isFirst || isRestarted) this.load();
@@ -97,7 +100,9 @@ export class Model {
     this.tasks.clear();
     this.events = [];
     this.eventRevision = 0;
-    await Promise.allSettled([this.loadTasks(), this.loadEvents()]);
+    const ended = await Promise.allSettled([this.loadTasks(), this.loadEvents()]);
+    // The server may have been away, or ask for a token first.
+    if (ended.some(({ status }) => status === 'rejected')) setTimeout(() => this.load(), RELOAD_MS);
   }
 
   async loadEvents() {
@@ -155,7 +160,7 @@ export class Model {
     if (this.reloading) return;
     this.reloading = setTimeout(() => {
       this.reloading = null;
-      this.loadTasks().catch(() => {});
+      this.loadTasks().catch(() => this.reloadTasksSoon());
     }, RELOAD_MS);
   }
 

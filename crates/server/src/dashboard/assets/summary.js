@@ -10,7 +10,7 @@ function tile(number, word, kind = '') {
 }
 
 export function showSummary(element, model) {
-  const { locks, workers, sections } = model.snapshot;
+  const { locks, workers, sections, paused: isAllPaused } = model.snapshot;
   // One who waits for several resources stands in several queues.
   const waiting = locks.reduce((most, lock) => most + lock.waiting, 0);
   const dead = workers.filter((worker) => worker.alive === 'dead').length;
@@ -23,7 +23,8 @@ export function showSummary(element, model) {
       tile(waiting, 'waiting', waiting ? 'warm' : ''),
       tile(workers.length, workers.length === 1 ? 'worker' : 'workers'),
       dead > 0 && tile(dead, 'dead', 'hot'),
-      paused > 0 && tile(paused, paused === 1 ? 'section paused' : 'sections paused', 'warm')),
+      isAllPaused && h('div', { class: 'tile warm' }, h('b', {}, 'Paused'), h('span', {}, 'nothing is handed out')),
+      paused > 0 && !isAllPaused && tile(paused, paused === 1 ? 'section paused' : 'sections paused', 'warm')),
     h('div', { class: 'progress' }, progressBar(totals, all), legend(totals, all)));
 }
 

@@ -13,6 +13,8 @@ const LANES_MAX = 6;
 const BAR = 16;
 const GAP = 3;
 const AXIS = 22;
+const GUTTER = 150;
+const GUTTER_NARROW = 92;
 
 export class Timeline {
   constructor(model, isSmall) {
@@ -97,7 +99,7 @@ export class Timeline {
     if (!this.spans || width === 0) return;
     const now = this.model.now();
     const from = now - this.minutes * 60_000;
-    const gutter = width < 560 ? 92 : 150;
+    const gutter = width < 560 ? GUTTER_NARROW : GUTTER;
     const scale = (width - gutter - 10) / (now - from);
     const x = (time) => gutter + Math.max(0, time - from) * scale;
     const { rows, height, hidden } = this.layout(from);
@@ -137,7 +139,9 @@ export class Timeline {
         mark(back, 'width', width);
         mark(back, 'height', tall);
         mark(text, 'y', tall / 2);
-        say(text, fit(row.kind === 'tasks of' ? `${row.name} · tasks` : row.name, gutter - 16));
+        const isNarrow = gutter < GUTTER;
+        const name = isNarrow ? row.name.replace(/^(section|path):/, '') : row.kind === 'tasks of' ? `${row.name} · tasks` : row.name;
+        say(text, fit(name, gutter - 16));
       });
   }
 

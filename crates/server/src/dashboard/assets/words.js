@@ -15,6 +15,9 @@ export function duration(seconds) {
   return small ? `${big} ${small}\u202f${next[0]}` : big;
 }
 
+/** The same in one unit, for where there is little room. */
+export const roughly = (seconds) => duration(seconds).split(' ')[0];
+
 const clockFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
 const dayFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hour12: false });
 
@@ -56,7 +59,7 @@ export function brief(text, most = 240) {
 const HUES = 8;
 const hues = new Map();
 
-/** A hue for a name: the same everywhere on the page, and another for the next name. */
+/** A hue for a name: the same everywhere on the page, and another for the next new name. */
 export function hue(name) {
   if (!hues.has(name)) hues.set(name, hues.size % HUES);
   return hues.get(name);

@@ -110,16 +110,18 @@ fn only_own_pages_may_ask() {
 }
 
 #[test]
-fn foreign_sites_may_not_change_anything() {
+fn foreign_sites_may_only_link_here() {
     for peer in [peer("127.0.0.1:7070", false), Peer::Unix] {
-        let ask = |method, site| {
-            code(&peer, method, "/", &[("host", "localhost:7070"), ("sec-fetch-site", site)])
+        let ask = |method, site, mode| {
+            let mode = ("sec-fetch-mode", mode);
+            code(&peer, method, "/", &[("host", "localhost:7070"), ("sec-fetch-site", site), mode])
         };
-        assert_eq!(ask(Method::POST, "cross-site"), Some("ORIGIN"));
-        assert_eq!(ask(Method::DELETE, "cross-site"), Some("ORIGIN"));
-        assert_eq!(ask(Method::GET, "cross-site"), None);
-        assert_eq!(ask(Method::POST, "same-origin"), None);
-        assert_eq!(ask(Method::POST, "none"), None);
+        assert_eq!(ask(Method::POST, "cross-site", "no-cors"), Some("ORIGIN"));
+        assert_eq!(ask(Method::POST, "cross-site", "navigate"), Some("ORIGIN"));
+        assert_eq!(ask(Method::GET, "cross-site", "no-cors"), Some("ORIGIN"));
+        assert_eq!(ask(Method::GET, "cross-site", "navigate"), None);
+        assert_eq!(ask(Method::POST, "same-origin", "cors"), None);
+        assert_eq!(ask(Method::POST, "none", "cors"), None);
     }
 }
 

@@ -11,11 +11,14 @@ use crate::store::{Decide, StoreError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_core::Look;
 use tokio::sync::{Mutex, watch};
 
 /// A transaction that is open, with the seat among processes kept, and those who wait for it.
 pub(super) struct Batch {
+    /// Whether those who watch were told of it: once is enough for all changes.
+    is_told: Arc<AtomicBool>,
     outcome: watch::Sender<Option<Result<(), StoreError>>>,
 }
 
@@ -35,10 +38,11 @@ impl SqliteStore {
         };
         if first {
             begin(&seat.writer.connection).map_err(|trouble| trouble.report(&self.path))?;
-            seat.writer.batch = Some(Batch { outcome: watch::Sender::new(None) });
+            let outcome = watch::Sender::new(None);
+            seat.writer.batch = Some(Batch { is_told: Arc::default(), outcome });
         }
-        let outcome = seat.writer.batch.as_ref().map(|batch| batch.outcome.subscribe());
-        let mut outcome = outcome.expect("there is one, or it was just made");
+        let batch = seat.writer.batch.as_ref().expect("there is one, or it was just made");
+        let (mut outcome, is_told) = (batch.outcome.subscribe(), batch.is_told.clone());
         let written = self.add(&seat.writer.connection, slot, look, decide);
         drop(seat);
         if first && self.options.one_shot {
@@ -51,7 +55,9 @@ impl SqliteStore {
         let committed = outcome.wait_for(Option::is_some).await;
         let committed = committed.ok().and_then(|outcome| outcome.clone());
         committed.unwrap_or_else(|| Err(interrupted(&self.path)))?;
-        written.map_err(|trouble| trouble.report(&self.path))
+        let mut written = written.map_err(|trouble| trouble.report(&self.path))?;
+        written.has_news = written.has_news && !is_told.swap(true, Ordering::Relaxed);
+        Ok(written)
     }
 
     /// Adds one change to the open transaction; if it fails, the others are not touched.
