@@ -59,6 +59,23 @@ async fn a_late_finish_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_token_tells_two_claims_of_one_label_apart() {
+    let server = Server::new().await;
+    server.add(json!({ "id": "a", "title": "A" })).await;
+    let first = server.claim(json!({ "as": "alice" })).await;
+    server.post("/v1/tasks/a/release", json!({ "as": "alice" })).await.good();
+    server.claim(json!({ "as": "alice" })).await;
+    let late = json!({ "as": "alice", "token": first["token"], "pause_ms": 1 });
+    let own = json!({ "as": "alice", "token": first["token"] });
+    for verb in ["start", "heartbeat", "complete", "fail", "review", "release"] {
+        let path = format!("/v1/tasks/a/{verb}");
+        server.post(&path, own.clone()).await.refused(409, "TOKEN_REFUSED");
+    }
+    server.post("/v1/tasks/a/snooze", late).await.refused(409, "TOKEN_REFUSED");
+    assert_eq!(server.get("/v1/tasks/a").await.good()["task"]["status"], "in_progress");
+}
+
+#[tokio::test]
 async fn there_is_nothing_to_be_had_for_a_reason() {
     let server = Server::new().await;
     let claim = async |body: Value| server.post("/v1/tasks/claim", body).await;
