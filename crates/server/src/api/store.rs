@@ -7,15 +7,16 @@ use super::veil::Knows;
 use crate::app::App;
 use crate::caller::{Caller, Role};
 use crate::problem::Problem;
+use axum::Router;
 use axum::body::Bytes;
 use axum::extract::Path;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use axum::{Json, Router};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 use tenure::core::BreakAsk;
 use tenure::core::act::{
@@ -68,18 +69,18 @@ impl Asked {
 
     /// The answer, without what the caller must not see.
     fn answer<T: Serialize>(&self, answer: Result<T, StoreError>) -> Result<Response, Problem> {
-        let answer = serde_json::to_value(answer.map_err(failed)?);
-        let mut answer = answer.map_err(|error| {
+        let knows = Knows::from_request(&self.body, self.header(wire::LABEL));
+        let answer = serde_json::to_vec(&answer.map_err(failed)?);
+        let answer = answer.and_then(|answer| knows.without_secrets(answer)).map_err(|error| {
             let message = format!("the answer cannot be written: {error}");
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "ANSWER", message)
         })?;
         // A finish by somebody whose claim is another's by now.
-        if answer.get("not_yours").is_some() {
+        if answer.starts_with(b"{\"not_yours\"") {
             self.app.metrics.refused_token();
         }
-        let request: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        Knows::from_request(&request, self.header(wire::LABEL)).veil(&mut answer);
-        Ok(Json(answer).into_response())
+        let kind = HeaderValue::from_static("application/json");
+        Ok(([(CONTENT_TYPE, kind)], answer).into_response())
     }
 
     /// Decides an act that needs this role.

@@ -1,7 +1,7 @@
 //! Grants prove ownership, so nobody is shown those of others.
 //!
 //! This works on the JSON that is about to be sent, whatever it is about: no kind of answer can be
-//! forgotten. A grant that the caller named itself is known to it; that of a hold under the label
+//! forgotten. Most answers have no grant but the caller's own, and are sent as they are. A grant that the caller named itself is known to it; that of a hold under the label
 //! that it chose is its own.
 
 use serde_json::Value;
@@ -16,32 +16,43 @@ const KEEPS: &str = "keeps";
 /// The grants that a caller knows, and the label that it chose.
 #[derive(Default)]
 pub(crate) struct Knows {
-    grants: HashSet<String>,
+    grants: HashSet<GrantId>,
     label: Option<String>,
+}
+
+/// The length of a grant as text.
+const LENGTH: usize = 36;
+
+/// All that looks like a grant in a text.
+fn grants_in(text: &[u8]) -> impl Iterator<Item = GrantId> {
+    // Whatever looks like one begins after a quote.
+    let quoted = text.iter().enumerate().filter(|(_, byte)| **byte == b'"');
+    let words = quoted.filter_map(|(quote, _)| text.get(quote + 1..quote + 1 + LENGTH));
+    words.filter(|word| word[8] == b'-' && word[13] == b'-').filter_map(|word| {
+        let word = std::str::from_utf8(word).ok()?;
+        Uuid::try_parse(word).ok().map(|id| GrantId::from_bits(id.as_u128()))
+    })
 }
 
 impl Knows {
     /// What the sender of this request knows: every grant that is in it, wherever.
-    pub(crate) fn from_request(request: &Value, label: Option<String>) -> Knows {
-        let mut knows = Knows { grants: HashSet::new(), label };
-        knows.collect(request);
-        knows
+    pub(crate) fn from_request(request: &[u8], label: Option<String>) -> Knows {
+        Knows { grants: grants_in(request).collect(), label }
     }
 
-    fn collect(&mut self, value: &Value) {
-        match value {
-            Value::String(text) if Uuid::try_parse(text).is_ok() => {
-                self.grants.insert(text.to_lowercase());
-            }
-            Value::Array(values) => values.iter().for_each(|value| self.collect(value)),
-            Value::Object(fields) => fields.values().for_each(|value| self.collect(value)),
-            _ => {}
+    /// The answer without what the caller must not see.
+    pub(crate) fn without_secrets(&self, answer: Vec<u8>) -> serde_json::Result<Vec<u8>> {
+        if grants_in(&answer).all(|grant| self.grants.contains(&grant)) {
+            return Ok(answer);
         }
+        let mut answer = serde_json::from_slice(&answer)?;
+        self.veil(&mut answer);
+        serde_json::to_vec(&answer)
     }
 
     /// Veils every grant that the caller does not know: whoever has it recognises it, and nobody
     /// else can make use of it.
-    pub(crate) fn veil(&self, answer: &mut Value) {
+    fn veil(&self, answer: &mut Value) {
         match answer {
             Value::Array(values) => values.iter_mut().for_each(|value| self.veil(value)),
             Value::Object(fields) => {
@@ -70,9 +81,10 @@ impl Knows {
     fn veil_grant(&self, grant: &mut Value) {
         // What is not text may have a grant further inside: a proof, for example.
         let Some(text) = grant.as_str() else { return self.veil(grant) };
-        if !self.grants.contains(&text.to_lowercase()) {
-            let veiled = text.parse().map(|grant: GrantId| grant.veiled());
-            *grant = Value::String(veiled.map_or_else(|_| String::new(), |id| id.to_string()));
+        match text.parse::<GrantId>() {
+            Ok(known) if self.grants.contains(&known) => {}
+            Ok(secret) => *grant = Value::String(secret.veiled().to_string()),
+            Err(_) => *grant = Value::Null,
         }
     }
 }
@@ -87,17 +99,18 @@ mod tests {
 
     #[test]
     fn grants_of_others_are_taken_away_wherever_they_are() {
-        let request = json!({ "ask": { "grants": [MINE.to_uppercase()] } });
-        let knows = Knows::from_request(&request, Some("alice".to_owned()));
+        let request = json!({ "ask": { "grants": [MINE.to_uppercase()] } }).to_string();
+        let knows = Knows::from_request(request.as_bytes(), Some("alice".to_owned()));
         let hold = |grant: &str, label: &str, chosen: bool| json!({ "hold": { "grant": grant, "holder": { "label": label, "chosen": chosen } } });
-        let mut answer = json!([
+        let answer = json!([
             { "Ok": [{ "grant": MINE, "task": { "claim": { "grant": THEIRS } } }] },
             hold(THEIRS, "bob", true),
             hold(THEIRS, "alice", false),
             hold(THEIRS, "alice", true),
             { "waiter": { "grant": THEIRS, "keeps": [THEIRS, MINE] } },
         ]);
-        knows.veil(&mut answer);
+        let answer = knows.without_secrets(answer.to_string().into_bytes()).unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
         let veiled = THEIRS.parse::<GrantId>().unwrap().veiled().to_string();
         let expected = json!([
             { "Ok": [{ "grant": MINE, "task": { "claim": { "grant": veiled } } }] },

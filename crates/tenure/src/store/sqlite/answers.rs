@@ -15,26 +15,46 @@ pub(super) fn get(connection: &Connection, slot: &str) -> Result<Option<Answered
     Ok(row.map(|(number, text)| Answered { slot: slot.to_owned(), number: number as u64, text }))
 }
 
-/// Remembers an answer, and forgets a few that are old: more than come, so that they stay few.
+/// How much older than it is an answer may be taken for: so its age need not be written each time.
+const AGE_COARSE_MS: i64 = 10 * 60 * 1000;
+
+/// Remembers an answer in the place of the last one under its slot.
 pub(super) fn put(
     connection: &Connection,
     answered: &Answered,
     at: Moment,
 ) -> Result<(), RowError> {
     let Answered { slot, number, text } = answered;
+    let written_at: Option<i64> = connection
+        .prepare_cached(
+            "UPDATE answers SET number = ?2, text = ?3 WHERE slot = ?1 RETURNING at_ms",
+        )?
+        .query_row(params![slot, *number as i64, text], |row| row.get(0))
+        .optional()?;
+    match written_at {
+        None => add(connection, answered, at),
+        Some(then) if at.wall_ms.abs_diff(then) > AGE_COARSE_MS as u64 => {
+            connection
+                .prepare_cached("UPDATE answers SET at_ms = ?2 WHERE slot = ?1")?
+                .execute(params![slot, at.wall_ms])?;
+            Ok(())
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Begins a slot, and forgets two that are old: more than come, so that they stay few.
+fn add(connection: &Connection, answered: &Answered, at: Moment) -> Result<(), RowError> {
+    let Answered { slot, number, text } = answered;
+    connection
+        .prepare_cached("INSERT INTO answers (slot, number, text, at_ms) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![slot, *number as i64, text, at.wall_ms])?;
+    let kept_ms = ANSWERS_KEPT.as_millis() as i64 + AGE_COARSE_MS;
     connection
         .prepare_cached(
-            "INSERT INTO answers (slot, number, text, at_ms) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET number = ?2, text = ?3, at_ms = ?4",
+            "DELETE FROM answers WHERE slot IN
+                (SELECT slot FROM answers WHERE at_ms < ?1 ORDER BY at_ms LIMIT 2)",
         )?
-        .execute(params![slot, *number as i64, text, at.wall_ms])?;
-    if *number == 1 {
-        connection
-            .prepare_cached(
-                "DELETE FROM answers WHERE slot IN
-                    (SELECT slot FROM answers WHERE at_ms < ?1 ORDER BY at_ms LIMIT 2)",
-            )?
-            .execute([at.wall_ms.saturating_sub(ANSWERS_KEPT.as_millis() as i64)])?;
-    }
+        .execute([at.wall_ms.saturating_sub(kept_ms)])?;
     Ok(())
 }
