@@ -1,7 +1,7 @@
 //! Numbers for Prometheus.
 //!
-//! What they count comes from three places: [`store`] measures each call of this server to its
-//! store, [`tail`] follows the store's events, whoever caused them, and [`look`] looks once for each
+//! What they count comes from three places: `store.rs` measures each call of this server to its
+//! store, `tail.rs` follows the store's events, whoever caused them, and `look.rs` looks once for each
 //! scrape. All of it only reads. No label carries a name that callers choose, but for the sections
 //! of tasks, of which at most [`SECTIONS_MAX`] are shown.
 
