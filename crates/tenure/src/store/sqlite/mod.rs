@@ -31,9 +31,7 @@ use fault::Stage;
 use log::Log;
 use read::{Addresses, RowError};
 use rusqlite::Connection;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
 use tenure_core::{Change, Decision, Event, GrantId, Look, Revision, Seen, Task, Write};
@@ -76,8 +74,6 @@ pub struct SqliteStore {
     identity: Identity,
     options: SqliteOptions,
     writer: Arc<Mutex<Writer>>,
-    /// How many of this process wait for their turn to write.
-    queued: Arc<AtomicUsize>,
     /// A connection for looking, so that those who look never keep a writer waiting.
     reader: StdMutex<Option<Connection>>,
     post: Post,
@@ -90,8 +86,6 @@ struct Writer {
     batch: Option<Batch>,
     /// The log, where it is to be kept short.
     log: Option<Log>,
-    /// The log once more, where it is synced apart from the commit: see `batch.rs`.
-    wal: Option<Arc<File>>,
 }
 
 impl Writer {
@@ -121,14 +115,12 @@ impl SqliteStore {
         let at = move || Moment::of(&*clock);
         open::bring_up_to_date(path, &mut connection, &turnstile, &options.clock.boot(), at)?;
         let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
-        let writer =
-            Arc::new(Mutex::new(Writer { connection, turnstile, batch: None, log, wal: None }));
+        let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None, log }));
         Ok(SqliteStore {
             path: path.to_owned(),
             identity: Identity::of(path.to_owned()),
             options,
             writer,
-            queued: Arc::default(),
             reader: StdMutex::new(None),
             post,
         })
@@ -147,10 +139,7 @@ impl SqliteStore {
     async fn enter(&self) -> Result<Seat, StoreError> {
         self.check_identity()?;
         let mut writer = self.own_turn().await?;
-        if let Some(unsynced) = batch::commit(&self.path, &mut writer) {
-            let _ = writer.turnstile.leave();
-            tokio::task::spawn_blocking(move || unsynced.sync());
-        }
+        batch::commit_now(&self.path, &mut writer);
         self.take_seat(writer).await
     }
 
@@ -158,10 +147,7 @@ impl SqliteStore {
     async fn own_turn(&self) -> Result<OwnedMutexGuard<Writer>, StoreError> {
         match self.writer.clone().try_lock_owned() {
             Ok(writer) => Ok(writer),
-            Err(_) => {
-                let _queued = Queued::one_more(&self.queued);
-                self.unless_stopped(self.writer.clone().lock_owned()).await
-            }
+            Err(_) => self.unless_stopped(self.writer.clone().lock_owned()).await,
         }
     }
 
@@ -303,22 +289,6 @@ impl SqliteStore {
         }
         let connection = reader.as_ref().expect("it was opened just above");
         act(connection).map_err(|error| Trouble::from(error).report(&self.path))
-    }
-}
-
-/// One who waits for its turn, until dropped.
-struct Queued<'a>(&'a AtomicUsize);
-
-impl Queued<'_> {
-    fn one_more(count: &AtomicUsize) -> Queued<'_> {
-        count.fetch_add(1, Ordering::Relaxed);
-        Queued(count)
-    }
-}
-
-impl Drop for Queued<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
