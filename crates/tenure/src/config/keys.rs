@@ -250,6 +250,10 @@ pub(super) fn nearest(name: &str) -> &'static str {
     let distance = |info: &&KeyInfo| {
         let last = info.name.rsplit('.').next().unwrap_or(info.name);
         let wanted_last = wanted.rsplit('.').next().unwrap_or(&wanted);
+        // What stands below a key that has nothing below it means that key.
+        if wanted.strip_prefix(&plain(info.name)).is_some_and(|rest| rest.starts_with('.')) {
+            return 0;
+        }
         // A key may stand in the wrong group or in none: the last part alone counts as well.
         let whole = edit_distance(&wanted, &plain(info.name));
         whole.min(edit_distance(wanted_last, &plain(last)) + 1)

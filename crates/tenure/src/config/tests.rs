@@ -52,6 +52,8 @@ fn without_any_source_everything_is_built_in() {
             "tasks.maxRecoveries=3",
             "store=",
             "agent=",
+            "server.tokenFile=",
+            "server.caFile=",
         ]
     );
     assert_eq!(settings.duration(Key::TaskTimeout), Duration::from_secs(3_600));
