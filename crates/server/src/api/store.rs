@@ -69,7 +69,9 @@ impl Asked {
 
     /// The answer, without what the caller must not see.
     fn answer<T: Serialize>(&self, answer: Result<T, StoreError>) -> Result<Response, Problem> {
-        let knows = Knows::from_request(&self.body, self.header(wire::LABEL));
+        // Whoever may only look holds nothing, under whatever label.
+        let label = self.header(wire::LABEL).filter(|_| self.caller.role >= Role::Work);
+        let knows = Knows::from_request(&self.body, label);
         let answer = serde_json::to_vec(&answer.map_err(failed)?);
         let answer = answer.and_then(|answer| knows.without_secrets(answer)).map_err(|error| {
             let message = format!("the answer cannot be written: {error}");

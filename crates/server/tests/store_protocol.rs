@@ -1,0 +1,126 @@
+//! What tenure's own clients may ask of a server, and what they are not shown.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use axum::{Extension, Router};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tenure::{Client, LeaseAttempt, Wait, wire};
+use tenure_server::api::store;
+use tenure_server::app::App;
+use tenure_server::caller::{Caller, Role};
+use tower::ServiceExt;
+
+fn server(client: &Client, role: Role) -> Router {
+    let caller = Caller { name: Some("ci".to_owned()), role };
+    store::router(App::new(client.clone())).layer(Extension(caller))
+}
+
+async fn post(
+    server: &Router,
+    path: &str,
+    label: Option<&str>,
+    body: Value,
+) -> (StatusCode, String) {
+    let mut request = Request::post(path);
+    if let Some(label) = label {
+        request = request.header(wire::LABEL, label);
+    }
+    let request = request.body(Body::from(body.to_string())).unwrap();
+    let response = server.clone().oneshot(request).await.unwrap();
+    let status = response.status();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+/// A client, and the grant and token under which alice holds `deploy`.
+async fn held() -> (Client, String, u64) {
+    let client = Client::open("memory:").await.unwrap();
+    let alice = client.named("alice").unwrap();
+    let attempt = alice.request("deploy").wait(Wait::No).detached().lease().await.unwrap();
+    let LeaseAttempt::Held(lease) = attempt else { panic!("{attempt:?}") };
+    (client, lease.grant.to_string(), lease.token.0)
+}
+
+#[tokio::test]
+async fn a_grant_is_shown_to_its_holder_and_to_nobody_else() {
+    let (client, grant, _) = held().await;
+    let look = json!({ "look": "everything" });
+    let shown = async |role, label: Option<&str>| {
+        let (status, text) = post(&server(&client, role), wire::READ, label, look.clone()).await;
+        assert_eq!(status, StatusCode::OK, "{text}");
+        assert!(text.contains("alice"), "{text}");
+        text.contains(&grant)
+    };
+    assert!(shown(Role::Work, Some("alice")).await);
+    assert!(!shown(Role::Work, Some("bob")).await);
+    assert!(!shown(Role::Admin, None).await);
+    assert!(!shown(Role::Read, Some("alice")).await, "whoever may only look holds nothing");
+}
+
+#[tokio::test]
+async fn a_veiled_grant_is_of_no_use() {
+    let (client, grant, _) = held().await;
+    let veiled = grant.parse::<tenure::core::GrantId>().unwrap().veiled().to_string();
+    let body = |grant: &str| json!({ "ask": { "proof": { "grant": grant }, "resources": null } });
+    let path = format!("{}release", wire::ACT);
+    let worker = server(&client, Role::Work);
+    let (_, text) = post(&worker, &path, None, body(&veiled)).await;
+    assert!(text.contains("not_held"), "{text}");
+    let (_, text) = post(&worker, &path, None, body(&grant)).await;
+    assert!(text.contains("ended"), "{text}");
+}
+
+#[tokio::test]
+async fn breaking_needs_an_admin_and_names_the_token_it_came_with() {
+    let (client, _, token) = held().await;
+    let body = json!({ "resource": "lock:deploy", "token": token, "by": "eve", "reason": "stuck" });
+    let path = format!("{}break", wire::ACT);
+    for role in [Role::Read, Role::Work] {
+        let (status, text) = post(&server(&client, role), &path, None, body.clone()).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{text}");
+    }
+    let (status, text) = post(&server(&client, Role::Admin), &path, None, body).await;
+    assert_eq!(status, StatusCode::OK, "{text}");
+    let events = client.events(Default::default(), 100).await.unwrap();
+    let broken = format!("{:?}", events.last().unwrap().event.kind);
+    assert!(broken.contains("eve (token ci)"), "{broken}");
+}
+
+#[tokio::test]
+async fn what_is_asked_twice_under_one_name_is_done_once() {
+    let client = Client::open("memory:").await.unwrap();
+    let worker = server(&client, Role::Work);
+    let task = json!({ "id": "t", "title": "T", "status": "pending", "priority": 50, "position": 0,
+        "depends_on": [], "labels": [], "files": [], "max_attempts": 3 });
+    let body = json!({ "tasks": [task], "by": "me" }).to_string();
+    let ask = async || {
+        let request = Request::post(format!("{}add", wire::ACT))
+            .header(wire::REQUEST, "some-slot-1/1")
+            .body(Body::from(body.clone()))
+            .unwrap();
+        let response = worker.clone().oneshot(request).await.unwrap();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    };
+    let first = ask().await;
+    assert!(first.contains("Ok"), "{first}");
+    assert_eq!(ask().await, first, "a second task of this id would be refused");
+}
+
+#[tokio::test]
+async fn nonsense_is_refused() {
+    let (client, _, _) = held().await;
+    let admin = server(&client, Role::Admin);
+    for (path, body, expected) in [
+        (wire::READ, json!({}), StatusCode::BAD_REQUEST),
+        (wire::READ, json!({ "look": "nowhere" }), StatusCode::BAD_REQUEST),
+        (wire::TURN, json!({ "grant": "x", "patience_ms": 1 }), StatusCode::BAD_REQUEST),
+        ("/v1/store/act/steal", json!({}), StatusCode::NOT_FOUND),
+        ("/v1/store/act/acquire", json!([]), StatusCode::BAD_REQUEST),
+    ] {
+        let (status, text) = post(&admin, path, None, body).await;
+        assert_eq!(status, expected, "{path}: {text}");
+        assert!(text.contains("\"code\""), "{path}: {text}");
+    }
+}
