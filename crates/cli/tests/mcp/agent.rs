@@ -4,7 +4,7 @@ use crate::support::{PATIENCE, Place, Signal, signal};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
@@ -19,7 +19,11 @@ pub struct Agent {
 impl Agent {
     /// Starts a server and shakes hands.
     pub fn start(place: &Place) -> Agent {
-        let mut command = place.tenure(&["mcp"]);
+        Agent::speak(place.tenure(&["mcp"]))
+    }
+
+    /// Shakes hands with a server that this starts.
+    pub fn speak(mut command: Command) -> Agent {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("a server");
         let stdin = child.stdin.take();

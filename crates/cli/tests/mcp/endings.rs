@@ -1,6 +1,7 @@
 //! How sessions end: politely, by a signal, by a kill. Others then get what they held.
 
 use crate::agent::Agent;
+use crate::server::Server;
 use crate::support::{Place, Signal, until};
 use serde_json::json;
 
@@ -104,4 +105,24 @@ fn two_sessions_of_one_name_share_nothing() {
     let seen = one.call("who_holds", json!({}));
     let yours = seen["holds"].as_array().expect("holds").iter().all(|hold| hold["yours"] == true);
     assert!(yours, "{seen}");
+}
+
+#[test]
+fn an_agent_knows_its_own_through_a_server() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    let mut agent = Agent::speak(server.tenure(&["mcp"]));
+    let mut other = holder(&place);
+    assert_eq!(agent.call("acquire_lock", json!({ "resources": ["mine"] }))["success"], true);
+    let seen = agent.call("who_holds", json!({}));
+    let holds = seen["holds"].as_array().expect("holds");
+    let yours = holds.iter().filter(|hold| hold["yours"] == true);
+    let yours: Vec<&str> = yours.filter_map(|hold| hold["resource"].as_str()).collect();
+    assert_eq!(yours, ["mine"], "{seen}");
+    let beat = agent.call("heartbeat", json!({}));
+    assert_eq!(beat["holding"].as_array().map(Vec::len), Some(1), "{beat}");
+    let both = agent.call("acquire_lock", json!({ "resources": ["mine", "more"] }));
+    assert_eq!(both["code"], "ALREADY_YOURS", "{both}");
+    let refused = other.call("acquire_lock", json!({ "resources": ["mine"] }));
+    assert_eq!(refused["success"], false, "{refused}");
 }

@@ -16,3 +16,6 @@ mod agent;
 mod endings;
 mod many;
 mod sdk;
+#[path = "../remote/server.rs"]
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+mod server;

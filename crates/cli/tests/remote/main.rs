@@ -10,6 +10,7 @@
 mod support;
 
 mod cut;
+mod holding;
 mod killed;
 mod same;
 mod server;

@@ -1,8 +1,9 @@
 //! Grants prove ownership, so nobody is shown those of others.
 //!
 //! This works on the JSON that is about to be sent, whatever it is about: no kind of answer can be
-//! forgotten. Most answers have no grant but the caller's own, and are sent as they are. A grant that the caller named itself is known to it; that of a hold under the label
-//! that it chose is its own.
+//! forgotten. Most answers have no grant but the caller's own, and are sent as they are. A grant
+//! that the caller named itself is known to it; that of a hold under the label that it chose is its
+//! own.
 
 use serde_json::Value;
 use std::collections::HashSet;

@@ -103,9 +103,10 @@ pub(super) async fn acquire_lock(
 }
 
 fn is_in_the_way(held: &Held, busy: &Busy) -> bool {
+    let own = Proof::Grant(held.grant);
     busy.blockers
         .iter()
-        .any(|blocker| matches!(blocker, Blocker::Hold(seen) if seen.hold.grant == held.grant))
+        .any(|blocker| matches!(blocker, Blocker::Hold(seen) if own.recognises(seen)))
 }
 
 fn already_yours(resources: &[Resource]) -> Refused {
@@ -250,7 +251,8 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
         .take(SHOWN_MAX)
         .map(|seen| {
             let mut value = terse(view::hold_json(seen, witness, waiting_for(seen)));
-            value["yours"] = json!(held.iter().any(|held| held.grant == seen.hold.grant));
+            let is_own = |held: &Held| Proof::Grant(held.grant).recognises(seen);
+            value["yours"] = json!(held.iter().any(is_own));
             value
         })
         .collect();

@@ -282,7 +282,8 @@ impl Session {
         let seen = self.client.look(&resources).await?;
         let mine = seen.holds.iter().filter(|seen| {
             held.iter().any(|held| {
-                held.grant == seen.hold.grant && held.resources.contains(&seen.hold.want.resource)
+                held.resources.contains(&seen.hold.want.resource)
+                    && Proof::Grant(held.grant).recognises(seen)
             })
         });
         Ok(mine
