@@ -1,21 +1,20 @@
 //! One request, sent until it is answered.
 
+use super::connections::{Connections, Unusable};
 use crate::client::Once;
 use crate::store::StoreError;
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::{Method, Request, StatusCode, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Once as StdOnce};
 use std::time::{Duration, Instant};
-use tokio::runtime::Runtime;
-
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(5);
+use tokio::time::timeout;
 
 /// How long a request may take beyond what the server was asked to wait.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -44,125 +43,16 @@ pub(super) enum Patience {
 
 /// Sends requests to one server.
 pub(super) struct Caller {
-    inner: Arc<Inner>,
-    /// Connections live as long as the runtime that opened them; callers come from many.
-    runtime: Option<Runtime>,
-}
-
-struct Inner {
-    client: Client,
+    connections: Connections,
     base: String,
     name: String,
     headers: HeaderMap,
     was_reached: AtomicBool,
 }
 
-impl Caller {
-    pub(super) fn new(address: &Address, options: &RemoteOptions) -> Result<Caller, StoreError> {
-        let (base, name) = match address {
-            Address::Url(url) => (url.trim_end_matches('/').to_owned(), url.clone()),
-            Address::Socket(path) => {
-                ("http://localhost".to_owned(), format!("unix:{}", path.display()))
-            }
-        };
-        let unusable = |reason: String, hint: &str| StoreError::Unavailable {
-            store: name.clone(),
-            reason,
-            hint: Some(hint.to_owned()),
-        };
-        provide_cryptography();
-        let mut builder = Client::builder()
-            .connect_timeout(CONNECT)
-            .tcp_nodelay(true)
-            // Less than servers let them idle, so that none is used that is about to end.
-            .pool_idle_timeout(Duration::from_secs(60))
-            .tcp_keepalive(Duration::from_secs(15))
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy();
-        if let Address::Socket(path) = address {
-            builder =
-                over_socket(builder, path).map_err(|reason| unusable(reason, "Use http://"))?;
-        }
-        if let Some(file) = &options.ca_file {
-            let certificates = std::fs::read(file).map_err(|error| error.to_string());
-            let certificates = certificates.and_then(|pem| {
-                reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| error.to_string())
-            });
-            let certificates = certificates.map_err(|reason| {
-                let reason = format!("{} cannot be used: {reason}", file.display());
-                unusable(reason, "Give a file with certificates in PEM form.")
-            })?;
-            builder = builder.tls_certs_only(certificates);
-        }
-        let client = builder
-            .build()
-            .map_err(|error| unusable(reason_of(&error), "Check the address of the server."))?;
-        let headers = headers(options)
-            .ok_or_else(|| unusable("the token has characters that none has".to_owned(), TOKEN))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("tenure-remote")
-            .enable_all()
-            .build()
-            .map_err(|error| unusable(error.to_string(), "Is this machine out of threads?"))?;
-        let was_reached = AtomicBool::new(false);
-        let inner = Inner { client, base, name, headers, was_reached };
-        Ok(Caller { inner: Arc::new(inner), runtime: Some(runtime) })
-    }
-
-    /// The server's address.
-    pub(super) fn name(&self) -> &str {
-        &self.inner.name
-    }
-
-    /// Sends a request, and sends it again while it may help.
-    pub(super) async fn call<R: DeserializeOwned + Send + 'static>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-        once: Option<&Once>,
-        patience: Patience,
-    ) -> Result<R, StoreError> {
-        let body = serde_json::to_vec(body).map_err(|error| StoreError::Unsupported {
-            what: format!("this cannot be sent: {error}"),
-            instead: "Use the store directly.".to_owned(),
-        })?;
-        let (inner, path, once) = (self.inner.clone(), path.to_owned(), once.cloned());
-        let send = async move { inner.send_until_answered(&path, body, once, patience).await };
-        let runtime = self.runtime.as_ref().expect("it is taken only when the caller is dropped");
-        let task = AbortOnDrop(runtime.spawn(send));
-        task.wait().await.unwrap_or_else(|error| {
-            Err(StoreError::Unknown { store: self.inner.name.clone(), reason: error.to_string() })
-        })
-    }
-}
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-/// A request that ends when nobody waits for it any more.
-struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
-
-impl<T> AbortOnDrop<T> {
-    async fn wait(mut self) -> Result<T, tokio::task::JoinError> {
-        (&mut self.0).await
-    }
-}
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 /// What came of one try.
 enum Tried {
-    Answered(Vec<u8>),
+    Answered(Bytes),
     Refused(StoreError),
     /// Nothing was done.
     NotReached {
@@ -175,14 +65,71 @@ enum Tried {
     },
 }
 
-impl Inner {
-    async fn send_until_answered<R: DeserializeOwned>(
+impl Caller {
+    pub(super) fn new(address: &Address, options: &RemoteOptions) -> Result<Caller, StoreError> {
+        let (base, name) = match address {
+            Address::Url(url) => (url.trim_end_matches('/').to_owned(), url.clone()),
+            Address::Socket(path) => {
+                ("http://localhost".to_owned(), format!("unix:{}", path.display()))
+            }
+        };
+        let unusable = |(reason, hint): Unusable| StoreError::Unavailable {
+            store: name.clone(),
+            reason,
+            hint: Some(hint.to_owned()),
+        };
+        let _: Uri = base
+            .parse()
+            .map_err(|error| unusable((format!("{error}"), "Check the address of the server.")))?;
+        let headers = headers(options).ok_or_else(|| {
+            unusable(("the token has characters that none has".to_owned(), TOKEN))
+        })?;
+        let connections =
+            Connections::new(address, options.ca_file.as_deref()).map_err(unusable)?;
+        let was_reached = AtomicBool::new(false);
+        Ok(Caller { connections, base, name, headers, was_reached })
+    }
+
+    /// The server's address.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sends a request, and sends it again while it may help.
+    pub(super) async fn call<R: DeserializeOwned>(
         &self,
         path: &str,
-        body: Vec<u8>,
-        once: Option<Once>,
+        body: &impl Serialize,
+        once: Option<&Once>,
         patience: Patience,
     ) -> Result<R, StoreError> {
+        let unsent = |error: &dyn std::fmt::Display| StoreError::Unsupported {
+            what: format!("this cannot be sent: {error}"),
+            instead: "Use the store directly.".to_owned(),
+        };
+        let body = serde_json::to_vec(body).map_err(|error| unsent(&error))?;
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() =
+            format!("{}{path}", self.base).parse().map_err(|error| unsent(&error))?;
+        *request.headers_mut() = self.headers.clone();
+        if let Some(once) = once {
+            let name = HeaderValue::try_from(wire::once_to_text(once));
+            request.headers_mut().insert(wire::REQUEST, name.map_err(|error| unsent(&error))?);
+        }
+        let bytes = self.send_until_answered(request, once.is_some(), patience).await?;
+        serde_json::from_slice(&bytes).map_err(|error| StoreError::Unsupported {
+            what: format!("the server at {} answers something else: {error}", self.name),
+            instead: "Use the same version of tenure on both sides.".to_owned(),
+        })
+    }
+
+    async fn send_until_answered(
+        &self,
+        request: Request<Full<Bytes>>,
+        changes: bool,
+        patience: Patience,
+    ) -> Result<Bytes, StoreError> {
         let begun = Instant::now();
         let limit = match patience {
             Patience::Long(wait) | Patience::Wait(wait) => wait + ANSWER,
@@ -191,8 +138,13 @@ impl Inner {
         let mut pause = PAUSE;
         let mut perhaps_done = false;
         loop {
-            let (reason, asked) = match self.try_once(path, &body, once.as_ref(), limit).await {
-                Tried::Answered(bytes) => return self.read_answer(&bytes),
+            let tried = timeout(limit, self.try_once(request.clone())).await;
+            let tried = tried.unwrap_or_else(|_| {
+                let reason = format!("it did not answer within {limit:?}");
+                Tried::Lost { reason }
+            });
+            let (reason, asked) = match tried {
+                Tried::Answered(bytes) => return Ok(bytes),
                 Tried::Refused(error) => return Err(error),
                 Tried::NotReached { reason, pause } => (reason, pause),
                 Tried::Lost { reason } => {
@@ -206,32 +158,17 @@ impl Inner {
                 Patience::Wait(_) | Patience::Once(_) => Duration::ZERO,
             };
             if begun.elapsed() + pause >= goes_on {
-                return Err(self.gave_up(reason, perhaps_done && once.is_some()));
+                return Err(self.gave_up(reason, perhaps_done && changes));
             }
             tokio::time::sleep(asked.unwrap_or_else(|| jittered(pause))).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 
-    async fn try_once(
-        &self,
-        path: &str,
-        body: &[u8],
-        once: Option<&Once>,
-        limit: Duration,
-    ) -> Tried {
-        let mut request = self
-            .client
-            .post(format!("{}{path}", self.base))
-            .headers(self.headers.clone())
-            .timeout(limit)
-            .body(body.to_vec());
-        if let Some(once) = once {
-            request = request.header(wire::REQUEST, wire::once_to_text(once));
-        }
-        let response = match request.send().await {
+    async fn try_once(&self, request: Request<Full<Bytes>>) -> Tried {
+        let response = match self.connections.send(request).await {
             Ok(response) => response,
-            Err(error) if error.is_connect() || error.is_builder() => {
+            Err(error) if error.is_connect() => {
                 return Tried::NotReached { reason: reason_of(&error), pause: None };
             }
             Err(error) => return Tried::Lost { reason: reason_of(&error) },
@@ -240,21 +177,14 @@ impl Inner {
         let status = response.status();
         let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let asked = asked.and_then(|text| text.parse().ok()).map(Duration::from_secs);
-        let bytes = match response.bytes().await {
-            Ok(bytes) => bytes,
+        let bytes = match response.into_body().collect().await {
+            Ok(body) => body.to_bytes(),
             Err(error) => return Tried::Lost { reason: reason_of(&error) },
         };
         match status {
-            StatusCode::OK => Tried::Answered(bytes.into()),
+            StatusCode::OK => Tried::Answered(bytes),
             status => self.refused(status, &bytes, asked),
         }
-    }
-
-    fn read_answer<R: DeserializeOwned>(&self, bytes: &[u8]) -> Result<R, StoreError> {
-        serde_json::from_slice(bytes).map_err(|error| StoreError::Unsupported {
-            what: format!("the server at {} answers something else: {error}", self.name),
-            instead: "Use the same version of tenure on both sides.".to_owned(),
-        })
     }
 
     fn refused(&self, status: StatusCode, bytes: &[u8], asked: Option<Duration>) -> Tried {
@@ -307,7 +237,7 @@ const TOKEN: &str =
 fn headers(options: &RemoteOptions) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     let json = HeaderValue::from_static("application/json");
-    headers.insert(reqwest::header::CONTENT_TYPE, json);
+    headers.insert(CONTENT_TYPE, json);
     if let Some(token) = &options.token {
         let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
         value.set_sensitive(true);
@@ -319,30 +249,6 @@ fn headers(options: &RemoteOptions) -> Option<HeaderMap> {
         headers.insert(HeaderName::from_static(wire::LABEL), value);
     }
     Some(headers)
-}
-
-#[cfg(unix)]
-fn over_socket(
-    builder: reqwest::ClientBuilder,
-    path: &std::path::Path,
-) -> Result<reqwest::ClientBuilder, String> {
-    Ok(builder.unix_socket(path))
-}
-
-#[cfg(not(unix))]
-fn over_socket(
-    _: reqwest::ClientBuilder,
-    _: &std::path::Path,
-) -> Result<reqwest::ClientBuilder, String> {
-    Err("this system has no such sockets".to_owned())
-}
-
-/// The same as all of this program uses, unless the program chose another before.
-fn provide_cryptography() {
-    static CHOSEN: StdOnce = StdOnce::new();
-    CHOSEN.call_once(|| {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
 }
 
 /// The innermost reason: the outer ones only say that a request failed.

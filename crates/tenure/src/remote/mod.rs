@@ -4,6 +4,7 @@
 //! name; the server recognises it, even after a restart, and answers what it answered before.
 
 mod call;
+mod connections;
 mod slots;
 
 use crate::client::Once;
@@ -137,7 +138,7 @@ impl Remote {
         self.look(wire::CHECK, &()).await
     }
 
-    async fn look<R: serde::de::DeserializeOwned + Send + 'static>(
+    async fn look<R: serde::de::DeserializeOwned>(
         &self,
         path: &str,
         body: &impl serde::Serialize,

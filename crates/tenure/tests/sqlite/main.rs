@@ -1,5 +1,6 @@
 //! What only the SQLite store must show: damaged, foreign and older files, full and read-only disks, many
-//! who open at once, reboots, clocks that jump, its views, its trimmed history and its mailboxes.
+//! who open at once, reboots, clocks that jump, its views, its trimmed history, its
+//! mailboxes and its batches.
 
 mod damage;
 mod disks;
@@ -9,6 +10,7 @@ mod older;
 mod one_shots;
 mod opening;
 mod reboot;
+mod together;
 mod views;
 mod wall_clock;
 

@@ -4,7 +4,8 @@
 use crate::{Place, everything, grant, resource, take};
 use rusqlite::Connection;
 use tenure::core::{
-    Change, Decision, EventKind, GrantId, Holder, Look, NewEvent, Seen, Waiter, Want, Write,
+    Answered, Change, Decision, EventKind, GrantId, Holder, Look, NewEvent, Seen, Waiter, Want,
+    Write,
 };
 use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
@@ -21,6 +22,27 @@ fn make_version_2(plain: &Connection) {
              PRAGMA user_version = 2;",
         )
         .unwrap();
+}
+
+/// The same for answers, which had another table.
+fn make_version_4(plain: &Connection) {
+    plain
+        .execute_batch(
+            "ALTER TABLE answers RENAME TO newer;
+             DROP INDEX answers_old;
+             CREATE TABLE answers (slot TEXT PRIMARY KEY, number INTEGER NOT NULL,
+                text TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+             CREATE INDEX answers_old ON answers (at_ms);
+             INSERT INTO answers SELECT slot, number, text, at_ms FROM newer;
+             DROP TABLE newer;
+             PRAGMA user_version = 4;",
+        )
+        .unwrap();
+}
+
+fn version(place: &Place) -> i32 {
+    let plain = Connection::open(place.path()).unwrap();
+    plain.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 
 async fn queue(store: &SqliteStore, names: &[&str], number: u128) {
@@ -80,11 +102,9 @@ async fn paths_of_version_2_are_found() {
     take(&store, "path:new/a", 4).await.unwrap();
     assert_eq!(around(&store, &["path:new/*"]).await.0, [grant(4)]);
     drop(store);
-    let version: i32 = Connection::open(place.path())
-        .unwrap()
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .unwrap();
-    assert_eq!(version, 4);
+    let new = Place::new();
+    drop(new.open());
+    assert_eq!(version(&place), version(&new));
     let store = place.open();
     assert_eq!(everything(&store).await.holds.len(), 4);
     assert_eq!(around(&store, &["path:src/api/user.rs"]).await.0, [grant(1)]);
@@ -115,4 +135,26 @@ async fn what_an_older_program_writes_meanwhile_is_found_once() {
             .unwrap();
     }
     ensure_all_found(&store).await;
+}
+
+#[tokio::test]
+async fn answers_of_version_4_are_given_again() {
+    let place = Place::new();
+    let store = place.open();
+    let answered = Answered { slot: "client-1".to_owned(), number: 7, text: "yes".to_owned() };
+    let mut answer = |_: &Seen| {
+        let writes = vec![Write::Answer(answered.clone())];
+        Decision::Write(Change { writes, ..Change::default() })
+    };
+    store.transact_once(Some("client-1"), &Look::Everything, &mut answer).await.unwrap();
+    drop(store);
+    make_version_4(&Connection::open(place.path()).unwrap());
+    let store = place.open();
+    let mut seen_before = None;
+    let mut look = |seen: &Seen| {
+        seen_before = seen.answered.clone();
+        Decision::Nothing
+    };
+    store.transact_once(Some("client-1"), &Look::Everything, &mut look).await.unwrap();
+    assert_eq!(seen_before, Some(answered));
 }

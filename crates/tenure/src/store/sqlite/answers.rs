@@ -25,29 +25,24 @@ pub(super) fn put(
     at: Moment,
 ) -> Result<(), RowError> {
     let Answered { slot, number, text } = answered;
-    let written_at: Option<i64> = connection
-        .prepare_cached(
-            "UPDATE answers SET number = ?2, text = ?3 WHERE slot = ?1 RETURNING at_ms",
-        )?
-        .query_row(params![slot, *number as i64, text], |row| row.get(0))
-        .optional()?;
-    match written_at {
-        None => add(connection, answered, at),
-        Some(then) if at.wall_ms.abs_diff(then) > AGE_COARSE_MS as u64 => {
-            connection
-                .prepare_cached("UPDATE answers SET at_ms = ?2 WHERE slot = ?1")?
-                .execute(params![slot, at.wall_ms])?;
-            Ok(())
-        }
-        Some(_) => Ok(()),
+    let recent_ms = at.wall_ms.saturating_sub(AGE_COARSE_MS);
+    let replaced = connection
+        .prepare_cached("UPDATE answers SET number = ?2, text = ?3 WHERE slot = ?1 AND at_ms > ?4")?
+        .execute(params![slot, *number as i64, text, recent_ms])?;
+    match replaced {
+        0 => add(connection, answered, at),
+        _ => Ok(()),
     }
 }
 
-/// Begins a slot, and forgets two that are old: more than come, so that they stay few.
+/// Begins a slot, or begins it anew, and forgets two that are old: more than come, so that they stay
+/// few.
 fn add(connection: &Connection, answered: &Answered, at: Moment) -> Result<(), RowError> {
     let Answered { slot, number, text } = answered;
     connection
-        .prepare_cached("INSERT INTO answers (slot, number, text, at_ms) VALUES (?1, ?2, ?3, ?4)")?
+        .prepare_cached(
+            "INSERT OR REPLACE INTO answers (slot, number, text, at_ms) VALUES (?1, ?2, ?3, ?4)",
+        )?
         .execute(params![slot, *number as i64, text, at.wall_ms])?;
     let kept_ms = ANSWERS_KEPT.as_millis() as i64 + AGE_COARSE_MS;
     connection

@@ -2,8 +2,11 @@
 //!
 //! A sync takes a hundred times as long as the rest of a change. So a durable change does not
 //! commit by itself: it leaves its transaction open for a moment, others of the same process add
-//! theirs, each in a savepoint of its own, and one commit makes all of them durable. Nobody is
-//! answered before that commit.
+//! theirs, and one commit makes all of them durable. Nobody is answered before that commit.
+//!
+//! A change that cannot be shown what it looks at fails alone. One that fails while it is written,
+//! which is for want of space or a broken disk, takes all of its batch with it: savepoints would
+//! tell them apart, and cost every change a tenth of its time.
 
 use super::fault::{self, Stage};
 use super::{Seat, SqliteStore, Synchronous, Trouble, Writer, Written, synchronous};
@@ -43,7 +46,17 @@ impl SqliteStore {
         }
         let batch = seat.writer.batch.as_ref().expect("there is one, or it was just made");
         let (mut outcome, is_told) = (batch.outcome.subscribe(), batch.is_told.clone());
-        let written = self.add(&seat.writer.connection, slot, look, decide);
+        let connection = &seat.writer.connection;
+        let written = self.look_and_write(connection, slot, look, decide, true);
+        let written = match written {
+            // SQLite itself undoes all after some errors.
+            Err(trouble) if trouble.stage == Stage::Within || connection.is_autocommit() => {
+                let error = trouble.report(&self.path);
+                abandon(&mut seat.writer, error.clone());
+                return Err(error);
+            }
+            written => written,
+        };
         drop(seat);
         if first && self.options.one_shot {
             commit_now(&self.path, &mut *self.writer.lock().await);
@@ -58,23 +71,6 @@ impl SqliteStore {
         let mut written = written.map_err(|trouble| trouble.report(&self.path))?;
         written.has_news = written.has_news && !is_told.swap(true, Ordering::Relaxed);
         Ok(written)
-    }
-
-    /// Adds one change to the open transaction; if it fails, the others are not touched.
-    fn add(
-        &self,
-        connection: &Connection,
-        slot: Option<&str>,
-        look: &Look,
-        decide: Decide<'_>,
-    ) -> Result<Written, Trouble> {
-        run(connection, "SAVEPOINT one").map_err(Trouble::before)?;
-        let written = self.look_and_write(connection, slot, look, decide, true);
-        if written.is_err() {
-            run(connection, "ROLLBACK TO one").map_err(Trouble::before)?;
-        }
-        run(connection, "RELEASE one").map_err(Trouble::before)?;
-        written
     }
 }
 
@@ -105,6 +101,14 @@ async fn commit_soon(writer: Arc<Mutex<Writer>>, path: PathBuf) {
     if writer.batch.is_some() {
         let _ = tokio::task::spawn_blocking(move || commit_now(&path, &mut writer)).await;
     }
+}
+
+/// Undoes the open batch, and tells all who wait for it why. Its seat is left with the caller.
+fn abandon(writer: &mut Writer, error: StoreError) {
+    let Some(batch) = writer.batch.take() else { return };
+    let _ = run(&writer.connection, "ROLLBACK");
+    let _ = synchronous(&writer.connection, Synchronous::Normal);
+    batch.outcome.send_replace(Some(Err(error)));
 }
 
 /// Commits the open batch, if there is one, and tells all who wait for it.

@@ -9,8 +9,10 @@ use std::path::Path;
 /// Whether a change could have been written when the error came.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Before the commit: nothing was written.
+    /// Before anything was written.
     Before,
+    /// In the middle of writing: what was written must be undone.
+    Within,
     /// At the commit: it may have been.
     Commit,
 }

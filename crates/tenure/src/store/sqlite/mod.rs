@@ -251,7 +251,8 @@ impl SqliteStore {
                 self.post.expect(waiter.grant);
             }
         }
-        let newest = write::apply(connection, &change, seen.next, at, self.post.address())?;
+        let newest = write::apply(connection, &change, seen.next, at, self.post.address())
+            .map_err(|error| Trouble { stage: Stage::Within, error })?;
         written.revision = Revision(newest);
         written.changed = true;
         written.has_news = written.revision > seen.revision;

@@ -107,7 +107,7 @@ fn configure(connection: &Connection, checkpoint_pages: u32) -> rusqlite::Result
     // Plans must not depend on bound values: SQLite would prepare statements again and again.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(48);
-    // What a savepoint may have to undo stays in memory, or a large batch would write it to a file.
+    // What a statement may have to undo stays in memory, or a large batch would write it to a file.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", checkpoint_pages)

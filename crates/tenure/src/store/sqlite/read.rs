@@ -107,7 +107,9 @@ impl View<'_> {
             self.named(&resource.key(), ticket, front)?;
         }
         let overlaps = |other: &Resource| paths.iter().any(|path| path.overlaps(other));
-        self.paths(&Near::to(paths.iter().copied()), overlaps, ticket, front)
+        let near = Near::to(paths.iter().copied());
+        self.path_holds(&near, overlaps)?;
+        self.path_waits(&near, overlaps, ticket, front)
     }
 
     fn named(&mut self, key: &str, ticket: Option<u64>, front: usize) -> Result<(), RowError> {
@@ -129,17 +131,28 @@ impl View<'_> {
     fn tasks(&mut self, look: &TaskLook) -> Result<(), RowError> {
         tasks::show(self.connection, look, self.at.wall_ms, &mut self.seen)?;
         self.holds(holds!("WHERE resource >= 'section:' AND resource < 'section;'"), params![])?;
-        let sql = waits!("WHERE resource >= 'section:' AND resource < 'section;' ORDER BY ticket");
-        self.waits(sql, params![], usize::MAX)?;
         let near = Near::to(&near::files(&self.seen.tasks));
-        self.paths(&near, |resource| resource.kind() == Kind::Path, None, usize::MAX)?;
+        self.path_holds(&near, |resource| resource.kind() == Kind::Path)?;
         let keys: Vec<String> =
             self.seen.tasks.iter().map(|task| task.id.resource().key()).collect();
-        // Hardly anybody waits for a task: one look instead of one for each.
-        let any_waits = self.any_waits_for_tasks()?;
-        for key in keys {
+        for key in &keys {
             self.holds(holds!("WHERE resource = ?1"), params![key])?;
-            if any_waits {
+        }
+        // Mostly nobody waits for anything: one look instead of one for each.
+        if self.exists("SELECT 1 FROM waits LIMIT 1")? {
+            self.waits_around(&near, &keys)?;
+        }
+        Ok(())
+    }
+
+    /// All who wait for sections, for paths near, or for these tasks.
+    fn waits_around(&mut self, near: &Near, tasks: &[String]) -> Result<(), RowError> {
+        let sql = waits!("WHERE resource >= 'section:' AND resource < 'section;' ORDER BY ticket");
+        self.waits(sql, params![], usize::MAX)?;
+        self.path_waits(near, |resource| resource.kind() == Kind::Path, None, usize::MAX)?;
+        let any = "SELECT 1 FROM waits WHERE resource >= 'task:' AND resource < 'task;' LIMIT 1";
+        if self.exists(any)? {
+            for key in tasks {
                 let sql = waits!("WHERE resource = ?1 ORDER BY ticket");
                 self.waits(sql, params![key], usize::MAX)?;
             }
@@ -147,14 +160,29 @@ impl View<'_> {
         Ok(())
     }
 
-    fn any_waits_for_tasks(&self) -> Result<bool, RowError> {
-        let sql = "SELECT 1 FROM waits WHERE resource >= 'task:' AND resource < 'task;' LIMIT 1";
+    fn exists(&self, sql: &str) -> Result<bool, RowError> {
         Ok(self.connection.prepare_cached(sql)?.exists([])?)
     }
 
-    /// What is held and waited for on those paths near that are `shown`. Each part of what is near
-    /// counts as a queue of its own.
-    fn paths(
+    /// What is held on those paths near that are `shown`.
+    fn path_holds(
+        &mut self,
+        near: &Near,
+        shown: impl Fn(&Resource) -> bool,
+    ) -> Result<(), RowError> {
+        for prefix in &near.at {
+            self.holds_of(holds!("WHERE prefix = ?1"), params![prefix], &shown)?;
+        }
+        for Range { start, end } in &near.below {
+            let sql = holds!("WHERE prefix >= ?1 AND prefix < ?2");
+            self.holds_of(sql, params![start, end], &shown)?;
+        }
+        Ok(())
+    }
+
+    /// Who waits for those paths near that are `shown`. Each part of what is near counts as a queue
+    /// of its own.
+    fn path_waits(
         &mut self,
         near: &Near,
         shown: impl Fn(&Resource) -> bool,
@@ -162,7 +190,6 @@ impl View<'_> {
         front: usize,
     ) -> Result<(), RowError> {
         for prefix in &near.at {
-            self.holds_of(holds!("WHERE prefix = ?1"), params![prefix], &shown)?;
             let sql = waits!("WHERE prefix = ?1 ORDER BY ticket");
             let until = self.front(sql, params![prefix], front, &shown)?;
             if let Some(place) = hidden(until, ticket) {
@@ -171,8 +198,6 @@ impl View<'_> {
             }
         }
         for Range { start, end } in &near.below {
-            let sql = holds!("WHERE prefix >= ?1 AND prefix < ?2");
-            self.holds_of(sql, params![start, end], &shown)?;
             let sql = waits!("WHERE prefix >= ?1 AND prefix < ?2 ORDER BY ticket");
             let until = self.front(sql, params![start, end], front, &shown)?;
             if let Some(place) = hidden(until, ticket) {

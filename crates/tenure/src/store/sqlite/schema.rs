@@ -4,12 +4,12 @@
 pub(super) const APPLICATION_ID: i32 = 0x5445_4e52;
 
 /// The version that this library writes.
-pub(super) const VERSION: i32 = 4;
+pub(super) const VERSION: i32 = 5;
 
 /// Brings a file from version n to n + 1, for each n from 0. To change the schema, append a step;
 /// never edit one that was released.
 pub(super) const MIGRATIONS: [&str; VERSION as usize] =
-    [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3, TO_VERSION_4];
+    [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3, TO_VERSION_4, TO_VERSION_5];
 
 /// Times are integers. `*_ms` without more are milliseconds on the machine's monotonic clock and
 /// judge leases; `*_at_ms` are milliseconds since 1970 and are for showing only.
@@ -186,4 +186,20 @@ CREATE TABLE answers (
     at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX answers_old ON answers (at_ms);
+";
+
+/// The same, with rows that fit into pages: rows of a table without numbers that are longer than a
+/// quarter of a page spill into pages of their own, and most answers are.
+const TO_VERSION_5: &str = "
+ALTER TABLE answers RENAME TO answers_before;
+DROP INDEX answers_old;
+CREATE TABLE answers (
+    slot TEXT NOT NULL UNIQUE,
+    number INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    at_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX answers_old ON answers (at_ms);
+INSERT INTO answers SELECT slot, number, text, at_ms FROM answers_before;
+DROP TABLE answers_before;
 ";

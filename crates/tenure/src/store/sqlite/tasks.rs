@@ -5,8 +5,9 @@ use crate::store::format;
 use crate::store::moment::{milliseconds_up, span};
 use crate::store::{Tally, TaskFilter};
 use rusqlite::{Connection, Row, params};
+use std::collections::BTreeMap;
 use tenure_core::{
-    Claim, Pick, Section, Seen, SeenSection, Task, TaskId, TaskLook, Token, WallTime,
+    Claim, Pick, Section, Seen, SeenSection, Status, Task, TaskId, TaskLook, Token, WallTime,
 };
 
 /// How many tasks whose time has come are looked at beside those that had none.
@@ -45,9 +46,10 @@ pub(super) fn show(
         let sql = tasks!("WHERE status = 'in_progress'");
         read_all(connection, sql, params![], &mut seen.tasks)?;
     }
-    show_sections(connection, seen)?;
+    let tallies = tallies(connection)?;
+    show_sections(connection, &tallies, seen)?;
     if let Some(pick) = &look.pick {
-        show_picked(connection, pick, wall_ms, seen)?;
+        show_picked(connection, pick, &tallies, wall_ms, seen)?;
     }
     if seen.tasks.len() > 1 {
         seen.tasks.sort_by_key(|task| task.age);
@@ -60,23 +62,26 @@ pub(super) fn show(
 fn show_picked(
     connection: &Connection,
     pick: &Pick,
+    tallies: &[Tally],
     wall_ms: i64,
     seen: &mut Seen,
 ) -> Result<(), RowError> {
-    let sections = match &pick.section {
-        Some(section) => vec![section.clone()],
-        None => sections_with_pending(connection)?,
+    let sections: Vec<&str> = match &pick.section {
+        Some(section) => vec![section],
+        None => {
+            let pending = tallies.iter().filter(|tally| tally.status == Status::Pending);
+            pending.map(|tally| tally.section.as_deref().unwrap_or_default()).collect()
+        }
     };
     let limit = i64::try_from(pick.depth + 1).unwrap_or(i64::MAX);
     let labels = format::texts_to_json(&pick.labels);
     for section in sections {
-        let before = seen.tasks.len();
-        if pick.labels.is_empty() {
+        seen.more_to_pick |= if pick.labels.is_empty() {
             let sql = tasks!(
                 "WHERE section = ?1 AND status = 'pending' AND unmet = 0
                    AND not_before_at_ms IS NULL ORDER BY priority, position, age LIMIT ?2"
             );
-            read_all(connection, sql, params![section, limit], &mut seen.tasks)?;
+            read_some(connection, sql, params![section, limit], pick.depth, &mut seen.tasks)?
         } else {
             let sql = tasks!(
                 "WHERE section = ?1 AND status = 'pending' AND unmet = 0
@@ -85,12 +90,9 @@ fn show_picked(
                        WHERE wanted.value NOT IN (SELECT value FROM json_each(tasks.labels)))
                    ORDER BY priority, position, age LIMIT ?2"
             );
-            read_all(connection, sql, params![section, limit, labels], &mut seen.tasks)?;
-        }
-        if seen.tasks.len() - before > pick.depth {
-            seen.more_to_pick = true;
-            seen.tasks.pop();
-        }
+            let params = params![section, limit, labels];
+            read_some(connection, sql, params, pick.depth, &mut seen.tasks)?
+        };
     }
     let mut due = Vec::new();
     let sql = tasks!(
@@ -105,19 +107,20 @@ fn show_picked(
     Ok(())
 }
 
-fn sections_with_pending(connection: &Connection) -> Result<Vec<String>, RowError> {
-    let mut statement = connection
-        .prepare_cached("SELECT section FROM tallies WHERE status = 'pending' AND count > 0")?;
-    let names = statement.query_map([], |row| row.get(0))?;
-    Ok(names.collect::<Result<_, _>>()?)
-}
-
-fn show_sections(connection: &Connection, seen: &mut Seen) -> Result<(), RowError> {
+/// Those that were described, and those that only have tasks which are not done.
+fn show_sections(
+    connection: &Connection,
+    tallies: &[Tally],
+    seen: &mut Seen,
+) -> Result<(), RowError> {
+    let mut open: BTreeMap<&str, u64> = BTreeMap::new();
+    for tally in tallies.iter().filter(|tally| !tally.status.is_final()) {
+        if let Some(section) = &tally.section {
+            *open.entry(section).or_default() += tally.count;
+        }
+    }
     let mut statement = connection.prepare_cached(
-        "SELECT name, max_runners, priority, position, depends_on, paused,
-            (SELECT coalesce(sum(count), 0) FROM tallies WHERE section = name
-                AND status NOT IN ('completed', 'failed', 'cancelled', 'skipped'))
-         FROM sections",
+        "SELECT name, max_runners, priority, position, depends_on, paused FROM sections",
     )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -130,17 +133,11 @@ fn show_sections(connection: &Connection, seen: &mut Seen) -> Result<(), RowErro
             depends_on: depends_on.unwrap_or_default(),
             paused: row.get(5)?,
         };
-        seen.sections.push(SeenSection { section, open: row.get::<_, i64>(6)? as u64 });
+        let open = open.remove(section.name.as_str()).unwrap_or(0);
+        seen.sections.push(SeenSection { section, open });
     }
-    let mut statement = connection.prepare_cached(
-        "SELECT section, sum(count) FROM tallies
-         WHERE section <> '' AND status NOT IN ('completed', 'failed', 'cancelled', 'skipped')
-           AND section NOT IN (SELECT name FROM sections) GROUP BY section",
-    )?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let section = Section::named(text(row, 0)?);
-        seen.sections.push(SeenSection { section, open: row.get::<_, i64>(1)? as u64 });
+    for (name, open) in open {
+        seen.sections.push(SeenSection { section: Section::named(name), open });
     }
     Ok(())
 }
@@ -151,12 +148,27 @@ fn read_all(
     params: impl rusqlite::Params,
     tasks: &mut Vec<Task>,
 ) -> Result<(), RowError> {
+    read_some(connection, sql, params, usize::MAX, tasks).map(drop)
+}
+
+/// At most so many; says whether there is one more.
+fn read_some(
+    connection: &Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+    at_most: usize,
+    tasks: &mut Vec<Task>,
+) -> Result<bool, RowError> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params)?;
+    let before = tasks.len();
     while let Some(row) = rows.next()? {
+        if tasks.len() - before == at_most {
+            return Ok(true);
+        }
         tasks.push(read_task(row)?);
     }
-    Ok(())
+    Ok(false)
 }
 
 fn read_texts(row: &Row<'_>, index: usize) -> Result<Vec<String>, RowError> {

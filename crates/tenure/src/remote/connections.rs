@@ -1,0 +1,194 @@
+//! Connections to one server, used again and again.
+
+use crate::url::Address;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::{Request, Response};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::client::legacy::{Client, Error, ResponseFuture};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use std::path::Path;
+use std::sync::{Arc, Mutex, Once};
+use std::time::Duration;
+use tokio::runtime::{Handle, Id};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long a connection is kept that nobody uses: less than servers do, so that none is used that
+/// is about to end.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// After this time without a word it is asked whether the other end is still there.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// Of so many runtimes connections are kept; programs have one or two.
+const RUNTIMES: usize = 8;
+
+/// How to reach the server.
+pub(super) struct Connections {
+    door: Door,
+    /// A connection is served by the runtime that opened it, and stands still when that does. So
+    /// callers from different ones share none.
+    by_runtime: Mutex<Vec<(Id, Sender)>>,
+}
+
+enum Door {
+    Tcp(HttpConnector),
+    Tls(HttpsConnector<HttpConnector>),
+    #[cfg(unix)]
+    Socket(socket::Connector),
+}
+
+/// Sends a request over a connection that is free, or over a new one.
+type Sender = Arc<dyn Fn(Request<Full<Bytes>>) -> ResponseFuture + Send + Sync>;
+
+/// Why a server cannot even be tried: a reason and a hint.
+pub(super) type Unusable = (String, &'static str);
+
+impl Connections {
+    pub(super) fn new(address: &Address, ca_file: Option<&Path>) -> Result<Connections, Unusable> {
+        let door = match address {
+            Address::Url(url) if url.starts_with("https:") => Door::Tls(over_tls(ca_file)?),
+            Address::Url(_) => Door::Tcp(over_tcp()),
+            #[cfg(unix)]
+            Address::Socket(path) => Door::Socket(socket::Connector::to(path)),
+            #[cfg(not(unix))]
+            Address::Socket(_) => {
+                let reason = "this system has no such sockets".to_owned();
+                return Err((reason, "Use http://"));
+            }
+        };
+        Ok(Connections { door, by_runtime: Mutex::default() })
+    }
+
+    /// Sends a request.
+    pub(super) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Error> {
+        let sender = self.here();
+        sender(request).await
+    }
+
+    /// Those of the runtime that calls.
+    fn here(&self) -> Sender {
+        let here = Handle::current().id();
+        let mut known = self.by_runtime.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((_, sender)) = known.iter().find(|(id, _)| *id == here) {
+            return sender.clone();
+        }
+        if known.len() == RUNTIMES {
+            known.remove(0);
+        }
+        let sender = match &self.door {
+            Door::Tcp(connector) => sender(connector.clone()),
+            Door::Tls(connector) => sender(connector.clone()),
+            #[cfg(unix)]
+            Door::Socket(connector) => sender(connector.clone()),
+        };
+        known.push((here, sender.clone()));
+        sender
+    }
+}
+
+fn sender(connector: impl Connect + Clone + Send + Sync + 'static) -> Sender {
+    let client = Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(IDLE)
+        .pool_timer(TokioTimer::new())
+        .build(connector);
+    Arc::new(move |request| client.request(request))
+}
+
+fn over_tcp() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT));
+    connector.set_keepalive(Some(KEEPALIVE));
+    // Whether that is right is for the one who wraps it.
+    connector.enforce_http(false);
+    connector
+}
+
+fn over_tls(ca_file: Option<&Path>) -> Result<HttpsConnector<HttpConnector>, Unusable> {
+    provide_cryptography();
+    let builder = HttpsConnectorBuilder::new();
+    let builder = match ca_file {
+        Some(file) => {
+            let roots = roots(file).map_err(|reason| {
+                let reason = format!("{} cannot be used: {reason}", file.display());
+                (reason, "Give a file with certificates in PEM form.")
+            })?;
+            let config = ClientConfig::builder().with_root_certificates(roots);
+            builder.with_tls_config(config.with_no_client_auth())
+        }
+        None => builder.try_with_platform_verifier().map_err(|error| {
+            (error.to_string(), "Name the certificates to trust by TENURE_SERVER_CA_FILE.")
+        })?,
+    };
+    Ok(builder.https_only().enable_http1().wrap_connector(over_tcp()))
+}
+
+fn roots(file: &Path) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(file).map_err(|error| error.to_string())?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    match roots.is_empty() {
+        true => Err("it has no certificate".to_owned()),
+        false => Ok(roots),
+    }
+}
+
+/// The same as all of this program uses, unless the program chose another before.
+fn provide_cryptography() {
+    static CHOSEN: Once = Once::new();
+    CHOSEN.call_once(|| {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+#[cfg(unix)]
+mod socket {
+    use hyper::Uri;
+    use hyper_util::rt::TokioIo;
+    use std::future::Future;
+    use std::io;
+    use std::path::Path;
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll};
+    use tokio::net::UnixStream;
+    use tower_service::Service;
+
+    /// Connects to a socket in the file system, whatever the address says.
+    #[derive(Clone)]
+    pub(super) struct Connector(Arc<Path>);
+
+    impl Connector {
+        pub(super) fn to(path: &Path) -> Connector {
+            Connector(Arc::from(path))
+        }
+    }
+
+    impl Service<Uri> for Connector {
+        type Response = TokioIo<UnixStream>;
+        type Error = io::Error;
+        type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Uri) -> Self::Future {
+            let path = self.0.clone();
+            Box::pin(async move { UnixStream::connect(&path).await.map(TokioIo::new) })
+        }
+    }
+}
