@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Something that a caller asks the rules to decide.
-pub trait Act: Serialize + DeserializeOwned + Send + Sync {
+pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The word for it, where it is sent.
     const VERB: &'static str;
 

@@ -5,11 +5,11 @@ use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 use tenure::core::{Decision, Event, GrantId, Look, Revision, Seen, Task, Write};
 use tenure::store::{
-    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+    Decide, Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
 
 /// What is counted about the calls to a store. Clones count together.
@@ -209,6 +209,27 @@ impl Store for Metered {
         };
         let outcome = self.store.transact_once(slot, look, &mut watched).await;
         if outcome.is_ok() {
+            self.numbers.wrote(&writes);
+        }
+        self.note("transact", begun, outcome)
+    }
+
+    async fn transact_owned(
+        &self,
+        slot: Option<String>,
+        look: Look,
+        mut rule: Rule,
+    ) -> Result<Revision, StoreError> {
+        let begun = Instant::now();
+        let (tell, told) = mpsc::channel();
+        let watched = Box::new(move |seen: &Seen| {
+            let decision = rule(seen);
+            let _ = tell.send(lease_writes(&decision));
+            decision
+        });
+        let outcome = self.store.transact_owned(slot, look, watched).await;
+        // A rule may be asked again; what it says last is done.
+        if let (Ok(_), Some(writes)) = (&outcome, told.try_iter().last()) {
             self.numbers.wrote(&writes);
         }
         self.note("transact", begun, outcome)

@@ -2,8 +2,10 @@
 
 #[cfg(feature = "http")]
 use crate::remote::Remote;
-use crate::store::{Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter};
-use std::sync::Arc;
+use crate::store::{
+    Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
+};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::act::Act;
 use tenure_core::{
@@ -174,33 +176,22 @@ impl Backend {
 
 impl Local {
     async fn perform<A: Act>(&self, once: Option<&Once>, act: &A) -> Result<A::Answer, StoreError> {
-        let (look, witness) = (act.look(), &*self.witness);
+        let look = act.look();
         if A::LOOKS_FIRST {
-            let (decision, answer) = act.decide(&self.store.read(&look).await?, witness);
+            let (decision, answer) = act.decide(&self.store.read(&look).await?, &*self.witness);
             if decision == Decision::Nothing {
                 return Ok(answer);
             }
         }
-        let (mut answer, mut before) = (None, None);
-        let mut decide = |seen: &Seen| {
-            if let (Some(once), Some(answered)) = (once, &seen.answered)
-                && answered.number >= once.number
-            {
-                before = Some(answered.clone());
-                return Decision::Nothing;
-            }
-            let (mut decision, decided) = act.decide(seen, witness);
-            if let (Some(once), Decision::Write(change)) = (once, &mut decision) {
-                change.writes.extend(remember(once, &decided));
-            }
-            answer = Some(decided);
-            decision
-        };
-        let slot = once.map(|once| once.slot.as_str());
-        self.store.transact_once(slot, &look, &mut decide).await?;
-        match (once, before) {
-            (Some(once), Some(before)) => self.again(once, &before),
-            _ => Ok(answer.expect("a store always asks the rule")),
+        let slot = once.map(|once| once.slot.clone());
+        let told = Arc::default();
+        let rule = rule(act.clone(), once.cloned(), self.witness.clone(), Arc::clone(&told));
+        self.store.transact_owned(slot, look, rule).await?;
+        let told = told.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        match (once, told.expect("a store always asks the rule")) {
+            (Some(once), Told::Before(before)) => self.again(once, &before),
+            (None, Told::Before(_)) => unreachable!("only what may be repeated was told before"),
+            (_, Told::Now(answer)) => Ok(answer),
         }
     }
 
@@ -253,6 +244,39 @@ impl Local {
         let answers = self.store.renew(&renewals).await?;
         Ok(mine.into_iter().zip(answers).collect())
     }
+}
+
+/// What a rule said.
+enum Told<T> {
+    Now(T),
+    /// The request was decided before.
+    Before(Answered),
+}
+
+/// A rule that decides an act, unless this very request was decided before, and says what it said
+/// last.
+fn rule<A: Act>(
+    act: A,
+    once: Option<Once>,
+    witness: Arc<dyn Witness + Send + Sync>,
+    told: Arc<Mutex<Option<Told<A::Answer>>>>,
+) -> Rule {
+    Box::new(move |seen| {
+        let before = seen.answered.as_ref().zip(once.as_ref());
+        let before = before.filter(|(answered, once)| answered.number >= once.number);
+        let (decision, said) = match before {
+            Some((before, _)) => (Decision::Nothing, Told::Before(before.clone())),
+            None => {
+                let (mut decision, answer) = act.decide(seen, &*witness);
+                if let (Some(once), Decision::Write(change)) = (&once, &mut decision) {
+                    change.writes.extend(remember(once, &answer));
+                }
+                (decision, Told::Now(answer))
+            }
+        };
+        *told.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(said);
+        decision
+    })
 }
 
 /// An answer to be kept with the change that it is about. One that cannot be written down is not

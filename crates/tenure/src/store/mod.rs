@@ -30,6 +30,9 @@ const ANSWERS_KEPT: Duration = Duration::from_secs(3600);
 /// A rule, ready to be applied to what a store sees. Pure: it may be called again on a fresh look.
 pub type Decide<'a> = &'a mut (dyn FnMut(&Seen) -> Decision + Send);
 
+/// The same, for a store that may apply it on another thread.
+pub type Rule = Box<dyn FnMut(&Seen) -> Decision + Send>;
+
 /// Remembers who holds what. Decides nothing.
 ///
 /// Only durations cross this trait: a store judges lapse with its own clock, inside the operation.
@@ -66,6 +69,17 @@ pub trait Store: Send + Sync {
         look: &Look,
         decide: Decide<'_>,
     ) -> Result<Revision, StoreError>;
+
+    /// The same with all that is needed, so that a store which gathers the changes of many callers
+    /// into one commit can make them all on one thread.
+    async fn transact_owned(
+        &self,
+        slot: Option<String>,
+        look: Look,
+        mut rule: Rule,
+    ) -> Result<Revision, StoreError> {
+        self.transact_once(slot.as_deref(), &look, &mut *rule).await
+    }
 
     /// Starts the leases anew, each only if all that it names is still held.
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError>;

@@ -1,127 +1,179 @@
 //! Durable changes of several callers that share one sync.
 //!
-//! A sync takes a hundred times as long as the rest of a change. So a durable change does not
-//! commit by itself: it leaves its transaction open for a moment, others of the same process add
-//! theirs, and one commit makes all of them durable. Nobody is answered before that commit.
+//! A sync takes a hundred times as long as the rest of a change. So whoever wants a durable change
+//! does not make it: it is queued, and one thread makes all that are queued, one after the other, in
+//! one transaction. One commit makes them durable, while the next ones queue up. Nobody is answered
+//! before that commit; also one who changed nothing waits, since what it saw may be part of it.
 //!
 //! A change that cannot be shown what it looks at fails alone. One that fails while it is written,
 //! which is for want of space or a broken disk, takes all of its batch with it: savepoints would
 //! tell them apart, and cost every change a tenth of its time.
 
 use super::fault::{self, Stage};
-use super::{Seat, SqliteStore, Synchronous, Trouble, Writer, Written, synchronous};
-use crate::store::{Decide, StoreError};
-use rusqlite::Connection;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use tenure_core::Look;
-use tokio::sync::{Mutex, watch};
+use super::{Inner, Seat, Synchronous, Transaction, Written, synchronous};
+use crate::store::{Decide, Rule, StoreError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tenure_core::{Look, Revision};
+use tokio::sync::oneshot;
 
-/// A transaction that is open, with the seat among processes kept, and those who wait for it.
-pub(super) struct Batch {
-    /// Whether those who watch were told of it: once is enough for all changes.
-    is_told: Arc<AtomicBool>,
-    outcome: watch::Sender<Option<Result<(), StoreError>>>,
+/// So many share a commit at most: others who want to write should get their turn.
+const TOGETHER_MAX: usize = 128;
+
+/// Who asks for a change.
+pub(super) struct Request<'a> {
+    pub(super) slot: Option<&'a str>,
+    pub(super) look: &'a Look,
+    pub(super) decide: Decide<'a>,
 }
 
-impl SqliteStore {
-    /// Makes a durable change together with others.
+/// A change that somebody waits for.
+struct Job {
+    slot: Option<String>,
+    look: Look,
+    rule: Rule,
+    answer: oneshot::Sender<Result<Revision, StoreError>>,
+}
+
+/// Changes to be made together.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Job>,
+    /// Whether a thread makes them.
+    is_served: bool,
+}
+
+impl Queue {
+    /// Adds a job; says whether a thread must be found that serves the queue.
+    fn add(&self, job: Job) -> bool {
+        let mut state = self.state();
+        state.waiting.push(job);
+        !std::mem::replace(&mut state.is_served, true)
+    }
+
+    /// The next jobs; nothing if there are none, and then the queue is not served any more.
+    fn take(&self) -> Option<Vec<Job>> {
+        let mut state = self.state();
+        state.is_served = !state.waiting.is_empty();
+        let count = state.waiting.len().min(TOGETHER_MAX);
+        state.is_served.then(|| state.waiting.drain(..count).collect())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Serves the queue until it is empty.
+struct Server {
+    inner: Arc<Inner>,
+    is_done: bool,
+}
+
+impl Server {
+    fn run(mut self) {
+        while let Some(jobs) = self.inner.queue.take() {
+            self.inner.make(jobs);
+        }
+        // From here on the queue is another's.
+        self.is_done = true;
+    }
+}
+
+impl Drop for Server {
+    /// A runtime that ends never runs what it was given, and a rule may panic: the next who comes
+    /// must not wait for us, and those who do are told.
+    fn drop(&mut self) {
+        while !self.is_done && self.inner.queue.take().is_some() {}
+    }
+}
+
+impl Inner {
+    /// Has a change made together with those of others.
     pub(super) async fn transact_together(
+        self: &Arc<Inner>,
+        slot: Option<String>,
+        look: Look,
+        rule: Rule,
+    ) -> Result<Revision, StoreError> {
+        self.check_identity()?;
+        let (answer, answered) = oneshot::channel();
+        if self.queue.add(Job { slot, look, rule, answer }) {
+            let server = Server { inner: self.clone(), is_done: false };
+            tokio::task::spawn_blocking(move || server.run());
+        }
+        // Whoever gives up while its job is queued takes it away by that.
+        let answered = self.unless_stopped(answered).await?;
+        answered.unwrap_or_else(|_| {
+            Err(StoreError::Unknown {
+                store: fault::store_name(&self.path),
+                reason: "the commit was interrupted".to_owned(),
+            })
+        })
+    }
+
+    /// Makes these together, and answers each.
+    fn make(&self, jobs: Vec<Job>) {
+        let seat = Seat::wait_for(&self.writer);
+        let mut jobs: Vec<Job> = jobs.into_iter().filter(|job| !job.answer.is_closed()).collect();
+        let made = seat.map_err(|error| self.no_seat(&error)).and_then(|seat| {
+            let requests = jobs.iter_mut().map(|job| {
+                let (slot, look) = (job.slot.as_deref(), &job.look);
+                Request { slot, look, decide: &mut *job.rule }
+            });
+            self.commit_together(&seat, requests)
+        });
+        let answers: Vec<Result<Written, StoreError>> = match made {
+            Ok(answers) => answers,
+            Err(error) => jobs.iter().map(|_| Err(error.clone())).collect(),
+        };
+        for (job, answer) in jobs.into_iter().zip(answers) {
+            // Others are told even if the one who asked went away.
+            let _ = job.answer.send(answer.map(|written| self.tell(written)));
+        }
+    }
+
+    /// Makes changes in one transaction, and commits it durably. The error is of them all.
+    pub(super) fn commit_together<'a>(
         &self,
-        slot: Option<&str>,
-        look: &Look,
-        decide: Decide<'_>,
-    ) -> Result<Written, StoreError> {
-        let writer = self.own_turn().await?;
-        let first = writer.batch.is_none();
-        let mut seat = match first {
-            true => self.take_seat(writer).await?,
-            false => Seat { writer },
-        };
-        if first {
-            begin(&seat.writer.connection).map_err(|trouble| trouble.report(&self.path))?;
-            let outcome = watch::Sender::new(None);
-            seat.writer.batch = Some(Batch { is_told: Arc::default(), outcome });
-        }
-        let batch = seat.writer.batch.as_ref().expect("there is one, or it was just made");
-        let (mut outcome, is_told) = (batch.outcome.subscribe(), batch.is_told.clone());
+        seat: &Seat,
+        requests: impl Iterator<Item = Request<'a>>,
+    ) -> Result<Vec<Result<Written, StoreError>>, StoreError> {
         let connection = &seat.writer.connection;
-        let written = self.look_and_write(connection, slot, look, decide, true);
-        let written = match written {
-            // SQLite itself undoes all after some errors.
-            Err(trouble) if trouble.stage == Stage::Within || connection.is_autocommit() => {
-                let error = trouble.report(&self.path);
-                abandon(&mut seat.writer, error.clone());
-                return Err(error);
+        let made = synchronous(connection, Synchronous::Full).and_then(|()| {
+            let transaction = Transaction::begin(connection)?;
+            let (mut answers, mut changed, mut is_told) = (Vec::new(), false, false);
+            for Request { slot, look, decide } in requests {
+                let answer = match self.look_and_write(connection, slot, look, decide, true) {
+                    Ok(mut written) => {
+                        changed |= written.changed;
+                        // Those who watch are told once of all changes.
+                        written.has_news &= !is_told;
+                        is_told |= written.has_news;
+                        Ok(written)
+                    }
+                    // SQLite itself undoes all after some errors.
+                    Err(trouble)
+                        if trouble.stage == Stage::Within || connection.is_autocommit() =>
+                    {
+                        return Err(trouble);
+                    }
+                    Err(trouble) => Err(trouble.report(&self.path)),
+                };
+                answers.push(answer);
             }
-            written => written,
-        };
-        drop(seat);
-        if first && self.options.one_shot {
-            commit_now(&self.path, &mut *self.writer.lock().await);
-        } else if first {
-            // A task of its own: the batch must be committed even if this caller goes away.
-            tokio::spawn(commit_soon(self.writer.clone(), self.path.clone()));
-        }
-        // Also one who changed nothing waits: what it saw may be part of the batch.
-        let committed = outcome.wait_for(Option::is_some).await;
-        let committed = committed.ok().and_then(|outcome| outcome.clone());
-        committed.unwrap_or_else(|| Err(interrupted(&self.path)))?;
-        let mut written = written.map_err(|trouble| trouble.report(&self.path))?;
-        written.has_news = written.has_news && !is_told.swap(true, Ordering::Relaxed);
-        Ok(written)
+            if changed {
+                transaction.commit()?;
+            }
+            Ok(answers)
+        });
+        // Whether this fails or not, the next durable change says again how it wants to commit.
+        let _ = synchronous(connection, Synchronous::Normal);
+        seat.writer.fold_log();
+        made.map_err(|trouble| trouble.report(&self.path))
     }
-}
-
-fn run(connection: &Connection, sql: &str) -> rusqlite::Result<usize> {
-    connection.prepare_cached(sql)?.execute([])
-}
-
-fn begin(connection: &Connection) -> Result<(), Trouble> {
-    synchronous(connection, Synchronous::Full)?;
-    let begun = run(connection, "BEGIN IMMEDIATE");
-    if begun.is_err() {
-        synchronous(connection, Synchronous::Normal)?;
-    }
-    begun.map(|_| ()).map_err(Trouble::before)
-}
-
-fn interrupted(path: &Path) -> StoreError {
-    StoreError::Unknown {
-        store: fault::store_name(path),
-        reason: "the commit was interrupted".to_owned(),
-    }
-}
-
-/// Lets whoever is ready add to the batch, then commits it, on a thread that may wait for the disk.
-async fn commit_soon(writer: Arc<Mutex<Writer>>, path: PathBuf) {
-    tokio::task::yield_now().await;
-    let mut writer = writer.lock_owned().await;
-    if writer.batch.is_some() {
-        let _ = tokio::task::spawn_blocking(move || commit_now(&path, &mut writer)).await;
-    }
-}
-
-/// Undoes the open batch, and tells all who wait for it why. Its seat is left with the caller.
-fn abandon(writer: &mut Writer, error: StoreError) {
-    let Some(batch) = writer.batch.take() else { return };
-    let _ = run(&writer.connection, "ROLLBACK");
-    let _ = synchronous(&writer.connection, Synchronous::Normal);
-    batch.outcome.send_replace(Some(Err(error)));
-}
-
-/// Commits the open batch, if there is one, and tells all who wait for it.
-pub(super) fn commit_now(path: &Path, writer: &mut Writer) {
-    let Some(batch) = writer.batch.take() else { return };
-    let committed = run(&writer.connection, "COMMIT").map(|_| ());
-    let committed = committed.map_err(|error| {
-        let _ = run(&writer.connection, "ROLLBACK");
-        fault::from_sqlite(path, Stage::Commit, &error)
-    });
-    // Whether this fails or not, the next durable change says again how it wants to commit.
-    let _ = synchronous(&writer.connection, Synchronous::Normal);
-    writer.fold_log();
-    let _ = writer.turnstile.leave();
-    batch.outcome.send_replace(Some(committed));
 }

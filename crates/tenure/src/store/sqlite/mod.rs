@@ -23,10 +23,10 @@ use crate::clock::{Clock, SystemClock};
 use crate::store::moment::Moment;
 use crate::store::side::{self, Identity, Post, Turnstile};
 use crate::store::{
-    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+    Decide, Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
 use async_trait::async_trait;
-use batch::Batch;
+use batch::{Queue, Request};
 use fault::Stage;
 use log::Log;
 use read::{Addresses, RowError};
@@ -69,11 +69,18 @@ impl Default for SqliteOptions {
 
 /// Keeps everything in one SQLite file.
 pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+/// What a store shares with the thread that writes for many.
+struct Inner {
     path: PathBuf,
     /// Which file it was when it was opened.
     identity: Identity,
     options: SqliteOptions,
     writer: Arc<Mutex<Writer>>,
+    /// Changes that are to be committed together.
+    queue: Queue,
     /// A connection for looking, so that those who look never keep a writer waiting.
     reader: StdMutex<Option<Connection>>,
     post: Post,
@@ -82,8 +89,6 @@ pub struct SqliteStore {
 struct Writer {
     connection: Connection,
     turnstile: Turnstile,
-    /// The transaction that waits to be committed together with others.
-    batch: Option<Batch>,
     /// The log, where it is to be kept short.
     log: Option<Log>,
 }
@@ -115,17 +120,21 @@ impl SqliteStore {
         let at = move || Moment::of(&*clock);
         open::bring_up_to_date(path, &mut connection, &turnstile, &options.clock.boot(), at)?;
         let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
-        let writer = Arc::new(Mutex::new(Writer { connection, turnstile, batch: None, log }));
-        Ok(SqliteStore {
+        let writer = Arc::new(Mutex::new(Writer { connection, turnstile, log }));
+        let inner = Inner {
             path: path.to_owned(),
             identity: Identity::of(path.to_owned()),
             options,
             writer,
+            queue: Queue::default(),
             reader: StdMutex::new(None),
             post,
-        })
+        };
+        Ok(SqliteStore { inner: Arc::new(inner) })
     }
+}
 
+impl Inner {
     /// Refuses to go on with a file that was removed or replaced: others use another one by now,
     /// and what is held here is held by nobody's leave.
     fn check_identity(&self) -> Result<(), StoreError> {
@@ -138,8 +147,7 @@ impl SqliteStore {
     /// Waits for this process's turn, then for that among processes.
     async fn enter(&self) -> Result<Seat, StoreError> {
         self.check_identity()?;
-        let mut writer = self.own_turn().await?;
-        batch::commit_now(&self.path, &mut writer);
+        let writer = self.own_turn().await?;
         self.take_seat(writer).await
     }
 
@@ -160,7 +168,7 @@ impl SqliteStore {
 
     /// Waits for the turn among processes.
     async fn take_seat(&self, writer: OwnedMutexGuard<Writer>) -> Result<Seat, StoreError> {
-        let io = |error| fault::from_io(&self.path, "its queue cannot be entered", &error);
+        let io = |error| self.no_seat(&error);
         if writer.turnstile.try_enter().map_err(io)? {
             return Ok(Seat { writer });
         }
@@ -180,9 +188,13 @@ impl SqliteStore {
         }
     }
 
+    fn no_seat(&self, error: &std::io::Error) -> StoreError {
+        fault::from_io(&self.path, "its queue cannot be entered", error)
+    }
+
     fn write(
         &self,
-        seat: &mut Seat,
+        seat: &Seat,
         slot: Option<&str>,
         look: &Look,
         decide: Decide<'_>,
@@ -260,6 +272,17 @@ impl SqliteStore {
         Ok(written)
     }
 
+    /// Tells all whom a change concerns, now that it is made.
+    fn tell(&self, written: Written) -> Revision {
+        for (grant, address) in written.wake {
+            self.post.wake(grant, &address);
+        }
+        if written.has_news {
+            self.post.ring();
+        }
+        written.revision
+    }
+
     /// Forgets who waits no longer, and finds the addresses of those to wake.
     fn follow_up(&self, change: Change, mut addresses: Addresses) -> Vec<(GrantId, String)> {
         for write in &change.writes {
@@ -279,7 +302,6 @@ impl SqliteStore {
         // Where nobody else is served meanwhile, a second connection is not worth opening.
         if self.options.one_shot
             && let Ok(writer) = self.writer.try_lock()
-            && writer.batch.is_none()
         {
             let acted = act(&writer.connection);
             return acted.map_err(|error| Trouble::from(error).report(&self.path));
@@ -298,13 +320,19 @@ struct Seat {
     writer: OwnedMutexGuard<Writer>,
 }
 
+impl Seat {
+    /// Waits for it on a thread that may wait.
+    fn wait_for(writer: &Arc<Mutex<Writer>>) -> std::io::Result<Seat> {
+        let writer = writer.clone().blocking_lock_owned();
+        writer.turnstile.enter()?;
+        Ok(Seat { writer })
+    }
+}
+
 impl Drop for Seat {
     fn drop(&mut self) {
-        // An open batch keeps the seat until it is committed. Otherwise the kernel gives it back
-        // at the latest when the file is closed.
-        if self.writer.batch.is_none() {
-            let _ = self.writer.turnstile.leave();
-        }
+        // If not, the kernel gives it back at the latest when the file is closed.
+        let _ = self.writer.turnstile.leave();
     }
 }
 
@@ -387,7 +415,7 @@ impl Drop for Transaction<'_> {
 impl Store for SqliteStore {
     fn info(&self) -> StoreInfo {
         StoreInfo {
-            url: fault::store_name(&self.path),
+            url: fault::store_name(&self.inner.path),
             engine: format!("SQLite {}", rusqlite::version()),
             local: true,
         }
@@ -399,79 +427,91 @@ impl Store for SqliteStore {
         look: &Look,
         decide: Decide<'_>,
     ) -> Result<Revision, StoreError> {
+        let inner = &self.inner;
+        let seat = inner.enter().await?;
         let written = match look {
-            Look::Tasks(_) => self.transact_together(slot, look, decide).await?,
+            Look::Tasks(_) => {
+                let alone = std::iter::once(Request { slot, look, decide });
+                inner.commit_together(&seat, alone)?.remove(0)
+            }
             _ => {
-                let mut seat = self.enter().await?;
-                let written = self.write(&mut seat, slot, look, decide);
+                let written = inner.write(&seat, slot, look, decide);
                 seat.writer.fold_log();
-                drop(seat);
-                written.map_err(|trouble| trouble.report(&self.path))?
+                written.map_err(|trouble| trouble.report(&inner.path))
             }
         };
-        for (grant, address) in written.wake {
-            self.post.wake(grant, &address);
+        drop(seat);
+        Ok(inner.tell(written?))
+    }
+
+    async fn transact_owned(
+        &self,
+        slot: Option<String>,
+        look: Look,
+        mut rule: Rule,
+    ) -> Result<Revision, StoreError> {
+        let gathers = matches!(look, Look::Tasks(_)) && !self.inner.options.one_shot;
+        match gathers {
+            true => self.inner.transact_together(slot, look, rule).await,
+            false => self.transact_once(slot.as_deref(), &look, &mut *rule).await,
         }
-        if written.has_news {
-            self.post.ring();
-        }
-        Ok(written.revision)
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
-        let seat = self.enter().await?;
+        let inner = &self.inner;
+        let seat = inner.enter().await?;
         let connection = &seat.writer.connection;
         let renewed = (|| {
             let transaction = Transaction::begin(connection)?;
-            let at = Moment::of(&*self.options.clock);
+            let at = Moment::of(&*self.inner.options.clock);
             let renewed: Result<Vec<Renewed>, RowError> =
                 renewals.iter().map(|renewal| write::renew(connection, renewal, at)).collect();
             let renewed = renewed?;
             transaction.commit()?;
             Ok(renewed)
         })();
-        renewed.map_err(|trouble: Trouble| trouble.report(&self.path))
+        renewed.map_err(|trouble: Trouble| trouble.report(&self.inner.path))
     }
 
     async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
-        self.with_reader(|connection| {
+        self.inner.with_reader(|connection| {
             // One transaction, so that all is seen at one moment.
             let transaction = connection.unchecked_transaction()?;
-            let at = Moment::of(&*self.options.clock);
+            let at = Moment::of(&*self.inner.options.clock);
             let (seen, _) = read::show(&transaction, look, at)?;
             Ok(seen)
         })
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        let newest = || Ok(Revision(self.with_reader(read::newest)?));
-        self.post.changed(newest, since, patience, self.options.poll_interval).await
+        let newest = || Ok(Revision(self.inner.with_reader(read::newest)?));
+        self.inner.post.changed(newest, since, patience, self.inner.options.poll_interval).await
     }
 
     async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
-        self.post.wait(grant, patience).await;
+        self.inner.post.wait(grant, patience).await;
         Ok(())
     }
 
     async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
-        self.with_reader(|connection| read::events(connection, after, limit))
+        self.inner.with_reader(|connection| read::events(connection, after, limit))
     }
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
-        self.with_reader(|connection| tasks::list(connection, filter))
+        self.inner.with_reader(|connection| tasks::list(connection, filter))
     }
 
     async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        self.with_reader(tasks::tallies)
+        self.inner.with_reader(tasks::tallies)
     }
 
     async fn tidy(&self) -> Result<usize, StoreError> {
-        Ok(self.post.tidy())
+        Ok(self.inner.post.tidy())
     }
 
     async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        let mut findings = self.with_reader(|connection| Ok(check(connection)?))?;
-        findings.push(Finding::leftovers(self.post.leftovers().len()));
+        let mut findings = self.inner.with_reader(|connection| Ok(check(connection)?))?;
+        findings.push(Finding::leftovers(self.inner.post.leftovers().len()));
         Ok(findings)
     }
 }
