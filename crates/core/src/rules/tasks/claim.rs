@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// How many tasks of each section are looked at: at first, and then where all of those were taken.
 /// Mostly the first is free; those at the front may all touch files that somebody holds.
-const DEPTHS: [usize; 3] = [2, 64, 4096];
+const DEPTHS: [usize; 3] = [1, 64, 4096];
 
 /// A worker asks for work.
 #[derive(Clone, Debug, Serialize, Deserialize)]

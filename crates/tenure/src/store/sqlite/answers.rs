@@ -1,15 +1,15 @@
 //! What was answered to requests that may be repeated.
 
 use super::read::RowError;
+use super::session::Session;
 use crate::store::ANSWERS_KEPT;
 use crate::store::moment::Moment;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use tenure_core::Answered;
 
 /// What was answered last under this slot.
-pub(super) fn get(connection: &Connection, slot: &str) -> Result<Option<Answered>, RowError> {
-    let mut statement =
-        connection.prepare_cached("SELECT number, text FROM answers WHERE slot = ?1")?;
+pub(super) fn get(session: &Session<'_>, slot: &str) -> Result<Option<Answered>, RowError> {
+    let mut statement = session.statement("SELECT number, text FROM answers WHERE slot = ?1")?;
     let row = statement.query_row([slot], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
     let row = row.optional()?;
     Ok(row.map(|(number, text)| Answered { slot: slot.to_owned(), number: number as u64, text }))
@@ -19,34 +19,30 @@ pub(super) fn get(connection: &Connection, slot: &str) -> Result<Option<Answered
 const AGE_COARSE_MS: i64 = 10 * 60 * 1000;
 
 /// Remembers an answer in the place of the last one under its slot.
-pub(super) fn put(
-    connection: &Connection,
-    answered: &Answered,
-    at: Moment,
-) -> Result<(), RowError> {
+pub(super) fn put(session: &Session<'_>, answered: &Answered, at: Moment) -> Result<(), RowError> {
     let Answered { slot, number, text } = answered;
     let recent_ms = at.wall_ms.saturating_sub(AGE_COARSE_MS);
-    let replaced = connection
-        .prepare_cached("UPDATE answers SET number = ?2, text = ?3 WHERE slot = ?1 AND at_ms > ?4")?
+    let replaced = session
+        .statement("UPDATE answers SET number = ?2, text = ?3 WHERE slot = ?1 AND at_ms > ?4")?
         .execute(params![slot, *number as i64, text, recent_ms])?;
     match replaced {
-        0 => add(connection, answered, at),
+        0 => add(session, answered, at),
         _ => Ok(()),
     }
 }
 
 /// Begins a slot, or begins it anew, and forgets two that are old: more than come, so that they stay
 /// few.
-fn add(connection: &Connection, answered: &Answered, at: Moment) -> Result<(), RowError> {
+fn add(session: &Session<'_>, answered: &Answered, at: Moment) -> Result<(), RowError> {
     let Answered { slot, number, text } = answered;
-    connection
-        .prepare_cached(
+    session
+        .statement(
             "INSERT OR REPLACE INTO answers (slot, number, text, at_ms) VALUES (?1, ?2, ?3, ?4)",
         )?
         .execute(params![slot, *number as i64, text, at.wall_ms])?;
     let kept_ms = ANSWERS_KEPT.as_millis() as i64 + AGE_COARSE_MS;
-    connection
-        .prepare_cached(
+    session
+        .statement(
             "DELETE FROM answers WHERE slot IN
                 (SELECT slot FROM answers WHERE at_ms < ?1 ORDER BY at_ms LIMIT 2)",
         )?

@@ -10,6 +10,7 @@
 //! tell them apart, and cost every change a tenth of its time.
 
 use super::fault::{self, Stage};
+use super::session::Session;
 use super::{Inner, Seat, Synchronous, Transaction, Written, synchronous};
 use crate::store::{Decide, Rule, StoreError};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -146,9 +147,10 @@ impl Inner {
         let connection = &seat.writer.connection;
         let made = synchronous(connection, Synchronous::Full).and_then(|()| {
             let transaction = Transaction::begin(connection)?;
+            let session = Session::new(connection);
             let (mut answers, mut changed, mut is_told) = (Vec::new(), false, false);
             for Request { slot, look, decide } in requests {
-                let answer = match self.look_and_write(connection, slot, look, decide, true) {
+                let answer = match self.look_and_write(&session, slot, look, decide, true) {
                     Ok(mut written) => {
                         changed |= written.changed;
                         // Those who watch are told once of all changes.

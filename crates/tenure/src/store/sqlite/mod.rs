@@ -16,6 +16,7 @@ mod log;
 mod open;
 mod read;
 mod schema;
+mod session;
 mod tasks;
 mod write;
 
@@ -31,6 +32,7 @@ use fault::Stage;
 use log::Log;
 use read::{Addresses, RowError};
 use rusqlite::Connection;
+use session::Session;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
@@ -222,7 +224,8 @@ impl Inner {
         durably: bool,
     ) -> Result<Written, Trouble> {
         let transaction = Transaction::begin(connection)?;
-        let written = self.look_and_write(connection, slot, look, decide, durably)?;
+        let session = Session::new(connection);
+        let written = self.look_and_write(&session, slot, look, decide, durably)?;
         if written.changed {
             transaction.commit()?;
         }
@@ -232,18 +235,18 @@ impl Inner {
     /// Shows, lets the rule choose, and writes, inside a transaction that the caller ends.
     fn look_and_write(
         &self,
-        connection: &Connection,
+        session: &Session<'_>,
         slot: Option<&str>,
         look: &Look,
         decide: Decide<'_>,
         durably: bool,
     ) -> Result<Written, Trouble> {
         let at = Moment::of(&*self.options.clock);
-        let (mut seen, mut addresses) = read::show(connection, look, at)?;
-        seen.answered = slot.map(|slot| answers::get(connection, slot)).transpose()?.flatten();
+        let (mut seen, mut addresses) = read::show(session, look, at)?;
+        seen.answered = slot.map(|slot| answers::get(session, slot)).transpose()?.flatten();
         let mut decision = decide(&seen);
         if decision == Decision::LookWider {
-            (seen, addresses) = read::show(connection, &Look::Everything, at)?;
+            (seen, addresses) = read::show(session, &Look::Everything, at)?;
             decision = decide(&seen);
         }
         let mut written = Written {
@@ -263,7 +266,7 @@ impl Inner {
                 self.post.expect(waiter.grant);
             }
         }
-        let newest = write::apply(connection, &change, seen.next, at, self.post.address())
+        let newest = write::apply(session, &change, seen.next, at, self.post.address())
             .map_err(|error| Trouble { stage: Stage::Within, error })?;
         written.revision = Revision(newest);
         written.changed = true;
@@ -463,9 +466,10 @@ impl Store for SqliteStore {
         let connection = &seat.writer.connection;
         let renewed = (|| {
             let transaction = Transaction::begin(connection)?;
-            let at = Moment::of(&*self.inner.options.clock);
+            let session = Session::new(connection);
+            let at = Moment::of(&*inner.options.clock);
             let renewed: Result<Vec<Renewed>, RowError> =
-                renewals.iter().map(|renewal| write::renew(connection, renewal, at)).collect();
+                renewals.iter().map(|renewal| write::renew(&session, renewal, at)).collect();
             let renewed = renewed?;
             transaction.commit()?;
             Ok(renewed)
@@ -478,13 +482,17 @@ impl Store for SqliteStore {
             // One transaction, so that all is seen at one moment.
             let transaction = connection.unchecked_transaction()?;
             let at = Moment::of(&*self.inner.options.clock);
-            let (seen, _) = read::show(&transaction, look, at)?;
+            let (seen, _) = read::show(&Session::new(&transaction), look, at)?;
             Ok(seen)
         })
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        let newest = || Ok(Revision(self.inner.with_reader(read::newest)?));
+        let newest = || {
+            Ok(Revision(
+                self.inner.with_reader(|connection| read::newest(&Session::new(connection)))?,
+            ))
+        };
         self.inner.post.changed(newest, since, patience, self.inner.options.poll_interval).await
     }
 
@@ -494,15 +502,15 @@ impl Store for SqliteStore {
     }
 
     async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
-        self.inner.with_reader(|connection| read::events(connection, after, limit))
+        self.inner.with_reader(|connection| read::events(&Session::new(connection), after, limit))
     }
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
-        self.inner.with_reader(|connection| tasks::list(connection, filter))
+        self.inner.with_reader(|connection| tasks::list(&Session::new(connection), filter))
     }
 
     async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        self.inner.with_reader(tasks::tallies)
+        self.inner.with_reader(|connection| tasks::tallies(&Session::new(connection)))
     }
 
     async fn tidy(&self) -> Result<usize, StoreError> {

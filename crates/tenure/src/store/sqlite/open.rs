@@ -2,8 +2,9 @@
 
 use super::SqliteOptions;
 use super::fault::{self, Stage};
-use super::read::{self, RowError};
+use super::read::RowError;
 use super::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
+use super::session::Session;
 use super::write::{self, TRIM_EVERY};
 use crate::store::StoreError;
 use crate::store::moment::Moment;
@@ -219,7 +220,8 @@ fn begin_boot(connection: &mut Connection, boot: &str, at: Moment) -> Result<(),
     connection.pragma_update(None, "synchronous", "FULL")?;
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let newest = read::newest(&transaction)?;
+    let session = Session::new(&transaction);
+    let newest = session.newest()?;
     let first_use = newest == 0 && stored_boot(&transaction)?.is_none();
     transaction.execute("DELETE FROM boot", [])?;
     transaction.execute("INSERT INTO boot VALUES (?1)", [boot])?;
@@ -236,9 +238,10 @@ fn begin_boot(connection: &mut Connection, boot: &str, at: Moment) -> Result<(),
             token: None,
             kind: EventKind::Rebooted,
         };
-        write::insert_event(&transaction, newest + JUMP, &event, at)?;
-        write::count_one_more(&transaction)?;
+        write::insert_event(&session, newest + JUMP, &event, at)?;
+        write::count_one_more(&session)?;
     }
+    drop(session);
     transaction.commit()?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     Ok(())

@@ -1,10 +1,11 @@
 //! Reading records inside a transaction.
 
+use super::session::Session;
 use super::tasks;
 use crate::store::format::{self, FormatError};
 use crate::store::moment::{Moment, span};
 use crate::store::near::{self, Near};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use tenure_core::{
@@ -51,20 +52,20 @@ macro_rules! waits {
 }
 
 /// The store's revision.
-pub(super) fn newest(connection: &Connection) -> Result<u64, RowError> {
-    let mut statement = connection.prepare_cached("SELECT max(id) FROM events")?;
+pub(super) fn newest(session: &Session<'_>) -> Result<u64, RowError> {
+    let mut statement = session.statement("SELECT max(id) FROM events")?;
     let id: Option<i64> = statement.query_row([], |row| row.get(0))?;
     Ok(id.unwrap_or(0) as u64)
 }
 
 /// What the rules get to see, and where those who wait are to be woken.
 pub(super) fn show(
-    connection: &Connection,
+    session: &Session<'_>,
     look: &Look,
     at: Moment,
 ) -> Result<(Seen, Addresses), RowError> {
-    let newest = newest(connection)?;
-    let mut view = View { connection, at, seen: Seen::default(), addresses: HashMap::new() };
+    let newest = session.newest()?;
+    let mut view = View { session, at, seen: Seen::default(), addresses: HashMap::new() };
     match look {
         Look::Everything => {
             view.holds(holds!(""), params![])?;
@@ -86,14 +87,14 @@ pub(super) fn show(
     Ok((seen, addresses))
 }
 
-struct View<'a> {
-    connection: &'a Connection,
+struct View<'a, 'c> {
+    session: &'a Session<'c>,
     at: Moment,
     seen: Seen,
     addresses: Addresses,
 }
 
-impl View<'_> {
+impl View<'_, '_> {
     fn at(
         &mut self,
         resources: &[Resource],
@@ -129,7 +130,7 @@ impl View<'_> {
 
     /// Tasks, all sections, and what is held and waited for around them.
     fn tasks(&mut self, look: &TaskLook) -> Result<(), RowError> {
-        tasks::show(self.connection, look, self.at.wall_ms, &mut self.seen)?;
+        tasks::show(self.session, look, self.at.wall_ms, &mut self.seen)?;
         self.holds(holds!("WHERE resource >= 'section:' AND resource < 'section;'"), params![])?;
         let near = Near::to(&near::files(&self.seen.tasks));
         self.path_holds(&near, |resource| resource.kind() == Kind::Path)?;
@@ -160,8 +161,8 @@ impl View<'_> {
         Ok(())
     }
 
-    fn exists(&self, sql: &str) -> Result<bool, RowError> {
-        Ok(self.connection.prepare_cached(sql)?.exists([])?)
+    fn exists(&self, sql: &'static str) -> Result<bool, RowError> {
+        Ok(self.session.statement(sql)?.exists([])?)
     }
 
     /// What is held on those paths near that are `shown`.
@@ -210,18 +211,18 @@ impl View<'_> {
         Ok(())
     }
 
-    fn holds(&mut self, sql: &str, params: impl rusqlite::Params) -> Result<(), RowError> {
+    fn holds(&mut self, sql: &'static str, params: impl rusqlite::Params) -> Result<(), RowError> {
         self.holds_of(sql, params, |_| true)
     }
 
     /// Adds those holds whose resource is `shown`.
     fn holds_of(
         &mut self,
-        sql: &str,
+        sql: &'static str,
         params: impl rusqlite::Params,
         shown: impl Fn(&Resource) -> bool,
     ) -> Result<(), RowError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut statement = self.session.statement(sql)?;
         let mut rows = statement.query(params)?;
         while let Some(row) = rows.next()? {
             let resource = format::resource_from_key(text(row, 0)?)?;
@@ -234,7 +235,7 @@ impl View<'_> {
 
     fn waits(
         &mut self,
-        sql: &str,
+        sql: &'static str,
         params: impl rusqlite::Params,
         front: usize,
     ) -> Result<Option<u64>, RowError> {
@@ -245,7 +246,7 @@ impl View<'_> {
     /// the last place that is shown is returned.
     fn front(
         &mut self,
-        sql: &str,
+        sql: &'static str,
         params: impl rusqlite::Params,
         front: usize,
         shown: impl Fn(&Resource) -> bool,
@@ -262,12 +263,12 @@ impl View<'_> {
     /// was added is returned.
     fn places(
         &mut self,
-        sql: &str,
+        sql: &'static str,
         params: impl rusqlite::Params,
         at_most: usize,
         shown: impl Fn(&Resource) -> bool,
     ) -> Result<Option<u64>, RowError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut statement = self.session.statement(sql)?;
         let mut rows = statement.query(params)?;
         let (mut added, mut last) = (0, None);
         while let Some(row) = rows.next()? {
@@ -362,11 +363,11 @@ fn read_waiter(row: &Row<'_>, at: Moment) -> Result<(SeenWaiter, String), RowErr
 
 /// Events after a revision, oldest first.
 pub(super) fn events(
-    connection: &Connection,
+    session: &Session<'_>,
     after: Revision,
     limit: u32,
 ) -> Result<Vec<Event>, RowError> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = session.statement(
         "SELECT id, at_ms, kind, resource, label, token, detail FROM events
          WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;

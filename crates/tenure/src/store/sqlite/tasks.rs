@@ -1,10 +1,11 @@
 //! Reading and writing tasks and sections inside a transaction.
 
 use super::read::{RowError, optional_text, text};
+use super::session::Session;
 use crate::store::format;
 use crate::store::moment::{milliseconds_up, span};
 use crate::store::{Tally, TaskFilter};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 use std::collections::BTreeMap;
 use tenure_core::{
     Claim, Pick, Section, Seen, SeenSection, Status, Task, TaskId, TaskLook, Token, WallTime,
@@ -27,29 +28,29 @@ macro_rules! tasks {
 
 /// Shows the tasks that a rule looks at, and all sections.
 pub(super) fn show(
-    connection: &Connection,
+    session: &Session<'_>,
     look: &TaskLook,
     wall_ms: i64,
     seen: &mut Seen,
 ) -> Result<(), RowError> {
     for id in &look.ids {
-        read_all(connection, tasks!("WHERE id = ?1"), params![id.as_str()], &mut seen.tasks)?;
+        read_all(session, tasks!("WHERE id = ?1"), params![id.as_str()], &mut seen.tasks)?;
         if look.dependents {
             let sql = tasks!("WHERE id IN (SELECT dependent FROM dependencies WHERE task = ?1)");
-            read_all(connection, sql, params![id.as_str()], &mut seen.tasks)?;
+            read_all(session, sql, params![id.as_str()], &mut seen.tasks)?;
         }
     }
     for key in &look.keys {
-        read_all(connection, tasks!("WHERE key = ?1"), params![key], &mut seen.tasks)?;
+        read_all(session, tasks!("WHERE key = ?1"), params![key], &mut seen.tasks)?;
     }
     if look.in_progress {
         let sql = tasks!("WHERE status = 'in_progress'");
-        read_all(connection, sql, params![], &mut seen.tasks)?;
+        read_all(session, sql, params![], &mut seen.tasks)?;
     }
-    let tallies = tallies(connection)?;
-    show_sections(connection, &tallies, seen)?;
+    let tallies = tallies(session)?;
+    show_sections(session, &tallies, seen)?;
     if let Some(pick) = &look.pick {
-        show_picked(connection, pick, &tallies, wall_ms, seen)?;
+        show_picked(session, pick, &tallies, wall_ms, seen)?;
     }
     if seen.tasks.len() > 1 {
         seen.tasks.sort_by_key(|task| task.age);
@@ -60,7 +61,7 @@ pub(super) fn show(
 
 /// The first of each section that could be taken, and those whose time has come.
 fn show_picked(
-    connection: &Connection,
+    session: &Session<'_>,
     pick: &Pick,
     tallies: &[Tally],
     wall_ms: i64,
@@ -81,7 +82,7 @@ fn show_picked(
                 "WHERE section = ?1 AND status = 'pending' AND unmet = 0
                    AND not_before_at_ms IS NULL ORDER BY priority, position, age LIMIT ?2"
             );
-            read_some(connection, sql, params![section, limit], pick.depth, &mut seen.tasks)?
+            read_some(session, sql, params![section, limit], pick.depth, &mut seen.tasks)?
         } else {
             let sql = tasks!(
                 "WHERE section = ?1 AND status = 'pending' AND unmet = 0
@@ -91,7 +92,7 @@ fn show_picked(
                    ORDER BY priority, position, age LIMIT ?2"
             );
             let params = params![section, limit, labels];
-            read_some(connection, sql, params, pick.depth, &mut seen.tasks)?
+            read_some(session, sql, params, pick.depth, &mut seen.tasks)?
         };
     }
     let mut due = Vec::new();
@@ -99,7 +100,7 @@ fn show_picked(
         "WHERE status = 'pending' AND unmet = 0 AND not_before_at_ms IS NOT NULL
            AND not_before_at_ms <= ?1 ORDER BY not_before_at_ms LIMIT ?2"
     );
-    read_all(connection, sql, params![wall_ms, DUE_SHOWN as i64], &mut due)?;
+    read_all(session, sql, params![wall_ms, DUE_SHOWN as i64], &mut due)?;
     seen.tasks.extend(due.into_iter().filter(|task: &Task| {
         (pick.section.is_none() || pick.section == task.section)
             && pick.labels.iter().all(|label| task.labels.contains(label))
@@ -109,7 +110,7 @@ fn show_picked(
 
 /// Those that were described, and those that only have tasks which are not done.
 fn show_sections(
-    connection: &Connection,
+    session: &Session<'_>,
     tallies: &[Tally],
     seen: &mut Seen,
 ) -> Result<(), RowError> {
@@ -119,7 +120,7 @@ fn show_sections(
             *open.entry(section).or_default() += tally.count;
         }
     }
-    let mut statement = connection.prepare_cached(
+    let mut statement = session.statement(
         "SELECT name, max_runners, priority, position, depends_on, paused FROM sections",
     )?;
     let mut rows = statement.query([])?;
@@ -143,23 +144,23 @@ fn show_sections(
 }
 
 fn read_all(
-    connection: &Connection,
-    sql: &str,
+    session: &Session<'_>,
+    sql: &'static str,
     params: impl rusqlite::Params,
     tasks: &mut Vec<Task>,
 ) -> Result<(), RowError> {
-    read_some(connection, sql, params, usize::MAX, tasks).map(drop)
+    read_some(session, sql, params, usize::MAX, tasks).map(drop)
 }
 
 /// At most so many; says whether there is one more.
 fn read_some(
-    connection: &Connection,
-    sql: &str,
+    session: &Session<'_>,
+    sql: &'static str,
     params: impl rusqlite::Params,
     at_most: usize,
     tasks: &mut Vec<Task>,
 ) -> Result<bool, RowError> {
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut statement = session.statement(sql)?;
     let mut rows = statement.query(params)?;
     let before = tasks.len();
     while let Some(row) = rows.next()? {
@@ -229,7 +230,7 @@ fn texts(texts: &[String]) -> Option<String> {
 }
 
 /// Writes a task, new or changed.
-pub(super) fn put(connection: &Connection, task: &Task) -> Result<(), RowError> {
+pub(super) fn put(session: &Session<'_>, task: &Task) -> Result<(), RowError> {
     let claim = task.claim.as_ref();
     let depends_on: Vec<String> = task.depends_on.iter().map(|id| id.as_str().to_owned()).collect();
     let params = params![
@@ -265,8 +266,8 @@ pub(super) fn put(connection: &Connection, task: &Task) -> Result<(), RowError> 
     ];
     // Most changes are of what work itself moves. To name the other columns would make SQLite
     // write their indexes anew, each a page more to sync.
-    let moved = connection
-        .prepare_cached(
+    let moved = session
+        .statement(
             "UPDATE tasks SET status = ?5, unmet = ?10, attempts = ?15, recoveries = ?16,
                 not_before_at_ms = ?18, claim_by = ?20, claim_grant = ?21, claim_token = ?22,
                 result = ?23, error = ?24, feedback = ?25, claimed_at_ms = ?27,
@@ -280,8 +281,8 @@ pub(super) fn put(connection: &Connection, task: &Task) -> Result<(), RowError> 
     if moved > 0 {
         return Ok(());
     }
-    let changed = connection
-        .prepare_cached(
+    let changed = session
+        .statement(
             "UPDATE tasks SET title = ?2, description = ?3, section = ?4, status = ?5,
                 priority = ?6, position = ?7, age = ?8, depends_on = ?9, unmet = ?10, labels = ?11,
                 files = ?12, payload = ?13, max_attempts = ?14, attempts = ?15, recoveries = ?16,
@@ -294,53 +295,52 @@ pub(super) fn put(connection: &Connection, task: &Task) -> Result<(), RowError> 
     if changed > 0 {
         return Ok(());
     }
-    connection
-        .prepare_cached(
+    session
+        .statement(
             "INSERT INTO tasks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
                 ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
         )?
         .execute(params)?;
-    let mut dependency =
-        connection.prepare_cached("INSERT OR IGNORE INTO dependencies VALUES (?1, ?2)")?;
+    let mut dependency = session.statement("INSERT OR IGNORE INTO dependencies VALUES (?1, ?2)")?;
     for before in &task.depends_on {
         dependency.execute(params![before.as_str(), task.id.as_str()])?;
     }
     Ok(())
 }
 
-pub(super) fn delete(connection: &Connection, id: &TaskId) -> Result<(), RowError> {
-    connection.prepare_cached("DELETE FROM tasks WHERE id = ?1")?.execute([id.as_str()])?;
+pub(super) fn delete(session: &Session<'_>, id: &TaskId) -> Result<(), RowError> {
+    session.statement("DELETE FROM tasks WHERE id = ?1")?.execute([id.as_str()])?;
     Ok(())
 }
 
-pub(super) fn put_section(connection: &Connection, section: &Section) -> Result<(), RowError> {
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO sections VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-        .execute(params![
-        section.name,
-        section.max_runners,
-        section.priority,
-        section.position,
-        texts(&section.depends_on),
-        section.paused,
-    ])?;
+pub(super) fn put_section(session: &Session<'_>, section: &Section) -> Result<(), RowError> {
+    session.statement("INSERT OR REPLACE INTO sections VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?.execute(
+        params![
+            section.name,
+            section.max_runners,
+            section.priority,
+            section.position,
+            texts(&section.depends_on),
+            section.paused,
+        ],
+    )?;
     Ok(())
 }
 
-pub(super) fn delete_section(connection: &Connection, name: &str) -> Result<(), RowError> {
-    connection.prepare_cached("DELETE FROM sections WHERE name = ?1")?.execute([name])?;
+pub(super) fn delete_section(session: &Session<'_>, name: &str) -> Result<(), RowError> {
+    session.statement("DELETE FROM sections WHERE name = ?1")?.execute([name])?;
     Ok(())
 }
 
 /// Tasks, oldest first.
-pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<Vec<Task>, RowError> {
+pub(super) fn list(session: &Session<'_>, filter: &TaskFilter) -> Result<Vec<Task>, RowError> {
     let mut found = Vec::new();
     if let Some(title) = &filter.title {
-        read_all(connection, tasks!("WHERE title = ?1 ORDER BY age"), params![title], &mut found)?;
+        read_all(session, tasks!("WHERE title = ?1 ORDER BY age"), params![title], &mut found)?;
     } else if let Some(prefix) = &filter.id_prefix {
         let sql = tasks!("WHERE id >= ?1 AND id < ?2 ORDER BY age");
         let above = format!("{prefix}\u{10ffff}");
-        read_all(connection, sql, params![prefix, above], &mut found)?;
+        read_all(session, sql, params![prefix, above], &mut found)?;
     } else {
         let sql = tasks!(
             "WHERE age > ?1 AND (?2 IS NULL OR status = ?2) AND (?3 IS NULL OR section = ?3)
@@ -350,7 +350,7 @@ pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<Vec<T
         let status = filter.status.map(|status| status.word());
         let params =
             params![filter.after_age as i64, status, filter.section, filter.label, filter.limit];
-        read_all(connection, sql, params, &mut found)?;
+        read_all(session, sql, params, &mut found)?;
         return Ok(found);
     }
     found.retain(|task| filter.admits(task));
@@ -359,9 +359,9 @@ pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<Vec<T
 }
 
 /// How many tasks there are of each section and status.
-pub(super) fn tallies(connection: &Connection) -> Result<Vec<Tally>, RowError> {
+pub(super) fn tallies(session: &Session<'_>) -> Result<Vec<Tally>, RowError> {
     let mut statement =
-        connection.prepare_cached("SELECT section, status, count FROM tallies WHERE count > 0")?;
+        session.statement("SELECT section, status, count FROM tallies WHERE count > 0")?;
     let mut rows = statement.query([])?;
     let mut tallies = Vec::new();
     while let Some(row) = rows.next()? {

@@ -1,12 +1,13 @@
 //! Writing records inside a transaction.
 
 use super::read::RowError;
+use super::session::Session;
 use super::{answers, tasks};
 use crate::store::format;
 use crate::store::moment::{Moment, milliseconds_up};
 use crate::store::near;
 use crate::store::{Renewal, Renewed};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use tenure_core::{Change, EventKind, Hold, NewEvent, Waiter, Write};
 
 /// How many events are kept, for the audit log and for those who follow it.
@@ -18,40 +19,41 @@ pub(super) const TRIM_EVERY: u64 = 1024;
 
 /// Writes a change; its first event takes the number `next`. Returns the newest number.
 pub(super) fn apply(
-    connection: &Connection,
+    session: &Session<'_>,
     change: &Change,
     next: u64,
     at: Moment,
     mailbox: &str,
 ) -> Result<u64, RowError> {
     for write in &change.writes {
-        apply_one(connection, write, at, mailbox)?;
+        apply_one(session, write, at, mailbox)?;
     }
     let mut id = next;
     for event in &change.events {
-        insert_event(connection, id, event, at)?;
+        insert_event(session, id, event, at)?;
         id += 1;
     }
     let newest = id - 1;
+    session.wrote(newest);
     let batches = newest / TRIM_EVERY - (next - 1) / TRIM_EVERY;
     if batches > 0 {
-        trim_events(connection, (batches * TRIM_EVERY) as i64)?;
+        trim_events(session, (batches * TRIM_EVERY) as i64)?;
     }
     Ok(newest)
 }
 
 fn apply_one(
-    connection: &Connection,
+    session: &Session<'_>,
     write: &Write,
     at: Moment,
     mailbox: &str,
 ) -> Result<(), RowError> {
     match write {
-        Write::Hold(hold) => insert_hold(connection, hold, at),
+        Write::Hold(hold) => insert_hold(session, hold, at),
         Write::Extend { resource, grant, ttl } => {
             let ttl_ms = milliseconds_up(*ttl);
-            connection
-                .prepare_cached(
+            session
+                .statement(
                     "UPDATE holds SET ttl_ms = ?3, deadline_ms = ?4, renewed_at_ms = ?5
                      WHERE resource = ?1 AND grant_id = ?2",
                 )?
@@ -65,16 +67,16 @@ fn apply_one(
             Ok(())
         }
         Write::DropHold { resource, grant } => {
-            connection
-                .prepare_cached("DELETE FROM holds WHERE resource = ?1 AND grant_id = ?2")?
+            session
+                .statement("DELETE FROM holds WHERE resource = ?1 AND grant_id = ?2")?
                 .execute(params![resource.key(), grant.to_string()])?;
             Ok(())
         }
-        Write::Wait(waiter) => insert_waiter(connection, waiter, at, mailbox),
+        Write::Wait(waiter) => insert_waiter(session, waiter, at, mailbox),
         Write::KeepPlace(waiter) => {
             let ttl_ms = milliseconds_up(waiter.ttl);
             let deadline_ms = at.begin_ms.saturating_add(ttl_ms);
-            let mut statement = connection.prepare_cached(
+            let mut statement = session.statement(
                 "UPDATE waits SET ttl_ms = ?3, deadline_ms = ?4, mailbox = ?5
                  WHERE resource = ?1 AND ticket = ?2",
             )?;
@@ -86,25 +88,25 @@ fn apply_one(
             Ok(())
         }
         Write::DropWait(waiter) => {
-            let mut statement = connection
-                .prepare_cached("DELETE FROM waits WHERE resource = ?1 AND ticket = ?2")?;
+            let mut statement =
+                session.statement("DELETE FROM waits WHERE resource = ?1 AND ticket = ?2")?;
             for want in &waiter.wants {
                 statement.execute(params![want.resource.key(), waiter.ticket as i64])?;
             }
             Ok(())
         }
-        Write::Task(task) => tasks::put(connection, task),
-        Write::DropTask(id) => tasks::delete(connection, id),
-        Write::Section(section) => tasks::put_section(connection, section),
-        Write::DropSection(name) => tasks::delete_section(connection, name),
-        Write::Answer(answered) => answers::put(connection, answered, at),
+        Write::Task(task) => tasks::put(session, task),
+        Write::DropTask(id) => tasks::delete(session, id),
+        Write::Section(section) => tasks::put_section(session, section),
+        Write::DropSection(name) => tasks::delete_section(session, name),
+        Write::Answer(answered) => answers::put(session, answered, at),
     }
 }
 
-fn insert_hold(connection: &Connection, hold: &Hold, at: Moment) -> Result<(), RowError> {
+fn insert_hold(session: &Session<'_>, hold: &Hold, at: Moment) -> Result<(), RowError> {
     let ttl_ms = milliseconds_up(hold.ttl);
-    connection
-        .prepare_cached(
+    session
+        .statement(
             "INSERT INTO holds (resource, grant_id, token, mode, label, chosen, evidence,
                 operation, ttl_ms, deadline_ms, since_ms, acquired_at_ms, renewed_at_ms, prefix)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13)",
@@ -128,13 +130,13 @@ fn insert_hold(connection: &Connection, hold: &Hold, at: Moment) -> Result<(), R
 }
 
 fn insert_waiter(
-    connection: &Connection,
+    session: &Session<'_>,
     waiter: &Waiter,
     at: Moment,
     mailbox: &str,
 ) -> Result<(), RowError> {
     let ttl_ms = milliseconds_up(waiter.ttl);
-    let mut statement = connection.prepare_cached(
+    let mut statement = session.statement(
         "INSERT INTO waits (resource, ticket, grant_id, wants, label, chosen, evidence, operation,
             keeps, ttl_ms, deadline_ms, since_ms, waiting_since_at_ms, mailbox, prefix)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
@@ -163,13 +165,13 @@ fn insert_waiter(
 }
 
 pub(super) fn insert_event(
-    connection: &Connection,
+    session: &Session<'_>,
     id: u64,
     event: &NewEvent,
     at: Moment,
 ) -> Result<(), RowError> {
-    connection
-        .prepare_cached(
+    session
+        .statement(
             "INSERT INTO events (id, at_ms, kind, resource, label, token, detail)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
@@ -199,37 +201,35 @@ fn detail(kind: &EventKind) -> Option<String> {
 
 /// Called once per [`TRIM_EVERY`] events, with how many came. Counting rows would cost more the more
 /// there are, so the tally is kept beside them: it is behind by the newest number's remainder.
-fn trim_events(connection: &Connection, came: i64) -> Result<(), RowError> {
-    let kept: i64 = connection
-        .prepare_cached("UPDATE tally SET kept = kept + ?1 RETURNING kept")?
+fn trim_events(session: &Session<'_>, came: i64) -> Result<(), RowError> {
+    let kept: i64 = session
+        .statement("UPDATE tally SET kept = kept + ?1 RETURNING kept")?
         .query_row([came], |row| row.get(0))?;
     if kept > EVENTS_KEPT {
-        let deleted = connection
-            .prepare_cached(
+        let deleted = session
+            .statement(
                 "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT ?1)",
             )?
             .execute([kept - EVENTS_KEPT])?;
-        connection
-            .prepare_cached("UPDATE tally SET kept = kept - ?1")?
-            .execute([deleted as i64])?;
+        session.statement("UPDATE tally SET kept = kept - ?1")?.execute([deleted as i64])?;
     }
     Ok(())
 }
 
 /// Counts an event whose number leaves the remainder as it was.
-pub(super) fn count_one_more(connection: &Connection) -> Result<(), RowError> {
-    connection.prepare_cached("UPDATE tally SET kept = kept + 1")?.execute([])?;
+pub(super) fn count_one_more(session: &Session<'_>) -> Result<(), RowError> {
+    session.statement("UPDATE tally SET kept = kept + 1")?.execute([])?;
     Ok(())
 }
 
 /// Starts leases anew where grant and token match and the lease has not lapsed.
 pub(super) fn renew(
-    connection: &Connection,
+    session: &Session<'_>,
     renewal: &Renewal,
     at: Moment,
 ) -> Result<Renewed, RowError> {
     let ttl_ms = milliseconds_up(renewal.ttl);
-    let mut check = connection.prepare_cached(
+    let mut check = session.statement(
         "SELECT 1 FROM holds WHERE resource = ?1 AND grant_id = ?2 AND token = ?3 AND deadline_ms > ?4",
     )?;
     let (grant, token) = (renewal.grant.to_string(), renewal.token.0 as i64);
@@ -238,7 +238,7 @@ pub(super) fn renew(
             return Ok(Renewed::Lost);
         }
     }
-    let mut update = connection.prepare_cached(
+    let mut update = session.statement(
         "UPDATE holds SET ttl_ms = ?3, deadline_ms = ?4, renewed_at_ms = ?5,
             evidence = coalesce(?6, evidence)
          WHERE resource = ?1 AND grant_id = ?2",
@@ -276,7 +276,7 @@ mod tests {
         let events = vec![event; 3 * TRIM_EVERY as usize];
         let change = Change { events, ..Change::default() };
         let at = Moment { now_ms: 0, begin_ms: 0, wall_ms: 0 };
-        apply(&connection, &change, 1, at, "").expect("written");
+        apply(&Session::new(&connection), &change, 1, at, "").expect("written");
         let kept: i64 =
             connection.query_row("SELECT kept FROM tally", [], |row| row.get(0)).expect("a tally");
         assert_eq!(kept, 3 * TRIM_EVERY as i64);
