@@ -12,11 +12,17 @@ use std::fs;
 use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::process::{self, Pid, Signal};
 
 /// The variable that carries a command's mark.
 pub(super) const MARK_VARIABLE: &str = "TENURE_TREE";
+
+/// How often to look at an environment that seems empty, and how long to wait in between: longer
+/// in all than it takes to start a program.
+const LOOKS_AT_NOTHING: u32 = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
 /// The running commands' own processes: their status is for [`Child`](super::Child) to collect.
 /// Held while a command is started, so that nobody takes it for an orphan in between.
@@ -158,6 +164,18 @@ pub(super) fn processes() -> Option<Vec<Process>> {
     Some(pids.filter_map(|pid| Process::read(&pid)).collect())
 }
 
+/// A process's environment. For a moment while it becomes another program it shows none.
+fn environment(pid: Pid) -> Vec<u8> {
+    for _ in 0..LOOKS_AT_NOTHING {
+        match fs::read(format!("/proc/{pid}/environ")) {
+            Ok(environment) if environment.is_empty() => std::thread::sleep(BETWEEN_LOOKS),
+            Ok(environment) => return environment,
+            Err(_) => break,
+        }
+    }
+    vec![]
+}
+
 /// Whether a group whose leader ended, but was not collected, has other members. Unknown on Linux,
 /// where the dead leader still counts: no, then.
 fn group_outlives(leader: Pid) -> bool {
@@ -237,9 +255,7 @@ impl Tree {
     }
 
     fn has_mark(&self, pid: Pid) -> bool {
-        let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
-            return false;
-        };
+        let environment = environment(pid);
         let assignment = format!("{MARK_VARIABLE}=");
         environment
             .split(|&byte| byte == 0)

@@ -315,8 +315,11 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if self.look_for_end().is_none() {
-            let members = self.tree.look(false);
-            self.tree.signal(&members, Signal::KILL);
+            // Twice: what was started during the first look is seen by the second.
+            for _ in 0..2 {
+                let members = self.tree.look(false);
+                self.tree.signal(&members, Signal::KILL);
+            }
             self.terminal.as_mut().map(|terminal| terminal.take_back(true));
         }
         if let Some(feeder) = &self.feeder {

@@ -187,4 +187,5 @@ def main():
     print("fine")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -15,6 +15,7 @@ mod support;
 mod agent;
 mod endings;
 mod many;
+mod restart;
 mod sdk;
 #[path = "../remote/server.rs"]
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]

@@ -8,14 +8,14 @@ use tenure_server::mcp;
 
 /// What `scripts/test` installed for tests. Links stay as they are: a Python knows by its own path
 /// which packages it has.
-fn needs(what: &str) -> PathBuf {
+pub fn needs(what: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("a root");
     let path = root.join("target/needs").join(what);
     assert!(path.exists(), "{} is missing: run scripts/test, which makes it", path.display());
     path
 }
 
-fn script(name: &str) -> PathBuf {
+pub fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp").join(name)
 }
 

@@ -10,12 +10,16 @@ fn a_request_in_flight_is_answered() {
     let place = Place::new();
     let server = Server::start(&place, &[]);
     let body = r#"{"tasks":[{"title":"begun before the end"}]}"#;
-    let text = ask("POST", "/v1/tasks").body(body).text(server.address());
+    let text = ask("POST", "/v1/tasks").header("expect", "100-continue").body(body);
+    let text = text.text(server.address());
     let (first, rest) = text.split_at(text.len() - 10);
     let mut stream = server.connect();
     stream.write_all(first.as_bytes()).unwrap();
-    // Another request, so that this one has surely come in.
-    server.is_alive();
+    // It says so when it waits for the rest.
+    let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
+    let mut said = vec![0; go_on.len()];
+    stream.read_exact(&mut said).unwrap();
+    assert_eq!(said, go_on, "{}", String::from_utf8_lossy(&said));
     server.signal(Signal::TERM);
     let gone = || std::net::TcpStream::connect(server.address()).is_err();
     crate::support::until("an end to new connections", || gone().then_some(()));

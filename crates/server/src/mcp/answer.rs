@@ -98,6 +98,7 @@ impl From<tenure::Error> for Refused {
 pub(super) fn result(
     answer: Result<Value, Refused>,
     lost: &[String],
+    found: &[String],
     session: Option<String>,
 ) -> CallToolResult {
     let (mut value, refused) = match answer {
@@ -108,6 +109,12 @@ pub(super) fn result(
         value["lost"] = json!(lost);
         value["lost_means"] = json!(
             "You no longer hold these: stop changing what they protect, and ask for them again."
+        );
+    }
+    if !found.is_empty() {
+        value["still_yours"] = json!(found);
+        value["still_yours_means"] = json!(
+            "The server was restarted, and you hold these as before: finish or give back each."
         );
     }
     if let Some(session) = session {

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 use tenure::core::rules::tasks::Finish;
-use tenure::core::{Blocker, GrantId, Kind, Mode, Proof, Resource, SeenHold, SeenWaiter};
+use tenure::core::{Blocker, Kind, Mode, Proof, Resource, SeenHold, SeenWaiter};
 use tenure::duration::format_duration;
 use tenure::refusal::Refusal;
 use tenure::{Busy, Error, Lease, LeaseAttempt, Request, Tie, Waiting, view};
@@ -69,7 +69,7 @@ pub(super) async fn acquire_lock(
     let mine = held.iter().find(|held| same(&held.resources, &resources));
     let (grant, is_new) = match mine {
         Some(held) => (held.grant, false),
-        None => (GrantId::random(), true),
+        None => (call.session.new_grant(), true),
     };
     let mut request = request(call, &resources)?
         .mode(mode(arguments.mode.as_deref())?)

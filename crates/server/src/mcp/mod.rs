@@ -3,13 +3,14 @@
 //! One process per agent, over its standard streams ([`serve_stdio`]), or many agents through one
 //! server ([`router`]): both are as safe as each other, for all of it is decided in the store.
 //!
-//! 1. What the protocol asks, `server.rs`, and who it is that asks: `session.rs`, `sessions.rs`.
+//! 1. What the protocol asks, `server.rs`, and who it is that asks: `session.rs`, `sessions.rs`, `family.rs`.
 //! 2. What is offered: `tools.rs`, `resources.rs`.
 //! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `look.rs`; waiting in `call.rs`.
 //! 4. How they answer: `answer.rs`. No answer says how to end what others hold.
 
 mod answer;
 mod call;
+mod family;
 mod locks;
 mod look;
 mod resources;
@@ -87,9 +88,10 @@ pub fn router_with(app: App, options: Options) -> Router {
     let mut manager = LocalSessionManager::default();
     // An agent that thinks for long keeps its session at least as long as what it holds.
     manager.session_config.keep_alive = Some(options.longest_ttl() + Duration::from_secs(60));
-    let sessions = Arc::new(Sessions::new(app.client, options));
+    let sessions = Arc::new(Sessions::new(app, options));
     // The gate has checked Host and Origin already, and knows which ones are meant.
-    let config = StreamableHttpServerConfig::default().disable_allowed_hosts();
+    let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
+    config.session_store = Some(sessions.clone());
     let service = StreamableHttpService::new(
         move || Ok(Server::over_http(sessions.clone())),
         Arc::new(manager),

@@ -14,10 +14,13 @@ use rmcp::model::{
     ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::SessionRestoreMarker;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
 use tenure::Client;
+use tenure::core::GrantId;
+use tokio::sync::OnceCell;
 
 /// What an agent should know before it calls anything.
 const INSTRUCTIONS: &str = "\
@@ -26,25 +29,38 @@ for tasks, acquire_lock for anything else (path:GLOB for files). Give it back as
 done. If an answer has success false, do what its `next` says; what another holds is not yours to \
 touch. Every call prolongs what you hold; an answer with `lost` names what you hold no longer.";
 
+/// The header with the id that the protocol gives a session.
+const SESSION_ID: &str = "mcp-session-id";
+
 /// One conversation with one agent, or over HTTP perhaps a single request of it.
 pub(super) struct Server {
     client: Client,
-    /// The session of this conversation, once it has one.
-    own: OnceLock<Arc<Session>>,
+    /// Whose conversation this is, if it is one and not a single request.
+    opened: OnceLock<Opened>,
+    /// The session of this conversation, once anything was called in it.
+    own: OnceCell<Arc<Session>>,
     /// Sessions that are passed as arguments; over HTTP.
     sessions: Option<Arc<Sessions>>,
+}
+
+/// A conversation that began.
+struct Opened {
+    owner: Option<String>,
+    /// Whether it began with another server, before this one was started.
+    is_resumed: bool,
 }
 
 impl Server {
     /// For the agent that started this process.
     pub(super) fn over_stdio(client: Client, session: Arc<Session>) -> Server {
-        Server { client, own: OnceLock::from(session), sessions: None }
+        let opened = OnceLock::from(Opened { owner: None, is_resumed: false });
+        Server { client, opened, own: OnceCell::from(session), sessions: None }
     }
 
     /// For agents that come over HTTP.
     pub(super) fn over_http(sessions: Arc<Sessions>) -> Server {
         let client = sessions.client().clone();
-        Server { client, own: OnceLock::new(), sessions: Some(sessions) }
+        Server { client, opened: OnceLock::new(), own: OnceCell::new(), sessions: Some(sessions) }
     }
 
     /// Who asks. Over HTTP the gate says it; whoever started this process may do all that it may.
@@ -67,7 +83,7 @@ impl Server {
         let caller = self.caller(&context)?;
         caller.require(role).map_err(|problem| Refused::from(problem.refusal))?;
         let mut arguments = request.arguments.unwrap_or_default();
-        let (session, is_new) = self.session(&caller, &mut arguments)?;
+        let (session, new_name) = self.session(&caller, &mut arguments, &context).await?;
         let agent = text(&mut arguments, "agent_id")?;
         let program = context.client_info().map(|info| info.name);
         let client = session.client(agent.as_deref(), program.as_deref())?;
@@ -77,49 +93,63 @@ impl Server {
         }
         let call = Call { session: session.clone(), client, context };
         let answer = tools::run(&call, &request.name, Value::Object(arguments)).await;
-        let name = match &self.sessions {
-            Some(sessions) if is_new && !session.is_idle().await => {
-                Some(self.remember(sessions, &session).await?)
+        let name = match (&self.sessions, new_name) {
+            (Some(sessions), Some(name)) if !session.is_idle().await => {
+                // If there is no room for it, it must not hold anything.
+                if let Err(refused) = sessions.remember(name, &session) {
+                    session.end().await?;
+                    return Err(refused);
+                }
+                Some(name.to_string())
             }
             _ => None,
         };
-        Ok(answer::result(answer, &session.take_lost().await, name))
+        let (lost, found) = (session.take_lost().await, session.take_found().await);
+        Ok(answer::result(answer, &lost, &found, name))
     }
 
-    /// The session that the call belongs to, and whether it has just begun.
-    fn session(
+    /// The session that the call belongs to, and the name that it gets if it has just begun and comes
+    /// to hold anything.
+    async fn session(
         &self,
         caller: &Caller,
         arguments: &mut Map<String, Value>,
-    ) -> Result<(Arc<Session>, bool), Refused> {
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(Arc<Session>, Option<GrantId>), Refused> {
         let name = text(arguments, "session")?;
-        if let Some(own) = self.own.get() {
-            if own.owner != caller.name {
+        if let Some(opened) = self.opened.get() {
+            if opened.owner != caller.name {
                 let message = "This session was opened with another token";
                 return Err(Refused::new("FORBIDDEN", message, "Connect anew."));
             }
-            return Ok((own.clone(), false));
+            let begin = || self.begin(opened, context);
+            return Ok((self.own.get_or_try_init(begin).await?.clone(), None));
         }
         match (&self.sessions, name) {
-            (Some(sessions), Some(name)) => Ok((sessions.find(&name, &caller.name)?, false)),
-            (Some(sessions), None) => Ok((sessions.begin(caller.name.clone()), true)),
+            (Some(sessions), Some(name)) => Ok((sessions.find(&name, &caller.name).await?, None)),
+            (Some(sessions), None) => {
+                let (name, session) = sessions.begin_named(caller.name.clone());
+                Ok((session, Some(name)))
+            }
             (None, _) => unreachable!("without sessions to choose from there is one of its own"),
         }
     }
 
-    /// Names a session that holds something; if there is no room for it, it must not hold it.
-    async fn remember(
+    /// The session of this conversation, with what it held before if it was resumed.
+    async fn begin(
         &self,
-        sessions: &Sessions,
-        session: &Arc<Session>,
-    ) -> Result<String, Refused> {
-        match sessions.remember(session) {
-            Ok(name) => Ok(name),
-            Err(refused) => {
-                session.end().await?;
-                Err(refused)
-            }
+        opened: &Opened,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Arc<Session>, Refused> {
+        let sessions = self.sessions.as_ref().expect("over stdio it is there from the start");
+        let parts = context.extensions.get::<Parts>();
+        let id = parts.and_then(|parts| parts.headers.get(SESSION_ID)?.to_str().ok());
+        let id = id.map_or_else(|| GrantId::random().to_string(), str::to_owned);
+        let session = sessions.begin(&id, opened.owner.clone());
+        if opened.is_resumed {
+            session.take_up().await?;
         }
+        Ok(session)
     }
 }
 
@@ -135,7 +165,9 @@ fn text(arguments: &mut Map<String, Value>, name: &str) -> Result<Option<String>
 impl Drop for Server {
     /// Over HTTP a session ends with its conversation. The one of a process is ended by it.
     fn drop(&mut self) {
-        let session = self.own.take().filter(|_| self.sessions.is_some());
+        // A server that ends leaves its sessions to the next one.
+        let ends = self.sessions.as_ref().is_some_and(|sessions| !sessions.are_left());
+        let session = self.own.take().filter(|_| ends);
         if let (Some(session), Ok(runtime)) = (session, tokio::runtime::Handle::try_current()) {
             session.call_off();
             // If the store fails now, the leases lapse.
@@ -157,9 +189,10 @@ impl ServerHandler for Server {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        if let Some(sessions) = &self.sessions {
-            let caller = self.caller(&context).map_err(protocol_error)?;
-            self.own.get_or_init(|| sessions.begin(caller.name));
+        if self.sessions.is_some() {
+            let owner = self.caller(&context).map_err(protocol_error)?.name;
+            let is_resumed = context.extensions.get::<SessionRestoreMarker>().is_some();
+            self.opened.get_or_init(|| Opened { owner, is_resumed });
         }
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
@@ -170,7 +203,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = match self.own.get() {
+        let tools = match self.opened.get() {
             Some(_) => &*tools::IN_SESSION,
             None => &*tools::SESSIONLESS,
         };
@@ -191,7 +224,7 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         };
         let result = self.call(request, role, context).await;
-        Ok(result.unwrap_or_else(|refused| answer::result(Err(refused), &[], None)).into())
+        Ok(result.unwrap_or_else(|refused| answer::result(Err(refused), &[], &[], None)).into())
     }
 
     async fn list_resources(

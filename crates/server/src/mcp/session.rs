@@ -3,9 +3,11 @@
 
 use super::Options;
 use super::answer::Refused;
+use super::family::Family;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use tenure::core::rules::tasks::{Claimed, Finish, Finished};
-use tenure::core::{GrantId, Kind, Proof, Resource, Task, TaskId, Token};
+use tenure::core::{GrantId, Kind, Proof, Resource, SeenHold, Task, TaskId, Token};
 use tenure::store::Renewed;
 use tenure::{Client, Error, Lease, Tie, view};
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -32,6 +34,9 @@ struct Holds {
     sections: Vec<Resource>,
     /// What was lost and not yet told.
     lost: Vec<String>,
+    /// What was held before the server was restarted, and not yet told: the agent may have asked for
+    /// it and never got the answer.
+    found: Vec<String>,
     /// Whatever comes now comes too late.
     ended: bool,
 }
@@ -41,10 +46,9 @@ pub(super) struct Session {
     client: Client,
     pub(super) options: Options,
     pub(super) tie: Tie,
+    family: Family,
     /// Under which grant sections are kept.
     pub(super) runner: GrantId,
-    /// What tells this session from others of its name.
-    mark: String,
     /// Under which name it was opened, where names are asked for.
     pub(super) owner: Option<String>,
     named: std::sync::Mutex<Option<(String, Client)>>,
@@ -55,21 +59,21 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// A session that is known by this key to its agent and to nobody else.
     pub(super) fn new(
         client: Client,
         options: Options,
         tie: Tie,
+        key: &str,
         owner: Option<String>,
     ) -> Session {
-        let runner = GrantId::random();
-        // A grant is a secret: the mark is drawn apart from it.
-        let mark = format!("{:04x}", (GrantId::random().to_bits() >> 96) as u16);
+        let family = Family::of(key, owner.as_deref());
         Session {
             client,
             options,
             tie,
-            runner,
-            mark,
+            family,
+            runner: family.runner(),
             owner,
             named: std::sync::Mutex::default(),
             holds: Mutex::default(),
@@ -96,9 +100,62 @@ impl Session {
         {
             return Ok(client.clone());
         }
-        let client = self.client.shown_as(&format!("{name}/{}", self.mark))?;
+        let client = self.client.shown_as(&format!("{name}/{}", self.family.mark()))?;
         *named = Some((name, client.clone()));
         Ok(client)
+    }
+
+    /// A grant for what the session is about to ask for.
+    pub(super) fn new_grant(&self) -> GrantId {
+        self.family.grant()
+    }
+
+    /// Takes up again what was held under the same key before the server was restarted; says whether
+    /// there was anything.
+    pub(super) async fn take_up(&self) -> Result<bool, Error> {
+        let seen = self.client.look_everywhere().await?;
+        let own = seen.holds.iter().filter(|seen| self.family.has(seen.hold.grant));
+        let own: Vec<&SeenHold> = own.collect();
+        let claimed = self.claimed(&own).await?;
+        let mut holds = self.holds().await;
+        for seen in own {
+            let (grant, resource) = (seen.hold.grant, seen.hold.want.resource.clone());
+            if grant == self.runner {
+                holds.sections.push(resource);
+                continue;
+            }
+            let name = resource.to_string();
+            let list = match seen.lapsed() {
+                true => {
+                    holds.lost.push(name);
+                    &mut holds.late
+                }
+                false => {
+                    holds.found.push(name);
+                    &mut holds.held
+                }
+            };
+            let task = claimed.get(&grant).cloned();
+            match list.iter_mut().find(|held| held.grant == grant) {
+                Some(held) => held.resources.push(resource),
+                None => {
+                    let (token, resources) = (seen.hold.token, vec![resource]);
+                    list.push(Held { grant, token, resources, task });
+                }
+            }
+        }
+        // A lock whose lease lapsed is nobody's business any more.
+        holds.late.retain(|held| held.task.is_some());
+        Ok(!(holds.held.is_empty() && holds.late.is_empty() && holds.sections.is_empty()))
+    }
+
+    /// The tasks that were claimed, by grant. A task may also be held like a lock.
+    async fn claimed(&self, own: &[&SeenHold]) -> Result<HashMap<GrantId, TaskId>, Error> {
+        let resources = own.iter().map(|seen| &seen.hold.want.resource);
+        let tasks = resources.filter(|resource| resource.kind() == Kind::Task);
+        let ids: Vec<TaskId> = tasks.filter_map(|task| task.name().parse().ok()).collect();
+        let tasks = self.client.tasks().get_all(ids).await?;
+        Ok(tasks.into_iter().filter_map(|task| Some((task.claim?.grant, task.id))).collect())
     }
 
     /// Returns when the session has ended.
@@ -154,6 +211,11 @@ impl Session {
     /// What was lost since this was last asked.
     pub(super) async fn take_lost(&self) -> Vec<String> {
         std::mem::take(&mut self.holds().await.lost)
+    }
+
+    /// What was found again and not yet told.
+    pub(super) async fn take_found(&self) -> Vec<String> {
+        std::mem::take(&mut self.holds().await.found)
     }
 
     /// Remembers a task that was claimed; if the session has ended meanwhile, hands it back.

@@ -1,10 +1,21 @@
 //! Sessions of agents that come over HTTP. Since its revision of 2026-07-28 the protocol has none:
 //! each request stands alone. An agent that holds something is then given a name for its session,
-//! which it passes to the tools as an argument.
+//! which it passes to the tools as an argument. Before, a session goes by the id that the protocol
+//! gives it.
+//!
+//! Either is the session's key. A server that does not know it, since it was started later, looks
+//! whether anything is held under it.
 
 use super::Options;
 use super::answer::Refused;
+use super::family::Family;
 use super::session::Session;
+use crate::app::App;
+use async_trait::async_trait;
+use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams};
+use rmcp::transport::streamable_http_server::session::{
+    SessionState, SessionStore, SessionStoreError,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -21,26 +32,30 @@ struct Known {
 
 /// The sessions that are passed as arguments.
 pub(super) struct Sessions {
-    client: Client,
+    app: App,
     options: Options,
     known: Mutex<HashMap<GrantId, Known>>,
 }
 
 impl Sessions {
-    pub(super) fn new(client: Client, options: Options) -> Sessions {
-        Sessions { client, options, known: Mutex::default() }
+    pub(super) fn new(app: App, options: Options) -> Sessions {
+        Sessions { app, options, known: Mutex::default() }
     }
 
     /// The door to the store.
     pub(super) fn client(&self) -> &Client {
-        &self.client
+        &self.app.client
+    }
+
+    /// Whether sessions are left to the next server.
+    pub(super) fn are_left(&self) -> bool {
+        self.app.is_stopping()
     }
 
     /// A session that nobody knows yet.
-    pub(super) fn begin(&self, owner: Option<String>) -> Arc<Session> {
-        let session =
-            Session::new(self.client.clone(), self.options.clone(), Tie::Elsewhere, owner);
-        Arc::new(session)
+    pub(super) fn begin(&self, key: &str, owner: Option<String>) -> Arc<Session> {
+        let (client, options) = (self.client().clone(), self.options.clone());
+        Arc::new(Session::new(client, options, Tie::Elsewhere, key, owner))
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<GrantId, Known>> {
@@ -48,24 +63,47 @@ impl Sessions {
     }
 
     /// The session that goes by this name, if it is this caller's.
-    pub(super) fn find(&self, name: &str, owner: &Option<String>) -> Result<Arc<Session>, Refused> {
-        let mut known = self.known();
-        let found = name.parse().ok().and_then(|id: GrantId| known.get_mut(&id));
-        match found.filter(|known| known.session.owner == *owner) {
-            Some(found) => {
-                found.called_at = Instant::now();
-                Ok(found.session.clone())
-            }
-            None => Err(Refused::new(
+    pub(super) async fn find(
+        &self,
+        name: &str,
+        owner: &Option<String>,
+    ) -> Result<Arc<Session>, Refused> {
+        let gone = || {
+            Refused::new(
                 "NO_SESSION",
                 "There is no such session any more; what it held is given back",
                 "Stop what you did under it, leave session out, and begin anew.",
-            )),
+            )
+        };
+        let id: GrantId = name.parse().map_err(|_| gone())?;
+        match self.known().get_mut(&id) {
+            Some(known) if known.session.owner == *owner => {
+                known.called_at = Instant::now();
+                return Ok(known.session.clone());
+            }
+            Some(_) => return Err(gone()),
+            None => {}
         }
+        let session = self.begin(&id.to_string(), owner.clone());
+        if !session.take_up().await? {
+            return Err(gone());
+        }
+        self.remember(id, &session)
     }
 
-    /// Remembers a session that holds something; says by which name it goes.
-    pub(super) fn remember(&self, session: &Arc<Session>) -> Result<String, Refused> {
+    /// A new name for a session, and the session.
+    pub(super) fn begin_named(&self, owner: Option<String>) -> (GrantId, Arc<Session>) {
+        let id = GrantId::random();
+        (id, self.begin(&id.to_string(), owner))
+    }
+
+    /// Remembers a session that holds something under its name. If another call has taken it up
+    /// meanwhile, that one is returned.
+    pub(super) fn remember(
+        &self,
+        id: GrantId,
+        session: &Arc<Session>,
+    ) -> Result<Arc<Session>, Refused> {
         let mut known = self.known();
         let longest = self.options.longest_ttl();
         // Without a call for so long, nothing is held under them any more.
@@ -77,8 +115,32 @@ impl Sessions {
                 "Wait a few minutes and call again.",
             ));
         }
-        let id = GrantId::random();
-        known.insert(id, Known { session: session.clone(), called_at: Instant::now() });
-        Ok(id.to_string())
+        let new = || Known { session: session.clone(), called_at: Instant::now() };
+        Ok(known.entry(id).or_insert_with(new).session.clone())
+    }
+}
+
+/// What a restarted server knows of the protocol's own sessions: those under whose id something is
+/// held.
+#[async_trait]
+impl SessionStore for Sessions {
+    async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
+        let seen = self.client().look_everywhere().await?;
+        let held = seen.holds.iter().find(|seen| Family::is_of_key(id, seen.hold.grant));
+        Ok(held.map(|seen| {
+            let label = &seen.hold.holder.label;
+            let program = label.rsplit_once('/').map_or(label.as_str(), |(name, _)| name);
+            let program = Implementation::new(program, "");
+            let hello = InitializeRequestParams::new(ClientCapabilities::default(), program);
+            SessionState::new(hello)
+        }))
+    }
+
+    async fn store(&self, _: &str, _: &SessionState) -> Result<(), SessionStoreError> {
+        Ok(())
+    }
+
+    async fn delete(&self, _: &str) -> Result<(), SessionStoreError> {
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use tenure::core::GrantId;
 use tenure::{Client, Tie};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -41,7 +42,10 @@ pub(super) async fn serve(
     output: impl AsyncWrite + Send + Unpin + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<(), StdioError> {
-    let session = Arc::new(Session::new(client.clone(), options, Tie::ThisProcess, None));
+    // Nobody takes up the session of a process that ended.
+    let key = GrantId::random().to_string();
+    let session = Session::new(client.clone(), options, Tie::ThisProcess, &key, None);
+    let session = Arc::new(session);
     let input = Watched { input, session: session.clone() };
     let server = Server::over_stdio(client, session.clone());
     let mut stop = std::pin::pin!(stop);

@@ -68,12 +68,12 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         task,
         section: arguments.section,
         labels: arguments.labels,
-        count: 1,
+        grant: Some(call.session.new_grant()),
         ttl: options.task_ttl,
         section_ttl: options.section_ttl,
         runner: Some(call.session.runner),
         tie: call.session.tie,
-        worker: None,
+        ..ClaimRequest::default()
     };
     match claim(call, request, limit).await? {
         Ok(claimed) if call.is_cancelled() => {

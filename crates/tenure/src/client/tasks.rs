@@ -47,6 +47,8 @@ pub struct ClaimRequest {
     pub labels: Vec<String>,
     /// At most so many.
     pub count: usize,
+    /// Under which grant, for the first of them; one that nobody can guess unless told otherwise.
+    pub grant: Option<GrantId>,
     /// Lease of a task.
     pub ttl: Duration,
     /// Lease of a section.
@@ -66,6 +68,7 @@ impl Default for ClaimRequest {
             section: None,
             labels: vec![],
             count: 1,
+            grant: None,
             ttl: GUARD_LEASE,
             section_ttl: GUARD_LEASE,
             runner: None,
@@ -137,7 +140,9 @@ impl Tasks {
 
     fn ask(&self, request: &ClaimRequest) -> Result<ClaimAsk, Error> {
         Ok(ClaimAsk {
-            grants: (0..request.count.max(1)).map(|_| GrantId::random()).collect(),
+            grants: std::iter::once(request.grant.unwrap_or_else(GrantId::random))
+                .chain((1..request.count).map(|_| GrantId::random()))
+                .collect(),
             runner: request.runner,
             holder: self.holder(request)?,
             ttl: request.ttl,

@@ -73,7 +73,7 @@ pub(super) async fn claim(
         section_ttl: ttl,
         runner: asked.runner.map(|runner| runner.0),
         tie: Tie::Elsewhere,
-        worker: None,
+        ..ClaimRequest::default()
     };
     let tasks = client.tasks();
     let claims = api.unless_stopping(wait, tasks.claim_within(&request, wait)).await?;

@@ -98,6 +98,51 @@ async fn a_session_is_passed_on_by_its_name_and_only_by_its_owner() {
 }
 
 #[tokio::test]
+async fn a_named_session_outlives_its_server() {
+    let (client, clock) = store().await;
+    let before = router(App::new(client.clone()));
+    let bob = || Some(caller("bob", Role::Work));
+    let new = json!({ "id": "build", "description": "Build it", "section": "s" });
+    ask(&before, bob(), "create_task", new).await;
+    let (claimed, _) = ask(&before, bob(), "claim_task", json!({})).await;
+    let session = claimed["session"].clone();
+    let lock = json!({ "resources": ["deploy", "path:src/**"], "session": session });
+    ask(&before, bob(), "acquire_lock", lock).await;
+    let brief = json!({ "resources": ["brief"], "ttl_seconds": 60, "session": session });
+    ask(&before, bob(), "acquire_lock", brief).await;
+    drop(before);
+    clock.advance(Duration::from_secs(5 * 60));
+
+    let after = router(App::new(client.clone()));
+    let with_session = json!({ "session": session });
+    let eve = Some(caller("eve", Role::Admin));
+    let (answer, _) = ask(&after, eve, "heartbeat", with_session.clone()).await;
+    assert_eq!(answer["code"], "NO_SESSION", "{answer}");
+    let (answer, _) = ask(&after, bob(), "heartbeat", with_session.clone()).await;
+    let mut still: Vec<&str> =
+        answer["still_yours"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    still.sort_unstable();
+    assert_eq!(still, ["deploy", "path:src/**", "task:build"], "{answer}");
+    assert_eq!(answer["lost"], json!(["brief"]), "{answer}");
+    assert_eq!(answer["holding"].as_array().unwrap().len(), 3, "{answer}");
+    // It is told once; and what is found is held for as long as before.
+    let (answer, _) = ask(&after, bob(), "heartbeat", with_session.clone()).await;
+    assert_eq!(answer.get("still_yours"), None, "{answer}");
+    clock.advance(Duration::from_secs(8 * 60));
+    let done = json!({ "task_id": "build", "session": session });
+    let (answer, refused) = ask(&after, bob(), "complete_task", done).await;
+    assert!(!refused, "{answer}");
+    let (answer, _) = ask(&after, bob(), "release_lock", with_session.clone()).await;
+    let released = answer["released"].as_array().unwrap().len();
+    assert_eq!(released, 2, "{answer}");
+    let seen = client.look_everywhere().await.unwrap();
+    assert!(seen.holds.iter().all(|seen| seen.lapsed()), "{:?}", seen.holds);
+    // Nothing is left of it.
+    let (answer, _) = ask(&router(App::new(client)), bob(), "heartbeat", with_session).await;
+    assert_eq!(answer["code"], "NO_SESSION", "{answer}");
+}
+
+#[tokio::test]
 async fn a_reader_does_not_prolong_what_a_session_of_its_token_held() {
     let (client, clock) = store().await;
     let router = router(App::new(client));

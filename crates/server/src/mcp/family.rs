@@ -1,0 +1,91 @@
+//! How a session finds what it held before its server was restarted: its grants begin alike, with
+//! something that is made from its key. The key is known to the agent and its server only, and so
+//! are grants; so nothing about sessions need be written down.
+
+use sha2::{Digest, Sha256};
+use tenure::core::GrantId;
+
+/// What the grants of one session have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Family {
+    /// The first half: half of it of the key alone, half of key and owner.
+    first: u64,
+    /// Something about the session that may be shown.
+    mark: u16,
+    /// The second half of the runner's grant.
+    runner: u64,
+}
+
+impl Family {
+    /// That of the session with this key which was opened under this name.
+    pub(super) fn of(key: &str, owner: Option<&str>) -> Family {
+        let own = digest(&[key, owner.unwrap_or_default()]);
+        let bits = |at: usize| u64::from_be_bytes(own[at..at + 8].try_into().expect("8 bytes"));
+        let first = u64::from(of_key(key)) << 32 | bits(0) >> 32;
+        Family { first, mark: (bits(8) >> 48) as u16, runner: bits(16) }
+    }
+
+    /// Whether this grant is of a session with this key, whoever opened it.
+    pub(super) fn is_of_key(key: &str, grant: GrantId) -> bool {
+        (grant.to_bits() >> 96) as u32 == of_key(key)
+    }
+
+    /// A new grant.
+    pub(super) fn grant(&self) -> GrantId {
+        self.with(GrantId::random().to_bits() as u64)
+    }
+
+    /// The grant under which the session keeps its sections.
+    pub(super) fn runner(&self) -> GrantId {
+        self.with(self.runner)
+    }
+
+    fn with(&self, second: u64) -> GrantId {
+        GrantId::from_bits(u128::from(self.first) << 64 | u128::from(second))
+    }
+
+    /// Whether this grant is one of the session's.
+    pub(super) fn has(&self, grant: GrantId) -> bool {
+        (grant.to_bits() >> 64) as u64 == self.first
+    }
+
+    /// What tells this session from others of its name, for all to see.
+    pub(super) fn mark(&self) -> String {
+        format!("{:04x}", self.mark)
+    }
+}
+
+fn of_key(key: &str) -> u32 {
+    let bytes = digest(&[key]);
+    u32::from_be_bytes(bytes[..4].try_into().expect("4 bytes"))
+}
+
+fn digest(parts: &[&str]) -> [u8; 32] {
+    let mut digest = Sha256::new_with_prefix("tenure session");
+    for part in parts {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    digest.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_knows_its_own_grants_and_no_others() {
+        let bob = Family::of("key", Some("bob"));
+        for grant in [bob.grant(), bob.runner()] {
+            assert!(Family::of("key", Some("bob")).has(grant));
+            assert!(!Family::of("key", Some("eve")).has(grant));
+            assert!(!Family::of("key", None).has(grant));
+            assert!(!Family::of("another", Some("bob")).has(grant));
+            assert!(Family::is_of_key("key", grant));
+            assert!(!Family::is_of_key("another", grant));
+        }
+        assert_eq!(bob.runner(), Family::of("key", Some("bob")).runner());
+        assert_ne!(bob.grant(), bob.grant());
+        assert!(!bob.runner().to_string().contains(&bob.mark()));
+    }
+}
