@@ -1,10 +1,10 @@
-//! How holds, waiters, tasks and events look as JSON, wherever tenure shows them: on the command
+//! How holds, waiters, tasks, sections and events look as JSON, wherever tenure shows them: on the command
 //! line, over HTTP and to agents. None of these has a grant in it: it proves ownership.
 
 use serde_json::{Value, json};
 use tenure_core::{
-    Event, EventKind, Evidence, Holder, Kind, Mode, Resource, SeenHold, SeenWaiter, TakeoverReason,
-    Task, TaskId, WallTime, WhyLeft, Witness, rules,
+    Event, EventKind, Evidence, Holder, Kind, Mode, Resource, Section, SeenHold, SeenSection,
+    SeenWaiter, TakeoverReason, Task, TaskId, WallTime, WhyLeft, Witness, rules,
 };
 
 /// RFC 3339 in UTC, to the second.
@@ -165,6 +165,56 @@ pub fn hold_of<'a>(task: &Task, holds: &'a [SeenHold]) -> Option<&'a SeenHold> {
     let claim = task.claim.as_ref()?;
     let resource = task.id.resource();
     holds.iter().find(|seen| seen.hold.token == claim.token && seen.hold.want.resource == resource)
+}
+
+/// A section as JSON.
+pub fn section_json(section: &Section) -> Value {
+    json!({
+        "name": section.name,
+        "max_runners": section.max_runners,
+        "priority": section.priority,
+        "position": section.position,
+        "depends_on": section.depends_on,
+        "paused": section.paused,
+    })
+}
+
+/// The same, with how many of its tasks are not done.
+pub fn open_section_json(seen: &SeenSection) -> Value {
+    let mut value = section_json(&seen.section);
+    value["open"] = json!(seen.open);
+    value
+}
+
+/// The same, with who works in it.
+pub fn section_with_runners_json(
+    seen: &SeenSection,
+    holds: &[SeenHold],
+    witness: &dyn Witness,
+) -> Value {
+    let mut value = open_section_json(seen);
+    let runners = runners_of(&seen.section, holds, witness).into_iter().map(|seen| {
+        json!({
+            "runner_id": seen.hold.holder.label,
+            "acquired_at": time(seen.acquired_at),
+            "expires_at": time(seen.expires_at),
+        })
+    });
+    value["runners"] = runners.collect();
+    value
+}
+
+/// The holds of this section that still count.
+pub fn runners_of<'a>(
+    section: &Section,
+    holds: &'a [SeenHold],
+    witness: &dyn Witness,
+) -> Vec<&'a SeenHold> {
+    let of_it = |seen: &&SeenHold| {
+        let resource = &seen.hold.want.resource;
+        resource.kind() == Kind::Section && resource.name() == section.name
+    };
+    holds.iter().filter(of_it).filter(|seen| !seen.gone(witness)).collect()
 }
 
 /// An event as JSON.

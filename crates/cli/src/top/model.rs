@@ -123,7 +123,7 @@ impl Board {
             "locks": locks,
             "waiting": self.waiting,
             "tallies": self.tallies.iter().map(tally_json).collect::<Vec<_>>(),
-            "sections": self.sections.iter().map(section_json).collect::<Vec<_>>(),
+            "sections": self.sections.iter().map(view::open_section_json).collect::<Vec<_>>(),
             "tasks": tasks.collect::<Vec<_>>(),
             "workers": self.workers.iter().map(Worker::to_json).collect::<Vec<_>>(),
             "events": self.events.iter().map(view::event_json).collect::<Vec<_>>(),
@@ -133,18 +133,6 @@ impl Board {
 
 fn tally_json(tally: &Tally) -> Value {
     json!({ "section": tally.section, "status": tally.status.word(), "count": tally.count })
-}
-
-fn section_json(seen: &SeenSection) -> Value {
-    json!({
-        "name": seen.section.name,
-        "priority": seen.section.priority,
-        "position": seen.section.position,
-        "max_runners": seen.section.max_runners,
-        "paused": seen.section.paused,
-        "depends_on": seen.section.depends_on,
-        "open": seen.open,
-    })
 }
 
 fn locks(seen: Seen, client: &Client) -> Vec<Held> {

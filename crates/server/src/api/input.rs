@@ -1,6 +1,6 @@
 //! What a handler is given of a request, or a problem that says what is wrong with it.
 
-use super::values::{Object, SectionName, TaskName};
+use super::values::{Label, Object, SectionName, TaskName};
 use crate::caller::{Caller, Role};
 use crate::problem::Problem;
 use axum::body::Bytes;
@@ -8,7 +8,9 @@ use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use utoipa::ToSchema;
 
 /// What was sent makes no sense.
 pub fn usage(message: impl Into<String>) -> Problem {
@@ -20,6 +22,15 @@ pub struct Body<T>(pub T);
 
 /// JSON that may have been sent; nothing, and null, means an empty object.
 pub struct MaybeBody<T>(pub T);
+
+/// Who asks.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ByBody {
+    /// Who does it, for the audit log.
+    #[serde(rename = "as")]
+    pub label: Option<Label>,
+}
 
 /// What stands behind the `?`.
 pub struct Params<T>(pub T);

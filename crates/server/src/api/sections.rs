@@ -1,6 +1,6 @@
 //! `/v1/sections`: parts of the task list.
 
-use super::input::{Admin, Body, MaybeBody, Reader, usage};
+use super::input::{Admin, Body, ByBody, MaybeBody, Reader, usage};
 use super::values::{Label, Position, Priority, Runners, SectionName, given, given_list};
 use super::{Api, forms};
 use crate::problem::Problem;
@@ -8,8 +8,8 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
+use tenure::core::Section;
 use tenure::core::rules::tasks::{EVERYTHING, SectionChange};
-use tenure::core::{Kind, Section, SeenHold, SeenSection};
 use tenure::refusal::Refusal;
 use tenure::{Client, view};
 use utoipa::ToSchema;
@@ -24,36 +24,6 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(resume))
 }
 
-fn section_json(section: &Section) -> Value {
-    json!({
-        "name": section.name,
-        "max_runners": section.max_runners,
-        "priority": section.priority,
-        "position": section.position,
-        "depends_on": section.depends_on,
-        "paused": section.paused,
-    })
-}
-
-fn open_section_json(client: &Client, seen: &SeenSection, holds: &[SeenHold]) -> Value {
-    let of_it = |hold: &&SeenHold| {
-        let resource = &hold.hold.want.resource;
-        resource.kind() == Kind::Section && resource.name() == seen.section.name
-    };
-    let runners = holds.iter().filter(of_it).filter(|hold| !hold.gone(client.witness()));
-    let runners = runners.map(|hold| {
-        json!({
-            "runner_id": hold.hold.holder.label,
-            "acquired_at": view::time(hold.acquired_at),
-            "expires_at": view::time(hold.expires_at),
-        })
-    });
-    let mut value = section_json(&seen.section);
-    value["open"] = json!(seen.open);
-    value["runners"] = runners.collect();
-    value
-}
-
 /// All sections, in the order of claims.
 #[utoipa::path(
     get, path = "/v1/sections", operation_id = "list_sections", tag = "sections",
@@ -66,7 +36,8 @@ async fn sections(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Prob
     all.retain(|seen| seen.section.name != EVERYTHING);
     all.sort_by(|a, b| order(&a.section).cmp(&order(&b.section)));
     let holds = client.look_everywhere().await?.holds;
-    let all: Vec<Value> = all.iter().map(|seen| open_section_json(client, seen, &holds)).collect();
+    let one = |seen| view::section_with_runners_json(seen, &holds, client.witness());
+    let all: Vec<Value> = all.iter().map(one).collect();
     Ok(Json(json!({ "sections": all, "paused": paused })))
 }
 
@@ -137,54 +108,41 @@ async fn put_section(
     };
     let client = api.actor(&caller, asked.label.as_ref())?;
     let section = client.tasks().change_sections(&[(name.0, change)]).await?.remove(0);
-    Ok(Json(json!({ "section": section_json(&section) })))
+    Ok(Json(json!({ "section": view::section_json(&section) })))
 }
 
-/// Who asks.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct ActorBody {
-    /// Who does it, for the audit log.
-    #[serde(rename = "as")]
-    label: Option<Label>,
+/// Declares whether tasks of a section are handed out.
+macro_rules! pausing {
+    ($(#[$about:meta])* $name:ident, $id:literal, $path:literal, $now:literal, $paused:literal) => {
+        $(#[$about])*
+        #[utoipa::path(
+            post, path = $path, operation_id = $id, tag = "sections",
+            params(("name" = inline(SectionName), Path, description = "Which section; `*` for everything")),
+            request_body = Option<ByBody>,
+            responses(
+                (status = 200, description = $now, body = forms::Paused),
+                (status = 404, description = "There is no such section"),
+            ),
+        )]
+        async fn $name(
+            State(api): State<Api>,
+            Admin(caller): Admin,
+            name: SectionName,
+            MaybeBody(asked): MaybeBody<ByBody>,
+        ) -> Result<Json<Value>, Problem> {
+            set_paused(&api.actor(&caller, asked.label.as_ref())?, name, $paused).await
+        }
+    };
 }
 
-/// Hands out nothing of a section, or nothing at all (`*`), for now. For `admin`.
-#[utoipa::path(
-    post, path = "/v1/sections/{name}/pause", operation_id = "pause_section", tag = "sections",
-    params(("name" = inline(SectionName), Path, description = "Which section; `*` for everything")),
-    request_body = Option<ActorBody>,
-    responses(
-        (status = 200, description = "It is paused", body = forms::Paused),
-        (status = 404, description = "There is no such section"),
-    ),
-)]
-async fn pause(
-    State(api): State<Api>,
-    Admin(caller): Admin,
-    name: SectionName,
-    MaybeBody(asked): MaybeBody<ActorBody>,
-) -> Result<Json<Value>, Problem> {
-    set_paused(&api.actor(&caller, asked.label.as_ref())?, name, true).await
+pausing! {
+    /// Hands out nothing of a section, or nothing at all (`*`), for now. For `admin`.
+    pause, "pause_section", "/v1/sections/{name}/pause", "It is paused", true
 }
 
-/// Hands out tasks again. For `admin`.
-#[utoipa::path(
-    post, path = "/v1/sections/{name}/resume", operation_id = "resume_section", tag = "sections",
-    params(("name" = inline(SectionName), Path, description = "Which section; `*` for everything")),
-    request_body = Option<ActorBody>,
-    responses(
-        (status = 200, description = "It is not paused", body = forms::Paused),
-        (status = 404, description = "There is no such section"),
-    ),
-)]
-async fn resume(
-    State(api): State<Api>,
-    Admin(caller): Admin,
-    name: SectionName,
-    MaybeBody(asked): MaybeBody<ActorBody>,
-) -> Result<Json<Value>, Problem> {
-    set_paused(&api.actor(&caller, asked.label.as_ref())?, name, false).await
+pausing! {
+    /// Hands out tasks again. For `admin`.
+    resume, "resume_section", "/v1/sections/{name}/resume", "It is not paused", false
 }
 
 async fn set_paused(

@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tenure::Client;
 use tenure::core::rules::tasks::{EVERYTHING, SectionChange};
 use tenure::core::{Section, SeenSection};
 use tenure::refusal::Refusal;
+use tenure::{Client, view};
 
 /// Describe, order, pause and look at sections of the task list
 ///
@@ -180,7 +180,7 @@ async fn describe(context: &Context, args: DescribeArgs, done: &str) -> Result<i
         paused: None,
     };
     let section = client.tasks().change_sections(&[(args.name, change)]).await?.remove(0);
-    let data = json!({ "section": show::section_json(&section, None, &[]) });
+    let data = json!({ "section": view::section_json(&section) });
     context.output.done(data, || match context.output.quiet {
         true => String::new(),
         false => format!("{done} section {}", styled(NAME, &section.name)),
@@ -198,8 +198,7 @@ async fn reorder(context: &Context, names: Vec<String>) -> Result<i32, Failure> 
         (name, SectionChange { position: Some(position), ..SectionChange::default() })
     });
     let changed = client.tasks().change_sections(&changes.collect::<Vec<_>>()).await?;
-    let data: Vec<_> =
-        changed.iter().map(|section| show::section_json(section, None, &[])).collect();
+    let data: Vec<_> = changed.iter().map(view::section_json).collect();
     context.output.done(json!({ "sections": data }), || match context.output.quiet {
         true => String::new(),
         false => {

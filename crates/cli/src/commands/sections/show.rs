@@ -4,44 +4,11 @@ use super::{not_found, sections};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{NAME, WARN, styled};
-use crate::show::{hold_words, table, time};
-use serde_json::{Value, json};
-use tenure::Client;
+use crate::show::{hold_words, table};
+use serde_json::json;
 use tenure::core::rules::tasks::EVERYTHING;
-use tenure::core::{Kind, Section, SeenHold, SeenSection};
-
-/// A section as JSON.
-pub(super) fn section_json(section: &Section, open: Option<u64>, holds: &[&SeenHold]) -> Value {
-    let runners = holds.iter().map(|seen| {
-        json!({
-            "runner_id": seen.hold.holder.label,
-            "acquired_at": time(seen.acquired_at),
-            "expires_at": time(seen.expires_at),
-        })
-    });
-    let mut value = json!({
-        "name": section.name,
-        "max_runners": section.max_runners,
-        "priority": section.priority,
-        "position": section.position,
-        "depends_on": section.depends_on,
-        "paused": section.paused,
-    });
-    if let Some(open) = open {
-        value["open"] = json!(open);
-        value["runners"] = runners.collect();
-    }
-    value
-}
-
-/// The holds of this section that still count.
-fn runners<'a>(client: &Client, section: &Section, holds: &'a [SeenHold]) -> Vec<&'a SeenHold> {
-    let of_it = |seen: &&SeenHold| {
-        let resource = &seen.hold.want.resource;
-        resource.kind() == Kind::Section && resource.name() == section.name
-    };
-    holds.iter().filter(of_it).filter(|seen| !seen.gone(client.witness())).collect()
-}
+use tenure::core::{Section, SeenHold, SeenSection};
+use tenure::{Client, view};
 
 pub(super) async fn list(context: &Context) -> Result<i32, Failure> {
     let client = context.reader().await?;
@@ -53,9 +20,7 @@ pub(super) async fn list(context: &Context) -> Result<i32, Failure> {
         .iter()
         .any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
     let holds = client.look_everywhere().await?.holds;
-    let one = |seen: &SeenSection| {
-        section_json(&seen.section, Some(seen.open), &runners(&client, &seen.section, &holds))
-    };
+    let one = |seen| view::section_with_runners_json(seen, &holds, client.witness());
     let data = json!({
         "sections": all.iter().map(one).collect::<Vec<_>>(),
         "paused": everything_paused,
@@ -76,7 +41,7 @@ pub(super) async fn list(context: &Context) -> Result<i32, Failure> {
 fn section_table(client: &Client, all: &[SeenSection], holds: &[SeenHold]) -> String {
     let header = ["SECTION", "OPEN", "MAX", "PRIO", "POS", "PAUSED", "AFTER", "RUNNERS"];
     let rows = all.iter().map(|SeenSection { section, open }| {
-        let runners = runners(client, section, holds);
+        let runners = view::runners_of(section, holds, client.witness());
         let runners: Vec<&str> =
             runners.iter().map(|seen| seen.hold.holder.label.as_str()).collect();
         [
@@ -101,10 +66,12 @@ pub(super) async fn one(context: &Context, name: &str) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let all = sections(&client).await?;
     let found = all.iter().find(|seen| seen.section.name == name);
-    let Some(SeenSection { section, open }) = found else { return Err(not_found(name)) };
+    let Some(seen) = found else { return Err(not_found(name)) };
+    let SeenSection { section, open } = seen;
     let holds = client.look_everywhere().await?.holds;
-    let runners = runners(&client, section, &holds);
-    let data = json!({ "section": section_json(section, Some(*open), &runners) });
+    let runners = view::runners_of(section, &holds, client.witness());
+    let data =
+        json!({ "section": view::section_with_runners_json(seen, &holds, client.witness()) });
     context.output.done(data, || {
         let paused = if section.paused { styled(WARN, "  paused") } else { String::new() };
         let mut lines = vec![format!("{}{paused}", styled(NAME, &section.name))];

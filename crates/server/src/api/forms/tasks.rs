@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{IntoResponses, ToSchema};
 
 /// Something to be done by one worker.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -206,4 +206,26 @@ pub struct Heartbeat {
     pub ttl_ms: u64,
     /// Whether its section is kept too.
     pub section_renewed: bool,
+}
+
+/// Why nothing was done to a task.
+#[derive(IntoResponses)]
+pub enum TaskRefused {
+    /// TASK_NOT_FOUND
+    #[response(status = 404)]
+    NotFound,
+    /// TASK_STATUS: that cannot happen to a task in its state
+    #[response(status = 409)]
+    Status,
+}
+
+/// Why nothing was done to the caller's own task.
+#[derive(IntoResponses)]
+pub enum OwnTaskRefused {
+    /// TASK_NOT_FOUND
+    #[response(status = 404)]
+    NotFound,
+    /// LEASE_LOST or TOKEN_REFUSED: it is not the caller's any more
+    #[response(status = 409)]
+    Lost,
 }

@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
 use tenure::core::rules::tasks::EVERYTHING;
-use tenure::core::{
-    Event, EventKind, Kind, Resource, Revision, Seen, SeenHold, SeenSection, TaskId, Witness,
-};
+use tenure::core::{Event, EventKind, Kind, Resource, Revision, Seen, SeenHold, TaskId, Witness};
 use tenure::{Error, view};
 
 /// How many places of a queue are sent: a page shows few, and `waiting` has the number of all.
@@ -50,7 +48,7 @@ pub(super) async fn take(app: &App) -> Result<Snapshot, Error> {
         "store": { "engine": info.engine, "local": info.local },
         "locks": locks(&seen, client.witness()),
         "tallies": tallies.collect::<Vec<_>>(),
-        "sections": sections.iter().map(section_json).collect::<Vec<_>>(),
+        "sections": sections.iter().map(view::open_section_json).collect::<Vec<_>>(),
         "paused": paused,
         "workers": workers::workers_in(&seen, client.witness()),
         "health": {
@@ -91,19 +89,6 @@ fn lock_json(seen: &Seen, hold: &SeenHold, witness: &dyn Witness) -> Value {
     value["waiters"] =
         shown.map(|(index, seen)| view::waiter_json(seen, index + 1)).collect::<Vec<_>>().into();
     value
-}
-
-fn section_json(seen: &SeenSection) -> Value {
-    let section = &seen.section;
-    json!({
-        "name": section.name,
-        "priority": section.priority,
-        "position": section.position,
-        "max_runners": section.max_runners,
-        "paused": section.paused,
-        "depends_on": section.depends_on,
-        "open": seen.open,
-    })
 }
 
 /// The tasks that these events touched, as they are now, and which of them are gone.

@@ -108,8 +108,7 @@ own_body! {
     request_body = OwnBody,
     responses(
         (status = 200, description = "The task", body = forms::OneTask),
-        (status = 404, description = "TASK_NOT_FOUND"),
-        (status = 409, description = "LEASE_LOST or TOKEN_REFUSED: it is not the caller's any more"),
+        forms::OwnTaskRefused,
     ),
 )]
 pub(super) async fn start(
@@ -146,8 +145,7 @@ fn not_found(id: &TaskId) -> Problem {
     request_body = HeartbeatBody,
     responses(
         (status = 200, description = "It is the caller's as long again", body = forms::Heartbeat),
-        (status = 404, description = "TASK_NOT_FOUND"),
-        (status = 409, description = "LEASE_LOST or TOKEN_REFUSED: it is not the caller's any more"),
+        forms::OwnTaskRefused,
     ),
 )]
 pub(super) async fn heartbeat(
@@ -215,8 +213,7 @@ macro_rules! ending {
             request_body = $body,
             responses(
                 (status = 200, description = "The task as it is now", body = forms::FinishedTask),
-                (status = 404, description = "TASK_NOT_FOUND"),
-                (status = 409, description = "LEASE_LOST or TOKEN_REFUSED: it is not the caller's any more; nothing was changed"),
+                forms::OwnTaskRefused,
             ),
         )]
         pub(super) async fn $name(

@@ -1,6 +1,6 @@
 //! What somebody who is not its worker does to a task.
 
-use crate::api::input::{Admin, Body, MaybeBody, Worker, usage};
+use crate::api::input::{Admin, Body, ByBody, MaybeBody, Worker, usage};
 use crate::api::values::{
     Attempts, Description, Label, Moment, NoSectionName, Position, Priority, Reason, TaskName,
     Title, given,
@@ -23,15 +23,6 @@ async fn edit(client: &Client, id: &TaskId, verb: HandVerb) -> Result<Json<Value
     Ok(Json(json!({ "task": task_json(&task, hold.as_ref()) })))
 }
 
-/// Who asks.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ByBody {
-    /// Who does it, for the audit log.
-    #[serde(rename = "as")]
-    label: Option<Label>,
-}
-
 /// Declares a verb that needs no claim.
 macro_rules! by_hand {
     ($(#[$about:meta])* $name:ident, $id:literal, $path:literal, $role:ident, $verb:expr) => {
@@ -42,8 +33,7 @@ macro_rules! by_hand {
             request_body = Option<ByBody>,
             responses(
                 (status = 200, description = "The task as it is now", body = forms::OneTask),
-                (status = 404, description = "TASK_NOT_FOUND"),
-                (status = 409, description = "TASK_STATUS: that cannot happen to a task in its state"),
+                forms::TaskRefused,
             ),
         )]
         pub(super) async fn $name(
@@ -95,8 +85,7 @@ pub(super) struct RejectBody {
     request_body = RejectBody,
     responses(
         (status = 200, description = "The task as it is now", body = forms::OneTask),
-        (status = 404, description = "TASK_NOT_FOUND"),
-        (status = 409, description = "TASK_STATUS: that cannot happen to a task in its state"),
+        forms::TaskRefused,
     ),
 )]
 pub(super) async fn reject(
@@ -157,8 +146,7 @@ pub(super) struct UpdateBody {
     request_body = UpdateBody,
     responses(
         (status = 200, description = "The task as it is now", body = forms::OneTask),
-        (status = 404, description = "TASK_NOT_FOUND"),
-        (status = 409, description = "TASK_STATUS: that cannot happen to a task in its state"),
+        forms::TaskRefused,
     ),
 )]
 pub(super) async fn update(
