@@ -63,7 +63,7 @@ pub enum StoreUrl {
 pub(crate) enum Opened {
     Store(Arc<dyn Store>),
     #[cfg(feature = "http")]
-    Remote(Remote),
+    Remote(Arc<Remote>),
 }
 
 /// The text does not name a store.
@@ -297,7 +297,7 @@ pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
 
 #[cfg(feature = "http")]
 fn open_remote(address: &Address, options: &OpenOptions) -> Result<Opened, Error> {
-    Ok(Opened::Remote(Remote::new(address, &options.remote)?))
+    Ok(Opened::Remote(Arc::new(Remote::new(address, &options.remote)?)))
 }
 
 #[cfg(not(feature = "http"))]

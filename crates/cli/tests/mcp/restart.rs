@@ -8,6 +8,7 @@ fn an_agent_goes_on(mode: &str, end: impl FnOnce(&mut Server<'_>)) {
     let place = Place::new();
     let mut server = Server::start(&place);
     let mut command = place.command(needs("venv/bin/python"));
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
     let folder = place.path("");
     command.arg(script("restart.py")).arg(mode).arg(format!("{}/mcp", server.url())).arg(&folder);
     let agent = Running::start(command);

@@ -161,7 +161,7 @@ impl ClientBuilder {
                 self.over(wrap.map_or_else(|| store.clone(), |wrap| wrap(store.clone())))
             }
             #[cfg(feature = "http")]
-            url::Opened::Remote(remote) => self.through(|_| Backend::Remote(Arc::new(remote))),
+            url::Opened::Remote(remote) => self.through(|_| Backend::Remote(remote)),
         }
     }
 
