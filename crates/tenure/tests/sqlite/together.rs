@@ -1,6 +1,8 @@
 //! Changes that share a commit: what one that fails does to the others.
 
 use crate::{Place, everything, grant, holding};
+use std::collections::HashSet;
+use std::sync::Arc;
 use tenure::core::{Decision, Holder, Look, Seen, TaskLook};
 use tenure::store::sqlite::SqliteStore;
 use tenure::store::{Store, StoreError};
@@ -12,16 +14,22 @@ async fn take(
     number: u128,
     twice: bool,
 ) -> Result<(), StoreError> {
-    let holder = Holder::anonymous("somebody".to_owned());
-    let mut decide = |seen: &Seen| {
-        let mut change = holding(name, grant(number), &holder, seen);
+    let name = name.to_owned();
+    let rule = move |seen: &Seen| {
+        let holder = Holder::anonymous("somebody".to_owned());
+        let mut change = holding(&name, grant(number), &holder, seen);
         change.durable = true;
         if twice {
             change.writes.push(change.writes[0].clone());
         }
         Decision::Write(change)
     };
-    store.transact(&Look::Tasks(TaskLook::default()), &mut decide).await.map(drop)
+    let look = Look::Tasks(TaskLook::default());
+    store.transact_owned(None, look, Box::new(rule)).await.map(drop)
+}
+
+fn held(seen: &Seen) -> Vec<String> {
+    seen.holds.iter().map(|seen| seen.hold.want.resource.to_string()).collect()
 }
 
 #[tokio::test]
@@ -41,13 +49,59 @@ async fn a_change_that_fails_halfway_leaves_nothing_and_says_so_to_all_of_its_ba
             expected.push(name.to_owned());
         }
     }
-    let held = |seen: Seen| -> Vec<String> {
-        seen.holds.iter().map(|seen| seen.hold.want.resource.to_string()).collect()
-    };
-    assert_eq!(held(everything(&store).await), expected);
+    assert_eq!(held(&everything(&store).await), expected);
     // The store goes on, and so do others that share it.
     take(&place.open(), "elsewhere", 4, false).await.unwrap();
     take(&store, "later", 5, false).await.unwrap();
     expected.extend(["elsewhere".to_owned(), "later".to_owned()]);
-    assert_eq!(held(everything(&store).await), expected);
+    assert_eq!(held(&everything(&store).await), expected);
+}
+
+#[tokio::test]
+async fn a_rule_that_panics_takes_nothing_with_it_but_its_batch() {
+    let place = Place::new();
+    let store = place.open();
+    let look = Look::Tasks(TaskLook::default());
+    let rule = |_: &Seen| -> Decision { panic!("a rule that panics, as this test wants") };
+    let panicked = store.transact_owned(None, look, Box::new(rule)).await;
+    assert!(matches!(panicked, Err(StoreError::Unknown { .. })), "{panicked:?}");
+    take(&store, "after", 1, false).await.unwrap();
+    take(&place.open(), "elsewhere", 2, false).await.unwrap();
+    assert_eq!(held(&everything(&store).await), ["after", "elsewhere"]);
+}
+
+#[test]
+fn whoever_comes_after_a_runtime_that_ended_is_served() {
+    let place = Place::new();
+    let store = Arc::new(place.open());
+    let new_runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
+    for number in 1..=20 {
+        let runtime = new_runtime().unwrap();
+        let shared = store.clone();
+        runtime.spawn(async move { take(&shared, &format!("lost-{number}"), number, false).await });
+        // It asks, and does not live to see the answer.
+        runtime.block_on(tokio::task::yield_now());
+        runtime.shutdown_background();
+    }
+    new_runtime().unwrap().block_on(async {
+        take(&store, "after", 21, false).await.unwrap();
+        assert!(held(&everything(&store).await).contains(&"after".to_owned()));
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_at_once_are_all_made_and_each_number_is_given_once() {
+    let place = Place::new();
+    let stores = [Arc::new(place.open()), Arc::new(place.open())];
+    let mut running = tokio::task::JoinSet::new();
+    for number in 1..=400 {
+        let store = stores[number as usize % 2].clone();
+        running.spawn(async move { take(&store, &format!("r{number}"), number, false).await });
+    }
+    for ended in running.join_all().await {
+        ended.unwrap();
+    }
+    let seen = everything(&stores[0]).await;
+    let tokens: HashSet<u64> = seen.holds.iter().map(|seen| seen.hold.token.0).collect();
+    assert_eq!((seen.holds.len(), tokens.len()), (400, 400));
 }

@@ -4,7 +4,7 @@
 //! - `batch` — one sync for many. The queue of writers and how they wake others is in
 //!   `crate::store::side`.
 //! - `log` — what a process that ends soon leaves to the next.
-//! - `read`, `write`, `tasks`, `answers` — records. `fault` — what SQLite's errors mean.
+//! - `session` — one transaction. `read`, `write`, `tasks`, `answers` — records. `fault` — what SQLite's errors mean.
 //!
 //! Beside `NAME.db` lies a folder `NAME.db.side` with the queue's lock files, the mailboxes of
 //! processes that wait, and the bell. The database's own files are opened by SQLite only.
