@@ -19,6 +19,7 @@ use std::time::Duration;
 use tenure::blocking;
 use tenure::core::Proof;
 use tenure::core::rules::tasks::{Finish, Finished};
+use tenure::url::StoreUrl;
 use tenure::{ClaimRequest, Claims, Client};
 
 const PROCESSES: usize = 8;
@@ -43,7 +44,8 @@ pub(super) struct Served {
 
 pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
     let url = ground.given_store().map_or_else(|| ground.store("serve"), str::to_owned);
-    let server = if url.starts_with("http") { None } else { Some(Server::start(&url)?) };
+    let is_server = matches!(url.parse(), Ok(StoreUrl::Remote(_)));
+    let server = if is_server { None } else { Some(Server::start(&url)?) };
     let through = server.as_ref().map_or(url.as_str(), |server| &server.url);
     let stock = Stock::of(through)?;
     let span_ms = ground.scale(200, 1500);

@@ -23,9 +23,11 @@ Examples:
   tenure bench tasks
   tenure bench --quick --json
   tenure bench --dir /dev/shm --plot bench.svg
-  tenure bench --store file:. pair")]
+  tenure bench --store file:. pair
+  tenure bench --store http://127.0.0.1:7070")]
 pub(crate) struct BenchArgs {
-    /// What to measure; everything but tasks by default
+    /// What to measure; by default everything but tasks and serve, and serve where the store is a
+    /// server without tasks
     #[arg(value_name = "MEASUREMENT")]
     measurements: Vec<Measurement>,
     /// Measure in a fresh folder here, on this file system [default: the current folder]
@@ -50,7 +52,12 @@ pub(crate) struct WorkerArgs {
 }
 
 pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<i32, Failure> {
-    let chosen = Measurement::chosen(&args.measurements);
+    let store = global.store.as_deref().and_then(|url| url.parse().ok());
+    let chosen = match (store, args.measurements.as_slice()) {
+        // Of a server nothing else can be measured.
+        (Some(StoreUrl::Remote(_)), []) => vec![Measurement::Serve],
+        (_, measurements) => Measurement::chosen(measurements),
+    };
     let tasks_only =
         chosen.iter().all(|one| matches!(one, Measurement::Tasks | Measurement::Serve));
     let files = if tasks_only { None } else { files_in(global, args)? };

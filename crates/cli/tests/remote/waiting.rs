@@ -49,3 +49,13 @@ fn a_server_that_is_not_there_is_an_error_that_says_so() {
     assert!(ended.stderr.contains("is not available"), "{ended:?}");
     assert!(ended.stderr.contains("tenure serve"), "{ended:?}");
 }
+
+#[test]
+fn a_server_that_does_not_encrypt_is_not_asked_to() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    let url = server.url().replace("http:", "https:");
+    let ended = Running::start(crate::server::through(&place, &url, &["status"])).end();
+    assert_eq!(ended.code, 3, "{ended:?}");
+    assert!(ended.stderr.contains("does not speak TLS"), "{ended:?}");
+}

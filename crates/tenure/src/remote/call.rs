@@ -252,12 +252,42 @@ fn headers(options: &RemoteOptions) -> Option<HeaderMap> {
 }
 
 /// The innermost reason: the outer ones only say that a request failed.
-fn reason_of(error: &dyn std::error::Error) -> String {
+fn reason_of(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
+    while let Some(inside) = inside(innermost) {
+        innermost = inside;
     }
-    innermost.to_string()
+    match innermost.downcast_ref() {
+        Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS; use http://".to_owned(),
+        Some(rustls::Error::InvalidCertificate(why)) => certificate_refused(why),
+        _ => innermost.to_string(),
+    }
+}
+
+fn inside<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a (dyn std::error::Error + 'static)> {
+    // Such an error speaks for the one that it has, and names only that one's source.
+    match error.downcast_ref().and_then(std::io::Error::get_ref) {
+        Some(inside) => Some(inside),
+        None => error.source(),
+    }
+}
+
+fn certificate_refused(why: &rustls::CertificateError) -> String {
+    let words = match why {
+        // Said by the library for one that may sign others, as `openssl req -x509` makes them.
+        rustls::CertificateError::Other(other) if other.to_string().contains("CaUsedAsEnd") => {
+            "it is one for signing others; make it with basicConstraints=CA:FALSE".to_owned()
+        }
+        rustls::CertificateError::UnknownIssuer
+        | rustls::CertificateError::BadSignature
+        | rustls::CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "who signed it is not known here; name a file with TENURE_SERVER_CA_FILE".to_owned()
+        }
+        why => why.to_string(),
+    };
+    format!("its certificate is not accepted: {words}")
 }
 
 /// Half of the pause and up to as much again, so that many who lost the server do not all come back
