@@ -11,6 +11,7 @@
 #[allow(dead_code, unused_imports, reason = "shared with other tests")]
 mod support;
 
+mod clients;
 mod crowd;
 mod fuzz;
 mod http;

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::process::Stdio;
 
 /// Makes a certificate and its key; nothing where that cannot be done.
-fn certificate(place: &Place) -> Option<[String; 2]> {
+pub fn certificate(place: &Place) -> Option<[String; 2]> {
     if !is_installed("openssl") {
         println!("skipped: openssl is not installed");
         return None;
@@ -18,6 +18,8 @@ fn certificate(place: &Place) -> Option<[String; 2]> {
     command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
     command.args(["-nodes", "-days", "2", "-subj", "/CN=localhost"]);
     command.args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]);
+    // One that vouches for others as well is not accepted by all as a server's.
+    command.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
     command.args(["-keyout", &key, "-out", &certificate]);
     let made = command.output().unwrap();
     assert!(made.status.success(), "{made:?}");
