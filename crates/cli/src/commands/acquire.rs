@@ -121,11 +121,12 @@ async fn hold(
     let names = show::names(&guard.lease().resources);
     let what = operation.unwrap_or(&names);
     let data = lease_json(client, guard.lease());
+    let interruption = interruption();
     context.output.done(data, || format!("Lock acquired for: {what}"));
     context.output.note("Press Ctrl+C to release...");
     tokio::select! {
         () = guard.lost() => return Err(lost(&format!("The lease on {names} was lost"))),
-        () = interrupted() => {}
+        () = interruption => {}
     }
     match guard.release().await? {
         Ending::Released => {
@@ -136,22 +137,24 @@ async fn hold(
     }
 }
 
-/// Ctrl-C, or a polite request to end.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let (Ok(mut terminate), Ok(mut hangup)) =
-            (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-        {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-            return;
+/// Ctrl-C, or a polite request to end. It is noticed from the call on, not only while it is waited
+/// for.
+#[cfg(unix)]
+fn interruption() -> impl Future<Output = ()> {
+    use std::task::Poll;
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let mut signals: Vec<Signal> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
+    std::future::poll_fn(move |context| {
+        match signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }
-    }
+    })
+}
+
+#[cfg(not(unix))]
+async fn interruption() {
     let _ = tokio::signal::ctrl_c().await;
 }
 

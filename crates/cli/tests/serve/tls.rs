@@ -2,7 +2,7 @@
 
 use crate::http::{Answer, get, parse};
 use crate::server::Server;
-use crate::support::{Place, is_installed};
+use crate::support::{Place, is_installed, until};
 use std::io::{Read, Write};
 use std::process::Stdio;
 
@@ -27,18 +27,23 @@ pub fn certificate(place: &Place) -> Option<[String; 2]> {
 }
 
 fn ask(place: &Place, server: &Server, certificate: &str) -> Answer {
+    try_to_ask(place, server, certificate).expect("an answer")
+}
+
+/// Asks, unless the server shows another certificate.
+fn try_to_ask(place: &Place, server: &Server, certificate: &str) -> Option<Answer> {
     let mut client = place.command("openssl");
     client.args(["s_client", "-quiet", "-verify_return_error", "-verify_hostname", "localhost"]);
     client.args(["-CAfile", certificate, "-connect", server.address()]);
     client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut client = client.spawn().unwrap();
     let mut stdin = client.stdin.take().unwrap();
-    stdin.write_all(get("/healthz").text(server.address()).as_bytes()).unwrap();
+    let _ = stdin.write_all(get("/healthz").text(server.address()).as_bytes());
     let mut text = String::new();
     client.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     drop(stdin);
     client.wait().unwrap();
-    parse(&text).unwrap_or_else(|| panic!("no answer: {text:?}"))
+    parse(&text)
 }
 
 #[test]
@@ -57,6 +62,25 @@ fn clients_that_trust_the_certificate_are_answered() {
     assert!(!answer.starts_with(b"HTTP"));
     assert_eq!(ask(&place, &server, &certificate).status, 200);
     drop(silent);
+    server.stop();
+}
+
+#[test]
+fn a_certificate_that_is_renewed_is_shown_to_those_who_come_then() {
+    let place = Place::new();
+    let Some([old, key]) = certificate(&place) else { return };
+    let server = Server::start(&place, &["--tls-cert", &old, "--tls-key", &key]);
+    assert_eq!(ask(&place, &server, &old).status, 200);
+    let (kept, good) = (place.path("kept.pem"), std::fs::read(&old).unwrap());
+    std::fs::write(&kept, &good).unwrap();
+    // What is no certificate changes nothing.
+    std::fs::write(&old, "nonsense").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(ask(&place, &server, kept.to_str().unwrap()).status, 200);
+    let [new, _] = certificate(&place).unwrap();
+    let answer = until("the new certificate", || try_to_ask(&place, &server, &new));
+    assert_eq!(answer.status, 200);
+    assert!(try_to_ask(&place, &server, kept.to_str().unwrap()).is_none(), "the old one");
     server.stop();
 }
 

@@ -1,15 +1,12 @@
 //! The tokens as a running server knows them, following the file.
 
+use super::stamp::{Stamp, stamp};
 use super::tokens::{Token, TokenError, TokenFile, hash};
 use crate::caller::Caller;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
-use std::time::SystemTime;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tenure::clock::Clock;
-
-/// By what a changed file is known.
-type Stamp = (Option<SystemTime>, u64, u64);
 
 /// The tokens of a running server.
 pub(crate) struct Keyring {
@@ -52,7 +49,7 @@ impl Keyring {
     /// Reads the file again if it was changed. Once tokens were asked for they always are: a file
     /// that is gone lets nobody in, and one that cannot be read leaves what was known.
     pub(crate) fn refresh(&self) -> Result<(), TokenError> {
-        let stamp = std::fs::metadata(self.file.path()).ok().map(|metadata| stamp(&metadata));
+        let stamp = stamp(self.file.path());
         let known = self.known();
         if stamp.is_some() && stamp == known.stamp {
             return Ok(());
@@ -98,15 +95,4 @@ impl Keyring {
     fn known(&self) -> Known {
         self.known.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
-}
-
-#[cfg(unix)]
-fn stamp(metadata: &std::fs::Metadata) -> Stamp {
-    let inode = std::os::unix::fs::MetadataExt::ino(metadata);
-    (metadata.modified().ok(), metadata.len(), inode)
-}
-
-#[cfg(not(unix))]
-fn stamp(metadata: &std::fs::Metadata) -> Stamp {
-    (metadata.modified().ok(), metadata.len(), 0)
 }

@@ -1,15 +1,17 @@
 //! Where connections come in.
 
+use super::Options;
 use super::error::ServeError;
+use super::pass::Gate;
 use super::peer::Peer;
-use super::tls;
+use super::tls::Tls;
 #[cfg(unix)]
 use super::unix_socket::OwnSocket;
-use super::{Keyring, Options};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -43,7 +45,7 @@ pub(crate) enum Listener {
     Tcp {
         listener: TcpListener,
         address: SocketAddr,
-        tls: Option<TlsAcceptor>,
+        tls: Option<Arc<Tls>>,
     },
     #[cfg(unix)]
     Unix {
@@ -65,18 +67,14 @@ pub(crate) enum Incoming {
 }
 
 /// Opens everything that was asked for, or nothing.
-pub(crate) async fn open(
-    options: &Options,
-    keyring: &Keyring,
-) -> Result<Vec<Listener>, ServeError> {
-    let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+pub(crate) async fn open(options: &Options, gate: &Gate) -> Result<Vec<Listener>, ServeError> {
     let mut listeners = Vec::new();
     for text in &options.listen {
         for address in resolve(text).await? {
-            if !address.ip().to_canonical().is_loopback() && !keyring.lets_anybody_in() {
+            if !address.ip().to_canonical().is_loopback() && !gate.keyring.lets_anybody_in() {
                 return Err(ServeError::NoTokens { address });
             }
-            listeners.push(open_tcp(address, tls.clone()).await?);
+            listeners.push(open_tcp(address, gate.tls.clone()).await?);
         }
     }
     #[cfg(unix)]
@@ -101,7 +99,7 @@ async fn resolve(text: &str) -> Result<Vec<SocketAddr>, ServeError> {
     }
 }
 
-async fn open_tcp(address: SocketAddr, tls: Option<TlsAcceptor>) -> Result<Listener, ServeError> {
+async fn open_tcp(address: SocketAddr, tls: Option<Arc<Tls>>) -> Result<Listener, ServeError> {
     let refused = |source| ServeError::Address { address: address.to_string(), source };
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
@@ -128,7 +126,7 @@ impl Listener {
                 // Answers are small and wait for nothing.
                 stream.set_nodelay(true)?;
                 let peer = Peer::Tcp { remote, local: stream.local_addr()?, tls: tls.is_some() };
-                Ok(Incoming::Tcp(stream, peer, tls.clone()))
+                Ok(Incoming::Tcp(stream, peer, tls.as_ref().map(|tls| tls.acceptor())))
             }
             #[cfg(unix)]
             Listener::Unix { socket, .. } => Ok(Incoming::Unix(socket.listener.accept().await?.0)),

@@ -19,6 +19,7 @@ mod peer;
 mod rate;
 mod room;
 mod signals;
+mod stamp;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -47,6 +48,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::clock::SystemClock;
+use tls::Tls;
 use tokens::TokenFile;
 use tokio::time::{interval, sleep};
 
@@ -56,7 +58,7 @@ pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
 /// Most connections at once, unless told otherwise: each may cost some ten kilobytes.
 pub const CONNECTIONS_MAX: usize = 2048;
 
-/// How often it is looked whether tokens were made or revoked.
+/// How often it is looked whether tokens were made or revoked, or the certificate renewed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How a server is to run.
@@ -100,7 +102,7 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let mut signals = Signals::listen().map_err(ServeError::Signals)?;
     let gate = Arc::new(gate(&app, &options)?);
-    let listeners = listen::open(&options, &gate.keyring).await?;
+    let listeners = listen::open(&options, &gate).await?;
     app.metrics.watch(app.client.clone());
     let router = router(app.clone(), gate.clone());
     let note = options.note;
@@ -134,6 +136,7 @@ fn gate(app: &App, options: &Options) -> Result<Gate, ServeError> {
         app: app.clone(),
         hosts,
         keyring: Arc::new(keyring),
+        tls: options.tls.as_ref().map(Tls::open).transpose()?.map(Arc::new),
         rate: Rate::new(options.rate),
         body_bytes_max: options.body_bytes_max,
         log: options.log.then(|| options.note.clone()),
@@ -154,16 +157,18 @@ fn router(app: App, gate: Arc<Gate>) -> Router {
         .layer(middleware::from_fn_with_state(gate, pass::pass))
 }
 
-/// Follows the file of tokens, and forgets callers that are gone.
+/// Follows the files of tokens and of the certificate, and forgets callers that are gone.
 async fn keep_up(gate: &Gate, note: &Note) {
     let mut ticks = interval(LOOK_EVERY);
     let mut said = String::new();
     loop {
         ticks.tick().await;
         gate.rate.forget_old();
-        let trouble = match gate.keyring.refresh() {
-            Ok(()) => String::new(),
-            Err(error) => format!("The tokens stay as they were: {error}"),
+        let tls = gate.tls.as_ref().map_or(Ok(()), |tls| tls.refresh());
+        let trouble = match (gate.keyring.refresh(), tls) {
+            (Err(error), _) => format!("The tokens stay as they were: {error}"),
+            (_, Err(error)) => format!("The certificate stays as it was: {error}"),
+            (Ok(()), Ok(())) => String::new(),
         };
         if trouble != said && !trouble.is_empty() {
             note(&trouble);

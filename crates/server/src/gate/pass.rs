@@ -5,6 +5,7 @@ use super::hosts::Hosts;
 use super::keyring::Keyring;
 use super::peer::Peer;
 use super::rate::Rate;
+use super::tls::Tls;
 use super::{Note, answers, auth, limits};
 use crate::app::App;
 use crate::caller::{Caller, Role};
@@ -26,6 +27,7 @@ pub(crate) struct Gate {
     pub(crate) app: App,
     pub(crate) hosts: Hosts,
     pub(crate) keyring: Arc<Keyring>,
+    pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) rate: Rate,
     pub(crate) body_bytes_max: u64,
     pub(crate) log: Option<Note>,

@@ -1,10 +1,11 @@
-//! Encryption, with the certificate that was given.
+//! Encryption, with the certificate that was given, following its files.
 
+use super::stamp::{Stamp, stamp};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use tokio_rustls::TlsAcceptor;
 
 /// Files in PEM form.
@@ -35,8 +36,51 @@ pub enum TlsError {
     Unusable(#[from] rustls::Error),
 }
 
-/// Reads the files, once: who replaces them starts the server anew.
-pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
+/// The certificate as a running server knows it.
+pub(crate) struct Tls {
+    files: TlsFiles,
+    known: RwLock<Known>,
+}
+
+#[derive(Clone)]
+struct Known {
+    stamps: [Option<Stamp>; 2],
+    acceptor: TlsAcceptor,
+}
+
+impl Tls {
+    /// Reads the files.
+    pub(crate) fn open(files: &TlsFiles) -> Result<Tls, TlsError> {
+        let known = Known { stamps: stamps(files), acceptor: acceptor(files)? };
+        Ok(Tls { files: files.clone(), known: RwLock::new(known) })
+    }
+
+    /// How to speak to those who come now.
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        self.known().acceptor
+    }
+
+    /// Reads the files again if they were changed. What cannot be used leaves what was known, and is
+    /// looked at again: whoever replaces two files does so one after the other.
+    pub(crate) fn refresh(&self) -> Result<(), TlsError> {
+        let stamps = stamps(&self.files);
+        if stamps != self.known().stamps {
+            let known = Known { stamps, acceptor: acceptor(&self.files)? };
+            *self.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = known;
+        }
+        Ok(())
+    }
+
+    fn known(&self) -> Known {
+        self.known.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+}
+
+fn stamps(files: &TlsFiles) -> [Option<Stamp>; 2] {
+    [&files.certificate, &files.key].map(|file| stamp(file))
+}
+
+fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
     let no = |path: &Path, what| {
         let path = path.to_owned();
         move |source| TlsError::File { path, what, source }

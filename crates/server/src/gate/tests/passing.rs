@@ -49,6 +49,7 @@ impl Scene {
         let gate = Arc::new(Gate {
             app: app.clone(),
             hosts: Hosts::default(),
+            tls: None,
             keyring: Arc::new(Keyring::open(file.clone(), Arc::new(SystemClock)).unwrap()),
             rate: Rate::new(rate.map(|rate| NonZeroU32::new(rate).unwrap())),
             body_bytes_max: 2 * 1024 * 1024,
