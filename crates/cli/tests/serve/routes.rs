@@ -74,7 +74,7 @@ pub const ROUTES: &[Route] = &[
     admin("POST", "/v1/locks/break", Some(r#"{"resource":"db","token":1,"reason":"test"}"#)),
     admin("POST", "/v1/locks/cleanup", Some("{}")),
     read("/v1/tasks"),
-    read("/v1/tasks/tallies"),
+    read("/v1/tallies"),
     read("/v1/tasks/t1"),
     read("/v1/tasks/t1/why"),
     work("/v1/tasks", r#"{"tasks":[{"title":"x"}]}"#),

@@ -82,7 +82,7 @@ async fn tasks_are_listed_in_pages() {
     assert_eq!(ids(&server.get("/v1/tasks?section=odd").await.good()), ["t1", "t3"]);
     assert_eq!(ids(&server.get("/v1/tasks?label=even").await.good()), ["t0", "t2", "t4"]);
     assert!(ids(&server.get("/v1/tasks?status=completed").await.good()).is_empty());
-    let tallies = server.get("/v1/tasks/tallies").await.good();
+    let tallies = server.get("/v1/tallies").await.good();
     let odd = json!({ "section": "odd", "status": "pending", "count": 2 });
     assert!(tallies["tallies"].as_array().unwrap().contains(&odd), "{tallies}");
 }

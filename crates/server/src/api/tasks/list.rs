@@ -168,7 +168,7 @@ pub(super) async fn why(
 
 /// How many tasks there are of each section and status.
 #[utoipa::path(
-    get, path = "/v1/tasks/tallies", operation_id = "count_tasks", tag = "tasks",
+    get, path = "/v1/tallies", operation_id = "count_tasks", tag = "tasks",
     responses((status = 200, description = "The counts", body = forms::Tallies)),
 )]
 pub(super) async fn tallies(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
