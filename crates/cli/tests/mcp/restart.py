@@ -14,14 +14,18 @@ from drive import Agent
 from mcp import Client
 
 
-async def work(client, folder):
-    agent = Agent(client)
+async def work(client, idle, folder):
+    agent, idle = Agent(client), Agent(idle)
+    await idle.do("get_status")
     await agent.do("create_task", id="build", description="Build it", section="s")
     await agent.do("claim_task")
     lease = await agent.do("acquire_lock", resources=["deploy"])
     (folder / "held").touch()
     while not (folder / "restarted").exists():
         await asyncio.sleep(0.05)
+    # One that held nothing goes on as well.
+    status = await idle.do("get_status")
+    assert "still_yours" not in status and status["tasks"]["in_progress"] == 1, status
     beat = await agent.do("heartbeat")
     assert sorted(beat["still_yours"]) == ["deploy", "task:build"], beat
     again = await agent.do("acquire_lock", resources=["deploy"])
@@ -35,8 +39,8 @@ async def work(client, folder):
 
 async def main():
     mode, url, folder = sys.argv[1:]
-    async with Client(url, mode=mode) as client:
-        await work(client, pathlib.Path(folder))
+    async with Client(url, mode=mode) as client, Client(url, mode=mode) as idle:
+        await work(client, idle, pathlib.Path(folder))
     print("fine")
 
 

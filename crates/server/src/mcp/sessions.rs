@@ -4,7 +4,7 @@
 //! gives it.
 //!
 //! Either is the session's key. A server that does not know it, since it was started later, looks
-//! whether anything is held under it.
+//! what is held under it.
 
 use super::Options;
 use super::answer::Refused;
@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tenure::core::GrantId;
 use tenure::{Client, Tie};
+use uuid::Uuid;
 
 /// So many are remembered at once. Whoever comes then must wait until some have lapsed.
 const SESSIONS_MAX: usize = 10_000;
@@ -120,20 +121,22 @@ impl Sessions {
     }
 }
 
-/// What a restarted server knows of the protocol's own sessions: those under whose id something is
-/// held.
+/// What a restarted server knows of the protocol's own sessions. Any id may have been one's: whoever
+/// made it up has a session in which nothing is held.
 #[async_trait]
 impl SessionStore for Sessions {
     async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
+        if id.parse::<Uuid>().is_err() {
+            return Ok(None);
+        }
         let seen = self.client().look_everywhere().await?;
         let held = seen.holds.iter().find(|seen| Family::is_of_key(id, seen.hold.grant));
-        Ok(held.map(|seen| {
-            let label = &seen.hold.holder.label;
-            let program = label.rsplit_once('/').map_or(label.as_str(), |(name, _)| name);
-            let program = Implementation::new(program, "");
-            let hello = InitializeRequestParams::new(ClientCapabilities::default(), program);
-            SessionState::new(hello)
-        }))
+        // What the program called itself is known by what it holds, if it holds anything.
+        let label = held.map_or("agent", |seen| seen.hold.holder.label.as_str());
+        let program = label.rsplit_once('/').map_or(label, |(name, _)| name);
+        let program = Implementation::new(program, "");
+        let hello = InitializeRequestParams::new(ClientCapabilities::default(), program);
+        Ok(Some(SessionState::new(hello)))
     }
 
     async fn store(&self, _: &str, _: &SessionState) -> Result<(), SessionStoreError> {
