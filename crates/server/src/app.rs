@@ -36,11 +36,6 @@ impl App {
         self.stopping.send_replace(true);
     }
 
-    /// Whether the server is about to end.
-    pub fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
-    }
-
     /// Returns when the server is about to end. A handler that waits for something else waits for
     /// this beside it, and then answers as if its time were up: the caller comes back, and finds
     /// its place in the queue.

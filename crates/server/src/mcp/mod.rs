@@ -88,7 +88,7 @@ pub fn router_with(app: App, options: Options) -> Router {
     let mut manager = LocalSessionManager::default();
     // An agent that thinks for long keeps its session at least as long as what it holds.
     manager.session_config.keep_alive = Some(options.longest_ttl() + Duration::from_secs(60));
-    let sessions = Arc::new(Sessions::new(app, options));
+    let sessions = Arc::new(Sessions::new(app.client, options));
     // The gate has checked Host and Origin already, and knows which ones are meant.
     let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
     config.session_store = Some(sessions.clone());

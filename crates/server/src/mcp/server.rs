@@ -163,11 +163,10 @@ fn text(arguments: &mut Map<String, Value>, name: &str) -> Result<Option<String>
 }
 
 impl Drop for Server {
-    /// Over HTTP a session ends with its conversation. The one of a process is ended by it.
+    /// Over HTTP a session ends with its conversation; what comes too late, since the server itself
+    /// ends, is left to the next one. The session of a process is ended by it.
     fn drop(&mut self) {
-        // A server that ends leaves its sessions to the next one.
-        let ends = self.sessions.as_ref().is_some_and(|sessions| !sessions.are_left());
-        let session = self.own.take().filter(|_| ends);
+        let session = self.own.take().filter(|_| self.sessions.is_some());
         if let (Some(session), Ok(runtime)) = (session, tokio::runtime::Handle::try_current()) {
             session.call_off();
             // If the store fails now, the leases lapse.

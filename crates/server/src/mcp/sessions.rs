@@ -10,7 +10,6 @@ use super::Options;
 use super::answer::Refused;
 use super::family::Family;
 use super::session::Session;
-use crate::app::App;
 use async_trait::async_trait;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams};
 use rmcp::transport::streamable_http_server::session::{
@@ -33,24 +32,19 @@ struct Known {
 
 /// The sessions that are passed as arguments.
 pub(super) struct Sessions {
-    app: App,
+    client: Client,
     options: Options,
     known: Mutex<HashMap<GrantId, Known>>,
 }
 
 impl Sessions {
-    pub(super) fn new(app: App, options: Options) -> Sessions {
-        Sessions { app, options, known: Mutex::default() }
+    pub(super) fn new(client: Client, options: Options) -> Sessions {
+        Sessions { client, options, known: Mutex::default() }
     }
 
     /// The door to the store.
     pub(super) fn client(&self) -> &Client {
-        &self.app.client
-    }
-
-    /// Whether sessions are left to the next server.
-    pub(super) fn are_left(&self) -> bool {
-        self.app.is_stopping()
+        &self.client
     }
 
     /// A session that nobody knows yet.

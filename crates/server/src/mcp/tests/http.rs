@@ -142,6 +142,71 @@ async fn a_named_session_outlives_its_server() {
     assert_eq!(answer["code"], "NO_SESSION", "{answer}");
 }
 
+/// Sends a message of the protocol as it was when it had sessions; returns the session's id and the
+/// answer.
+async fn send(router: &Router, session: Option<&str>, message: Value) -> (Option<String>, String) {
+    let mut request = Request::post("/mcp")
+        .header("host", "example.org")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream");
+    if let Some(session) = session {
+        request = request.header("mcp-session-id", session);
+    }
+    let request = request.body(Body::from(message.to_string())).unwrap();
+    let router = router.clone().layer(Extension(caller("bob", Role::Work)));
+    let response = router.oneshot(request).await.unwrap();
+    let id = response.headers().get("mcp-session-id");
+    let id = id.and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (id, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+/// A router in which a session of the protocol holds `deploy`; returns the session's id too.
+async fn holding(app: &App) -> (Router, String) {
+    let router = router(app.clone());
+    let hello = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": { "name": "http", "version": "1" },
+    });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello });
+    let (session, answer) = send(&router, None, hello).await;
+    let session = session.unwrap_or_else(|| panic!("{answer}"));
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    send(&router, Some(&session), ready).await;
+    let answer = acquire(&router, &session).await;
+    assert!(answer.contains("acquired_new"), "{answer}");
+    (router, session)
+}
+
+async fn acquire(router: &Router, session: &str) -> String {
+    let params = json!({ "name": "acquire_lock", "arguments": { "resources": ["deploy"] } });
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+    send(router, Some(session), call).await.1
+}
+
+#[tokio::test]
+async fn a_session_goes_on_with_another_server_until_it_is_closed() {
+    let (client, _) = store().await;
+    let (_, session) = holding(&App::new(client.clone())).await;
+    let after = router(App::new(client.clone()));
+    let answer = acquire(&after, &session).await;
+    assert!(answer.contains("already_owned") && answer.contains("still_yours"), "{answer}");
+    let answer = acquire(&after, "made-up").await;
+    assert!(answer.contains("not found"), "{answer}");
+    let close = Request::delete("/mcp").header("mcp-session-id", &session);
+    let close = close.header("host", "example.org").body(Body::empty()).unwrap();
+    let bob = Extension(caller("bob", Role::Work));
+    let closed = after.layer(bob).oneshot(close).await.unwrap();
+    assert!(closed.status().is_success(), "{closed:?}");
+    let freed = async {
+        while !client.look_everywhere().await.unwrap().holds.is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, freed).await.expect("what it held is free");
+}
+
 #[tokio::test]
 async fn a_reader_does_not_prolong_what_a_session_of_its_token_held() {
     let (client, clock) = store().await;
