@@ -20,30 +20,25 @@ fn answered(slot: &str, number: u64, text: &str) -> Answered {
 
 /// What is shown under a slot.
 async fn shown(store: &dyn Store, slot: &str) -> Result<Option<Answered>, Failure> {
-    let mut found = None;
-    let mut look = |seen: &Seen| {
-        found = seen.answered.clone();
-        Decision::Nothing
-    };
-    store.transact_once(Some(slot), &at(&["a"]), &mut look).await?;
-    Ok(found)
+    let look = |seen: &Seen| (Decision::Nothing, seen.answered.clone());
+    apply(store, Some(slot), at(&["a"]), look).await
 }
 
 /// Takes a lock and answers, unless this or a later request was answered; says whether it did.
 async fn take_once(store: &dyn Store, name: &str, answer: &Answered) -> Result<bool, Failure> {
-    let mut did = false;
-    let mut decide = |seen: &Seen| {
-        did = seen.answered.as_ref().is_none_or(|before| before.number < answer.number);
-        if !did {
-            return Decision::Nothing;
+    let (name, answer) = (name.to_owned(), answer.clone());
+    let (slot, look) = (answer.slot.clone(), at(&[&name]));
+    let rule = move |seen: &Seen| {
+        let is_new = seen.answered.as_ref().is_none_or(|before| before.number < answer.number);
+        if !is_new {
+            return (Decision::Nothing, false);
         }
         let number = u128::from(seen.next);
-        let mut change = holding(hold(name, grant(number), seen.next_token()));
+        let mut change = holding(hold(&name, grant(number), seen.next_token()));
         change.writes.push(Write::Answer(answer.clone()));
-        Decision::Write(change)
+        (Decision::Write(change), true)
     };
-    store.transact_once(Some(&answer.slot), &at(&[name]), &mut decide).await?;
-    Ok(did)
+    apply(store, Some(&slot), look, rule).await
 }
 
 async fn an_answer_is_shown_under_its_slot_alone(harness: &dyn Harness) -> Verdict {

@@ -167,6 +167,23 @@ pub(super) fn noting(name: &str) -> Change {
     Change { events: vec![event(&resource(name), None, EventKind::Released)], ..Change::default() }
 }
 
+/// Applies a rule in the way in which clients do; returns what it said last.
+pub(super) async fn apply<T: Send + 'static>(
+    store: &dyn Store,
+    slot: Option<&str>,
+    look: Look,
+    mut rule: impl FnMut(&Seen) -> (Decision, T) + Send + 'static,
+) -> Result<T, Failure> {
+    let (tell, told) = std::sync::mpsc::channel();
+    let rule = move |seen: &Seen| {
+        let (decision, said) = rule(seen);
+        let _ = tell.send(said);
+        decision
+    };
+    store.transact_owned(slot.map(str::to_owned), look, Box::new(rule)).await?;
+    told.try_iter().last().ok_or_else(|| Failure("the rule was not asked".to_owned()))
+}
+
 /// Writes what `make` makes of everything that is there.
 pub(super) async fn write(
     store: &dyn Store,

@@ -95,23 +95,13 @@ async fn put(store: &dyn Store, task: Task) -> Verdict {
 }
 
 async fn write_at(store: &dyn Store, look: &Look, change: tenure_core::Change) -> Verdict {
-    store.transact(look, &mut |_: &Seen| change.clone().decide()).await?;
-    Ok(())
+    apply(store, None, look.clone(), move |_| (change.clone().decide(), ())).await
 }
 
 pub(super) async fn add(store: &dyn Store, tasks: Vec<NewTask>) -> Result<Vec<Added>, Failure> {
     let ask = AddAsk { tasks, by: "suite".to_owned() };
-    let mut answer = None;
-    let mut decide = |seen: &Seen| {
-        let (decision, added) = tasks::add(seen, &ask);
-        answer = Some(added);
-        decision
-    };
-    store.transact(&ask.look(), &mut decide).await?;
-    match answer {
-        Some(Ok(added)) => Ok(added),
-        other => Err(Failure(format!("adding was answered by {other:?}"))),
-    }
+    let added = apply(store, None, ask.look(), move |seen| tasks::add(seen, &ask)).await?;
+    added.map_err(|refused| Failure(format!("adding was refused: {refused:?}")))
 }
 
 fn claim_ask(worker: &str, ttl: Duration) -> ClaimAsk {
@@ -133,14 +123,10 @@ async fn claim(
     ttl: Duration,
 ) -> Result<Option<tasks::Claimed>, Failure> {
     let ask = claim_ask(worker, ttl);
-    let mut answer = None;
-    let mut decide = |seen: &Seen| {
-        let (decision, claimed) = tasks::claim(seen, &ask, &NoWitness);
-        answer = claimed.ok();
-        decision
-    };
-    store.transact(&ask.look(), &mut decide).await?;
-    Ok(answer.and_then(|mut claimed| claimed.pop()))
+    let look = ask.look();
+    let rule = move |seen: &Seen| tasks::claim(seen, &ask, &NoWitness);
+    let claimed = apply(store, None, look, rule).await?;
+    Ok(claimed.ok().and_then(|mut claimed| claimed.pop()))
 }
 
 fn complete_ask(claimed: &tasks::Claimed) -> FinishAsk {
@@ -155,14 +141,9 @@ fn complete_ask(claimed: &tasks::Claimed) -> FinishAsk {
 
 async fn complete(store: &dyn Store, claimed: &tasks::Claimed) -> Result<bool, Failure> {
     let ask = complete_ask(claimed);
-    let mut done = false;
-    let mut decide = |seen: &Seen| {
-        let (decision, finished) = tasks::finish(seen, &ask, &NoWitness);
-        done = matches!(finished, Finished::Done { .. });
-        decision
-    };
-    store.transact(&ask.look(None), &mut decide).await?;
-    Ok(done)
+    let look = ask.look(None);
+    let rule = move |seen: &Seen| tasks::finish(seen, &ask, &NoWitness);
+    Ok(matches!(apply(store, None, look, rule).await?, Finished::Done { .. }))
 }
 
 async fn a_task_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
@@ -391,13 +372,9 @@ async fn many_are_finished_in_one_change(harness: &dyn Harness) -> Verdict {
     }
     ensure_eq!(asks.len(), 3, "claimed");
     asks[1].token = Some(Token(0));
-    let mut answers = Vec::new();
-    let mut decide = |seen: &Seen| {
-        let (decision, finished) = tasks::finish_all(seen, &asks, &NoWitness);
-        answers = finished;
-        decision
-    };
-    store.transact(&tasks::finish_all_look(&asks), &mut decide).await?;
+    let look = tasks::finish_all_look(&asks);
+    let rule = move |seen: &Seen| tasks::finish_all(seen, &asks, &NoWitness);
+    let answers = apply(&*store, None, look, rule).await?;
     let done: Vec<bool> =
         answers.iter().map(|answer| matches!(answer, Finished::Done { .. })).collect();
     ensure_eq!(done, [true, false, true], "which were finished");
@@ -432,14 +409,8 @@ async fn a_finish_by_a_former_worker_changes_nothing(harness: &dyn Harness) -> V
 
 async fn recover(store: &dyn Store) -> Result<usize, Failure> {
     let look = Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() });
-    let mut recovered = 0;
-    let mut decide = |seen: &Seen| {
-        let (decision, tasks) = tasks::recover(seen, RECOVERIES_MAX, &NoWitness);
-        recovered = tasks.len();
-        decision
-    };
-    store.transact(&look, &mut decide).await?;
-    Ok(recovered)
+    let rule = |seen: &Seen| tasks::recover(seen, RECOVERIES_MAX, &NoWitness);
+    Ok(apply(store, None, look, rule).await?.len())
 }
 
 async fn what_a_silent_worker_had_is_taken_back(harness: &dyn Harness) -> Verdict {
