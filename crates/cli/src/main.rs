@@ -5,6 +5,7 @@ mod bench;
 mod child;
 mod commands;
 mod context;
+mod ending;
 mod exit;
 mod failure;
 mod holding;

@@ -2,6 +2,7 @@
 
 use crate::args::{self, ModeArgs};
 use crate::context::Context;
+use crate::ending::told_to_end;
 use crate::failure::Failure;
 use crate::holding::{keeping, lost, name_limit, request_for};
 use crate::output::{NAME, styled};
@@ -121,12 +122,12 @@ async fn hold(
     let names = show::names(&guard.lease().resources);
     let what = operation.unwrap_or(&names);
     let data = lease_json(client, guard.lease());
-    let interruption = interruption();
+    let told_to_end = told_to_end();
     context.output.done(data, || format!("Lock acquired for: {what}"));
     context.output.note("Press Ctrl+C to release...");
     tokio::select! {
         () = guard.lost() => return Err(lost(&format!("The lease on {names} was lost"))),
-        () = interruption => {}
+        _ = told_to_end => {}
     }
     match guard.release().await? {
         Ending::Released => {
@@ -135,27 +136,6 @@ async fn hold(
         }
         Ending::Lost => Err(lost(&format!("The lease on {names} was lost"))),
     }
-}
-
-/// Ctrl-C, or a polite request to end. It is noticed from the call on, not only while it is waited
-/// for.
-#[cfg(unix)]
-fn interruption() -> impl Future<Output = ()> {
-    use std::task::Poll;
-    use tokio::signal::unix::{Signal, SignalKind, signal};
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    let mut signals: Vec<Signal> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
-    std::future::poll_fn(move |context| {
-        match signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    })
-}
-
-#[cfg(not(unix))]
-async fn interruption() {
-    let _ = tokio::signal::ctrl_c().await;
 }
 
 fn lease_json(client: &Client, lease: &Lease) -> Value {

@@ -50,7 +50,7 @@ pub(crate) async fn live(context: &Context) -> Result<i32, Failure> {
             .hint("`tenure top --once` prints one snapshot.")
     };
     let colours = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-    let told_to_end = screen::told_to_end();
+    let told_to_end = crate::ending::told_to_end();
     let mut screen = Screen::take().map_err(no_terminal)?;
     let (send, sights) = channel::channel(Sight::nothing());
     tokio::select! {

@@ -47,8 +47,6 @@ pub(super) struct Session {
     pub(super) options: Options,
     pub(super) tie: Tie,
     family: Family,
-    /// Under which grant sections are kept.
-    pub(super) runner: GrantId,
     /// Under which name it was opened, where names are asked for.
     pub(super) owner: Option<String>,
     named: std::sync::Mutex<Option<(String, Client)>>,
@@ -73,7 +71,6 @@ impl Session {
             options,
             tie,
             family,
-            runner: family.runner(),
             owner,
             named: std::sync::Mutex::default(),
             holds: Mutex::default(),
@@ -105,6 +102,11 @@ impl Session {
         Ok(client)
     }
 
+    /// Under which grant sections are kept.
+    pub(super) fn runner(&self) -> GrantId {
+        self.family.runner()
+    }
+
     /// A grant for what the session is about to ask for.
     pub(super) fn new_grant(&self) -> GrantId {
         self.family.grant()
@@ -120,7 +122,7 @@ impl Session {
         let mut holds = self.holds().await;
         for seen in own {
             let (grant, resource) = (seen.hold.grant, seen.hold.want.resource.clone());
-            if grant == self.runner {
+            if grant == self.runner() {
                 holds.sections.push(resource);
                 continue;
             }
@@ -200,7 +202,7 @@ impl Session {
             }
         }
         if !holds.sections.is_empty() {
-            let proof = Proof::Grant(self.runner);
+            let proof = Proof::Grant(self.runner());
             let answers = self.client.renew(&proof, Some(&holds.sections), None).await?;
             let kept = answers.iter().filter(|(_, answer)| *answer == Renewed::Renewed);
             holds.sections = kept.map(|(seen, _)| seen.hold.want.resource.clone()).collect();
@@ -281,7 +283,7 @@ impl Session {
     async fn finish_held(&self, held: &Held, finish: Finish) -> Result<Finished, Error> {
         let Some(task) = &held.task else { return Ok(Finished::NotFound) };
         let (proof, token) = (Proof::Grant(held.grant), Some(held.token));
-        self.client.tasks().finish(task, proof, token, Some(self.runner), finish).await
+        self.client.tasks().finish(task, proof, token, Some(self.runner()), finish).await
     }
 
     /// Gives back the locks among these, or all; says which. Tasks are given back by their finish.
@@ -327,7 +329,7 @@ impl Session {
         }
         let sections = std::mem::take(&mut holds.sections);
         if !sections.is_empty() {
-            let proof = Proof::Grant(self.runner);
+            let proof = Proof::Grant(self.runner());
             result = result.and(self.client.release(proof, Some(&sections)).await.map(drop));
         }
         result

@@ -71,7 +71,7 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         grant: Some(call.session.new_grant()),
         ttl: options.task_ttl,
         section_ttl: options.section_ttl,
-        runner: Some(call.session.runner),
+        runner: Some(call.session.runner()),
         tie: call.session.tie,
         ..ClaimRequest::default()
     };
@@ -104,7 +104,7 @@ async fn claim(
     }
     // A claim may be on its way to the store: whatever it gets is handed back.
     stop.store(true, Ordering::Relaxed);
-    let (client, runner) = (call.client.clone(), call.session.runner);
+    let (client, runner) = (call.client.clone(), call.session.runner());
     tokio::spawn(async move {
         if let Ok(Ok(claimed)) = claiming.await {
             let (task, proof) = (claimed.task.id, Proof::Grant(claimed.grant));

@@ -5,11 +5,12 @@ use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tenure::core::{Decision, Event, GrantId, Look, Revision, Seen, Task, Write};
 use tenure::store::{
     Decide, Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
+    hearing,
 };
 
 /// What is counted about the calls to a store. Clones count together.
@@ -221,15 +222,13 @@ impl Store for Metered {
         mut rule: Rule,
     ) -> Result<Revision, StoreError> {
         let begun = Instant::now();
-        let (tell, told) = mpsc::channel();
-        let watched = Box::new(move |seen: &Seen| {
+        let (watched, writes) = hearing(move |seen: &Seen| {
             let decision = rule(seen);
-            let _ = tell.send(lease_writes(&decision));
-            decision
+            let writes = lease_writes(&decision);
+            (decision, writes)
         });
         let outcome = self.store.transact_owned(slot, look, watched).await;
-        // A rule may be asked again; what it says last is done.
-        if let (Ok(_), Some(writes)) = (&outcome, told.try_iter().last()) {
+        if let (Ok(_), Some(writes)) = (&outcome, writes.last()) {
             self.numbers.wrote(&writes);
         }
         self.note("transact", begun, outcome)

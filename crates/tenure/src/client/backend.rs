@@ -3,9 +3,9 @@
 #[cfg(feature = "http")]
 use crate::remote::Remote;
 use crate::store::{
-    Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
+    Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter, hearing,
 };
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Act;
 use tenure_core::{
@@ -184,14 +184,11 @@ impl Local {
             }
         }
         let slot = once.map(|once| once.slot.clone());
-        let told = Arc::default();
-        let rule = rule(act.clone(), once.cloned(), self.witness.clone(), Arc::clone(&told));
+        let (rule, said) = hearing(rule(act.clone(), once.cloned(), self.witness.clone()));
         self.store.transact_owned(slot, look, rule).await?;
-        let told = told.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        match (once, told.expect("a store always asks the rule")) {
-            (Some(once), Told::Before(before)) => self.again(once, &before),
-            (None, Told::Before(_)) => unreachable!("only what may be repeated was told before"),
-            (_, Told::Now(answer)) => Ok(answer),
+        match said.last().expect("a store always asks the rule") {
+            Told::Now(answer) => Ok(answer),
+            Told::Before { asked, answered } => self.again(&asked, &answered),
         }
     }
 
@@ -246,37 +243,35 @@ impl Local {
     }
 }
 
-/// What a rule said.
+/// What is said about a request.
 enum Told<T> {
     Now(T),
-    /// The request was decided before.
-    Before(Answered),
+    /// It was decided before.
+    Before {
+        asked: Once,
+        answered: Answered,
+    },
 }
 
-/// A rule that decides an act, unless this very request was decided before, and says what it said
-/// last.
+/// Decides an act, unless this very request was decided before.
 fn rule<A: Act>(
     act: A,
     once: Option<Once>,
     witness: Arc<dyn Witness + Send + Sync>,
-    told: Arc<Mutex<Option<Told<A::Answer>>>>,
-) -> Rule {
-    Box::new(move |seen| {
-        let before = seen.answered.as_ref().zip(once.as_ref());
-        let before = before.filter(|(answered, once)| answered.number >= once.number);
-        let (decision, said) = match before {
-            Some((before, _)) => (Decision::Nothing, Told::Before(before.clone())),
-            None => {
-                let (mut decision, answer) = act.decide(seen, &*witness);
-                if let (Some(once), Decision::Write(change)) = (&once, &mut decision) {
-                    change.writes.extend(remember(once, &answer));
-                }
-                (decision, Told::Now(answer))
-            }
-        };
-        *told.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(said);
-        decision
-    })
+) -> impl FnMut(&Seen) -> (Decision, Told<A::Answer>) + Send + 'static {
+    move |seen| {
+        if let (Some(asked), Some(answered)) = (&once, &seen.answered)
+            && answered.number >= asked.number
+        {
+            let told = Told::Before { asked: asked.clone(), answered: answered.clone() };
+            return (Decision::Nothing, told);
+        }
+        let (mut decision, answer) = act.decide(seen, &*witness);
+        if let (Some(once), Decision::Write(change)) = (&once, &mut decision) {
+            change.writes.extend(remember(once, &answer));
+        }
+        (decision, Told::Now(answer))
+    }
 }
 
 /// An answer to be kept with the change that it is about. One that cannot be written down is not

@@ -1,7 +1,7 @@
 //! What the cases share: how they fail, and short ways to ask, hold, queue and look.
 
 use super::Harness;
-use crate::store::{Renewal, Store, StoreError};
+use crate::store::{Renewal, Store, StoreError, hearing};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -172,16 +172,11 @@ pub(super) async fn apply<T: Send + 'static>(
     store: &dyn Store,
     slot: Option<&str>,
     look: Look,
-    mut rule: impl FnMut(&Seen) -> (Decision, T) + Send + 'static,
+    rule: impl FnMut(&Seen) -> (Decision, T) + Send + 'static,
 ) -> Result<T, Failure> {
-    let (tell, told) = std::sync::mpsc::channel();
-    let rule = move |seen: &Seen| {
-        let (decision, said) = rule(seen);
-        let _ = tell.send(said);
-        decision
-    };
-    store.transact_owned(slot.map(str::to_owned), look, Box::new(rule)).await?;
-    told.try_iter().last().ok_or_else(|| Failure("the rule was not asked".to_owned()))
+    let (rule, said) = hearing(rule);
+    store.transact_owned(slot.map(str::to_owned), look, rule).await?;
+    said.last().ok_or_else(|| Failure("the rule was not asked".to_owned()))
 }
 
 /// Writes what `make` makes of everything that is there.

@@ -19,6 +19,7 @@ pub use error::StoreError;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
     Decision, Event, Evidence, GrantId, Look, Resource, Revision, Seen, Status, Task, Token,
@@ -32,6 +33,31 @@ pub type Decide<'a> = &'a mut (dyn FnMut(&Seen) -> Decision + Send);
 
 /// The same, for a store that may apply it on another thread.
 pub type Rule = Box<dyn FnMut(&Seen) -> Decision + Send>;
+
+/// A rule out of one that also says something, and where to hear what it said last: a store may ask
+/// it again.
+pub fn hearing<T: Send + 'static>(
+    mut rule: impl FnMut(&Seen) -> (Decision, T) + Send + 'static,
+) -> (Rule, Said<T>) {
+    let said = Arc::new(Mutex::new(None));
+    let heard = Said(said.clone());
+    let rule = move |seen: &Seen| {
+        let (decision, word) = rule(seen);
+        *said.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(word);
+        decision
+    };
+    (Box::new(rule), heard)
+}
+
+/// What a rule said; see [`hearing`].
+pub struct Said<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Said<T> {
+    /// The last that was said; nothing if the rule was not asked.
+    pub fn last(self) -> Option<T> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+}
 
 /// Remembers who holds what. Decides nothing.
 ///
