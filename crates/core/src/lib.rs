@@ -58,4 +58,4 @@ pub use rules::{
     Takeover, TakeoverReason, VerifyAnswer,
 };
 pub use seen::{Look, Pick, Seen, SeenHold, SeenSection, SeenWaiter, TaskLook};
-pub use task::{Claim, RECOVERIES_MAX, Section, Status, Task, TaskId, Verb};
+pub use task::{Claim, FinishedClaim, Part, RECOVERIES_MAX, Section, Status, Task, TaskId, Verb};

@@ -300,14 +300,45 @@ pub struct Task {
     /// When it came to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<WallTime>,
+    /// The label of the worker that finished it or sent it to review, or of the caller that
+    /// cancelled or skipped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_by: Option<String>,
+    /// The claim under which a worker finished it. A repeated finish is recognised by this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_claim: Option<FinishedClaim>,
 }
 
-/// Who has a task. The hold of the task's resource says whether that still counts.
+/// Who has a task. The holds of its parts say whether that still counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The worker's label.
     pub by: String,
-    /// The grant of the hold.
+    /// The grant of the hold of the task.
+    pub grant: GrantId,
+    /// Its token.
+    pub token: Token,
+    /// What was taken together with the task: its files and its section. When one of these is
+    /// lost, the claim is lost. Claims of older versions and of other programs name none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// A hold that belongs to a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// What is held.
+    pub resource: Resource,
+    /// Under which grant: the claim's, or for a section that a runner keeps, the runner's.
+    pub grant: GrantId,
+    /// The token of the hold.
+    pub token: Token,
+}
+
+/// A claim that its worker ended by finishing the task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinishedClaim {
+    /// The grant of the claim.
     pub grant: GrantId,
     /// Its token.
     pub token: Token,

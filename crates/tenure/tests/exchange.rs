@@ -54,6 +54,19 @@ fn our_own_files_say_the_same_in_json_and_yaml() {
 }
 
 #[test]
+fn who_finished_a_task_is_written_and_read() {
+    let mut done = stored(&NewTask::new("a".parse().unwrap(), "A"), 1);
+    done.status = Status::Completed;
+    done.claim = None;
+    done.finished_by = Some("alice".to_owned());
+    for format in [Format::Json, Format::Yaml] {
+        let text = write(&[done.clone()], &[], format).unwrap();
+        let file = read(&text, format).unwrap();
+        assert_eq!(file.tasks[0].finished_by.as_deref(), Some("alice"), "{text}");
+    }
+}
+
+#[test]
 fn a_checklist_is_read_with_its_sections_and_nesting() {
     let file = sample("TODO.md");
     assert_eq!(file.tasks.len(), 7);
@@ -226,6 +239,7 @@ fn stored(new: &NewTask, age: u64) -> Task {
             by: "somebody".into(),
             grant: GrantId::from_bits(GRANT),
             token: TOKEN,
+            parts: vec![],
         }),
         result: new.result.clone(),
         error: new.error.clone(),
@@ -234,6 +248,8 @@ fn stored(new: &NewTask, age: u64) -> Task {
         claimed_at: Some(WallTime(1_705_314_600_001)),
         started_at: None,
         finished_at: None,
+        finished_by: None,
+        finished_claim: None,
     }
 }
 

@@ -92,7 +92,12 @@ fn task(id: &str, title: &str, section: Option<&str>, by: &str) -> Task {
         timeout: None,
         not_before: None,
         key: None,
-        claim: Some(Claim { by: by.to_owned(), grant: GrantId::random(), token: Token(9) }),
+        claim: Some(Claim {
+            by: by.to_owned(),
+            grant: GrantId::random(),
+            token: Token(9),
+            parts: vec![],
+        }),
         result: None,
         error: None,
         feedback: None,
@@ -100,6 +105,8 @@ fn task(id: &str, title: &str, section: Option<&str>, by: &str) -> Task {
         claimed_at: Some(before(200)),
         started_at: None,
         finished_at: None,
+        finished_by: None,
+        finished_claim: None,
     }
 }
 

@@ -9,8 +9,8 @@ use tenure_core::rules::tasks::{
     self, AddAsk, Added, ClaimAsk, Finish, FinishAsk, Finished, NewTask,
 };
 use tenure_core::{
-    Claim, GrantId, Holder, Look, NoWitness, Pick, Proof, RECOVERIES_MAX, Revision, Section, Seen,
-    Status, Task, TaskId, TaskLook, Token, WallTime, Write,
+    Claim, FinishedClaim, GrantId, Holder, Look, NoWitness, Part, Pick, Proof, RECOVERIES_MAX,
+    Revision, Section, Seen, Status, Task, TaskId, TaskLook, Token, WallTime, Write,
 };
 
 cases!("tasks":
@@ -59,7 +59,15 @@ fn full_task() -> Task {
         timeout: Some(Duration::from_millis(1500)),
         not_before: Some(WallTime(-5)),
         key: text("key"),
-        claim: Some(Claim { by: "w".to_owned(), grant: grant(7), token: Token(8) }),
+        claim: Some(Claim {
+            by: "w".to_owned(),
+            grant: grant(7),
+            token: Token(8),
+            parts: vec![
+                Part { resource: resource("path:src/**"), grant: grant(7), token: Token(8) },
+                Part { resource: resource("section:Back end"), grant: grant(9), token: Token(3) },
+            ],
+        }),
         result: text("[1]"),
         error: text("oops"),
         feedback: text("again"),
@@ -67,6 +75,8 @@ fn full_task() -> Task {
         claimed_at: Some(WallTime(2)),
         started_at: Some(WallTime(3)),
         finished_at: Some(WallTime(4)),
+        finished_by: text("w"),
+        finished_claim: Some(FinishedClaim { grant: grant(6), token: Token(5) }),
     }
 }
 
@@ -166,6 +176,8 @@ async fn a_task_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
         claimed_at: None,
         started_at: None,
         finished_at: None,
+        finished_by: None,
+        finished_claim: None,
         id: id("plain"),
         age: 100,
         ..full_task()

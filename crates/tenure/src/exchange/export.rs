@@ -120,6 +120,7 @@ fn own_task(task: &Task) -> Value {
     fields.put_some("claimed_at", task.claimed_at.map(time::to_value));
     fields.put_some("started_at", task.started_at.map(time::to_value));
     fields.put_some("finished_at", task.finished_at.map(time::to_value));
+    fields.put_some("finished_by", task.finished_by.as_deref());
     Value::Object(fields.0)
 }
 

@@ -100,6 +100,7 @@ impl Reader<'_> {
         task.payload = self.json("payload", "payload_json")?;
         task.result = self.json("result", "result_json")?;
         task.error = self.fields.text(&["error"])?;
+        task.finished_by = self.fields.text(&["finished_by", "completed_by"])?;
         Ok(task)
     }
 

@@ -1,7 +1,7 @@
 //! The stored forms of domain types. They are promises: what was written must be readable later.
 
 use serde::{Deserialize, Serialize};
-use tenure_core::{EventKind, Evidence, GrantId, Mode, Resource, Status, TaskId, Want};
+use tenure_core::{EventKind, Evidence, GrantId, Mode, Part, Resource, Status, TaskId, Want};
 
 /// A stored record that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +75,16 @@ pub fn event_kind_to_json(kind: &EventKind) -> String {
 /// Reads what [`event_kind_to_json`] wrote.
 pub fn event_kind_from_json(json: &str) -> Result<EventKind, FormatError> {
     from_json("the event", json)
+}
+
+/// A JSON list of the parts of a claim.
+pub fn parts_to_json(parts: &[Part]) -> String {
+    to_json(&parts)
+}
+
+/// Reads what [`parts_to_json`] wrote.
+pub fn parts_from_json(json: &str) -> Result<Vec<Part>, FormatError> {
+    from_json("the parts of a claim", json)
 }
 
 /// A JSON list of texts.

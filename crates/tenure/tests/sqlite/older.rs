@@ -10,8 +10,22 @@ use tenure::core::{
 use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
 
+/// Undoes what version 6 added.
+fn make_version_5(plain: &Connection) {
+    plain
+        .execute_batch(
+            "ALTER TABLE tasks DROP COLUMN claim_parts;
+             ALTER TABLE tasks DROP COLUMN finished_by;
+             ALTER TABLE tasks DROP COLUMN finished_grant;
+             ALTER TABLE tasks DROP COLUMN finished_token;
+             PRAGMA user_version = 5;",
+        )
+        .unwrap();
+}
+
 /// Undoes what later versions added.
 fn make_version_2(plain: &Connection) {
+    make_version_5(plain);
     plain
         .execute_batch(
             "DROP INDEX holds_prefix;
@@ -26,6 +40,7 @@ fn make_version_2(plain: &Connection) {
 
 /// The same for answers, which had another table.
 fn make_version_4(plain: &Connection) {
+    make_version_5(plain);
     plain
         .execute_batch(
             "ALTER TABLE answers RENAME TO newer;

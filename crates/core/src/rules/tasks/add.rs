@@ -51,6 +51,9 @@ pub struct NewTask {
     pub result: Option<String>,
     /// Why it failed, from an import.
     pub error: Option<String>,
+    /// Who finished it, from an import.
+    #[serde(default)]
+    pub finished_by: Option<String>,
 }
 
 impl NewTask {
@@ -74,6 +77,7 @@ impl NewTask {
             key: None,
             result: None,
             error: None,
+            finished_by: None,
         }
     }
 }
@@ -317,6 +321,11 @@ fn record(task: &NewTask, unmet: u32, age: u64, wall: WallTime) -> Task {
         claimed_at: None,
         started_at: None,
         finished_at: status.is_final().then_some(wall),
+        finished_by: task
+            .finished_by
+            .clone()
+            .filter(|_| status.is_final() || status == Status::Review),
+        finished_claim: None,
     }
 }
 

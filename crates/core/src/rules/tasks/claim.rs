@@ -264,10 +264,12 @@ impl Round<'_> {
         task.status = after(task.status, Verb::Claim).unwrap_or(Status::InProgress);
         task.attempts += 1;
         task.not_before = None;
-        task.claim = Some(Claim { by: self.ask.holder.label.clone(), grant, token });
+        task.claim = Some(Claim { by: self.ask.holder.label.clone(), grant, token, parts: vec![] });
         task.claimed_at = Some(self.seen.wall);
         task.started_at = None;
         task.finished_at = None;
+        task.finished_by = None;
+        task.finished_claim = None;
         let hold = |want: Want, grant: GrantId, ttl: Duration| Hold {
             want,
             grant,

@@ -142,7 +142,7 @@ pub fn edit(
     };
     let changed = match &ask.verb {
         HandVerb::Update(change) => updated(task, change).map(|task| (task, EventKind::Updated)),
-        verb => moved(task, verb, seen.wall),
+        verb => moved(task, verb, &ask.by, seen.wall),
     };
     let (after, event) = match changed {
         Ok(changed) => changed,
@@ -165,7 +165,12 @@ pub fn edit(
     (draft.decide(None), Ok(after))
 }
 
-fn moved(task: &Task, verb: &HandVerb, wall: WallTime) -> Result<(Task, EventKind), EditError> {
+fn moved(
+    task: &Task,
+    verb: &HandVerb,
+    editor: &str,
+    wall: WallTime,
+) -> Result<(Task, EventKind), EditError> {
     let (by, what, event) = match verb {
         HandVerb::Approve => (Verb::Approve, "approved", EventKind::Approved),
         HandVerb::Reject { feedback } => {
@@ -199,6 +204,11 @@ fn moved(task: &Task, verb: &HandVerb, wall: WallTime) -> Result<(Task, EventKin
         _ => {}
     }
     task.finished_at = status.is_final().then_some(wall);
+    // A task that is approved was finished by its worker.
+    if status != Status::Completed {
+        task.finished_by = status.is_final().then(|| editor.to_owned());
+        task.finished_claim = None;
+    }
     Ok((task, event))
 }
 

@@ -8,7 +8,7 @@ use crate::rules::release::Proof;
 use crate::rules::tasks::claim::end_holds;
 use crate::rules::tasks::dependents_after;
 use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
-use crate::task::{Status, Task, TaskId, Verb, after};
+use crate::task::{FinishedClaim, Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Kind, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -151,7 +151,8 @@ fn verb_and_event(task: &Task, finish: &Finish) -> (Verb, EventKind) {
 }
 
 fn finished(task: &Task, status: Status, finish: &Finish, wall: WallTime) -> Task {
-    let mut task = Task { status, claim: None, ..task.clone() };
+    let mut task = Task { status, ..task.clone() };
+    let claim = task.claim.take();
     match finish {
         Finish::Complete { result } | Finish::Review { result } => {
             task.result = result.clone();
@@ -172,6 +173,11 @@ fn finished(task: &Task, status: Status, finish: &Finish, wall: WallTime) -> Tas
     // It came to an end by a worker that lived to tell.
     task.recoveries = 0;
     task.finished_at = status.is_final().then_some(wall);
+    if status.is_final() || status == Status::Review {
+        task.finished_by = claim.as_ref().map(|claim| claim.by.clone());
+        task.finished_claim =
+            claim.map(|claim| FinishedClaim { grant: claim.grant, token: claim.token });
+    }
     task
 }
 

@@ -112,7 +112,7 @@ mod tests {
         for task in &mut seen.tasks[..2] {
             let (grant, token) = (grant(&task.id), Token(task.age));
             task.status = Status::InProgress;
-            task.claim = Some(Claim { by: "w".into(), grant, token });
+            task.claim = Some(Claim { by: "w".into(), grant, token, parts: vec![] });
             let hold = Hold {
                 want: Want::exclusive(task.id.resource()),
                 grant,

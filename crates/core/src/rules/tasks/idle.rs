@@ -63,6 +63,7 @@ mod tests {
             by: "alice".to_owned(),
             grant: GrantId::from_bits(1),
             token: Token(1),
+            parts: vec![],
         });
         Task { status, claim, ..(**task).clone() }
     }

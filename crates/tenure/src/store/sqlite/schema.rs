@@ -4,12 +4,12 @@
 pub(super) const APPLICATION_ID: i32 = 0x5445_4e52;
 
 /// The version that this library writes.
-pub(super) const VERSION: i32 = 5;
+pub(super) const VERSION: i32 = 6;
 
 /// Brings a file from version n to n + 1, for each n from 0. To change the schema, append a step;
 /// never edit one that was released.
 pub(super) const MIGRATIONS: [&str; VERSION as usize] =
-    [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3, TO_VERSION_4, TO_VERSION_5];
+    [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3, TO_VERSION_4, TO_VERSION_5, TO_VERSION_6];
 
 /// Times are integers. `*_ms` without more are milliseconds on the machine's monotonic clock and
 /// judge leases; `*_at_ms` are milliseconds since 1970 and are for showing only.
@@ -202,4 +202,12 @@ CREATE TABLE answers (
 CREATE INDEX answers_old ON answers (at_ms);
 INSERT INTO answers SELECT slot, number, text, at_ms FROM answers_before;
 DROP TABLE answers_before;
+";
+
+/// What a claim took beside the task, as JSON, and who finished a task under which claim.
+const TO_VERSION_6: &str = "
+ALTER TABLE tasks ADD COLUMN claim_parts TEXT;
+ALTER TABLE tasks ADD COLUMN finished_by TEXT;
+ALTER TABLE tasks ADD COLUMN finished_grant TEXT;
+ALTER TABLE tasks ADD COLUMN finished_token INTEGER;
 ";

@@ -8,7 +8,8 @@ use crate::store::{Tally, TaskFilter};
 use rusqlite::{Row, params};
 use std::collections::BTreeMap;
 use tenure_core::{
-    Claim, Pick, Section, Seen, SeenSection, Status, Task, TaskId, TaskLook, Token, WallTime,
+    Claim, FinishedClaim, Pick, Section, Seen, SeenSection, Status, Task, TaskId, TaskLook, Token,
+    WallTime,
 };
 
 /// How many tasks whose time has come are looked at beside those that had none.
@@ -20,7 +21,8 @@ macro_rules! tasks {
             "SELECT id, title, description, section, status, priority, position, age, depends_on, \
              unmet, labels, files, payload, max_attempts, attempts, recoveries, timeout_ms, \
              not_before_at_ms, key, claim_by, claim_grant, claim_token, result, error, feedback, \
-             created_at_ms, claimed_at_ms, started_at_ms, finished_at_ms FROM tasks ",
+             created_at_ms, claimed_at_ms, started_at_ms, finished_at_ms, claim_parts, \
+             finished_by, finished_grant, finished_token FROM tasks ",
             $rest
         )
     };
@@ -188,6 +190,14 @@ fn read_task(row: &Row<'_>) -> Result<Task, RowError> {
             by: by.to_owned(),
             grant: format::grant_from_text(grant)?,
             token: Token(row.get::<_, i64>(21)? as u64),
+            parts: optional_text(row, 29)?.map_or(Ok(vec![]), format::parts_from_json)?,
+        }),
+        _ => None,
+    };
+    let finished_claim = match (optional_text(row, 31)?, row.get::<_, Option<i64>>(32)?) {
+        (Some(grant), Some(token)) => Some(FinishedClaim {
+            grant: format::grant_from_text(grant)?,
+            token: Token(token as u64),
         }),
         _ => None,
     };
@@ -222,6 +232,8 @@ fn read_task(row: &Row<'_>) -> Result<Task, RowError> {
         claimed_at: read_time(row, 26)?,
         started_at: read_time(row, 27)?,
         finished_at: read_time(row, 28)?,
+        finished_by: row.get(30)?,
+        finished_claim,
     })
 }
 
@@ -263,6 +275,12 @@ pub(super) fn put(session: &Session<'_>, task: &Task) -> Result<(), RowError> {
         task.claimed_at.map(|time| time.0),
         task.started_at.map(|time| time.0),
         task.finished_at.map(|time| time.0),
+        claim
+            .filter(|claim| !claim.parts.is_empty())
+            .map(|claim| format::parts_to_json(&claim.parts)),
+        task.finished_by,
+        task.finished_claim.as_ref().map(|claim| claim.grant.to_string()),
+        task.finished_claim.as_ref().map(|claim| claim.token.0 as i64),
     ];
     // Most changes are of what work itself moves. To name the other columns would make SQLite
     // write their indexes anew, each a page more to sync.
@@ -271,7 +289,8 @@ pub(super) fn put(session: &Session<'_>, task: &Task) -> Result<(), RowError> {
             "UPDATE tasks SET status = ?5, unmet = ?10, attempts = ?15, recoveries = ?16,
                 not_before_at_ms = ?18, claim_by = ?20, claim_grant = ?21, claim_token = ?22,
                 result = ?23, error = ?24, feedback = ?25, claimed_at_ms = ?27,
-                started_at_ms = ?28, finished_at_ms = ?29
+                started_at_ms = ?28, finished_at_ms = ?29, claim_parts = ?30, finished_by = ?31,
+                finished_grant = ?32, finished_token = ?33
              WHERE id = ?1 AND title = ?2 AND description IS ?3 AND section = ?4
                AND priority = ?6 AND position = ?7 AND age = ?8 AND depends_on IS ?9
                AND labels IS ?11 AND files IS ?12 AND payload IS ?13 AND max_attempts = ?14
@@ -288,7 +307,8 @@ pub(super) fn put(session: &Session<'_>, task: &Task) -> Result<(), RowError> {
                 files = ?12, payload = ?13, max_attempts = ?14, attempts = ?15, recoveries = ?16,
                 timeout_ms = ?17, not_before_at_ms = ?18, key = ?19, claim_by = ?20,
                 claim_grant = ?21, claim_token = ?22, result = ?23, error = ?24, feedback = ?25,
-                created_at_ms = ?26, claimed_at_ms = ?27, started_at_ms = ?28, finished_at_ms = ?29
+                created_at_ms = ?26, claimed_at_ms = ?27, started_at_ms = ?28, finished_at_ms = ?29,
+                claim_parts = ?30, finished_by = ?31, finished_grant = ?32, finished_token = ?33
              WHERE id = ?1",
         )?
         .execute(params)?;
@@ -298,7 +318,8 @@ pub(super) fn put(session: &Session<'_>, task: &Task) -> Result<(), RowError> {
     session
         .statement(
             "INSERT INTO tasks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
-                ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
+                ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29,
+                ?30, ?31, ?32, ?33)",
         )?
         .execute(params)?;
     let mut dependency = session.statement("INSERT OR IGNORE INTO dependencies VALUES (?1, ?2)")?;

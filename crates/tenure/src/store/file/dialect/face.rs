@@ -289,6 +289,7 @@ impl Face {
             by: foreign.label.clone(),
             grant: GrantId::from_bits(file.fingerprint),
             token: Token((file.fingerprint as u64) >> 24),
+            parts: vec![],
         });
         Ok(())
     }

@@ -160,6 +160,8 @@ impl Merged {
             task.result = entry.new.result.clone().or(task.result.take());
             task.error = entry.new.error.clone().or(task.error.take());
             task.finished_at = entry.finished_at;
+            task.finished_by = entry.new.finished_by.clone();
+            task.finished_claim = None;
         }
     }
 
@@ -238,5 +240,7 @@ fn new_task(entry: &Entry, status: Status, age: u64, at: Moment) -> Task {
         claimed_at: None,
         started_at: None,
         finished_at: entry.finished_at,
+        finished_by: new.finished_by,
+        finished_claim: None,
     }
 }

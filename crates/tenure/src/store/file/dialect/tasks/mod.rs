@@ -147,7 +147,7 @@ impl Board {
         if let Some(foreign) = self.claims.get(&task.id) {
             let (grant, token) = name(&task.id, &foreign.by);
             task.status = Status::InProgress;
-            task.claim = Some(Claim { by: foreign.by.clone(), grant, token });
+            task.claim = Some(Claim { by: foreign.by.clone(), grant, token, parts: vec![] });
             task.claimed_at = foreign.since;
         }
     }
