@@ -124,7 +124,7 @@ impl Act for Release {
     }
 }
 
-/// What came of breaking a hold.
+/// What came of breaking a hold. Grants are in their public form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Broken {
@@ -149,7 +149,7 @@ impl Act for BreakAsk {
             None => {
                 let holds = seen.holds.iter();
                 let here = holds.filter(|seen| seen.hold.want.resource == self.resource);
-                Broken::Gone(here.cloned().collect())
+                Broken::Gone(here.map(SeenHold::veiled).collect())
             }
         };
         (decision, answer)

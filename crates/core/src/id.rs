@@ -6,6 +6,9 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
+/// How the public form of every grant begins; ids that are made up at random never have its version.
+const VEILED: [u8; 4] = [0x7e, 0x11, 0xed, 0x00];
+
 /// One act of asking for and then holding something.
 ///
 /// It proves ownership on renew and release, so it is shown to its holder only. The request that
@@ -26,12 +29,22 @@ impl GrantId {
         GrantId(Uuid::from_u128(bits))
     }
 
-    /// An id by which whoever has this one recognises it, and which is of no use to anybody else.
+    /// The public form of this id: its owner recognises it, and it proves nothing. The public form
+    /// of a public form is itself.
     pub fn veiled(self) -> GrantId {
+        if self.is_veiled() {
+            return self;
+        }
         let digest = Sha256::digest(self.0.as_bytes());
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&digest[..16]);
-        GrantId(uuid::Builder::from_random_bytes(bytes).into_uuid())
+        bytes[..4].copy_from_slice(&VEILED);
+        GrantId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
+
+    /// Whether this is the public form of an id.
+    pub fn is_veiled(self) -> bool {
+        self.0.as_bytes()[..4] == VEILED && self.0.get_version_num() == 8
     }
 
     /// The bits of this id; for stores.
@@ -46,27 +59,41 @@ impl fmt::Display for GrantId {
     }
 }
 
+/// Shows a part of the public form, which tells grants apart in a log and proves nothing.
 impl fmt::Debug for GrantId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GrantId({})", self.0)
+        let veiled = self.veiled().to_bits();
+        write!(f, "GrantId(..{:08x})", veiled as u32)
     }
 }
 
 /// The text is not a grant id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a grant: a grant looks like 01234567-89ab-cdef-0123-456789abcdef")]
-pub struct GrantIdError {
-    /// What was given.
-    pub text: String,
+pub enum GrantIdError {
+    /// It has another form.
+    #[error("{text:?} is not a grant: a grant looks like 01234567-89ab-cdef-0123-456789abcdef")]
+    Form {
+        /// The beginning of what was given.
+        text: String,
+    },
+    /// It is the public form of a grant.
+    #[error("{text:?} is the public form of a grant, which proves nothing")]
+    Veiled {
+        /// What was given.
+        text: String,
+    },
 }
 
 impl FromStr for GrantId {
     type Err = GrantIdError;
 
     fn from_str(text: &str) -> Result<GrantId, GrantIdError> {
-        Uuid::try_parse(text)
-            .map(GrantId)
-            .map_err(|_| GrantIdError { text: text.chars().take(80).collect() })
+        let shown = || text.chars().take(80).collect();
+        match Uuid::try_parse(text).map(GrantId) {
+            Ok(grant) if grant.is_veiled() => Err(GrantIdError::Veiled { text: shown() }),
+            Ok(grant) => Ok(grant),
+            Err(_) => Err(GrantIdError::Form { text: shown() }),
+        }
     }
 }
 
@@ -102,3 +129,29 @@ impl fmt::Display for Revision {
 )]
 #[serde(transparent)]
 pub struct WallTime(pub i64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_public_form_of_a_grant_is_recognised_and_proves_nothing() {
+        let (grant, other) = (GrantId::random(), GrantId::random());
+        let veiled = grant.veiled();
+        assert!(veiled.is_veiled() && !grant.is_veiled());
+        assert_ne!(veiled, other.veiled());
+        assert_eq!(veiled.veiled(), veiled, "however often it is passed on");
+        assert!(matches!(veiled.to_string().parse::<GrantId>(), Err(GrantIdError::Veiled { .. })));
+        assert_eq!(grant.to_string().parse(), Ok(grant));
+    }
+
+    #[test]
+    fn debug_output_has_no_part_of_the_secret() {
+        let grant = GrantId::random();
+        let shown = format!("{grant:?}");
+        assert_eq!(shown, format!("{:?}", grant.veiled()), "a log tells that both are one");
+        for part in grant.to_string().split('-') {
+            assert!(part.len() <= 4 || !shown.contains(part), "{shown} has {part}");
+        }
+    }
+}

@@ -104,6 +104,16 @@ impl Seen {
         described.map_or_else(|| Section::named(name), |seen| seen.section.clone())
     }
 
+    /// The same for those who only look: no grant of it proves anything, and there are no answers
+    /// to requests.
+    pub fn veiled(mut self) -> Seen {
+        self.holds = self.holds.iter().map(SeenHold::veiled).collect();
+        self.waiters = self.waiters.iter().map(SeenWaiter::veiled).collect();
+        self.tasks = self.tasks.into_iter().map(Task::veiled).collect();
+        self.answered = None;
+        self
+    }
+
     /// The holds of one grant.
     pub fn holds_of(&self, grant: GrantId) -> impl Iterator<Item = &SeenHold> {
         self.holds.iter().filter(move |seen| seen.hold.grant == grant)
@@ -141,6 +151,13 @@ pub struct SeenHold {
 }
 
 impl SeenHold {
+    /// This hold as others than its owner may see it: with the public form of its grant.
+    pub fn veiled(&self) -> SeenHold {
+        let mut veiled = self.clone();
+        veiled.hold.grant = self.hold.grant.veiled();
+        veiled
+    }
+
     /// Whether the lease's time ran out.
     pub fn lapsed(&self) -> bool {
         self.left.is_zero()
@@ -168,6 +185,14 @@ pub struct SeenWaiter {
 }
 
 impl SeenWaiter {
+    /// This place as others than its owner may see it: with the public form of its grants.
+    pub fn veiled(&self) -> SeenWaiter {
+        let mut veiled = self.clone();
+        veiled.waiter.grant = self.waiter.grant.veiled();
+        veiled.waiter.keeps.iter_mut().for_each(|grant| *grant = grant.veiled());
+        veiled
+    }
+
     /// Whether this place no longer counts.
     pub fn gone(&self, witness: &dyn Witness) -> bool {
         self.left.is_zero() || self.waiter.holder.liveness(witness) == Liveness::Dead

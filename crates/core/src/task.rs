@@ -345,6 +345,14 @@ pub struct FinishedClaim {
 }
 
 impl Task {
+    /// This task as others than its worker may see it: with the public form of its grant.
+    pub fn veiled(mut self) -> Task {
+        if let Some(claim) = &mut self.claim {
+            claim.grant = claim.grant.veiled();
+        }
+        self
+    }
+
     /// Where it stands in the order of claims.
     pub fn order(&self) -> (u8, i64, u64) {
         (self.priority, self.position, self.age)

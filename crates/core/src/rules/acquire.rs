@@ -97,7 +97,7 @@ impl Reason {
     }
 }
 
-/// A hold that ended so that another could begin.
+/// A hold that ended so that another could begin. Its grant is in its public form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Takeover {
     /// The hold as it was.
@@ -106,7 +106,7 @@ pub struct Takeover {
     pub reason: TakeoverReason,
 }
 
-/// Somebody in the way of a request.
+/// A hold or a place in the way of a request. Its grant is in its public form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocker {
@@ -186,7 +186,7 @@ fn clear_gone_holds(draft: &mut Draft<'_>, ask: &Ask, before: &[&SeenWaiter]) ->
         .into_iter()
         .filter_map(|seen| {
             let reason = draft.drop_if_gone(seen)?;
-            Some(Takeover { from: seen.clone(), reason })
+            Some(Takeover { from: seen.veiled(), reason })
         })
         .collect()
 }
@@ -308,10 +308,10 @@ fn blockers(draft: &Draft<'_>, ask: &Ask, before: &[&SeenWaiter]) -> Vec<Blocker
     let holds = draft
         .holds()
         .filter(|seen| may_exclude(&ask.wants, std::slice::from_ref(&seen.hold.want)))
-        .map(|seen| Blocker::Hold(seen.clone()));
+        .map(|seen| Blocker::Hold(seen.veiled()));
     let waiters: Vec<&&SeenWaiter> =
         before.iter().filter(|seen| may_exclude(&ask.wants, &seen.waiter.wants)).collect();
-    let waiter = |seen: &&&SeenWaiter| Blocker::Waiter(SeenWaiter::clone(seen));
+    let waiter = |seen: &&&SeenWaiter| Blocker::Waiter(seen.veiled());
     let mut named: Vec<Blocker> =
         holds.chain(waiters.iter().map(waiter)).take(BLOCKERS_MAX + 1).collect();
     if named.len() > BLOCKERS_MAX {

@@ -35,5 +35,5 @@ pub fn break_hold(
     let kind = EventKind::Broken { by: ask.by.clone(), reason: ask.reason.clone() };
     draft.drop_hold(target, kind);
     draft.require_durable();
-    (draft.decide(None), Some(target.clone()))
+    (draft.decide(None), Some(target.veiled()))
 }

@@ -62,6 +62,6 @@ pub fn reap(seen: &Seen, kind: Option<Kind>, witness: &dyn Witness) -> (Decision
     for waiter in gone_waiters(seen, witness) {
         draft.drop_wait_if_gone(waiter);
     }
-    let removed = gone.into_iter().map(|(hold, _)| hold.clone()).collect();
+    let removed = gone.into_iter().map(|(hold, _)| hold.veiled()).collect();
     (draft.decide(None), removed)
 }

@@ -25,7 +25,7 @@ impl Proof {
         }
     }
 
-    /// The same for one who looks on from elsewhere, and may be shown a veiled grant.
+    /// The same for one that only looked, and so may have seen the grant in its public form.
     pub fn recognises(&self, seen: &SeenHold) -> bool {
         let is_veiled = match self {
             Proof::Grant(grant) => seen.hold.grant == grant.veiled(),
@@ -44,7 +44,7 @@ pub struct ReleaseAsk {
     pub resources: Option<Vec<Resource>>,
 }
 
-/// What came of giving back.
+/// What came of giving back. Grants are in their public form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Released {
@@ -65,13 +65,13 @@ pub fn release(seen: &Seen, ask: &ReleaseAsk, witness: &dyn Witness) -> (Decisio
     if mine.is_empty() {
         // Without a named resource there is nobody to point at.
         let others = seen.holds.iter().filter(concerned).filter(|_| ask.resources.is_some());
-        return (Decision::Nothing, Released::NotHeld(others.cloned().collect()));
+        return (Decision::Nothing, Released::NotHeld(others.map(SeenHold::veiled).collect()));
     }
     let mut draft = Draft::new(seen, witness);
     for hold in &mine {
         let kind = if hold.lapsed() { EventKind::Lapsed } else { EventKind::Released };
         draft.drop_hold(hold, kind);
     }
-    let ended = mine.into_iter().cloned().collect();
+    let ended = mine.into_iter().map(SeenHold::veiled).collect();
     (draft.decide(None), Released::Ended(ended))
 }

@@ -7,7 +7,7 @@ use super::family::Family;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use tenure::core::rules::tasks::{Claimed, Finish, Finished};
-use tenure::core::{GrantId, Kind, Proof, Resource, SeenHold, Task, TaskId, Token};
+use tenure::core::{GrantId, Kind, Look, Proof, Resource, SeenHold, Task, TaskId, TaskLook, Token};
 use tenure::store::Renewed;
 use tenure::{Client, Error, Lease, Tie, view};
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -115,7 +115,7 @@ impl Session {
     /// Takes up again what was held under the same key before the server was restarted; says whether
     /// there was anything.
     pub(super) async fn take_up(&self) -> Result<bool, Error> {
-        let seen = self.client.look_everywhere().await?;
+        let seen = self.client.backend().read(&Look::Everything).await?;
         let own = seen.holds.iter().filter(|seen| self.family.has(seen.hold.grant));
         let own: Vec<&SeenHold> = own.collect();
         let claimed = self.claimed(&own).await?;
@@ -156,7 +156,8 @@ impl Session {
         let resources = own.iter().map(|seen| &seen.hold.want.resource);
         let tasks = resources.filter(|resource| resource.kind() == Kind::Task);
         let ids: Vec<TaskId> = tasks.filter_map(|task| task.name().parse().ok()).collect();
-        let tasks = self.client.tasks().get_all(ids).await?;
+        let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
+        let tasks = self.client.backend().read(&look).await?.tasks;
         Ok(tasks.into_iter().filter_map(|task| Some((task.claim?.grant, task.id))).collect())
     }
 

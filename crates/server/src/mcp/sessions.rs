@@ -18,8 +18,8 @@ use rmcp::transport::streamable_http_server::session::{
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
-use tenure::core::GrantId;
-use tenure::{Client, Tie};
+use tenure::core::{GrantId, Look};
+use tenure::{Client, Error, Tie};
 use uuid::Uuid;
 
 /// So many are remembered at once. Whoever comes then must wait until some have lapsed.
@@ -123,7 +123,8 @@ impl SessionStore for Sessions {
         if id.parse::<Uuid>().is_err() {
             return Ok(None);
         }
-        let seen = self.client().look_everywhere().await?;
+        // Only a session's own server tells its grants from others, and it shows none of them.
+        let seen = self.client().backend().read(&Look::Everything).await.map_err(Error::from)?;
         let held = seen.holds.iter().find(|seen| Family::is_of_key(id, seen.hold.grant));
         // What the program called itself is known by what it holds, if it holds anything.
         let label = held.map_or("agent", |seen| seen.hold.holder.label.as_str());

@@ -261,19 +261,20 @@ impl Tasks {
 
     /// Tasks, oldest first.
     pub async fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, Error> {
-        Ok(self.client.inner.backend.tasks(filter).await?)
+        let tasks = self.client.inner.backend.tasks(filter).await?;
+        Ok(tasks.into_iter().map(Task::veiled).collect())
     }
 
     /// The task with this id.
     pub async fn get(&self, id: &TaskId) -> Result<Option<Task>, Error> {
         let look = Look::Tasks(TaskLook { ids: vec![id.clone()], ..TaskLook::default() });
-        Ok(self.client.inner.backend.read(&look).await?.task(id).cloned())
+        Ok(self.client.inner.backend.read(&look).await?.task(id).cloned().map(Task::veiled))
     }
 
     /// Those of these tasks that are there, seen at one moment, in no particular order.
     pub async fn get_all(&self, ids: Vec<TaskId>) -> Result<Vec<Task>, Error> {
         let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
-        Ok(self.client.inner.backend.read(&look).await?.tasks)
+        Ok(self.client.inner.backend.read(&look).await?.veiled().tasks)
     }
 
     /// The task that a person means: by id, by a unique beginning of it, or by its exact title.

@@ -91,19 +91,48 @@ impl Client {
         Ok(rules::verify(&seen, &resource, token, &*self.inner.witness))
     }
 
-    /// Who holds and who waits for what overlaps these resources.
+    /// Starts everything anew that is held under the same grant as this hold, if the proof covers
+    /// it: a claim's task with its files, where only a label was given.
+    pub async fn renew_with(
+        &self,
+        proof: &Proof,
+        hold: &SeenHold,
+        ttl: Option<Duration>,
+    ) -> Result<Vec<(SeenHold, Renewed)>, Error> {
+        let grant = match proof {
+            Proof::Grant(grant) => Some(*grant),
+            Proof::Label(_) => {
+                let look = look_at(&hold.hold.want.resource);
+                let seen = self.inner.backend.read(&look).await?;
+                let same = |seen: &&SeenHold| {
+                    seen.hold.token == hold.hold.token
+                        && seen.hold.want == hold.hold.want
+                        && proof.covers(seen)
+                };
+                seen.holds.iter().find(same).map(|seen| seen.hold.grant)
+            }
+        };
+        match grant {
+            Some(grant) => self.renew(&Proof::Grant(grant), None, ttl).await,
+            None => Ok(vec![]),
+        }
+    }
+
+    /// Who holds and who waits for what overlaps these resources. Grants are in their public form:
+    /// [`Proof::recognises`] tells one's own.
     pub async fn look(&self, resources: &[Resource]) -> Result<Seen, Error> {
         let mut seen = self.inner.backend.read(&Look::Queues(resources.to_vec())).await?;
         // A store may show more than was asked: of paths, all that are held.
         let asked = |resource: &Resource| resources.iter().any(|wanted| wanted.overlaps(resource));
         seen.holds.retain(|seen| asked(&seen.hold.want.resource));
         seen.waiters.retain(|seen| seen.waiter.wants.iter().any(|want| asked(&want.resource)));
-        Ok(seen)
+        Ok(seen.veiled())
     }
 
-    /// Who holds and who waits for anything.
+    /// Who holds and who waits for anything. Grants are in their public form, as with
+    /// [`look`](Client::look).
     pub async fn look_everywhere(&self) -> Result<Seen, Error> {
-        Ok(self.inner.backend.read(&Look::Everything).await?)
+        Ok(self.inner.backend.read(&Look::Everything).await?.veiled())
     }
 
     /// Waits until nobody holds the resource, without taking it.

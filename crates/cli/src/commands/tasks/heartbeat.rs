@@ -34,12 +34,7 @@ pub(super) async fn run(context: &Context, args: HeartbeatArgs) -> Result<i32, F
     let hold = hold.filter(|seen| token.is_none_or(|token| token == seen.hold.token));
     let Some(hold) = hold else { return Err(late(&task, token)) };
     // All that is held for the task: its files, and its section where no label keeps that.
-    let proof = match own.proof {
-        // The label covers more than this task.
-        Proof::Label(_) => Proof::Grant(hold.hold.grant),
-        proof @ Proof::Grant(_) => proof,
-    };
-    let renewed = client.renew(&proof, None, args.ttl).await?;
+    let renewed = client.renew_with(&own.proof, &hold, args.ttl).await?;
     let lost = |(_, answer): &(_, Renewed)| *answer == Renewed::Lost;
     if renewed.is_empty() || renewed.iter().any(lost) {
         return Err(late(&task, token));

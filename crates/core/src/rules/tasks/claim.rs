@@ -251,7 +251,7 @@ impl Round<'_> {
                     "{} is held by {}",
                     seen.hold.want.resource, seen.hold.holder.label
                 )],
-                by: Some(Box::new(seen.clone())),
+                by: Some(Box::new(seen.veiled())),
             },
             None => Obstacle::because("others wait for it since longer".to_owned()),
         })

@@ -162,7 +162,7 @@ pub fn edit(
     }
     draft.write(Write::Task(Box::new(after.clone())));
     draft.require_durable();
-    (draft.decide(None), Ok(after))
+    (draft.decide(None), Ok(after.veiled()))
 }
 
 fn moved(

@@ -103,11 +103,11 @@ pub enum Finished {
 pub fn finish(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
     let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Finished::NotFound) };
     let Some(hold) = own_hold(seen, task, ask) else {
-        return (Decision::Nothing, Finished::NotYours(task.clone()));
+        return (Decision::Nothing, Finished::NotYours(task.clone().veiled()));
     };
     let (verb, event) = verb_and_event(task, &ask.finish);
     let Some(status) = after(task.status, verb) else {
-        return (Decision::Nothing, Finished::NotYours(task.clone()));
+        return (Decision::Nothing, Finished::NotYours(task.clone().veiled()));
     };
     let mut draft = Draft::new(seen, witness);
     let after = finished(task, status, &ask.finish, seen.wall);
@@ -240,7 +240,7 @@ fn is_freed_by(other: &Task, task: &Task, finish: &Finish) -> bool {
 pub fn start(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
     let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Finished::NotFound) };
     if own_hold(seen, task, ask).is_none() {
-        return (Decision::Nothing, Finished::NotYours(task.clone()));
+        return (Decision::Nothing, Finished::NotYours(task.clone().veiled()));
     }
     let task = Task { started_at: Some(seen.wall), ..task.clone() };
     let mut draft = Draft::new(seen, witness);

@@ -158,12 +158,12 @@ pub(super) async fn heartbeat(
     let client = api.client();
     let task = get(client, &id).await?;
     let late = || Problem::from(Refusal::late(&task, own.token));
-    let hold = the_hold_of(client, &task).await?.filter(|seen| own.proof.covers(seen));
+    let hold = the_hold_of(client, &task).await?.filter(|seen| own.proof.recognises(seen));
     let hold = hold.filter(|seen| own.token.is_none_or(|token| token == seen.hold.token));
     let hold = hold.ok_or_else(late)?;
     let ttl = asked.ttl_ms.map(LeaseMs::span);
     // All that is held for the task: its files, and its section where no runner keeps that.
-    let renewed = client.renew(&Proof::Grant(hold.hold.grant), None, ttl).await?;
+    let renewed = client.renew_with(&own.proof, &hold, ttl).await?;
     if renewed.is_empty() || renewed.iter().any(|(_, answer)| *answer == Renewed::Lost) {
         return Err(late());
     }
