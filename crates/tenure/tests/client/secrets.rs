@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::fmt::Debug;
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, Finished, NewTask};
-use tenure::core::{GrantId, Proof, Released, Revision, Token};
+use tenure::core::{GrantId, Proof, Released, Revision, TaskId, Token};
 use tenure::store::TaskFilter;
 use tenure::{Attempt, Broken, ClaimRequest, Claims, Waiting};
 
@@ -58,7 +58,7 @@ async fn a_stranger_learns_no_grant_that_releases_anything(stores: &Stores) {
     told.shown(&waits.recv().await.unwrap());
 
     let tasks = alice.tasks();
-    let new = NewTask { title: "secret".to_owned(), ..NewTask::default() };
+    let new = NewTask::new("secret-task".parse::<TaskId>().unwrap(), "secret");
     tasks.add(vec![new]).await.unwrap();
     let claims = tasks.claim(&ClaimRequest::default()).await.unwrap();
     let Claims::Claimed { tasks: mine, .. } = claims else { panic!("it is free") };
