@@ -345,9 +345,13 @@ pub struct FinishedClaim {
 }
 
 impl Task {
-    /// This task as others than its worker may see it: with the public form of its grant.
+    /// This task as others than its worker may see it: with the public form of its grants.
     pub fn veiled(mut self) -> Task {
         if let Some(claim) = &mut self.claim {
+            claim.grant = claim.grant.veiled();
+            claim.parts.iter_mut().for_each(|part| part.grant = part.grant.veiled());
+        }
+        if let Some(claim) = &mut self.finished_claim {
             claim.grant = claim.grant.veiled();
         }
         self
