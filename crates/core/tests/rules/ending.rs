@@ -1,6 +1,8 @@
 //! Release, break and leave.
 
-use crate::support::{AskExt, TTL_MS, ask, exclusive, grant_id, in_every_view, shared, slot};
+use crate::support::{
+    AskExt, TTL_MS, ask, exclusive, grant_id, in_every_view, number_of, shared, slot,
+};
 use tenure_core::{Holder, Proof, Released, Token};
 
 fn ended(released: &Released) -> Vec<String> {
@@ -141,7 +143,7 @@ fn a_break_ends_the_exact_hold_that_was_seen() {
         let second = world.must_grant(&ask(2, &[slot("a", 2)]));
         world.news();
         let broken = world.break_hold("a", first.token).unwrap();
-        assert_eq!((broken.hold.grant, broken.hold.token), (grant_id(1), first.token));
+        assert_eq!((number_of(broken.hold.grant), broken.hold.token), (1, first.token));
         assert_eq!(world.news(), ["broken a holder 1"]);
         assert_eq!(world.holders(), [1, 2], "b of the first, a of the second");
         assert_eq!(world.break_hold("b", second.token), None, "it does not hold b");

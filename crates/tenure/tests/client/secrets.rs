@@ -84,8 +84,8 @@ async fn a_stranger_learns_no_grant_that_releases_anything(stores: &Stores) {
     told.sent(&eve.tasks().find("secret").await.unwrap());
     let named = ClaimRequest { task: Some(task.clone()), ..Default::default() };
     told.shown(&eve.tasks().claim(&named).await.unwrap());
-    let late = eve.tasks().finish(&task, Proof::Label("eve".into()), None, None, Finish::Release);
-    let late = late.await.unwrap();
+    let (eves, wrong) = (eve.tasks(), Proof::Label("eve".to_owned()));
+    let late = eves.finish(&task, wrong, None, None, Finish::Release).await.unwrap();
     assert!(matches!(late, Finished::NotYours(_)));
     told.sent(&late);
     told.sent(&eve.events(Revision(0), 1000).await.unwrap());
