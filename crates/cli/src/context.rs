@@ -92,14 +92,25 @@ impl Context {
         self.settings.text(Key::Store)?.parse::<StoreUrl>().ok()?.dialect()
     }
 
-    /// The resource that is meant by what was written.
-    pub(crate) fn resource(&self, written: &Written, reach: Reach) -> Result<Resource, Failure> {
+    /// The resource that is meant by what was written. A task may be named by its id, the beginning
+    /// of it or its title.
+    pub(crate) async fn resource(
+        &self,
+        client: &Client,
+        written: &Written,
+        reach: Reach,
+    ) -> Result<Resource, Failure> {
+        Ok(client.resolve_one(self.named(written, reach)?).await?)
+    }
+
+    /// The resource that was written, a task by whatever name was given.
+    pub(crate) fn named(&self, written: &Written, reach: Reach) -> Result<Resource, Failure> {
         let dialect = self.dialect();
         if let Some(kind) = dialect.and_then(Dialect::kind_of_names)
             && written.is_plain()
         {
             let text = format!("{kind}:{}", written.text);
-            return self.resource(&args::resource(&text).map_err(PathError::from)?, reach);
+            return self.named(&args::resource(&text).map_err(PathError::from)?, reach);
         }
         let resource = self.meant(written, reach)?;
         let only = dialect.and_then(Dialect::only_resource);
@@ -119,17 +130,20 @@ impl Context {
     }
 
     /// The same for several.
-    pub(crate) fn resources(
+    pub(crate) async fn resources(
         &self,
+        client: &Client,
         written: &[Written],
         reach: Reach,
     ) -> Result<Vec<Resource>, Failure> {
-        written.iter().map(|written| self.resource(written, reach)).collect()
+        let named = written.iter().map(|written| self.named(written, reach));
+        Ok(client.resolve(named.collect::<Result<_, _>>()?).await?)
     }
 
     /// The same, where nothing needs to be named if the folder has but one lock.
-    pub(crate) fn resources_or_only(
+    pub(crate) async fn resources_or_only(
         &self,
+        client: &Client,
         written: &[Written],
         reach: Reach,
     ) -> Result<Vec<Resource>, Failure> {
@@ -137,7 +151,7 @@ impl Context {
             Some(only) if written.is_empty() => Ok(vec![only]),
             _ if written.is_empty() => Err(Failure::usage("name what is meant")
                 .hint("A resource is NAME, section:NAME, task:ID or path:GLOB.")),
-            _ => self.resources(written, reach),
+            _ => self.resources(client, written, reach).await,
         }
     }
 

@@ -59,7 +59,7 @@ pub(crate) struct AcquireArgs {
 pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
-    let resources = context.resources_or_only(&args.resources, args.reach.reach())?;
+    let resources = context.resources_or_only(&client, &args.resources, args.reach.reach()).await?;
     let request = build(context, &client, &args, &resources, wait).await?;
     let display = WaitDisplay::new(&context.output, &resources, wait);
     let telling = display.clone();

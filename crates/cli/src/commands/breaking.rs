@@ -40,7 +40,8 @@ pub(crate) struct BreakArgs {
 pub(crate) async fn run(context: &Context, args: BreakArgs) -> Result<i32, Failure> {
     let reason = permission(args.force, args.reason.as_deref())?;
     let client = context.client().await?;
-    let resource = context.resources_or_only(args.resource.as_slice(), Reach::AllWorktrees)?;
+    let named = args.resource.as_slice();
+    let resource = context.resources_or_only(&client, named, Reach::AllWorktrees).await?;
     break_all(context, &client, &resource[0], args.token.map(Token), reason).await
 }
 

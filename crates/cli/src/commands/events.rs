@@ -7,9 +7,9 @@ use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tenure::Client;
 use tenure::core::{Event, Resource, Revision};
 use tenure::place::Reach;
+use tenure::{Client, Error};
 
 /// Show what happened: who acquired, released, waited, died, was broken, and why
 ///
@@ -42,8 +42,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let resource = args.resource.as_ref();
-    let resource = resource.map(|it| context.resource(it, Reach::AllWorktrees)).transpose()?;
+    let resource = match &args.resource {
+        Some(written) => {
+            let named = context.named(written, Reach::AllWorktrees)?;
+            Some(meant(&client, named).await?)
+        }
+        None => None,
+    };
     let begin = Revision(args.after.unwrap_or(0));
     let (mut events, mut newest) = all(&client, begin).await?;
     events.retain(|event| concerns(event, resource.as_ref()));
@@ -67,6 +72,20 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
         client.changed(newest, PATIENCE).await?;
         (events, newest) = all(&client, newest).await?;
         events.retain(|event| concerns(event, resource.as_ref()));
+    }
+}
+
+/// The resource that is meant; a task that was deleted still has its history.
+async fn meant(client: &Client, named: Resource) -> Result<Resource, Failure> {
+    match client.resolve_one(named.clone()).await {
+        Err(error @ Error::NoSuchTask { .. }) => {
+            let (events, _) = all(client, Revision::default()).await?;
+            match events.iter().any(|event| concerns(event, Some(&named))) {
+                true => Ok(named),
+                false => Err(error.into()),
+            }
+        }
+        meant => Ok(meant?),
     }
 }
 

@@ -74,14 +74,14 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct ShowArgs {
-    /// A resource, or the bare id of a task or section
+    /// A resource, the bare id of a task or section, or a task's title
     #[arg(value_name = "ID")]
     id: String,
 }
 
 #[derive(Debug, Args)]
 struct ReleaseArgs {
-    /// A resource, or the bare id of a task or section
+    /// A resource, the bare id of a task or section, or a task's title
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
@@ -170,29 +170,47 @@ async fn list(context: &Context, args: ListArgs) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// The holds that an id means: those of the resource that it names, else of the task or section.
-fn named<'a>(seen: &'a Seen, id: &str) -> Result<Vec<&'a SeenHold>, Failure> {
+/// The holds that an id means: those of the resource that it names, else of the task or section
+/// with this id, else of the task whose id begins so or that has this title.
+async fn named<'a>(
+    client: &Client,
+    seen: &'a Seen,
+    id: &str,
+) -> Result<Vec<&'a SeenHold>, Failure> {
     let resource: Resource = id.parse().map_err(tenure::Error::from)?;
     let holds_of = |resource: &Resource| {
         let holds = seen.holds.iter().filter(|seen| seen.hold.want.resource == *resource);
-        holds.collect::<Vec<_>>()
+        Some(holds.collect::<Vec<_>>()).filter(|holds| !holds.is_empty())
     };
+    let is_plain = resource.kind() == Kind::Lock;
     let bare = [Kind::Task, Kind::Section].map(|kind| Resource::new(kind, id).ok());
-    std::iter::once(Some(resource))
-        .chain(bare)
-        .flatten()
-        .map(|resource| holds_of(&resource))
-        .find(|holds| !holds.is_empty())
-        .ok_or_else(|| {
-            Failure::new(Exit::NotFound, "NOT_HELD", format!("{id} is not held"))
-                .hint("See `tenure locks` for what is held.")
-        })
+    let candidates: Vec<Resource> = match is_plain {
+        true => std::iter::once(resource).chain(bare.into_iter().flatten()).collect(),
+        false => vec![resource],
+    };
+    if let Some(holds) = candidates.iter().find_map(holds_of) {
+        return Ok(holds);
+    }
+    if let Some(task) = candidates.into_iter().find(|one| one.kind() == Kind::Task) {
+        match client.resolve_one(task).await {
+            Ok(task) => {
+                if let Some(holds) = holds_of(&task) {
+                    return Ok(holds);
+                }
+            }
+            // It may have been meant as a lock.
+            Err(tenure::Error::NoSuchTask { .. }) if is_plain => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Failure::new(Exit::NotFound, "NOT_HELD", format!("{id} is not held"))
+        .hint("See `tenure locks` for what is held."))
 }
 
 async fn show_one(context: &Context, id: &str) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let seen = client.look_everywhere().await?;
-    let holds = named(&seen, id)?;
+    let holds = named(&client, &seen, id).await?;
     let data = json!({ "locks": holds_json(&client, &seen, &holds) });
     context.output.done(data, || {
         let words = holds.iter().map(|seen| show::hold_words(seen, client.witness()));
@@ -204,7 +222,7 @@ async fn show_one(context: &Context, id: &str) -> Result<i32, Failure> {
 async fn release_one(context: &Context, args: ReleaseArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
     let seen = client.look_everywhere().await?;
-    let holds = named(&seen, &args.id)?;
+    let holds = named(&client, &seen, &args.id).await?;
     let resource = holds[0].hold.want.resource.clone();
     let proof: Option<Proof> = args.proof.proof(context).ok();
     let mine = proof.filter(|proof| holds.iter().any(|seen| proof.recognises(seen)));

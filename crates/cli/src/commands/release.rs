@@ -41,7 +41,7 @@ pub(crate) async fn run(context: &Context, args: ReleaseArgs) -> Result<i32, Fai
     let client = context.client().await?;
     let resources = match only {
         Some(only) if args.resources.is_empty() => vec![only],
-        _ => context.resources(&args.resources, Reach::AllWorktrees)?,
+        _ => context.resources(&client, &args.resources, Reach::AllWorktrees).await?,
     };
     release(context, &client, proof, resources).await
 }

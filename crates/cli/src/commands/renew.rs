@@ -36,7 +36,7 @@ pub(crate) struct RenewArgs {
 pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failure> {
     let proof = args.proof.proof(context)?;
     let client = context.client().await?;
-    let resources = context.resources(&args.resources, Reach::AllWorktrees)?;
+    let resources = context.resources(&client, &args.resources, Reach::AllWorktrees).await?;
     let named = (!resources.is_empty()).then_some(resources.as_slice());
     let renewed = client.renew(&proof, named, args.ttl).await?;
     if renewed.is_empty() {

@@ -43,7 +43,7 @@ pub(crate) struct RunArgs {
 
 pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
-    let resources = context.resources(&args.resources, args.hold.reach())?;
+    let resources = context.resources(&client, &args.resources, args.hold.reach()).await?;
     let mode = args.mode.mode();
     let guard =
         holding::obtain(context, &client, &resources, mode, &args.hold, &args.command).await?;

@@ -29,7 +29,7 @@ pub(crate) async fn run(context: &Context, args: StatusArgs) -> Result<i32, Fail
     let client = context.reader().await?;
     match args.resource {
         Some(written) => {
-            let resource = context.resource(&written, Reach::AllWorktrees)?;
+            let resource = context.resource(&client, &written, Reach::AllWorktrees).await?;
             one(context, &client, &resource).await
         }
         None => match context.only_resource() {

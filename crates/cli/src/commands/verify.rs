@@ -28,7 +28,7 @@ pub(crate) struct VerifyArgs {
 
 pub(crate) async fn run(context: &Context, args: VerifyArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let resource = context.resource(&args.resource, Reach::AllWorktrees)?;
+    let resource = context.resource(&client, &args.resource, Reach::AllWorktrees).await?;
     match client.verify(&resource, Token(args.token)).await? {
         VerifyAnswer::Valid => {
             let data = json!({ "valid": true, "token": args.token });

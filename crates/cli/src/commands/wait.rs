@@ -31,7 +31,7 @@ pub(crate) struct WaitArgs {
 pub(crate) async fn run(context: &Context, args: WaitArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
-    let resource = context.resource(&args.resource, Reach::AllWorktrees)?;
+    let resource = context.resource(&client, &args.resource, Reach::AllWorktrees).await?;
     match watch(context, &client, &resource, wait).await? {
         Free::Free => {
             let data = json!({ "resource": resource.to_string(), "free": true });

@@ -26,7 +26,7 @@ pub(crate) struct WhyArgs {
 
 pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let resource = context.resource(&args.resource, Reach::AllWorktrees)?;
+    let resource = context.resource(&client, &args.resource, Reach::AllWorktrees).await?;
     let seen = client.look(std::slice::from_ref(&resource)).await?;
     if let Some(task) = meant_task(&client, &resource, &seen).await? {
         return explain_task(context, &client, &task).await;

@@ -252,7 +252,7 @@ fn format(name: &str) -> ObjectBuilder {
 
 parsed!(
     ResourceName,
-    "What can be held: NAME, section:NAME, task:ID or path:GLOB; at most 1024 bytes.",
+    "What can be held: NAME, section:NAME, task:ID (or the beginning of an id, or a title) or path:GLOB; at most 1024 bytes.",
     Resource,
     parse_resource,
     name_schema()

@@ -78,8 +78,7 @@ impl Call {
         let _ = self.context.peer.notify_progress(param).await;
     }
 
-    /// The resource that is meant by what an agent wrote.
-    pub(super) fn resource(&self, written: &str) -> Result<Resource, Refused> {
+    fn resource(&self, written: &str) -> Result<Resource, Refused> {
         match &self.session.options.place {
             Some(place) => place
                 .resource(written, Reach::AllWorktrees)
@@ -88,9 +87,11 @@ impl Call {
         }
     }
 
-    /// The same for several.
-    pub(super) fn resources(&self, written: &[String]) -> Result<Vec<Resource>, Refused> {
-        written.iter().map(|written| self.resource(written)).collect()
+    /// The resources that are meant by what an agent wrote; a task may be named by the beginning of
+    /// its id or by its title.
+    pub(super) async fn resources(&self, written: &[String]) -> Result<Vec<Resource>, Refused> {
+        let named = written.iter().map(|written| self.resource(written));
+        Ok(self.client.resolve(named.collect::<Result<_, _>>()?).await?)
     }
 }
 

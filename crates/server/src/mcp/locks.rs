@@ -53,7 +53,7 @@ pub(super) async fn acquire_lock(
     call: &Call,
     arguments: AcquireArguments,
 ) -> Result<Value, Refused> {
-    let resources = call.resources(&arguments.resources)?;
+    let resources = call.resources(&arguments.resources).await?;
     if let Some(other) = resources.iter().find(|one| matches!(one.kind(), Kind::Task)) {
         let message = format!("{other} is a task, not a lock");
         return Err(Refused::new("USAGE", message, "Take tasks with claim_task."));
@@ -208,7 +208,10 @@ pub(super) async fn release_lock(
     call: &Call,
     arguments: ReleaseArguments,
 ) -> Result<Value, Refused> {
-    let resources = arguments.resources.map(|written| call.resources(&written)).transpose()?;
+    let resources = match arguments.resources {
+        Some(written) => Some(call.resources(&written).await?),
+        None => None,
+    };
     let (tasks, locks): (Vec<Resource>, Vec<Resource>) =
         resources.iter().flatten().cloned().partition(|resource| resource.kind() == Kind::Task);
     let mut released = Vec::new();
@@ -236,7 +239,7 @@ pub(super) async fn release_lock(
 
 pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Result<Value, Refused> {
     let seen = match arguments.resources {
-        Some(written) => call.client.look(&call.resources(&written)?).await?,
+        Some(written) => call.client.look(&call.resources(&written).await?).await?,
         None => call.client.look_everywhere().await?,
     };
     let held = call.session.held().await;

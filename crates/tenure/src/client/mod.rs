@@ -6,6 +6,7 @@ mod keeper;
 mod lease;
 mod obtain;
 mod request;
+mod resolve;
 mod swarm;
 mod tasks;
 mod verbs;

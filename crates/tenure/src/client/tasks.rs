@@ -284,6 +284,11 @@ impl Tasks {
         {
             return Ok(task);
         }
+        self.find_unlike_id(text).await
+    }
+
+    /// The same, for a text that is no task's full id.
+    pub(super) async fn find_unlike_id(&self, text: &str) -> Result<Task, Error> {
         let by_title = TaskFilter { title: Some(text.to_owned()), limit: 10, ..Default::default() };
         let mut found = self.list(&by_title).await?;
         if found.is_empty() {

@@ -51,6 +51,7 @@ pub(super) struct AcquireBody {
     post, path = "/v1/locks/acquire", operation_id = "acquire_locks", tag = "locks", request_body = AcquireBody,
     responses(
         (status = 200, description = "It is held", body = forms::Acquired),
+        (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "LOCKED, TASK_LOCKED, SECTION_LOCKED or DEADLOCK"),
     ),
 )]
@@ -62,19 +63,26 @@ pub(super) async fn acquire(
     let client = api.holder(&caller, asked.label.as_ref())?;
     let mode = asked.mode.as_ref().map_or(Mode::Exclusive, |mode| mode.0);
     let wait = api.wait(asked.wait_ms);
-    let request = request(&client, &asked, mode, wait);
+    let wanted = asked.resources.iter().map(|name| name.0.clone()).collect();
+    let wanted = client.resolve(wanted).await?;
+    let request = request(&client, &asked, &wanted, mode, wait);
     match api.unless_stopping(wait, request.lease()).await? {
         LeaseAttempt::Held(lease) => Ok(Json(lease_json(&client, &lease, mode))),
         LeaseAttempt::Busy(busy) => {
             let is_kept = asked.grant.is_some() && wait != Wait::No;
-            let wanted: Vec<Resource> = asked.resources.into_iter().map(|name| name.0).collect();
             Err(refused(&wanted, &busy, is_kept))
         }
     }
 }
 
-fn request(client: &Client, asked: &AcquireBody, mode: Mode, wait: Wait) -> Request {
-    let mut names = asked.resources.iter().map(|name| &name.0);
+fn request(
+    client: &Client,
+    asked: &AcquireBody,
+    wanted: &[Resource],
+    mode: Mode,
+    wait: Wait,
+) -> Request {
+    let mut names = wanted.iter();
     let first = names.next().expect("a list without items was refused when it was read");
     let mut request = client.request(first);
     for name in names {

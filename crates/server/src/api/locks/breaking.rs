@@ -35,7 +35,7 @@ pub(super) struct BreakBody {
     post, path = "/v1/locks/break", operation_id = "break_lock", tag = "locks", request_body = BreakBody,
     responses(
         (status = 200, description = "The hold that was ended", body = forms::Broken),
-        (status = 404, description = "NOT_HELD: that exact hold is not there any more"),
+        (status = 404, description = "NOT_HELD: that exact hold is not there any more; TASK_NOT_FOUND: there is no such task"),
     ),
 )]
 pub(super) async fn break_hold(
@@ -45,6 +45,7 @@ pub(super) async fn break_hold(
 ) -> Result<Json<Value>, Problem> {
     let client = api.actor(&caller, asked.label.as_ref())?;
     let (ResourceName(resource), token) = (asked.resource, Token(asked.token.0));
+    let resource = client.resolve_one(resource).await?;
     let reason = asked.reason.0.trim();
     match client.break_hold(&resource, token, reason).await? {
         Broken::Ended(seen) => Ok(Json(json!({

@@ -89,7 +89,10 @@ pub(super) struct ShowParams {
 /// Who holds and who waits for a resource, and for what overlaps it.
 #[utoipa::path(
     get, path = "/v1/locks/show", operation_id = "show_lock", tag = "locks", params(ShowParams),
-    responses((status = 200, description = "Who holds and who waits", body = forms::Shown)),
+    responses(
+        (status = 200, description = "Who holds and who waits", body = forms::Shown),
+        (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
+    ),
 )]
 pub(super) async fn show(
     State(api): State<Api>,
@@ -97,6 +100,7 @@ pub(super) async fn show(
     Params(ShowParams { resource: ResourceName(resource) }): Params<ShowParams>,
 ) -> Result<Json<Value>, Problem> {
     let client = api.client();
+    let resource = client.resolve_one(resource).await?;
     let seen = client.look(std::slice::from_ref(&resource)).await?;
     let holds = seen.holds.iter();
     let holds = holds.map(|hold| hold_json(hold, client.witness(), seen.waiters.len()));
@@ -125,6 +129,7 @@ pub(super) struct VerifyParams {
     get, path = "/v1/locks/verify", operation_id = "verify_token", tag = "locks", params(VerifyParams),
     responses(
         (status = 200, description = "It does", body = forms::Verified),
+        (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "TOKEN_REFUSED: it does not"),
     ),
 )]
@@ -134,6 +139,7 @@ pub(super) async fn verify(
     Params(asked): Params<VerifyParams>,
 ) -> Result<Json<Value>, Problem> {
     let (ResourceName(resource), token) = (asked.resource, Token(asked.token.0));
+    let resource = api.client().resolve_one(resource).await?;
     match api.client().verify(&resource, token).await? {
         VerifyAnswer::Valid => {
             let resource = resource.to_string();
@@ -163,6 +169,7 @@ pub(super) struct WaitParams {
     get, path = "/v1/locks/wait", operation_id = "wait_until_free", tag = "locks", params(WaitParams),
     responses(
         (status = 200, description = "It is free", body = forms::Free),
+        (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "It is still held: LOCKED, TASK_LOCKED or SECTION_LOCKED"),
     ),
 )]
@@ -171,7 +178,7 @@ pub(super) async fn wait(
     _: Reader,
     Params(asked): Params<WaitParams>,
 ) -> Result<Json<Value>, Problem> {
-    let ResourceName(resource) = asked.resource;
+    let resource = api.client().resolve_one(asked.resource.0).await?;
     let wait = api.wait(asked.wait_ms);
     let waiting = api.client().wait_until_free(&resource, wait);
     match api.unless_stopping(wait, waiting).await? {

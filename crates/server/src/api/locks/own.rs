@@ -39,7 +39,7 @@ pub(super) struct RenewBody {
     post, path = "/v1/locks/renew", operation_id = "renew_locks", tag = "locks", request_body = RenewBody,
     responses(
         (status = 200, description = "All of it is held as long again", body = forms::Renewed),
-        (status = 404, description = "NOT_HELD: the label does not hold it"),
+        (status = 404, description = "NOT_HELD: the label does not hold it; TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "LEASE_LOST: some of it is lost; details tell which"),
     ),
 )]
@@ -50,6 +50,7 @@ pub(super) async fn renew(
 ) -> Result<Json<Value>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
     let named: Vec<Resource> = asked.resources.into_iter().flatten().map(|name| name.0).collect();
+    let named = api.client().resolve(named).await?;
     let some = (!named.is_empty()).then_some(named.as_slice());
     let ttl = asked.ttl_ms.map(LeaseMs::span);
     let answers = api.client().renew(&proof, some, ttl).await?;
@@ -117,7 +118,7 @@ pub(super) struct ReleaseBody {
     post, path = "/v1/locks/release", operation_id = "release_locks", tag = "locks", request_body = ReleaseBody,
     responses(
         (status = 200, description = "It is free for the next", body = forms::Released),
-        (status = 404, description = "NOT_HELD: the label does not hold it"),
+        (status = 404, description = "NOT_HELD: the label does not hold it; TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "LEASE_LOST: some of it was lost before; details tell which"),
     ),
 )]
@@ -128,6 +129,7 @@ pub(super) async fn release(
 ) -> Result<Json<Value>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
     let named: Vec<Resource> = asked.resources.into_iter().flatten().map(|name| name.0).collect();
+    let named = api.client().resolve(named).await?;
     if named.is_empty() && matches!(proof, Proof::Label(_)) {
         return Err(usage("name what to release")
             .hint("A label may hold several things; a grant needs no names."));
