@@ -153,6 +153,10 @@ pub struct Hold {
     /// How long the lease lasts from each renewal.
     #[serde(rename = "ttl_ms", with = "millis")]
     pub ttl: Duration,
+    /// Which slot it is, from 0, where the resource has slots: no other holder has the same. Holds
+    /// of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
 }
 
 /// A place in the first-come queue of each wanted resource.

@@ -44,6 +44,7 @@ fn held(resource: &str, label: &str, operation: Option<&str>, token: u64, left: 
         holder: holder(label),
         operation: operation.map(str::to_owned),
         ttl: seconds(30),
+        slot: None,
     };
     let seen = SeenHold {
         hold,

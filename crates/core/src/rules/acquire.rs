@@ -69,6 +69,10 @@ pub struct Grant {
     pub reason: Reason,
     /// Whose holds ended for it.
     pub takeovers: Vec<Takeover>,
+    /// Which slot of each resource it is, in the order in which they were asked for; none where
+    /// they are not held by slots.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<u32>,
 }
 
 /// How a grant came about.
@@ -156,7 +160,8 @@ fn renew_own(seen: &Seen, ask: &Ask) -> Option<(Decision, Outcome)> {
         ttl: ask.ttl,
     });
     let change = crate::Change { writes: writes.collect(), ..Default::default() };
-    let grant = Grant { token, reason: Reason::AlreadyOwned, takeovers: vec![] };
+    let slots = ask.wants.iter().filter_map(|want| held(want)?.hold.slot).collect();
+    let grant = Grant { token, reason: Reason::AlreadyOwned, takeovers: vec![], slots };
     Some((change.decide(), Outcome::Granted(grant)))
 }
 
@@ -202,15 +207,17 @@ fn grant(
         draft.end_wait(&place.waiter);
     }
     let token = seen.next_token();
+    let mut slots = Vec::new();
     for want in &ask.wants {
-        draft.add_hold(Hold {
+        slots.extend(draft.add_hold(Hold {
             want: want.clone(),
             grant: ask.grant,
             token,
             holder: ask.holder.clone(),
             operation: ask.operation.clone(),
             ttl: ask.ttl,
-        });
+            slot: None,
+        }));
     }
     let reason = match takeovers.as_slice() {
         [] => Reason::AcquiredNew,
@@ -219,7 +226,7 @@ fn grant(
         }
         _ => Reason::ClaimedExpired,
     };
-    let outcome = Outcome::Granted(Grant { token, reason, takeovers });
+    let outcome = Outcome::Granted(Grant { token, reason, takeovers, slots });
     (draft.decide(Some(ask.grant)), outcome)
 }
 

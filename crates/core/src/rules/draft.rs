@@ -98,11 +98,29 @@ impl<'a> Draft<'a> {
         self.change.durable = true;
     }
 
-    pub(super) fn add_hold(&mut self, hold: Hold) {
+    /// Adds a hold; says which slot it has, if the resource is held by slots.
+    pub(super) fn add_hold(&mut self, hold: Hold) -> Option<u32> {
+        let slot = self.free_slot(&hold.want);
+        let hold = Hold { slot, ..hold };
         let kind = EventKind::Acquired { operation: hold.operation.clone() };
         self.event(&hold.want, &hold.holder.label, Some(&hold), kind);
         self.added.push(hold.want.clone());
         self.write(Write::Hold(hold));
+        slot
+    }
+
+    /// The lowest slot that no other holder has. It is below the number of slots: as many are taken
+    /// at most as there are other holders.
+    fn free_slot(&self, want: &Want) -> Option<u32> {
+        let Mode::Slot { .. } = want.mode else { return None };
+        let added = self.change.writes.iter().filter_map(|write| match write {
+            Write::Hold(hold) => Some(hold),
+            _ => None,
+        });
+        let holds = self.holds().map(|seen| &seen.hold).chain(added);
+        let beside = holds.filter(|hold| hold.want.resource.overlaps(&want.resource));
+        let taken: HashSet<u32> = beside.filter_map(|hold| hold.slot).collect();
+        (0..=u32::MAX).find(|slot| !taken.contains(slot))
     }
 
     pub(super) fn drop_hold(&mut self, hold: &SeenHold, kind: EventKind) {

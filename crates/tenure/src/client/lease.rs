@@ -19,6 +19,9 @@ pub struct Lease {
     pub reason: Reason,
     /// Whose holds ended for it.
     pub takeovers: Vec<Takeover>,
+    /// Which slot of each resource it is, from 0, where they are held by slots: no other holder has
+    /// the same now.
+    pub slots: Vec<u32>,
     /// How long it was waited for.
     pub waited: Duration,
     /// When it was obtained, for showing.

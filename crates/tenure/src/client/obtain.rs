@@ -133,6 +133,7 @@ fn lease(
         ttl: ask.ttl,
         reason: grant.reason,
         takeovers: grant.takeovers,
+        slots: grant.slots,
         waited,
         acquired_at: wall,
         expires_at: WallTime(wall.0.saturating_add(ask.ttl.as_millis() as i64)),

@@ -379,6 +379,7 @@ fn claim_lease(
         ttl,
         reason: Reason::AcquiredNew,
         takeovers: vec![],
+        slots: vec![],
         waited: Duration::ZERO,
         acquired_at: wall,
         expires_at: WallTime(wall.0.saturating_add(ttl.as_millis() as i64)),

@@ -69,6 +69,7 @@ impl Runner {
             ttl,
             reason: Reason::AcquiredNew,
             takeovers: vec![],
+            slots: vec![],
             waited: Duration::ZERO,
             acquired_at: WallTime::default(),
             expires_at: WallTime::default(),

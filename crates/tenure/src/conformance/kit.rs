@@ -126,6 +126,7 @@ pub(super) fn hold(name: &str, grant: GrantId, token: Token) -> Hold {
         holder: Holder::anonymous("somebody".to_owned()),
         operation: None,
         ttl: LONG,
+        slot: None,
     }
 }
 

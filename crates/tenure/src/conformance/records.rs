@@ -68,6 +68,7 @@ async fn a_hold_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
                 holder: holders[index % holders.len()].clone(),
                 operation: operations[index % operations.len()].clone(),
                 ttl: Duration::from_millis(1 + 86_400_000 * index as u64),
+                slot: (index % 2 == 1).then_some(index as u32),
                 ..hold(&name, grant(u128::MAX - index as u128), seen.next_token())
             };
             written = Some(hold.clone());

@@ -84,6 +84,7 @@ fn holding(name: &str, grant: GrantId, holder: &Holder, seen: &Seen) -> Change {
         holder: holder.clone(),
         operation: None,
         ttl: HOUR,
+        slot: None,
     };
     let event = NewEvent {
         resource: Some(resource(name)),

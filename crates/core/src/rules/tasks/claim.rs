@@ -277,6 +277,7 @@ impl Round<'_> {
             holder: self.ask.holder.clone(),
             operation: Some(task.title.clone()),
             ttl,
+            slot: None,
         };
         let resources = wants.iter().map(|want| want.resource.clone()).collect();
         let holds: Vec<Hold> =

@@ -120,6 +120,7 @@ mod tests {
                 holder: Holder::chosen("w").unwrap(),
                 operation: None,
                 ttl: Duration::from_secs(60),
+                slot: None,
             };
             seen.holds.push(SeenHold {
                 left: hold.ttl,

@@ -76,6 +76,7 @@ mod tests {
             holder: Holder::chosen("alice").unwrap(),
             operation: None,
             ttl: Duration::from_secs(60),
+            slot: None,
         };
         let hold = SeenHold {
             hold,

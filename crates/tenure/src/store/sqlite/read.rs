@@ -35,7 +35,7 @@ macro_rules! holds {
     ($rest:literal) => {
         concat!(
             "SELECT resource, grant_id, token, mode, label, chosen, evidence, operation, ttl_ms, \
-             deadline_ms, since_ms, acquired_at_ms, renewed_at_ms FROM holds ",
+             deadline_ms, since_ms, acquired_at_ms, renewed_at_ms, slot FROM holds ",
             $rest
         )
     };
@@ -332,6 +332,7 @@ fn read_hold(row: &Row<'_>, resource: Resource, at: Moment) -> Result<SeenHold, 
             holder: read_holder(row, 4)?,
             operation: optional_text(row, 7)?.map(str::to_owned),
             ttl: span(row.get(8)?),
+            slot: row.get(13)?,
         },
         left: span(left_ms),
         held_for: span(at.now_ms.saturating_sub(row.get(10)?)),

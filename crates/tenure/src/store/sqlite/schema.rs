@@ -204,10 +204,12 @@ INSERT INTO answers SELECT slot, number, text, at_ms FROM answers_before;
 DROP TABLE answers_before;
 ";
 
-/// What a claim took beside the task, as JSON, and who finished a task under which claim.
+/// What a claim took beside the task, as JSON, who finished a task under which claim, and which slot a
+/// hold has, where its resource is held by slots.
 const TO_VERSION_6: &str = "
 ALTER TABLE tasks ADD COLUMN claim_parts TEXT;
 ALTER TABLE tasks ADD COLUMN finished_by TEXT;
 ALTER TABLE tasks ADD COLUMN finished_grant TEXT;
 ALTER TABLE tasks ADD COLUMN finished_token INTEGER;
+ALTER TABLE holds ADD COLUMN slot INTEGER;
 ";

@@ -108,8 +108,9 @@ fn insert_hold(session: &Session<'_>, hold: &Hold, at: Moment) -> Result<(), Row
     session
         .statement(
             "INSERT INTO holds (resource, grant_id, token, mode, label, chosen, evidence,
-                operation, ttl_ms, deadline_ms, since_ms, acquired_at_ms, renewed_at_ms, prefix)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13)",
+                operation, ttl_ms, deadline_ms, since_ms, acquired_at_ms, renewed_at_ms, prefix,
+                slot)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, ?14)",
         )?
         .execute(params![
             hold.want.resource.key(),
@@ -125,6 +126,7 @@ fn insert_hold(session: &Session<'_>, hold: &Hold, at: Moment) -> Result<(), Row
             at.now_ms,
             at.wall_ms,
             near::prefix(&hold.want.resource),
+            hold.slot,
         ])?;
     Ok(())
 }

@@ -265,6 +265,7 @@ impl Face {
                 holder: Holder { label, chosen: false, evidence },
                 operation,
                 ttl: self.dialect.stale_after(),
+                slot: None,
             },
             left: span(left_ms),
             held_for: span(now.0.saturating_sub(since.0)),

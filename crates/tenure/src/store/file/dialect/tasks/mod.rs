@@ -218,6 +218,7 @@ fn show(id: &TaskId, foreign: &Foreign, at: Moment) -> SeenHold {
             holder: Holder { label: foreign.by.clone(), chosen: false, evidence: None },
             operation: None,
             ttl: CLAIM_LASTS,
+            slot: None,
         },
         left: CLAIM_LASTS,
         held_for: Duration::from_millis(held_ms),
