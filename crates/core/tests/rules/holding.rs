@@ -1,6 +1,6 @@
 //! Who may hold beside whom, tokens, and asking again.
 
-use crate::support::{AskExt, TTL_MS, ask, exclusive, in_every_view, shared, slot};
+use crate::support::{AskExt, TTL_MS, World, ask, exclusive, in_every_view, shared, slot};
 use tenure_core::{Outcome, Reason, Token, VerifyAnswer, Want};
 
 #[test]
@@ -212,5 +212,43 @@ fn a_token_is_valid_as_long_as_its_hold_counts() {
         assert_eq!(world.verify("a", first.token), refused);
         world.kill(2);
         assert_eq!(world.verify("a", second.token), VerifyAnswer::Refused { current: None });
+    });
+}
+}
+
+#[test]
+fn each_holder_of_a_slot_has_a_number_of_its_own_the_lowest_that_is_free() {
+    in_every_view(|world| {
+        let slots = |world: &mut World, number: u32| {
+            world.must_grant(&ask(number, &[slot("gpu", 3)])).slots
+        };
+        assert_eq!(slots(world, 1), [0]);
+        assert_eq!(slots(world, 2), [1]);
+        assert_eq!(slots(world, 3), [2]);
+        assert_eq!(slots(world, 2), [1], "asking again keeps it");
+        world.release(1, &["gpu"]);
+        assert_eq!(slots(world, 4), [0]);
+        world.kill(3);
+        assert_eq!(slots(world, 5), [2], "the number of a dead holder goes to its successor");
+        let mut taken: Vec<_> = world.holds.iter().map(|stored| stored.hold.slot).collect();
+        taken.sort();
+        assert_eq!(taken, [Some(0), Some(1), Some(2)]);
+    });
+}
+
+#[test]
+fn where_holders_disagree_on_the_number_of_slots_numbers_stay_below_the_lower() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[slot("gpu", 2)]));
+        assert_eq!(world.must_grant(&ask(2, &[slot("gpu", 9), slot("cpu", 9)])).slots, [1, 0]);
+        world.must_be_busy(&ask(3, &[slot("gpu", 9)]));
+    });
+}
+
+#[test]
+fn what_is_held_alone_has_no_slot() {
+    in_every_view(|world| {
+        assert!(world.must_grant(&ask(1, &[exclusive("a")])).slots.is_empty());
+        assert_eq!(world.holds[0].hold.slot, None);
     });
 }

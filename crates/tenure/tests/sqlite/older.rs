@@ -18,6 +18,7 @@ fn make_version_5(plain: &Connection) {
              ALTER TABLE tasks DROP COLUMN finished_by;
              ALTER TABLE tasks DROP COLUMN finished_grant;
              ALTER TABLE tasks DROP COLUMN finished_token;
+             ALTER TABLE holds DROP COLUMN slot;
              PRAGMA user_version = 5;",
         )
         .unwrap();
