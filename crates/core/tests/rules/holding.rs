@@ -214,7 +214,6 @@ fn a_token_is_valid_as_long_as_its_hold_counts() {
         assert_eq!(world.verify("a", second.token), VerifyAnswer::Refused { current: None });
     });
 }
-}
 
 #[test]
 fn each_holder_of_a_slot_has_a_number_of_its_own_the_lowest_that_is_free() {
