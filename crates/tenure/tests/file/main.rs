@@ -100,6 +100,7 @@ async fn take_much(store: &FileStore, name: &str, bytes: usize) -> Result<Token,
             holder: Holder::anonymous("somebody".to_owned()),
             operation: (bytes > 0).then(|| "x".repeat(bytes)),
             ttl: HOUR,
+            slot: None,
         };
         let event = NewEvent {
             resource: Some(resource(name)),
