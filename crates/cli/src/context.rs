@@ -114,9 +114,12 @@ impl Context {
         }
         let resource = self.meant(written, reach)?;
         let only = dialect.and_then(Dialect::only_resource);
-        match only.filter(|only| resource.kind() == Kind::Lock && resource != *only) {
-            Some(only) => Err(Failure::usage(format!("this folder has one lock, not {resource}"))
-                .hint(format!("Leave the name out, or write {only}."))),
+        match only.filter(|only| resource != *only) {
+            Some(only) => Err(Failure::usage(format!(
+                "this folder has one lock for everything in it, {only:?}, and no lock {:?}",
+                resource.to_string()
+            ))
+            .hint(format!("Leave the name out, or write {only}."))),
             None => Ok(resource),
         }
     }
@@ -339,8 +342,14 @@ impl Context {
         Wait::UpTo(self.settings.duration(Key::WaitTimeout))
     }
 
-    /// The usual lease of a detached hold of these resources: that of the shortest kind.
+    /// The usual lease of a detached hold of these resources: that of the shortest kind, or the
+    /// dialect's own unless the user set one.
     pub(crate) fn detached_lease(&self, resources: &[Resource]) -> Duration {
+        let untouched = self.settings.setting(Key::LockTimeout).origin == Origin::BuiltIn;
+        let of_dialect = self.dialect().and_then(Dialect::detached_lease);
+        if let Some(lease) = of_dialect.filter(|_| untouched) {
+            return lease;
+        }
         let lease = |resource: &Resource| {
             self.settings.duration(match resource.kind() {
                 Kind::Task => Key::TaskTimeout,

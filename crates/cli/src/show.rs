@@ -28,7 +28,8 @@ pub(crate) fn hold_words(seen: &SeenHold, witness: &dyn Witness) -> String {
     }
     text += &format!(" since {} ago\n", format_duration(seen.held_for));
     let left = match stale_reason(seen, witness) {
-        Some(reason) => styled(WARN, format!("no longer counts: {reason}")),
+        Some(reason) if seen.gone(witness) => styled(WARN, format!("no longer counts: {reason}")),
+        Some(reason) => styled(WARN, format!("stale: {reason}")),
         None => format!("lease ends in {} unless renewed", format_duration(seen.left)),
     };
     text + &format!("  {left}; token {}", hold.token)

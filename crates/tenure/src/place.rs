@@ -144,6 +144,11 @@ pub(crate) fn ignore_in_git(folder: &Path) {
     let _ = create_if_absent(&folder.join(".gitignore"), b"*\n");
 }
 
+/// Lets the repository around a folder ignore these files in it, as far as that is possible.
+pub(crate) fn exclude_in_git(folder: &Path, names: &[&str]) {
+    let _ = git::exclude(folder, names);
+}
+
 /// Finds where the default store lives. Creates nothing.
 ///
 /// Symbolic links in the starting directory are resolved first, so that every way into a folder

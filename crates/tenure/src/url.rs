@@ -1,12 +1,13 @@
 //! Naming a store by its URL, and opening it.
 
 use crate::clock::Clock;
+use crate::duration::parse_lease;
 use crate::error::Error;
 use crate::place::{self, ExclusionRecord, PlaceError};
 #[cfg(feature = "http")]
 use crate::remote::Remote;
 use crate::store::Store;
-use crate::store::file::{Dialect, FileOptions, FileStore, OWN_FOLDER};
+use crate::store::file::{Dialect, FileOptions, FileStore, ForeignRules, OWN_FOLDER};
 use crate::store::memory::MemoryStore;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,8 @@ pub enum StoreUrl {
         folder: PathBuf,
         /// Whose lock files are in it; none for tenure's own.
         dialect: Option<Dialect>,
+        /// When locks and claims of those programs may be taken over.
+        foreign: ForeignRules,
         /// Whether the user says that exclusion was shown to hold on this file system
         /// (`?exclusion=shown`), so that a network or FUSE one is not refused if the record of a
         /// check says so too: see [`check_exclusion`](crate::place::check_exclusion).
@@ -119,7 +122,10 @@ impl UrlError {
             }
             UrlError::Option { .. } => {
                 let words = Dialect::ALL.map(Dialect::word).join(", ");
-                format!("Options of file: are dialect= (one of {words}) and exclusion=shown.")
+                format!(
+                    "Options of file: are dialect= (one of {words}), exclusion=shown, \
+                     break_stale=no and, with dialect=coordination, claim_limit=DURATION."
+                )
             }
         }
     }
@@ -165,16 +171,30 @@ fn parse_file(url: &str, rest: &str) -> Result<StoreUrl, UrlError> {
         return Err(UrlError::NoPath { url: url.to_owned() });
     }
     let (mut dialect, mut exclusion_shown) = (None, false);
+    let mut foreign = ForeignRules::default();
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let wrong = || UrlError::Option { url: url.to_owned(), option: option.to_owned() };
         match option.split_once('=') {
             Some(("dialect", "native")) => dialect = None,
             Some(("dialect", word)) => dialect = Some(word.parse().map_err(|_| wrong())?),
             Some(("exclusion", "shown")) => exclusion_shown = true,
+            Some(("break_stale", "no" | "false" | "off" | "0")) => foreign.break_stale = false,
+            Some(("break_stale", "yes" | "true" | "on" | "1")) => foreign.break_stale = true,
+            Some(("claim_limit", span)) => {
+                foreign.claim_limit = Some(parse_lease(span).map_err(|_| wrong())?);
+            }
             _ => return Err(wrong()),
         }
     }
-    Ok(StoreUrl::File { folder: folder.into(), dialect, exclusion_shown })
+    let misplaced = match dialect {
+        None => (foreign != ForeignRules::default()).then_some("break_stale and claim_limit"),
+        Some(Dialect::Coordination) => None,
+        Some(_) => foreign.claim_limit.map(|_| "claim_limit"),
+    };
+    if let Some(option) = misplaced {
+        return Err(UrlError::Option { url: url.to_owned(), option: option.to_owned() });
+    }
+    Ok(StoreUrl::File { folder: folder.into(), dialect, foreign, exclusion_shown })
 }
 
 impl fmt::Display for StoreUrl {
@@ -184,11 +204,15 @@ impl fmt::Display for StoreUrl {
             StoreUrl::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
             StoreUrl::Remote(Address::Url(url)) => f.write_str(url),
             StoreUrl::Remote(Address::Socket(path)) => write!(f, "unix:{}", path.display()),
-            StoreUrl::File { folder, dialect, exclusion_shown } => {
+            StoreUrl::File { folder, dialect, foreign, exclusion_shown } => {
                 write!(f, "file:{}", folder.display())?;
                 let dialect = dialect.map(|dialect| format!("dialect={}", dialect.word()));
+                let kept = (!foreign.break_stale).then(|| "break_stale=no".to_owned());
+                let limit = foreign.claim_limit;
+                let limit = limit.map(|limit| format!("claim_limit={}ms", limit.as_millis()));
                 let shown = exclusion_shown.then(|| "exclusion=shown".to_owned());
-                let options: Vec<String> = dialect.into_iter().chain(shown).collect();
+                let options: Vec<String> =
+                    [dialect, kept, limit, shown].into_iter().flatten().collect();
                 match options.is_empty() {
                     true => Ok(()),
                     false => write!(f, "?{}", options.join("&")),
@@ -207,8 +231,8 @@ impl StoreUrl {
                 StoreUrl::Remote(Address::Socket(base.join(path)))
             }
             StoreUrl::Sqlite { path } => StoreUrl::Sqlite { path: base.join(path) },
-            StoreUrl::File { folder, dialect, exclusion_shown } => {
-                StoreUrl::File { folder: base.join(folder), dialect, exclusion_shown }
+            StoreUrl::File { folder, dialect, foreign, exclusion_shown } => {
+                StoreUrl::File { folder: base.join(folder), dialect, foreign, exclusion_shown }
             }
         }
     }
@@ -286,9 +310,9 @@ pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
         StoreUrl::Remote(address) => return open_remote(&address, &options),
         StoreUrl::Memory => Arc::new(MemoryStore::with_clock(options.clock)),
         StoreUrl::Sqlite { path } => open_sqlite(&path, options)?,
-        StoreUrl::File { folder, dialect, .. } => {
+        StoreUrl::File { folder, dialect, foreign, .. } => {
             let OpenOptions { clock, poll_interval, look_only, .. } = options;
-            let options = FileOptions { clock, poll_interval, look_only, dialect };
+            let options = FileOptions { clock, poll_interval, look_only, dialect, foreign };
             Arc::new(FileStore::open_with(&folder, options)?)
         }
     };
@@ -338,13 +362,24 @@ mod tests {
             "file:locks",
             "file:/x/y?dialect=memory",
             "file:x?dialect=worker&exclusion=shown",
+            "file:x?dialect=memory&break_stale=no",
+            "file:x?dialect=coordination&claim_limit=7200000ms",
         ] {
             assert_eq!(text.parse::<StoreUrl>().unwrap().to_string(), text);
         }
         let native: StoreUrl = "file:///x?dialect=native".parse().unwrap();
         assert_eq!(native.to_string(), "file:/x");
-        for text in ["file:", "file:?dialect=memory", "file:x?dialect=klingon", "file:x?y", "nfs:x"]
-        {
+        for text in [
+            "file:",
+            "file:?dialect=memory",
+            "file:x?dialect=klingon",
+            "file:x?y",
+            "nfs:x",
+            "file:x?dialect=memory&break_stale=perhaps",
+            "file:x?dialect=memory&claim_limit=1h",
+            "file:x?dialect=coordination&claim_limit=soon",
+            "file:x?break_stale=no",
+        ] {
             assert!(text.parse::<StoreUrl>().is_err(), "{text}");
         }
     }

@@ -91,12 +91,12 @@ fn the_coordination_file_loses_nothing() {
     let file = sample(".coordination/tasks.json");
     assert_eq!(file.format, Format::Coordination);
     let first = task(&file, "task-1");
-    assert_eq!((first.title.as_str(), first.priority), ("Create the user model", 10));
+    assert_eq!((first.title.as_str(), first.priority), ("Create the user model", 0));
     assert_eq!(first.status, Status::Completed);
     assert!(first.description.as_deref().is_some_and(|text| text.ends_with("name and mail")));
-    assert_eq!(first.files, ["src/models/user.py"]);
+    assert!(first.files.is_empty(), "what it reads is not held: {:?}", first.files);
     let kept = payload(first);
-    assert_eq!(kept["files"][0], "/etc/passwd");
+    assert_eq!(kept["context_files"], serde_json::json!(["src/models/user.py", "/etc/passwd"]));
     assert_eq!(kept["hints"], "use dataclasses");
     assert_eq!(
         (&kept["claimed_by"], &kept["completed_at"]),
@@ -110,7 +110,6 @@ fn the_coordination_file_loses_nothing() {
         file.notes,
         [
             "In progress elsewhere, pending here: 1 task (task-2).",
-            "Kept in the payload, because they are no globs: files of 1 task (task-1).",
             "Set to the nearest priority of the scale: 1 task (task-3).",
         ]
     );
@@ -468,11 +467,11 @@ proptest! {
 
     #[test]
     fn foreign_files_come_back_in_meaning(
-        new in proptest::collection::vec(("[a-z]{1,9}", "[a-zA-Z ]{1,40}[a-z]", 1..=10_u8), 0..5),
+        new in proptest::collection::vec(("[a-z]{1,9}", "[a-zA-Z ]{1,40}[a-z]", 0..=100_u8), 0..5),
     ) {
         let tasks: Vec<Task> = new.iter().enumerate().map(|(index, (id, title, priority))| {
             let id = format!("{id}{index}").parse().expect("an id");
-            let task = NewTask { priority: priority * 10, ..NewTask::new(id, title.trim()) };
+            let task = NewTask { priority: *priority, ..NewTask::new(id, title.trim()) };
             stored(&task, index as u64)
         }).collect();
         for format in [Format::Coordination, Format::Queue] {

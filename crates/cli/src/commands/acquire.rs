@@ -39,7 +39,7 @@ pub(crate) struct AcquireArgs {
     mode: ModeArgs,
     #[command(flatten)]
     reach: args::ReachArgs,
-    /// Length of the lease [default: locking.lockTimeout 60m, sections 120m; with --hold 30s]
+    /// Length of the lease [default: locking.lockTimeout 60m, sections 120m; 30s with --hold or dialect=memory]
     #[arg(long, value_name = "DURATION", value_parser = args::lease)]
     ttl: Option<Duration>,
     /// Tie the lease to this process: when it dies, the lease ends

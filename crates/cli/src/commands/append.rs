@@ -1,15 +1,19 @@
 //! `tenure append`: whole lines for a file that many append to.
 
 use crate::args::{self, Global};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::holding::name_limit;
 use crate::output::Output;
 use clap::{Args, ValueHint};
 use serde_json::json;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
+use tenure::core::Resource;
 use tenure::file::{Appender, FileError, Format, LINE_MAX_BYTES};
+use tenure::{Attempt, Client, Wait};
 
 /// Append whole lines to a file that many append to
 ///
@@ -20,6 +24,7 @@ use tenure::file::{Appender, FileError, Format, LINE_MAX_BYTES};
 ///
 /// This takes the kernel's lock on the file (as flock does) for the moment of writing, and needs no
 /// store. `tenure update` of the same file fails, and says so, if lines were appended meanwhile.
+/// With a store of dialect=memory the lock of that folder is held for the moment of writing too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -62,9 +67,17 @@ pub(crate) fn run(output: &Output, global: &Global, args: &AppendArgs) -> Result
         true => Some(Duration::ZERO),
         false => args.patience.limit,
     };
+    let folder_lock = FolderLock::around(output, global, args)?;
     let appender = Appender::open(&args.file, limit, args.sync)?;
-    let mut writer =
-        Writer { output, appender, validate: args.validate, lines: 0, bytes: 0, closed: 0 };
+    let mut writer = Writer {
+        output,
+        appender,
+        folder_lock,
+        validate: args.validate,
+        lines: 0,
+        bytes: 0,
+        closed: 0,
+    };
     let written = match args.lines.as_slice() {
         [] => writer.copy(&mut io::stdin().lock()),
         lines => writer
@@ -75,10 +88,58 @@ pub(crate) fn run(output: &Output, global: &Global, args: &AppendArgs) -> Result
     Ok(0)
 }
 
+/// The one lock of a folder whose programs hold it for every change.
+struct FolderLock {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+    resource: Resource,
+    wait: Wait,
+}
+
+impl FolderLock {
+    /// The lock to hold for this file; none where the store is not such a folder.
+    fn around(
+        output: &Output,
+        global: &Global,
+        args: &AppendArgs,
+    ) -> Result<Option<FolderLock>, Failure> {
+        // Elsewhere no store is needed, so neither is a place or a setting that can be used.
+        let Ok(context) = Context::beside(global, output.clone(), &args.file) else {
+            return Ok(None);
+        };
+        let Some(resource) = context.only_resource() else { return Ok(None) };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| {
+            Failure::new(Exit::Error, "RUNTIME", format!("no runtime can be started: {error}"))
+        })?;
+        let client = runtime.block_on(context.client())?;
+        let wait = context.wait(args.patience.nonblock, args.patience.limit);
+        Ok(Some(FolderLock { runtime, client, resource, wait }))
+    }
+
+    /// Does something that takes a moment while the lock is held.
+    fn under<T>(&self, act: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        let request = self.client.request(&self.resource).wait(self.wait).operation("append");
+        let guard = match self.runtime.block_on(request.hold())? {
+            Attempt::Held(guard) => guard,
+            Attempt::Busy(busy) => {
+                let wanted = std::slice::from_ref(&self.resource);
+                return Err(name_limit(Failure::locked(wanted, &busy), self.wait));
+            }
+        };
+        let done = act();
+        let released = self.runtime.block_on(guard.release());
+        let done = done?;
+        released?;
+        Ok(done)
+    }
+}
+
 /// Appends, and counts.
 struct Writer<'a> {
     output: &'a Output,
     appender: Appender,
+    folder_lock: Option<FolderLock>,
     validate: Option<Format>,
     lines: usize,
     bytes: usize,
@@ -146,7 +207,12 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, lines: &[u8], count: usize) -> Result<(), Failure> {
-        let appended = self.appender.append(lines)?;
+        let appender = &mut self.appender;
+        let mut append = || Ok(appender.append(lines)?);
+        let appended = match &self.folder_lock {
+            Some(lock) => lock.under(append)?,
+            None => append()?,
+        };
         (self.lines, self.bytes) = (self.lines + count, self.bytes + lines.len());
         if appended.closed_a_line {
             self.closed += 1;

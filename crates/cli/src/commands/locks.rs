@@ -260,14 +260,19 @@ async fn clean_up(context: &Context, args: CleanupArgs) -> Result<i32, Failure> 
     data.insert("leftovers".to_owned(), json!(leftovers));
     context.output.done(Value::Object(data), || {
         let verb = if args.dry_run { "Would remove" } else { "Removed" };
-        let head = match found.len() {
-            0 => "Nothing to clean up".to_owned(),
-            1 => format!("{verb} 1 hold"),
-            many => format!("{verb} {many} holds"),
+        let head = match (found.len(), leftovers) {
+            (0, 0) => Some("Nothing to clean up".to_owned()),
+            (0, _) => None,
+            (1, _) => Some(format!("{verb} 1 hold")),
+            (many, _) => Some(format!("{verb} {many} holds")),
         };
         let table = (!found.is_empty()).then(|| show::hold_table(&found, client.witness()));
-        let swept = (leftovers > 0).then(|| format!("Removed {leftovers} files of dead processes"));
-        [Some(head), table, swept].into_iter().flatten().collect::<Vec<_>>().join("\n")
+        let swept = match leftovers {
+            0 => None,
+            1 => Some(format!("{verb} 1 file that a dead process left")),
+            many => Some(format!("{verb} {many} files that dead processes left")),
+        };
+        [head, table, swept].into_iter().flatten().collect::<Vec<_>>().join("\n")
     });
     Ok(0)
 }

@@ -99,7 +99,11 @@ pub(crate) async fn run(context: &Context, args: UpdateArgs) -> Result<i32, Fail
     }
 }
 
+/// What to hold for a file: its path, or the one lock of a folder that has but one.
 fn resource(context: &Context, path: &Path, args: &HoldArgs) -> Result<Resource, Failure> {
+    if let Some(only) = context.only_resource() {
+        return Ok(only);
+    }
     Ok(context.place()?.resource_of(path, args.reach())?)
 }
 

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure::blocking::{Attempt, Client, Guard};
+use tenure::store::file::Dialect;
 use tenure::{Error, Wait};
 
 /// The lock of the scratch store.
@@ -104,7 +105,13 @@ impl Contender {
     pub(super) fn enter(&mut self, is_over: impl Fn() -> bool) -> Result<Option<u64>, NoTurn> {
         match self {
             Contender::Store { client, guard } => {
-                let request = client.request(LOCK).wait(Wait::UpTo(LIMIT));
+                // A folder with one lock for everything has no other.
+                let only = client.asynchronous().dialect().and_then(Dialect::only_resource);
+                let request = match &only {
+                    Some(only) => client.request(only),
+                    None => client.request(LOCK),
+                };
+                let request = request.wait(Wait::UpTo(LIMIT));
                 let Attempt::Held(held) = client.hold(request)? else {
                     return Err(NoTurn::Starved);
                 };

@@ -18,6 +18,7 @@ mod folder;
 mod hasty;
 mod intervals;
 mod memory;
+mod memory_folder;
 mod obstacles;
 mod roles;
 mod swarm;

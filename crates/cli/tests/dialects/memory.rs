@@ -25,7 +25,7 @@ fn a_holder_that_crashed_is_replaced_at_once() {
     sitter.kill();
     let ended = waiter.end();
     assert_eq!(ended.code, 0, "{ended:?}");
-    assert_eq!(ended.json()["data"]["reason"], "claimed_expired");
+    assert_eq!(ended.json()["data"]["reason"], "claimed_dead");
     let events = folder.run(&["events"]).stdout;
     assert!(events.contains("crasher"), "whose lock it was is told: {events}");
     assert_ne!(folder.said()["pid"], pid);

@@ -273,3 +273,54 @@ fn a_lock_counts_by_its_name_even_if_it_calls_its_path_otherwise() {
     assert_eq!(refused.code, 6, "{refused:?}");
     assert!(refused.stderr.contains("agent"), "{refused:?}");
 }
+
+/// What other programs leave in the folder is told, and set aside once no writer can be at it.
+#[test]
+fn temporary_files_and_folders_among_the_locks_are_told() {
+    let folder = Folder::new(Dialect::Swarm);
+    std::fs::write(folder.path("fresh.lock.tmp"), "{}").expect("a file");
+    let left = folder.path("left.lock.tmp");
+    std::fs::write(&left, "{}").expect("a file");
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(600);
+    let file = std::fs::File::options().write(true).open(&left).expect("a file");
+    file.set_modified(long_ago).expect("a date");
+    std::fs::create_dir(folder.path("sub")).expect("a folder");
+    let doctor = folder.run(&["doctor"]);
+    assert_eq!(doctor.code, 7, "{doctor:?}");
+    for (name, told) in [("left.lock.tmp", true), ("/sub ", true), ("fresh.lock.tmp", false)] {
+        assert_eq!(doctor.stdout.contains(name), told, "{name}: {doctor:?}");
+    }
+    let cleaned = folder.run(&["locks", "cleanup"]);
+    assert!(cleaned.stdout.contains("Removed 1 file"), "{cleaned:?}");
+    assert!(!cleaned.stdout.contains("Nothing to clean up"), "{cleaned:?}");
+    assert!(!left.exists() && folder.path("fresh.lock.tmp").exists());
+    let kept = std::fs::read_dir(folder.path(".tenure/aside")).expect("a folder").count();
+    assert_eq!(kept, 1, "nothing of others is deleted");
+    assert_eq!(folder.run(&["locks", "cleanup"]).stdout.trim(), "Nothing to clean up");
+}
+
+#[test]
+fn a_lock_that_cannot_be_read_is_listed_counts_for_every_glob_and_is_cleaned_up() {
+    let folder = Folder::new(Dialect::Swarm);
+    folder.put("half of a lo");
+    let list = folder.run(&["locks", "list"]);
+    assert!(list.stdout.contains(&format!("path:{}", Dialect::Swarm.file())), "{list:?}");
+    for glob in ["src/**", "lib/*.py", "**"] {
+        let refused = folder.run(&["acquire", "-n", glob]);
+        assert_eq!(refused.code, 6, "it may be about a path of {glob}: {refused:?}");
+        assert!(refused.stderr.contains("unreadable lock file"), "{refused:?}");
+    }
+    assert_eq!(folder.run(&["acquire", "-n", "src/main.py"]).code, 6, "it is about this one");
+    assert_eq!(folder.run(&["acquire", "-n", "src/other.py"]).code, 0, "and not about that");
+    assert_eq!(folder.run(&["tasks", "add", "t", "--file", "lib/**"]).code, 0);
+    assert_eq!(folder.run(&["tasks", "claim", "--no-wait"]).code, 6, "nor a task with such files");
+
+    folder.backdate(Duration::from_secs(10));
+    let dry = folder.run(&["locks", "cleanup", "--dry-run"]);
+    assert!(dry.stdout.contains("Would remove 1 hold"), "{dry:?}");
+    assert_eq!(folder.run(&["acquire", "-n", "lib/*.py"]).code, 0, "its writer is gone");
+    let cleaned = folder.run(&["locks", "cleanup"]);
+    assert!(cleaned.stdout.contains("Removed 1 hold"), "{cleaned:?}");
+    assert!(!folder.lock().exists());
+    assert_eq!(std::fs::read_dir(folder.path(".tenure/aside")).expect("a folder").count(), 1);
+}

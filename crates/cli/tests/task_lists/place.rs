@@ -1,7 +1,8 @@
 //! A folder with another program's task list, that program, and `tenure` over it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -54,6 +55,33 @@ impl Place {
         let shown: Value = serde_json::from_str(&self.ok(&["--json", "tasks", "show", task]))
             .expect("an envelope");
         shown["data"]["task"]["status"].as_str().expect("a status").to_owned()
+    }
+
+    /// Calls tools as an agent does, over standard input and output; each must succeed.
+    pub(crate) fn agent(&self, calls: &[(&str, Value)]) {
+        let mut command = self.command(&["mcp"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut agent = command.spawn().expect("it starts");
+        let mut input = agent.stdin.take().expect("a pipe");
+        let mut output = BufReader::new(agent.stdout.take().expect("a pipe")).lines();
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } } });
+        writeln!(input, "{hello}").expect("it listens");
+        output.next().expect("an answer").expect("a line");
+        writeln!(input, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+            .expect("it listens");
+        for (number, (tool, arguments)) in calls.iter().enumerate() {
+            let call = json!({ "jsonrpc": "2.0", "id": number + 1, "method": "tools/call",
+                "params": { "name": tool, "arguments": arguments } });
+            writeln!(input, "{call}").expect("it listens");
+            let answer = output.next().expect("an answer").expect("a line");
+            let answer: Value = serde_json::from_str(&answer).expect("JSON");
+            assert_ne!(answer["result"]["isError"], true, "{answer}");
+            assert!(answer["error"].is_null(), "{answer}");
+        }
+        drop(input);
+        assert!(agent.wait().expect("it ends").success());
     }
 
     /// Starts one of the other programs.

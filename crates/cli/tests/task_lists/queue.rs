@@ -85,6 +85,73 @@ fn what_tenure_does_is_in_the_log_and_what_the_log_says_is_known() {
 }
 
 #[test]
+fn a_tasks_text_has_several_names() {
+    let place = place(vec![
+        json!({ "id": "a", "instruction": "first line\nand more" }),
+        json!({ "id": "b", "prompt": "ask the model" }),
+        json!({ "id": "c", "task": "do the thing" }),
+        json!({ "id": "d" }),
+        json!({ "id": "e", "title": "short", "prompt": "long" }),
+    ]);
+    let shown = |id: &str| -> Value {
+        let shown = place.ok(&["--json", "tasks", "show", id]);
+        serde_json::from_str::<Value>(&shown).expect("JSON")["data"]["task"].clone()
+    };
+    for (id, title) in [
+        ("a", "first line"),
+        ("b", "ask the model"),
+        ("c", "do the thing"),
+        ("d", "d"),
+        ("e", "short"),
+    ] {
+        assert_eq!(shown(id)["title"], title);
+    }
+    assert_eq!(shown("a")["description"], "first line\nand more");
+    assert_eq!(shown("e")["description"], "long");
+    // Its program finds an edit where it wrote the text.
+    place.ok(&["tasks", "update", "b", "--title", "ask another"]);
+    let queue = place.json("queue.json");
+    assert_eq!(queue["tasks"][1]["prompt"], "ask another", "{queue}");
+    assert!(queue["tasks"][1].get("instruction").is_none(), "{queue}");
+}
+
+#[test]
+fn an_entry_that_makes_no_sense_stops_nothing_else() {
+    let place = place(vec![json!({ "id": "odd", "status": "frobnicating" }), task("good")]);
+    assert_eq!(place.status("odd"), "blocked");
+    place.ok(&["work", "--until-empty", "--", "true"]);
+    assert_eq!(last(&place, "good"), "completed");
+}
+
+#[test]
+fn what_other_workers_have_is_counted_as_it_is_shown() {
+    let place = place(vec![task("a"), task("b"), task("c")]);
+    let now = jiff::Timestamp::now().to_string();
+    let lock = |id: &str, at: &str| json!({ "worker_id": "w", "started_at": at, "task_id": id });
+    place.write("task_locks/a.lock", &lock("a", &now));
+    place.write("task_locks/b.lock", &lock("b", "2026-01-01T00:00:00Z"));
+    let stats: Value =
+        serde_json::from_str(&place.ok(&["--json", "tasks", "stats"])).expect("JSON");
+    assert_eq!(stats["data"]["total"]["in_progress"], 1, "the other one is stale: {stats}");
+    assert_eq!(stats["data"]["total"]["pending"], 2, "{stats}");
+    assert_eq!(
+        (place.status("a").as_str(), place.status("b").as_str()),
+        ("in_progress", "pending")
+    );
+}
+
+#[test]
+fn a_queue_that_cannot_be_read_is_never_answered_with_advice_to_begin_anew() {
+    let place = place(vec![]);
+    std::fs::write(place.path("queue.json"), "{\"tasks\": 3}").expect("written");
+    let output = place.command(&["tasks", "list"]).output().expect("it runs");
+    let errors = crate::place::errors(&output);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("queue.json") && errors.contains("another program's"), "{errors}");
+    assert!(!errors.contains("empty store"), "{errors}");
+}
+
+#[test]
 fn a_death_at_any_step_leaves_a_queue_that_all_can_go_on_with() {
     for step in STEPS {
         for verb in ["claim", "complete"] {

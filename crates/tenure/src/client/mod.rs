@@ -26,8 +26,9 @@ pub use work::Runner;
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
 use crate::platform::{self, LocalWitness};
+use crate::store::file::Dialect;
 use crate::store::{Store, StoreInfo};
-use crate::url::{self, OpenOptions, RemoteOptions};
+use crate::url::{self, OpenOptions, RemoteOptions, StoreUrl};
 use keeper::Keeper;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -226,6 +227,11 @@ impl Client {
     /// What the store is.
     pub fn info(&self) -> StoreInfo {
         self.inner.backend.info()
+    }
+
+    /// Whose lock files the store shares, if it shares any; unknown of a store behind a server.
+    pub fn dialect(&self) -> Option<Dialect> {
+        self.info().url.parse::<StoreUrl>().ok()?.dialect()
     }
 
     /// What this client asks through; for servers, which pass on what their clients ask.

@@ -5,10 +5,10 @@ use super::fields::{Fields, kind};
 use super::notes::{Loss, Notes};
 use super::{ExchangeError, Format, TaskFile, record};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use tenure_core::rules::tasks::EVERYTHING;
 use tenure_core::task::PRIORITY_MAX;
-use tenure_core::{Section, Status};
+use tenure_core::{Section, Status, TaskId};
 
 /// The version that is written.
 pub(super) const VERSION: u64 = 1;
@@ -16,8 +16,35 @@ pub(super) const VERSION: u64 = 1;
 /// What stands around foreign tasks and means nothing here.
 const AROUND_FOREIGN: [&str; 3] = ["version", "created_at", "last_updated"];
 
+/// An entry of a file that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// The task, where the entry has a usable id of its own.
+    pub(crate) id: Option<TaskId>,
+    /// Which entry, and what is wrong with it.
+    pub(crate) reason: String,
+}
+
 /// Reads a list of tasks, or an object that has one.
 pub(super) fn read(value: Value, format: Format) -> Result<TaskFile, ExchangeError> {
+    read_with(value, format, None)
+}
+
+/// The same, where an entry that makes no sense does not stop the others.
+pub(super) fn read_each(
+    value: Value,
+    format: Format,
+) -> Result<(TaskFile, Vec<Problem>), ExchangeError> {
+    let mut problems = Vec::new();
+    let file = read_with(value, format, Some(&mut problems))?;
+    Ok((file, problems))
+}
+
+fn read_with(
+    value: Value,
+    format: Format,
+    mut problems: Option<&mut Vec<Problem>>,
+) -> Result<TaskFile, ExchangeError> {
     let mut notes = Notes::default();
     let mut object = match value {
         Value::Array(list) => Map::from_iter([("tasks".to_owned(), Value::Array(list))]),
@@ -50,8 +77,17 @@ pub(super) fn read(value: Value, format: Format) -> Result<TaskFile, ExchangeErr
         });
     }
     let mut drafts = Vec::new();
-    for value in tasks.unwrap_or_default() {
-        drafts.push(record::read(value, drafts.len() + 1, format, &mut notes)?);
+    for (index, value) in tasks.unwrap_or_default().into_iter().enumerate() {
+        match &mut problems {
+            None => drafts.push(record::read(value, index + 1, format, &mut notes)?),
+            Some(problems) => {
+                let draft = read_or_block(value, index + 1, format, &mut notes, problems);
+                drafts.extend(draft);
+            }
+        }
+    }
+    if let Some(problems) = problems {
+        drop_twins(&mut drafts, problems);
     }
     if has_ended {
         add_ended(&mut object, &mut drafts, &mut notes)?;
@@ -63,6 +99,54 @@ pub(super) fn read(value: Value, format: Format) -> Result<TaskFile, ExchangeErr
         notes.add(Loss::Around, name);
     }
     Ok(TaskFile { tasks: assemble(drafts), sections, format, notes: notes.sentences() })
+}
+
+/// Reads one entry. Where it makes no sense, it is blocked and its problem noted.
+fn read_or_block(
+    value: Value,
+    number: usize,
+    format: Format,
+    notes: &mut Notes,
+    problems: &mut Vec<Problem>,
+) -> Option<Draft> {
+    let error = match record::read(value.clone(), number, format, notes) {
+        Ok(draft) => return Some(draft),
+        Err(error) => error,
+    };
+    let reason = error.to_string();
+    let raw = value.as_object();
+    let id = raw.and_then(|raw| raw.get("id").or_else(|| raw.get("task_id"))).cloned();
+    // Most often the status alone is wrong; else its id must do.
+    let mut without_status = value;
+    if let Value::Object(object) = &mut without_status {
+        object.retain(|name, _| !matches!(name.as_str(), "status" | "state"));
+    }
+    let only_id = id.map(|id| serde_json::json!({ "id": id, "title": id }));
+    let draft = std::iter::once(without_status)
+        .chain(only_id)
+        .find_map(|value| record::read(value, number, format, notes).ok())
+        .filter(|draft| draft.id.is_some())
+        .map(|mut draft| {
+            draft.task.status = Status::Blocked;
+            draft.task.error = Some(reason.clone());
+            draft
+        });
+    let id = draft.as_ref().and_then(|draft| draft.id.clone());
+    problems.push(Problem { id, reason });
+    draft
+}
+
+/// Of several entries with one id the first counts.
+fn drop_twins(drafts: &mut Vec<Draft>, problems: &mut Vec<Problem>) {
+    let mut known = HashSet::new();
+    drafts.retain(|draft| match &draft.id {
+        Some(id) if !known.insert(id.clone()) => {
+            let reason = format!("the id {:?} is given twice; the first entry counts", id.as_str());
+            problems.push(Problem { id: None, reason });
+            false
+        }
+        _ => true,
+    });
 }
 
 /// Reads the lists of those that came to an end, each an object or only an id. One that stands in

@@ -1,7 +1,7 @@
 //! Writing tasks. Grants and tokens are never written: they prove ownership.
 
 use super::document::VERSION;
-use super::{ExchangeError, Format, time};
+use super::{CONTEXT_FILES, ExchangeError, Format, priority, time};
 use crate::exchange::markdown;
 use crate::exchange::markdown_item::quoted;
 use serde_json::{Map, Value, json};
@@ -155,8 +155,8 @@ fn coordination(tasks: &[Task]) -> Value {
     let first = tasks.iter().map(|task| task.created_at).min();
     json!({
         "version": "1.0",
-        "created_at": first.map(time::to_value),
-        "last_updated": times().flatten().max().map(time::to_value),
+        "created_at": first.map(time::to_foreign_text),
+        "last_updated": times().flatten().max().map(time::to_foreign_text),
         "tasks": tasks.iter().map(coordination_task).collect::<Vec<Value>>(),
     })
 }
@@ -171,17 +171,28 @@ pub(crate) fn coordination_task(task: &Task) -> Value {
         "id": task.id.as_str(),
         "description": in_full(task),
         "status": coordination_status(task.status),
-        // Nothing goes before 1 there.
-        "priority": task.priority.div_ceil(10).max(1),
+        "priority": priority::to_coordination(task.priority),
         "claimed_by": task.claim.as_ref().map(|claim| claim.by.as_str()),
         "dependencies": ids(task),
-        "context": { "files": task.files, "hints": hints.unwrap_or_else(|| "".into()) },
+        "context": {
+            "files": told_files(task, payload.as_ref()),
+            "hints": hints.unwrap_or_else(|| "".into()),
+        },
         "result": result.or(failure),
-        "created_at": time::to_value(task.created_at),
-        "claimed_at": task.claimed_at.map(time::to_value),
-        "started_at": task.started_at.map(time::to_value),
-        "completed_at": task.finished_at.map(time::to_value),
+        "created_at": time::to_foreign_text(task.created_at),
+        "claimed_at": task.claimed_at.map(time::to_foreign_text),
+        "started_at": task.started_at.map(time::to_foreign_text),
+        "completed_at": task.finished_at.map(time::to_foreign_text),
     })
+}
+
+/// The files that a worker is told of: those to read, and those that it holds.
+fn told_files(task: &Task, payload: Option<&Value>) -> Vec<Value> {
+    let context = payload.and_then(|payload| payload.get(CONTEXT_FILES)).and_then(Value::as_array);
+    let mut told = context.cloned().unwrap_or_default();
+    let held = task.files.iter().map(|file| Value::from(file.as_str()));
+    told.extend(held.filter(|file| !context.is_some_and(|known| known.contains(file))));
+    told
 }
 
 pub(crate) fn coordination_status(status: Status) -> &'static str {

@@ -5,7 +5,7 @@
 //! so that nothing is lost silently. The file is taken whole or not at all.
 //!
 //! Reading order: [`Format`], then `tree` (text to values), `fields` and `record` (a value to a
-//! task), `document` (lists of them), `markdown`, `assemble` (ids and dependencies), `notes`,
+//! task), `document` (lists of them), `priority` (other scales), `markdown`, `assemble` (ids and dependencies), `notes`,
 //! and `export` for writing.
 
 mod assemble;
@@ -17,16 +17,20 @@ mod fields;
 mod markdown;
 mod markdown_item;
 mod notes;
+mod priority;
 mod record;
 mod time;
 mod tree;
 
 pub use detect::{Format, FormatWordError};
+pub(crate) use document::Problem;
 pub use error::ExchangeError;
 pub use export::write;
 pub(crate) use export::{coordination_status, coordination_task, queue_task};
 pub use time::parse_time;
-pub(crate) use time::{from_value as time_from_value, to_value as time_to_value};
+pub(crate) use time::{
+    from_value as time_from_value, to_foreign_text as foreign_time, to_value as time_to_value,
+};
 
 use std::io::Read;
 use std::path::Path;
@@ -35,6 +39,9 @@ use tenure_core::rules::tasks::NewTask;
 
 /// The largest file that is read: a million tasks fit well, and memory does not run out.
 pub const FILE_MAX_BYTES: u64 = 512 * 1024 * 1024;
+
+/// Where a task's payload has the files that its worker should read. They are told, never held.
+pub(crate) const CONTEXT_FILES: &str = "context_files";
 
 /// What was read from a task file.
 #[derive(Clone, Debug)]
@@ -53,6 +60,22 @@ pub struct TaskFile {
 pub fn read_file(path: &Path, format: Option<Format>) -> Result<TaskFile, ExchangeError> {
     let text = text_of(path)?;
     read(&text, format.unwrap_or_else(|| Format::detect(path, &text)))
+}
+
+/// Reads another program's file so that one entry that makes no sense does not stop the others: it
+/// is a blocked task with the reason as its error, or left out where it has no usable id.
+pub(crate) fn read_foreign_file(
+    path: &Path,
+    format: Format,
+) -> Result<(TaskFile, Vec<Problem>), ExchangeError> {
+    let text = text_of(path)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    document::read_each(tree::json(text)?, format)
+}
+
+/// The content of a text file without the mark that editors and PowerShell put before it.
+pub(crate) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }
 
 /// Reads text of this format.

@@ -4,7 +4,7 @@ use super::assemble::{Draft, unnamed};
 use super::error::quote;
 use super::fields::{Fields, show};
 use super::notes::{Loss, Notes};
-use super::{ExchangeError, Format, time};
+use super::{CONTEXT_FILES, ExchangeError, Format, priority, time};
 use crate::duration::parse_seconds;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -54,7 +54,8 @@ pub(super) fn read(
         fields.rename(format!("task {number} ({})", quote(id.as_str())));
     }
     let name = id.as_ref().map_or_else(|| fields.place().to_owned(), TaskId::to_string);
-    let mut reader = Reader { fields, name, format, notes, extra: Map::new() };
+    let has_id = id.is_some();
+    let mut reader = Reader { fields, name, has_id, format, notes, extra: Map::new() };
     let mut task = reader.task()?;
     let after = reader.dependencies()?;
     reader.finish(&mut task)?;
@@ -70,7 +71,9 @@ fn read_id(fields: &mut Fields) -> Result<Option<TaskId>, ExchangeError> {
 
 struct Reader<'a> {
     fields: Fields,
+    /// The id, or the place in the file.
     name: String,
+    has_id: bool,
     format: Format,
     notes: &'a mut Notes,
     /// What goes into the payload, because it has no place elsewhere.
@@ -107,7 +110,11 @@ impl Reader<'_> {
     /// The title, and the description unless the title says all of it.
     fn title(&mut self) -> Result<(String, Option<String>), ExchangeError> {
         let title = self.fields.text(&["title", "name"])?;
-        let description = self.fields.text(&["description", "instruction"])?;
+        let texts: &[&'static str] = match self.is_foreign() {
+            true => &["description", "instruction", "prompt", "task"],
+            false => &["description", "instruction", "prompt"],
+        };
+        let description = self.fields.text(texts)?.filter(|text| !text.trim().is_empty());
         match (title, description) {
             (Some(title), description) => Ok((title, description)),
             (None, Some(description)) => {
@@ -115,6 +122,7 @@ impl Reader<'_> {
                 let says_all = title == description;
                 Ok((title, (!says_all).then_some(description)))
             }
+            (None, None) if self.is_foreign() && self.has_id => Ok((self.name.clone(), None)),
             (None, None) => Err(self.fields.wrong("title", "is missing")),
         }
     }
@@ -137,7 +145,7 @@ impl Reader<'_> {
     fn priority(&mut self) -> Result<Option<u8>, ExchangeError> {
         let most = f64::from(PRIORITY_MAX);
         let scaled = match self.format {
-            Format::Coordination => |priority: f64| priority * 10.0,
+            Format::Coordination => priority::from_coordination,
             Format::Queue => |priority: f64| 100.0 - priority,
             Format::Json | Format::Yaml | Format::Markdown => {
                 let priority = self.fields.whole(&["priority"], 0, i64::from(PRIORITY_MAX))?;
@@ -152,11 +160,16 @@ impl Reader<'_> {
         Ok(Some(scaled.clamp(0.0, most) as u8))
     }
 
-    /// In foreign files, what is no glob within the repository goes into the payload; in our own
-    /// it is a mistake, which adding the task names.
+    /// The files that are held with the task. Files that are only to be read go into the payload,
+    /// where the worker finds them.
+    ///
+    /// In foreign files, what is no glob within the repository goes there too; in our own it is a
+    /// mistake, which adding the task names.
     fn files(&mut self) -> Result<Vec<String>, ExchangeError> {
         self.spread_context();
-        let files = self.fields.texts(&["files", "context_files"], false)?.unwrap_or_default();
+        let context = self.fields.texts(&["context_files"], false)?.unwrap_or_default();
+        self.keep(CONTEXT_FILES.to_owned(), context.into());
+        let files = self.fields.texts(&["files"], false)?.unwrap_or_default();
         if !self.is_foreign() {
             return Ok(files);
         }
@@ -169,7 +182,8 @@ impl Reader<'_> {
         Ok(files)
     }
 
-    /// `context: {files, hints, …}` stands for `files`, and for `hints` and the rest beside it.
+    /// `context: {files, hints, …}` stands for `context_files`, and for `hints` and the rest beside
+    /// it.
     fn spread_context(&mut self) {
         let Some((_, context)) = self.fields.take(&["context"]) else { return };
         match context {

@@ -52,6 +52,15 @@ pub(crate) fn to_value(time: WallTime) -> Value {
     }
 }
 
+/// Writes a time for other programs' files, in the one form that every version of Python's
+/// `datetime.fromisoformat` reads: six digits, and an offset instead of `Z`.
+pub(crate) fn to_foreign_text(time: WallTime) -> String {
+    match Timestamp::from_millisecond(time.0) {
+        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
+        Err(_) => "1970-01-01T00:00:00.000000+00:00".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,5 +99,8 @@ mod tests {
             assert_eq!(from_value(&to_value(WallTime(ms))), Some(WallTime(ms)));
         }
         assert_eq!(to_value(WallTime(1_705_314_600_000)), "2024-01-15T10:30:00Z");
+        let foreign = to_foreign_text(WallTime(1_705_314_600_250));
+        assert_eq!(foreign, "2024-01-15T10:30:00.250000+00:00");
+        assert_eq!(parse_time(&foreign), Some(WallTime(1_705_314_600_250)));
     }
 }

@@ -39,6 +39,57 @@ pub(super) fn find(directory: &Path) -> Result<Option<Repository>, PlaceError> {
     Ok(None)
 }
 
+/// Lets the repository around a folder ignore files in it that only exist while programs run.
+///
+/// The patterns go to `info/exclude`, which belongs to this clone alone: the user's own `.gitignore`
+/// files stay as they are. Outside a repository, or where the file cannot be written, nothing is
+/// done.
+pub(super) fn exclude(folder: &Path, names: &[&str]) -> Option<()> {
+    let repository = find(folder).ok()??;
+    let inside = folder.strip_prefix(repository.worktree?).ok()?.to_str()?.to_owned();
+    let file = repository.common_directory.join("info").join("exclude");
+    let before = match fs::read(&file) {
+        Ok(before) => before,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(file.parent()?).ok()?;
+            Vec::new()
+        }
+        Err(_) => return None,
+    };
+    let known: Vec<&[u8]> = before.split(|byte| *byte == b'\n').collect();
+    let mut text = String::new();
+    for name in names {
+        let line = match inside.is_empty() {
+            true => format!("/{name}"),
+            false => format!("/{}/{name}", escaped(&inside)),
+        };
+        if !known.contains(&line.as_bytes()) {
+            text += &format!("{line}\n");
+        }
+    }
+    if text.is_empty() {
+        return Some(());
+    }
+    if !before.is_empty() && !before.ends_with(b"\n") {
+        text.insert(0, '\n');
+    }
+    let mut file = fs::File::options().create(true).append(true).open(&file).ok()?;
+    // In one write, so that the lines of two programs do not mix.
+    io::Write::write_all(&mut file, text.as_bytes()).ok()
+}
+
+/// A path as a pattern that means this path alone.
+fn escaped(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    for character in path.chars() {
+        if matches!(character, '*' | '?' | '[' | '\\' | '!' | '#' | ' ') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
 fn repository(git_directory: &Path, worktree: Option<&Path>) -> Result<Repository, PlaceError> {
     let common_directory = common_directory(git_directory)?;
     let linked = (git_directory != common_directory).then(|| git_directory.file_name()).flatten();

@@ -333,7 +333,10 @@ pub fn why_not(seen: &Seen, task: &Task, witness: &dyn Witness) -> Vec<String> {
             let by = task.claim.as_ref().map_or("somebody", |claim| &claim.by);
             why.push(format!("it is being worked on by {by}"));
         }
-        status => why.push(format!("it is {status}")),
+        status => why.push(match task.error.as_deref().filter(|_| status == Status::Blocked) {
+            Some(reason) => format!("it is {status}: {reason}"),
+            None => format!("it is {status}"),
+        }),
     }
     for dependency in &task.depends_on {
         match seen.task(dependency) {

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::core::{Blocker, Mode, Resource};
 use tenure::refusal::Refusal;
+use tenure::store::file::Dialect;
 use tenure::{Busy, Client, Lease, LeaseAttempt, PLACE_LEASE, Request, Wait, view};
 use utoipa::ToSchema;
 
@@ -89,7 +90,8 @@ fn request(
         request = request.also(name);
     }
     request = request.mode(mode).wait(wait).elsewhere();
-    request = request.ttl(asked.ttl_ms.map_or(LEASE_DEFAULT, LeaseMs::span));
+    let usual = client.dialect().and_then(Dialect::detached_lease).unwrap_or(LEASE_DEFAULT);
+    request = request.ttl(asked.ttl_ms.map_or(usual, LeaseMs::span));
     if let Some(Operation(operation)) = &asked.operation {
         request = request.operation(operation);
     }

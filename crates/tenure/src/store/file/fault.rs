@@ -10,6 +10,8 @@ use std::path::Path;
 pub(super) enum Trouble {
     Io(io::Error),
     Corrupt(String),
+    /// Another program's file cannot be understood.
+    ForeignFile(String),
     /// Another program is in the way.
     Busy(String),
     Newer {
@@ -23,6 +25,15 @@ pub(super) enum Trouble {
     /// A resource of the kind that is shared with other programs, which has no place among theirs.
     NoLockFile {
         resource: String,
+    },
+    /// The folder has one lock for everything, and something else was asked for.
+    OnlyLock {
+        resource: String,
+        only: String,
+    },
+    /// The dialect has locks and no tasks.
+    NoTaskList {
+        dialect: &'static str,
     },
     /// Other programs know nothing of shared holds.
     OnlyExclusive {
@@ -66,11 +77,15 @@ impl Trouble {
     pub(super) fn into_message(self) -> String {
         match self {
             Trouble::Io(error) => error.to_string(),
-            Trouble::Corrupt(reason) | Trouble::Busy(reason) => reason,
+            Trouble::Corrupt(reason) | Trouble::ForeignFile(reason) | Trouble::Busy(reason) => {
+                reason
+            }
             Trouble::Newer { version, .. } => format!("it has the newer version {version}"),
             Trouble::Obstacle { what } => what,
             Trouble::NoLockFile { resource } => format!("{resource} cannot have a lock file"),
             Trouble::OnlyExclusive { resource } => format!("{resource} can only be held alone"),
+            Trouble::OnlyLock { resource, only } => format!("{resource} is part of {only} here"),
+            Trouble::NoTaskList { dialect } => format!("the dialect {dialect} has no task list"),
             Trouble::Contended { tries } => format!("gave up after {tries} tries"),
             Trouble::Stopped { pid } => format!("process {pid} is stopped"),
         }
@@ -86,6 +101,15 @@ impl Trouble {
                     "Nothing was changed. Move the folder of {store} aside to begin with an empty \
                      store, or restore a backup."
                 )),
+                store,
+                reason,
+            },
+            Trouble::ForeignFile(reason) => StoreError::Corrupt {
+                hint: Some(
+                    "That file is another program's: mend it, or let that program write it anew. \
+                     Nothing was changed, and tenure's own records are whole."
+                        .to_owned(),
+                ),
                 store,
                 reason,
             },
@@ -106,6 +130,18 @@ impl Trouble {
                     "{resource} cannot have a lock file here, so other programs would not see it held"
                 ),
                 instead: "Use a name that they can have too, or another store.".to_owned(),
+            },
+            Trouble::OnlyLock { resource, only } => StoreError::Unsupported {
+                what: format!(
+                    "{resource} cannot be held by itself: the folder of {store} has one lock for everything, {only:?}"
+                ),
+                instead: format!("Hold {only:?} instead, or use another store."),
+            },
+            Trouble::NoTaskList { dialect } => StoreError::Unsupported {
+                what: format!(
+                    "{store} has no tasks: the dialect {dialect} has one lock and no task list"
+                ),
+                instead: "Keep tasks in another store, for example --store sqlite:PATH.".to_owned(),
             },
             Trouble::OnlyExclusive { resource } => StoreError::Unsupported {
                 what: format!("{resource} is shared with other programs, which only hold it alone"),

@@ -20,7 +20,7 @@ mod spare;
 mod state;
 mod step;
 
-pub use dialect::{Dialect, DialectError, MEMORY_LOCK};
+pub use dialect::{Dialect, DialectError, ForeignRules, MEMORY_LOCK};
 #[doc(hidden)]
 pub use step::{DIALECT_STEPS, STEPS};
 
@@ -30,6 +30,7 @@ use crate::store::side::{self, Identity, Post, Turnstile};
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
+use crate::url::StoreUrl;
 use async_trait::async_trait;
 use dialect::Watch;
 use fault::Trouble;
@@ -55,6 +56,8 @@ pub struct FileOptions {
     pub look_only: bool,
     /// Whose lock files are in the folder; none for tenure's own.
     pub dialect: Option<Dialect>,
+    /// When locks and claims of those programs may be taken over.
+    pub foreign: ForeignRules,
 }
 
 impl Default for FileOptions {
@@ -64,6 +67,7 @@ impl Default for FileOptions {
             poll_interval: Duration::from_secs(5),
             look_only: false,
             dialect: None,
+            foreign: ForeignRules::default(),
         }
     }
 }
@@ -95,17 +99,17 @@ impl FileStore {
     /// Opens the store in this folder with these settings.
     pub fn open_with(folder: &Path, options: FileOptions) -> Result<FileStore, StoreError> {
         let shared = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let name = store_name(&shared, options.dialect);
+        let name = store_name(&shared, &options);
         let report = |trouble: Trouble| trouble.report(&name);
         let io = |error: std::io::Error| report(error.into());
         let folder = make_folder(&shared, &options).map_err(io)?;
         let shared = std::fs::canonicalize(&shared).map_err(io)?;
-        let name = store_name(&shared, options.dialect);
+        let name = store_name(&shared, &options);
         let side = folder.join("side");
         let turnstile = Turnstile::open(&side, options.look_only).map_err(io)?;
         let post = Post::open(&side, options.look_only).map_err(io)?;
         let boot = options.clock.boot();
-        let foreign = options.dialect.map(|dialect| (dialect, shared.as_path()));
+        let foreign = options.dialect.map(|dialect| ((dialect, options.foreign), shared.as_path()));
         let state = State::open(&folder, &boot, foreign, options.look_only).map_err(report)?;
         let store = FileStore {
             identity: Identity::of(side.join("seat")),
@@ -257,9 +261,10 @@ impl FileStore {
     }
 }
 
-fn store_name(folder: &Path, dialect: Option<Dialect>) -> String {
-    let dialect = dialect.map(|dialect| format!("?dialect={}", dialect.word()));
-    format!("file:{}{}", folder.display(), dialect.unwrap_or_default())
+fn store_name(folder: &Path, options: &FileOptions) -> String {
+    let FileOptions { dialect, foreign, .. } = *options;
+    let folder = folder.to_owned();
+    StoreUrl::File { folder, dialect, foreign, exclusion_shown: false }.to_string()
 }
 
 /// Makes tenure's own folder, which in a folder of other programs' locks lies beneath it.
@@ -278,8 +283,12 @@ fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf>
     }
     // All ways to the folder must meet in one place.
     let folder = std::fs::canonicalize(&folder)?;
-    if options.dialect.is_some() {
+    if let Some(dialect) = options.dialect {
         crate::place::ignore_in_git(&folder);
+        if !options.look_only {
+            let shared = folder.parent().unwrap_or(&folder);
+            crate::place::exclude_in_git(shared, dialect.lock_file_patterns());
+        }
     }
     Ok(folder)
 }
@@ -357,23 +366,29 @@ impl Store for FileStore {
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
         self.refresh_board().await?;
-        self.looking(|state| state.list(filter))
+        self.looking(|state| state.list(filter, self.now()))
     }
 
     async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
         self.refresh_board().await?;
-        self.looking(|state| Ok(state.with_tasks()?.tasks.tallies()))
+        self.looking(|state| state.tallies(self.now()))
     }
 
     async fn tidy(&self) -> Result<usize, StoreError> {
         let seat = self.enter().await?;
-        let removed = self.state().tidy();
+        let removed = self.state().tidy(self.now());
         drop(seat);
         Ok(removed.map_err(|trouble| self.report(trouble))? + self.post.tidy())
     }
 
     async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        let mut findings = self.looking(State::check)?;
+        let listed = self.refresh_board().await;
+        let mut findings = self.looking(|state| state.check(self.now()))?;
+        if let Err(error) = listed {
+            findings.retain(|finding| finding.subject != "task list");
+            let (subject, message) = ("task list".to_owned(), error.to_string());
+            findings.push(Finding { subject, ok: false, message });
+        }
         let count = self.looking(|state| Ok(state.leftovers().len()))?;
         findings.push(Finding::leftovers(count + self.post.leftovers().len()));
         Ok(findings)

@@ -4,10 +4,11 @@ mod board;
 mod check;
 mod rotate;
 
+use board::hide_claims;
 pub(super) use board::is_about_tasks;
 
 use super::archive::Archive;
-use super::dialect::{Beaten, Board, Dialect, Face};
+use super::dialect::{Beaten, Board, Dialect, Face, ForeignRules};
 use super::fault::Trouble;
 use super::held::Held;
 use super::journal::{Header, Journal, Line, Tail, open_regular};
@@ -82,7 +83,7 @@ impl State {
     pub(super) fn open(
         folder: &Path,
         boot: &str,
-        foreign: Option<(Dialect, &Path)>,
+        foreign: Option<((Dialect, ForeignRules), &Path)>,
         look_only: bool,
     ) -> Result<State, Trouble> {
         let mark = mark::open(&folder.join("side").join("mark"), look_only)?;
@@ -138,7 +139,7 @@ impl State {
         self.read_good()?;
         let mut seen = self.show(look, at)?.0;
         for task in &mut seen.tasks {
-            self.show_claim(task)?;
+            self.show_claim(task, at)?;
         }
         Ok(seen)
     }
@@ -341,6 +342,7 @@ impl State {
         post: &Post,
     ) -> Result<Option<Written>, Trouble> {
         let (mut seen, archived) = self.show(look, at)?;
+        let theirs = self.show_claims(look, &mut seen, at)?;
         seen.answered = slot.and_then(|slot| self.ledger.answers.get(slot));
         let mut decision = decide(&seen);
         if decision == Decision::LookWider {
@@ -368,7 +370,8 @@ impl State {
                 _ => {}
             }
         }
-        let records = to_records(change.writes, &archived, at, post.address());
+        let mut records = to_records(change.writes, &archived, at, post.address());
+        hide_claims(&mut records, &theirs);
         let next = self.ledger.revision + 1;
         let appended = self.remembering(|state| state.append(records, next, change.events, at))?;
         if appended.is_err() {
@@ -589,11 +592,11 @@ impl State {
         Ok(events)
     }
 
-    pub(super) fn list(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
+    pub(super) fn list(&mut self, filter: &TaskFilter, at: Moment) -> Result<Vec<Task>, Trouble> {
         self.read_good()?;
         self.load_tasks()?;
         if self.board.is_some() {
-            return self.list_board(filter);
+            return self.list_board(filter, at);
         }
         let mut tasks = self.ledger.tasks.list(filter);
         if filter.status.is_none_or(|status| status == Status::Completed) {

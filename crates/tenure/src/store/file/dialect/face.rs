@@ -6,9 +6,10 @@
 //! before its time: its holder does not know yet. A file that is not tenure's is shown as a hold of
 //! its owner, with the time that the dialect leaves it.
 
-use super::Dialect;
 use super::foreign::{self, Foreign};
 use super::lock_file::{self, LockFile};
+use super::{Dialect, ForeignRules};
+use crate::duration::format_duration;
 use crate::platform;
 use crate::store::file::fault::Trouble;
 use crate::store::ledger::{Ledger, Record, StoredHold};
@@ -17,7 +18,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use tenure_core::{
     Claim, Evidence, GrantId, Hold, Holder, Look, Mode, Process, Resource, Seen, SeenHold, Status,
-    Task, Token, WallTime, Want,
+    Task, TaskId, Token, WallTime, Want,
 };
 
 /// So long must a file that cannot be read have been as it is before it counts as left behind: its
@@ -32,6 +33,7 @@ const DRAFTS: &str = "drafts";
 /// A folder of another program's lock files.
 pub(crate) struct Face {
     pub(crate) dialect: Dialect,
+    rules: ForeignRules,
     folder: PathBuf,
     /// Where files are made before they get their name.
     drafts: PathBuf,
@@ -54,9 +56,15 @@ pub(crate) fn make_drafts(own: &Path, look_only: bool) -> std::io::Result<()> {
 }
 
 impl Face {
-    pub(crate) fn new(dialect: Dialect, folder: &Path, own: &Path, store: &str) -> Face {
+    pub(crate) fn new(
+        (dialect, rules): (Dialect, ForeignRules),
+        folder: &Path,
+        own: &Path,
+        store: &str,
+    ) -> Face {
         Face {
             dialect,
+            rules,
             folder: folder.to_owned(),
             drafts: own.join(DRAFTS),
             aside: own.join("aside"),
@@ -76,6 +84,7 @@ impl Face {
         for (resource, file) in self.files(look, seen)? {
             self.join(seen, resource, file, at);
         }
+        self.join_unreadable(seen, look, at)?;
         for shown in &mut seen.holds {
             let resource = &shown.hold.want.resource;
             if self.dialect.file_of(&self.folder, resource).is_some()
@@ -94,21 +103,48 @@ impl Face {
         let resources: Vec<Resource> = match look {
             Look::Everything => return self.all(),
             Look::At { resources, .. } | Look::Queues(resources) => resources.clone(),
+            Look::Tasks(_) if self.dialect == Dialect::Swarm => paths_of(look, seen),
             Look::Tasks(_) => seen.tasks.iter().map(|task| task.id.resource()).collect(),
         };
-        if self.dialect == Dialect::Swarm {
-            let paths: Vec<Resource> = match look {
-                Look::Tasks(_) => seen
-                    .tasks
-                    .iter()
-                    .flat_map(|task| &task.files)
-                    .filter_map(|glob| Resource::new(tenure_core::Kind::Path, glob).ok())
-                    .collect(),
-                _ => resources,
-            };
-            return self.overlapping(paths);
+        match self.dialect {
+            Dialect::Swarm => self.overlapping(resources),
+            _ => self.named(resources),
         }
-        self.named(resources)
+    }
+
+    /// Lets a lock that cannot be read stand in the way of every glob that is looked at: its name
+    /// is a hash, so it may be about any path. Only in its grace: then it no longer counts.
+    fn join_unreadable(&self, seen: &mut Seen, look: &Look, at: Moment) -> Result<(), Trouble> {
+        if self.dialect != Dialect::Swarm {
+            return Ok(());
+        }
+        let globs: Vec<Resource> = paths_of(look, seen).into_iter().filter(varies).collect();
+        if globs.is_empty() {
+            return Ok(());
+        }
+        for (_, file) in self.all()?.iter().filter(|(_, file)| file.foreign.is_none()) {
+            for glob in &globs {
+                let shown = self.show(glob.clone(), file, at);
+                let known = seen.holds.iter().any(|seen| {
+                    seen.hold.grant == shown.hold.grant && seen.hold.want.resource.overlaps(glob)
+                });
+                if !known && !shown.lapsed() {
+                    seen.holds.push(shown);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lock file that cannot be read, is in its grace, and may be about a path of this glob.
+    fn unreadable_within(&self, glob: &Resource, at: Moment) -> Result<Option<PathBuf>, Trouble> {
+        if self.dialect != Dialect::Swarm || !varies(glob) {
+            return Ok(None);
+        }
+        let unreadable = self.all()?.into_iter().find(|(resource, file)| {
+            file.foreign.is_none() && !self.show(resource.clone(), file, at).lapsed()
+        });
+        Ok(unreadable.map(|(_, file)| file.path))
     }
 
     /// The lock files of these very resources.
@@ -163,9 +199,9 @@ impl Face {
         Ok(found)
     }
 
-    /// What lies where a lock file should be and is none, or cannot be read, or does not say what
-    /// it is about: for those who look after the folder.
-    pub(crate) fn oddities(&self) -> Result<Vec<String>, Trouble> {
+    /// What lies in the folder and is in order neither as a lock nor as anything else: what cannot be
+    /// read, temporary files that their writers left, folders. For those who look after it.
+    pub(crate) fn oddities(&self, now: WallTime) -> Result<Vec<String>, Trouble> {
         let mut odd = Vec::new();
         if self.dialect == Dialect::Coordination {
             // Its one lock is the kernel's; the file says nothing.
@@ -178,8 +214,11 @@ impl Face {
                 Dialect::Memory => name == ".lock",
                 _ => name.ends_with(".lock"),
             };
+            if !is_lock {
+                odd.extend(self.stray(&path, &name, now));
+                continue;
+            }
             match LockFile::look(self.dialect, &path) {
-                _ if !is_lock => {}
                 Err(Trouble::Obstacle { what }) => odd.push(what),
                 Ok(Some(file)) if file.foreign.is_none() => {
                     odd.push(format!("{} cannot be read as a lock", path.display()));
@@ -191,23 +230,71 @@ impl Face {
         Ok(odd)
     }
 
+    /// What is to be said of something that is no lock file.
+    fn stray(&self, path: &Path, name: &str, now: WallTime) -> Option<String> {
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        if is_temporary(name) && meta.is_file() {
+            let age = self.is_abandoned(&meta, now).then(|| lock_file::age_of(&meta, now))?;
+            return Some(format!(
+                "{} is a temporary file of a lock, left for {}",
+                path.display(),
+                format_duration(age)
+            ));
+        }
+        // A folder of memories has folders of its own; one of locks has not.
+        let is_folder = meta.is_dir() && !name.starts_with('.');
+        (is_folder && matches!(self.dialect, Dialect::Swarm)).then(|| {
+            format!("{} is a folder among the locks; locks in it count for nobody", path.display())
+        })
+    }
+
+    /// Whether a temporary file is older than its writer can be alive with it: such files live for
+    /// milliseconds, and locks that stay for this long are stale.
+    fn is_abandoned(&self, meta: &std::fs::Metadata, now: WallTime) -> bool {
+        lock_file::age_of(meta, now) >= self.dialect.stale_after()
+    }
+
+    /// Temporary files of other programs' locks that were left behind.
+    pub(crate) fn abandoned(&self, now: WallTime) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let abandoned = entries.filter(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let meta = std::fs::symlink_metadata(entry.path());
+            let left = meta.is_ok_and(|meta| meta.is_file() && self.is_abandoned(&meta, now));
+            is_temporary(&name) && left
+        });
+        match self.dialect {
+            Dialect::Coordination => vec![],
+            _ => abandoned.map(|entry| entry.path()).collect(),
+        }
+    }
+
+    /// Moves a temporary file that was left behind to where such files are kept.
+    pub(crate) fn set_aside(&self, path: &Path) -> Result<(), Trouble> {
+        std::fs::create_dir_all(&self.aside)?;
+        match lock_file::keep(path, Some(&self.aside)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            kept => Ok(kept?),
+        }
+    }
+
     /// What an unreadable lock file is about, where its name says it.
     fn unreadable_resource(&self, stem: &str) -> Option<Resource> {
         match self.dialect {
             Dialect::Worker => Resource::new(tenure_core::Kind::Task, stem).ok(),
+            // Its name is a hash: the path is not known, so it goes by the name of the file.
+            Dialect::Swarm => Resource::new(tenure_core::Kind::Path, &format!("{stem}.lock")).ok(),
             Dialect::Memory => self.dialect.only_resource(),
-            Dialect::Swarm | Dialect::Coordination => None,
+            Dialect::Coordination => None,
         }
     }
 
     fn join(&mut self, seen: &mut Seen, resource: Resource, file: LockFile, at: Moment) {
-        let own = file.foreign.as_ref().and_then(|foreign| foreign.own.as_ref());
-        let own = own.filter(|own| own.store == self.store);
         let key = resource.key();
-        match own {
+        match self.is_of_this_store(&file) {
             // Of tenure: it backs a hold, or nobody remembers it and it is in nobody's way.
-            Some(_) => {}
-            None => {
+            true => {}
+            false => {
                 let shown = self.show(resource, &file, at);
                 let known = seen.holds.iter().any(|seen| seen.hold.grant == shown.hold.grant);
                 if !known {
@@ -242,7 +329,8 @@ impl Face {
             Some(foreign) => {
                 let left_ms = foreign.left_ms(self.dialect, now);
                 let operation = foreign.operation.clone();
-                (foreign.label.clone(), operation, foreign.since, left_ms, evidence(foreign))
+                let evidence = self.evidence(foreign);
+                (foreign.label.clone(), operation, foreign.since, left_ms, evidence)
             }
             None => {
                 let age_ms = now.0.saturating_sub(file.modified.0).max(0);
@@ -255,6 +343,14 @@ impl Face {
         let stale = match &file.foreign {
             Some(foreign) => foreign.stale_reason(self.dialect, now),
             None => (left_ms == 0).then(|| "lock file cannot be read".to_owned()),
+        };
+        let is_kept = !self.rules.break_stale && file.foreign.is_some() && left_ms == 0;
+        let (stale, left_ms) = match (is_kept, stale) {
+            (true, Some(reason)) => {
+                let left_ms = self.dialect.stale_after().as_millis() as i64;
+                (Some(format!("{reason}; not taken over (break_stale=no)")), left_ms)
+            }
+            (_, stale) => (stale, left_ms),
         };
         SeenHold {
             hold: Hold {
@@ -276,23 +372,80 @@ impl Face {
         }
     }
 
-    /// Shows a task that another program has as in progress.
-    pub(crate) fn show_claim(&self, task: &mut Task) -> Result<(), Trouble> {
-        let path = self.dialect.file_of(&self.folder, &task.id.resource());
-        let file = path.map(|path| LockFile::look(self.dialect, &path)).transpose()?.flatten();
-        let Some(file) = file else { return Ok(()) };
-        let Some(foreign) = file.foreign.as_ref().filter(|foreign| foreign.own.is_none()) else {
-            return Ok(());
+    /// The process that a lock file names. Of one that has ended it proves the death; of one that is
+    /// there it proves nothing, because the file does not say when its process began.
+    fn evidence(&self, foreign: &Foreign) -> Option<Evidence> {
+        let process = Some(Process { pid: foreign.pid?, start: 0 });
+        if self.rules.break_stale && foreign.dead_process(self.dialect).is_some() {
+            return Some(Evidence { process, ..platform::this_boot() });
+        }
+        Some(Evidence {
+            host: foreign.host.clone().unwrap_or_else(|| platform::this_boot().host),
+            machine: String::new(),
+            boot: String::new(),
+            pid_namespace: 0,
+            process,
+            group: None,
+        })
+    }
+
+    /// Refuses what this dialect has no place for, before anything is changed.
+    fn admit(&self, record: &Record) -> Result<(), Trouble> {
+        let Some(only) = self.dialect.only_resource() else { return Ok(()) };
+        let wanted: Vec<&Want> = match record {
+            Record::Hold(stored) => vec![&stored.hold.want],
+            Record::Wait(stored) => stored.waiter.wants.iter().collect(),
+            Record::Task(_) | Record::Section(_) => {
+                return Err(Trouble::NoTaskList { dialect: self.dialect.word() });
+            }
+            _ => return Ok(()),
         };
+        match wanted.into_iter().find(|want| want.resource != only) {
+            Some(other) => Err(Trouble::OnlyLock {
+                resource: other.resource.to_string(),
+                only: only.to_string(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Shows a task that another program has as in progress, unless its lock no longer counts.
+    pub(crate) fn show_claim(&self, task: &mut Task, at: Moment) -> Result<(), Trouble> {
+        let resource = task.id.resource();
+        let Some(path) = self.dialect.file_of(&self.folder, &resource) else { return Ok(()) };
+        let file = match LockFile::look(self.dialect, &path) {
+            // It is in the way of who asks for it by name.
+            Err(Trouble::Obstacle { .. }) => return Ok(()),
+            file => file?,
+        };
+        let Some(file) = file.filter(|file| !self.is_of_this_store(file)) else { return Ok(()) };
+        let shown = self.show(resource, &file, at);
+        if shown.lapsed() {
+            return Ok(());
+        }
         task.status = Status::InProgress;
-        task.claimed_at = Some(foreign.since);
+        task.claimed_at = Some(shown.acquired_at);
         task.claim = Some(Claim {
-            by: foreign.label.clone(),
-            grant: GrantId::from_bits(file.fingerprint),
-            token: Token((file.fingerprint as u64) >> 24),
+            by: shown.hold.holder.label,
+            grant: shown.hold.grant,
+            token: shown.hold.token,
             parts: vec![],
         });
         Ok(())
+    }
+
+    /// The tasks that have a lock file.
+    pub(crate) fn locked_tasks(&self) -> Result<Vec<TaskId>, Trouble> {
+        if self.dialect != Dialect::Worker {
+            return Ok(vec![]);
+        }
+        let found = self.all()?.into_iter();
+        Ok(found.filter_map(|(resource, _)| resource.name().parse().ok()).collect())
+    }
+
+    fn is_of_this_store(&self, file: &LockFile) -> bool {
+        let own = file.foreign.as_ref().and_then(|foreign| foreign.own.as_ref());
+        own.is_some_and(|own| own.store == self.store)
     }
 
     /// Makes the lock files of what is about to be remembered, and removes those of others that the
@@ -303,6 +456,7 @@ impl Face {
         ledger: &Ledger,
         at: Moment,
     ) -> Result<Result<(), Beaten>, Trouble> {
+        records.iter().try_for_each(|record| self.admit(record))?;
         let mut made: Vec<&StoredHold> = Vec::new();
         for record in records {
             let won = match record {
@@ -366,6 +520,13 @@ impl Face {
         if stored.hold.want.mode != Mode::Exclusive {
             return Err(Trouble::OnlyExclusive { resource: resource.to_string() });
         }
+        if let Some(path) = self.unreadable_within(resource, at)? {
+            // Seen only now, or the rule looked at everything, which is about no glob in particular.
+            return Err(Trouble::Busy(format!(
+                "{} cannot be read yet, and may be about {resource}",
+                path.display()
+            )));
+        }
         let judged = self.judged.get(&resource.key());
         let before = judged.and_then(|file| file.foreign.as_ref());
         let kept = before.filter(|before| self.is_ours(before, stored.hold.token));
@@ -387,8 +548,12 @@ impl Face {
         grant: GrantId,
         records: &[Record],
     ) -> Result<bool, Trouble> {
-        let taken = records.iter().any(|record| {
-            matches!(record, Record::Hold(stored) if stored.hold.want.resource == *resource)
+        // Whoever takes it replaces the file. Of a task that is cancelled the lock stays: its worker
+        // removes it when it is done.
+        let taken = records.iter().any(|record| match record {
+            Record::Hold(stored) => stored.hold.want.resource == *resource,
+            Record::Task(task) => task.id.resource() == *resource,
+            _ => false,
         });
         let Some(file) = self.judged.get(&resource.key()) else { return Ok(true) };
         if taken || !self.is_foreign(resource, grant) {
@@ -468,20 +633,29 @@ impl Face {
     }
 }
 
+/// The paths that a look is about; none where it is about everything.
+fn paths_of(look: &Look, seen: &Seen) -> Vec<Resource> {
+    match look {
+        Look::Everything => vec![],
+        Look::At { resources, .. } | Look::Queues(resources) => resources.clone(),
+        Look::Tasks(_) => {
+            let globs = seen.tasks.iter().flat_map(|task| &task.files);
+            globs.filter_map(|glob| Resource::new(tenure_core::Kind::Path, glob).ok()).collect()
+        }
+    }
+}
+
+/// Whether this is a glob that can mean more than one path.
+fn varies(resource: &Resource) -> bool {
+    resource.glob().is_some_and(|glob| glob.literal_prefix() != glob.as_str())
+}
+
+/// Whether a file of this name is how a program writes a lock before it gets its name.
+fn is_temporary(name: &str) -> bool {
+    name.ends_with(".lock.tmp") || name.contains(".lock.") && name.ends_with(".tmp")
+}
+
 /// A lock file of tenure's that stands for nothing.
 pub(crate) struct Orphan {
     file: LockFile,
-}
-
-/// Enough to show; never enough to prove a death: the file does not say when its process began.
-fn evidence(foreign: &Foreign) -> Option<Evidence> {
-    let pid = foreign.pid?;
-    Some(Evidence {
-        host: foreign.host.clone().unwrap_or_else(|| platform::this_boot().host),
-        machine: String::new(),
-        boot: String::new(),
-        pid_namespace: 0,
-        process: Some(Process { pid, start: 0 }),
-        group: None,
-    })
 }

@@ -6,7 +6,7 @@
 //! refresh them in time, and a holder that is stopped or gone is judged alike by both.
 
 use super::Dialect;
-use crate::exchange::time_from_value;
+use crate::exchange::{foreign_time, time_from_value, without_byte_order_mark};
 use crate::platform;
 use crate::store::ledger::StoredHold;
 use crate::store::moment::Moment;
@@ -42,7 +42,8 @@ pub(super) struct Own {
 impl Foreign {
     /// Reads a lock file; `None` where it is not what the dialect writes.
     pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Option<Foreign> {
-        let Value::Object(fields) = serde_json::from_slice(bytes).ok()? else { return None };
+        let text = without_byte_order_mark(bytes);
+        let Value::Object(fields) = serde_json::from_slice(text).ok()? else { return None };
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let (label, operation, since, about) = match dialect {
             Dialect::Worker => (text("worker_id"), None, "started_at", text("task_id")),
@@ -68,18 +69,27 @@ impl Foreign {
         })
     }
 
+    /// The process that held it, if it is dead: it ran on this host, and has ended.
+    pub(super) fn dead_process(&self, dialect: Dialect) -> Option<u32> {
+        if dialect != Dialect::Memory || self.is_from_elsewhere() {
+            return None;
+        }
+        self.pid.filter(|pid| platform::start_of(*pid).is_none())
+    }
+
+    fn is_from_elsewhere(&self) -> bool {
+        self.host.as_ref().is_some_and(|host| *host != platform::this_boot().host)
+    }
+
     /// How long the lock still counts by the dialect's own rule; nothing left means stale.
     pub(super) fn left_ms(&self, dialect: Dialect, now: WallTime) -> i64 {
         let age_ms = now.0.saturating_sub(self.since.0);
         let mut limit_ms = dialect.stale_after().as_millis() as i64;
-        if dialect == Dialect::Memory {
-            let here = platform::this_boot().host;
-            let elsewhere = self.host.as_ref().is_some_and(|host| *host != here);
-            if elsewhere {
-                limit_ms = OTHER_HOST_STALE_MS;
-            } else if self.pid.is_some_and(|pid| platform::start_of(pid).is_none()) {
-                return 0;
-            }
+        if self.dead_process(dialect).is_some() {
+            return 0;
+        }
+        if dialect == Dialect::Memory && self.is_from_elsewhere() {
+            limit_ms = OTHER_HOST_STALE_MS;
         }
         limit_ms.saturating_sub(age_ms).max(0)
     }
@@ -90,12 +100,11 @@ impl Foreign {
             return None;
         }
         let age = now.0.saturating_sub(self.since.0) as f64 / 1000.0;
-        let here = platform::this_boot().host;
-        Some(match (self.pid, &self.host) {
-            (_, Some(host)) if *host != here && dialect == Dialect::Memory => {
+        Some(match (self.dead_process(dialect), &self.host) {
+            (Some(pid), _) => format!("process {pid} is dead"),
+            (None, Some(host)) if dialect == Dialect::Memory && self.is_from_elsewhere() => {
                 format!("cross-machine lock from {host}, {age:.1}s old")
             }
-            (Some(pid), _) if platform::start_of(pid).is_none() => format!("process {pid} is dead"),
             _ => format!("lock is {age:.1}s old (>{}s)", dialect.stale_after().as_secs()),
         })
     }
@@ -118,7 +127,7 @@ pub(super) fn write(
     match dialect {
         Dialect::Worker => {
             put("worker_id", label);
-            put("started_at", python_time(date).into());
+            put("started_at", foreign_time(date).into());
             put("task_id", hold.want.resource.name().into());
         }
         Dialect::Swarm => {
@@ -136,7 +145,7 @@ pub(super) fn write(
                 process.and_then(|evidence| evidence.process).map_or(0, |process| process.pid);
             put("pid", pid.into());
             put("session_id", label);
-            put("acquired_at", python_time(date).into());
+            put("acquired_at", foreign_time(date).into());
             put("hostname", here.host.into());
             put("operation", operation);
         }
@@ -148,9 +157,9 @@ pub(super) fn write(
             "store": store,
             "token": hold.token.0,
             "version": 1,
-            "held_since": python_time(stored.acquired_at),
-            "renewed_at": python_time(stored.renewed_at),
-            "expires_at": python_time(WallTime(at.wall_ms.saturating_add(stored.left_ms(at)))),
+            "held_since": foreign_time(stored.acquired_at),
+            "renewed_at": foreign_time(stored.renewed_at),
+            "expires_at": foreign_time(WallTime(at.wall_ms.saturating_add(stored.left_ms(at)))),
         }),
     );
     let mut bytes = serde_json::to_vec_pretty(&fields).expect("an object always serialises");
@@ -162,14 +171,6 @@ pub(super) fn write(
 fn date(dialect: Dialect, left_ms: i64, at: Moment) -> WallTime {
     let stale_ms = dialect.stale_after().as_millis() as i64;
     WallTime(at.wall_ms.saturating_add(left_ms.saturating_sub(stale_ms)))
-}
-
-/// In the one form that every version of Python's `fromisoformat` reads.
-fn python_time(time: WallTime) -> String {
-    match jiff::Timestamp::from_millisecond(time.0) {
-        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
-        Err(_) => "1970-01-01T00:00:00.000000+00:00".to_owned(),
-    }
 }
 
 /// What a lock file is about, by what it says.
@@ -244,6 +245,6 @@ mod tests {
         let at = Moment { now_ms: 0, begin_ms: 0, wall_ms: 1_000_000 };
         assert_eq!(date(Dialect::Memory, 20_000, at), WallTime(990_000));
         assert_eq!(date(Dialect::Memory, 90_000, at), WallTime(1_060_000));
-        assert_eq!(python_time(NOW), "2027-01-15T08:00:00.000000+00:00");
+        assert_eq!(foreign_time(NOW), "2027-01-15T08:00:00.000000+00:00");
     }
 }

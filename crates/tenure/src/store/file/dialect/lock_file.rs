@@ -104,6 +104,8 @@ impl LockFile {
     }
 
     fn swap(&self, draft: &Path, aside: Option<&Path>) -> io::Result<bool> {
+        // Open as long as its number is compared: else another's new file could get that number.
+        let _own = File::open(draft)?;
         let own = inode_of(draft)?;
         match platform::exchange(draft, &self.path) {
             // It is gone: as good as replaced, if nobody else takes its place first.
@@ -194,8 +196,15 @@ fn write_draft(drafts: &Path, content: &[u8]) -> io::Result<PathBuf> {
     }
 }
 
+/// How long ago a file was last changed.
+pub(super) fn age_of(meta: &std::fs::Metadata, now: WallTime) -> std::time::Duration {
+    let modified_ms = (identity(meta).modified_ns / 1_000_000) as i64;
+    let age_ms = now.0.saturating_sub(modified_ms);
+    std::time::Duration::from_millis(u64::try_from(age_ms).unwrap_or(0))
+}
+
 /// What nobody could read is kept, not deleted.
-fn keep(file: &Path, aside: Option<&Path>) -> io::Result<()> {
+pub(super) fn keep(file: &Path, aside: Option<&Path>) -> io::Result<()> {
     let Some(aside) = aside else { return Ok(()) };
     let name = format!("lock-{}", uuid::Uuid::new_v4().simple());
     std::fs::rename(file, aside.join(name))

@@ -33,6 +33,23 @@ pub enum Dialect {
     Memory,
 }
 
+/// When locks and claims of other programs may be taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForeignRules {
+    /// Whether a lock that is stale by its dialect's rule is taken over. If not, it counts as held
+    /// until its owner or an operator removes it.
+    pub break_stale: bool,
+    /// How old another program's claim in a task list may become before it counts as lapsed. Their
+    /// own protocol has no limit.
+    pub claim_limit: Option<Duration>,
+}
+
+impl Default for ForeignRules {
+    fn default() -> ForeignRules {
+        ForeignRules { break_stale: true, claim_limit: None }
+    }
+}
+
 /// The name of the one lock of a folder in the dialect [`Dialect::Memory`].
 pub const MEMORY_LOCK: &str = "memory";
 
@@ -67,6 +84,12 @@ impl Dialect {
         (self == Dialect::Memory).then(memory)
     }
 
+    /// The lease of a hold that no process is tied to, unless told otherwise; none where it is the
+    /// usual one. Programs of [`Dialect::Memory`] hold for seconds, and take over what is older.
+    pub fn detached_lease(self) -> Option<Duration> {
+        (self == Dialect::Memory).then(|| self.stale_after())
+    }
+
     /// How old a lock may become before the other programs take it away.
     fn stale_after(self) -> Duration {
         match self {
@@ -81,6 +104,9 @@ impl Dialect {
             (Dialect::Worker, Kind::Task) if is_file_name(resource.name()) => {
                 format!("{}.lock", resource.name())
             }
+            (Dialect::Swarm, Kind::Path) if is_lock_name(resource.name()) => {
+                resource.name().to_owned()
+            }
             (Dialect::Swarm, Kind::Path) if resource.worktree().is_none() => {
                 format!("{:x}.lock", Sha256::digest(resource.name()))
             }
@@ -90,12 +116,23 @@ impl Dialect {
         Some(folder.join(name))
     }
 
+    /// The files of the folder that only exist while programs run, as git patterns.
+    pub(super) fn lock_file_patterns(self) -> &'static [&'static str] {
+        match self {
+            Dialect::Worker => &["*.lock"],
+            Dialect::Coordination => &["tasks.json.lock"],
+            Dialect::Swarm => &["*.lock", "*.lock.tmp"],
+            Dialect::Memory => &[".lock", ".lock.tmp"],
+        }
+    }
+
     /// Whether a resource of this kind may be another program's.
     fn shares(self, kind: Kind) -> bool {
         match self {
             Dialect::Worker => kind == Kind::Task,
             Dialect::Swarm => kind == Kind::Path,
-            Dialect::Memory => kind == Kind::Lock,
+            // Its one lock is about all of the folder, whatever a request calls it.
+            Dialect::Memory => true,
             Dialect::Coordination => false,
         }
     }
@@ -104,6 +141,12 @@ impl Dialect {
 /// Whether a task's id can be the name of a file beside others.
 fn is_file_name(name: &str) -> bool {
     !name.starts_with('.') && !name.contains(['/', '\\']) && name.len() <= 200
+}
+
+/// Whether a path is the name of a lock file itself, by which one that cannot be read is known.
+fn is_lock_name(name: &str) -> bool {
+    let hash = name.strip_suffix(".lock");
+    hash.is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// The word is no dialect.

@@ -1,13 +1,14 @@
 //! Tasks that are other programs' too.
 
 use super::State;
-use crate::store::TaskFilter;
 use crate::store::file::dialect::Board;
 use crate::store::file::fault::Trouble;
 use crate::store::ledger::Record;
 use crate::store::moment::Moment;
+use crate::store::{Tally, TaskFilter};
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use tenure_core::{Kind, Look, Status, Task};
+use tenure_core::{GrantId, Kind, Look, Seen, Status, Task, TaskId};
 
 impl State {
     /// Whether other programs did something to tasks before this one got hold of theirs: a task may
@@ -78,28 +79,97 @@ impl State {
     }
 
     /// Shows a task that another program has as in progress.
-    pub(super) fn show_claim(&self, task: &mut Task) -> Result<(), Trouble> {
+    pub(super) fn show_claim(&self, task: &mut Task, at: Moment) -> Result<(), Trouble> {
         if task.status != Status::Pending {
             return Ok(());
         }
         if let Some(board) = &self.board {
-            board.show_claim(task);
+            board.show_claim(task, at);
         }
         match &self.face {
-            Some(face) if task.status == Status::Pending => face.show_claim(task),
+            Some(face) if task.status == Status::Pending => face.show_claim(task, at),
             _ => Ok(()),
         }
     }
 
+    /// How many tasks of each section have each status; what other programs have is in progress.
+    pub(in crate::store::file) fn tallies(&mut self, at: Moment) -> Result<Vec<Tally>, Trouble> {
+        let mut tallies = self.with_tasks()?.tasks.tallies();
+        let mut ids: BTreeSet<TaskId> =
+            self.board.iter().flat_map(|board| board.claimed()).cloned().collect();
+        if let Some(face) = self.face.as_ref().filter(|_| self.board.is_some()) {
+            ids.extend(face.locked_tasks()?);
+        }
+        for id in ids {
+            let Some(known) = self.ledger.tasks.get(&id) else { continue };
+            let mut shown = known.clone();
+            self.show_claim(&mut shown, at)?;
+            if shown.status != known.status {
+                count(&mut tallies, &shown, known.status, -1);
+                count(&mut tallies, &shown, shown.status, 1);
+            }
+        }
+        tallies.retain(|tally| tally.count > 0);
+        Ok(tallies)
+    }
+
+    /// Shows rules that change tasks by hand what other programs have; says which those are.
+    pub(super) fn show_claims(
+        &self,
+        look: &Look,
+        seen: &mut Seen,
+        at: Moment,
+    ) -> Result<HashMap<TaskId, GrantId>, Trouble> {
+        let mut shown = HashMap::new();
+        let by_hand = matches!(look, Look::Tasks(tasks) if tasks.dependents);
+        if self.board.is_none() || !by_hand {
+            return Ok(shown);
+        }
+        for task in &mut seen.tasks {
+            let before = task.status;
+            self.show_claim(task, at)?;
+            if let Some(claim) = task.claim.as_ref().filter(|_| task.status != before) {
+                shown.insert(task.id.clone(), claim.grant);
+            }
+        }
+        Ok(shown)
+    }
+
     /// The same of other programs' tasks: what they have is in progress.
-    pub(super) fn list_board(&mut self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
+    pub(super) fn list_board(
+        &mut self,
+        filter: &TaskFilter,
+        at: Moment,
+    ) -> Result<Vec<Task>, Trouble> {
         let mut tasks: Vec<Task> = self.ledger.tasks.all().cloned().collect();
         for task in &mut tasks {
-            self.show_claim(task)?;
+            self.show_claim(task, at)?;
         }
         tasks.retain(|task| filter.admits(task));
         tasks.truncate(filter.limit as usize);
         Ok(tasks)
+    }
+}
+
+/// In records, what another program has is pending: its own file says who has it.
+pub(super) fn hide_claims(records: &mut [Record], shown: &HashMap<TaskId, GrantId>) {
+    for record in records {
+        let Record::Task(task) = record else { continue };
+        let grant = task.claim.as_ref().map(|claim| claim.grant);
+        if grant.is_some() && grant == shown.get(&task.id).copied() {
+            task.status = Status::Pending;
+            task.claim = None;
+            task.claimed_at = None;
+        }
+    }
+}
+
+fn count(tallies: &mut Vec<Tally>, task: &Task, status: Status, by: i64) {
+    let same = |tally: &&mut Tally| tally.section == task.section && tally.status == status;
+    match tallies.iter_mut().find(same) {
+        Some(tally) => tally.count = tally.count.saturating_add_signed(by),
+        None if by > 0 => tallies.push(Tally { section: task.section.clone(), status, count: 1 }),
+        None => {}
     }
 }
 

@@ -6,7 +6,9 @@ use crate::store::file::dialect::Face;
 use crate::store::file::fault::Trouble;
 use crate::store::file::held::is_draft;
 use crate::store::file::journal::{Tail, remove_if_there};
+use crate::store::moment::Moment;
 use std::path::PathBuf;
+use tenure_core::WallTime;
 
 impl State {
     /// What those who died left half made.
@@ -19,7 +21,7 @@ impl State {
 
     /// Removes what those who died left half made; says how much. Only with the seat: then nobody
     /// is making anything.
-    pub(in crate::store::file) fn tidy(&mut self) -> Result<usize, Trouble> {
+    pub(in crate::store::file) fn tidy(&mut self, at: Moment) -> Result<usize, Trouble> {
         let leftovers = self.leftovers();
         for path in &leftovers {
             remove_if_there(path)?;
@@ -30,11 +32,15 @@ impl State {
             for orphan in face.orphans(&self.ledger)? {
                 removed += usize::from(face.remove_orphan(&orphan)?);
             }
+            for path in face.abandoned(WallTime(at.wall_ms)) {
+                face.set_aside(&path)?;
+                removed += 1;
+            }
         }
         Ok(removed)
     }
 
-    pub(in crate::store::file) fn check(&mut self) -> Result<Vec<Finding>, Trouble> {
+    pub(in crate::store::file) fn check(&mut self, at: Moment) -> Result<Vec<Finding>, Trouble> {
         let tail = self.read_on()?;
         let journal = match tail {
             Tail::Wrong => Err(self.wrong_line().into_message()),
@@ -49,10 +55,15 @@ impl State {
             message,
         };
         let aside = std::fs::read_dir(self.folder.join("aside")).map_or(0, Iterator::count);
-        let odd = self.face.as_ref().map(Face::oddities).transpose()?;
+        let now = WallTime(at.wall_ms);
+        let odd = self.face.as_ref().map(|face| face.oddities(now)).transpose()?;
         let odd = odd.map(|odd| match odd.as_slice() {
             [] => finding("lock files", true, "all can be read".to_owned()),
             some => finding("lock files", false, some.join("; ")),
+        });
+        let list = self.board.as_ref().map(|board| match board.problems() {
+            [] => finding("task list", true, "all entries make sense".to_owned()),
+            some => finding("task list", false, some.join("; ")),
         });
         let mut findings = vec![
             finding(
@@ -89,7 +100,7 @@ impl State {
                 },
             ),
         ];
-        findings.extend(odd);
+        findings.extend(odd.into_iter().chain(list));
         Ok(findings)
     }
 }

@@ -1,19 +1,22 @@
 //! `tasks.json`, which its programs change under a kernel lock on `tasks.json.lock`.
 
+use super::Foreign;
 use super::merge::{Entry, Fields, Says};
 use crate::exchange::{
-    self, Format, coordination_status, coordination_task, time_from_value, time_to_value,
+    self, Format, coordination_status, coordination_task, foreign_time, time_from_value,
+    without_byte_order_mark,
 };
 use crate::file::kernel_lock::lock_within;
 use crate::store::file::fault::Trouble;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
 use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tenure_core::{Status, Task, WallTime};
+use tenure_core::{Status, Task, TaskId, WallTime};
 
 /// How long to wait for the other programs: they keep the lock for milliseconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -25,6 +28,8 @@ pub(super) struct Coordination {
     store: String,
     stamp: Option<Stamp>,
     document: Value,
+    /// What made no sense in it.
+    problems: Vec<String>,
 }
 
 /// What changes whenever the file does.
@@ -43,6 +48,7 @@ impl Coordination {
             store: store.to_owned(),
             stamp: None,
             document: Value::Null,
+            problems: Vec::new(),
         }
     }
 
@@ -73,34 +79,50 @@ impl Coordination {
             return Ok((!known).then(Vec::new));
         }
         let damaged =
-            |reason: String| Trouble::Corrupt(format!("{}: {reason}", self.path.display()));
-        let file = exchange::read_file(&self.path, Some(Format::Coordination))
+            |reason: String| Trouble::ForeignFile(format!("{}: {reason}", self.path.display()));
+        let (file, problems) = exchange::read_foreign_file(&self.path, Format::Coordination)
             .map_err(|error| damaged(error.to_string()))?;
         let text = std::fs::read(&self.path)?;
-        let document: Value =
-            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let document: Value = serde_json::from_slice(without_byte_order_mark(&text))
+            .map_err(|error| damaged(error.to_string()))?;
         let raw = document.get("tasks").and_then(Value::as_array).cloned().unwrap_or_default();
-        if raw.len() != file.tasks.len() {
-            return Err(damaged("its list of tasks cannot be understood".to_owned()));
+        let mut by_id: HashMap<String, Map<String, Value>> = HashMap::new();
+        for raw in raw {
+            if let (Some(id), Value::Object(fields)) = (id_of(&raw), raw) {
+                by_id.entry(id).or_insert(fields);
+            }
         }
-        let entries = file.tasks.into_iter().zip(raw).enumerate().map(|(index, (new, raw))| {
-            let fields = raw.as_object().cloned().unwrap_or_default();
-            let mut new = new;
+        let mut entries = Vec::with_capacity(file.tasks.len());
+        self.problems.clear();
+        for (index, mut new) in file.tasks.into_iter().enumerate() {
+            let Some(fields) = by_id.remove(new.id.as_str()) else {
+                self.problems.push(format!("task {} has no id", index + 1));
+                continue;
+            };
             new.position = index as i64;
             // Programs of this dialect tell tasks apart by their id alone.
             new.key = None;
-            Entry {
-                says: self.says(&fields, new.status),
+            let wrong = problems.iter().find(|problem| problem.id.as_ref() == Some(&new.id));
+            entries.push(Entry {
+                says: match wrong {
+                    Some(problem) => Says::Wrong(problem.reason.clone()),
+                    None => self.says(&fields, new.status),
+                },
                 created_at: fields.get("created_at").and_then(time_from_value),
                 finished_at: fields.get("completed_at").and_then(time_from_value),
                 edited: Box::new(Raw { fields }),
                 new,
-            }
-        });
-        let entries = entries.collect();
+            });
+        }
+        self.problems.extend(problems.into_iter().map(|problem| problem.reason));
         self.document = document;
         self.stamp = stamp;
         Ok(Some(entries))
+    }
+
+    /// What makes no sense in the file, one sentence each.
+    pub(super) fn problems(&self) -> &[String] {
+        &self.problems
     }
 
     pub(super) fn read_again(&mut self) {
@@ -125,40 +147,66 @@ impl Coordination {
         }
     }
 
-    /// Writes what changed, and nothing else.
+    /// Writes what changed, and nothing else. Claims of other programs stay as they are, but for
+    /// those of `freed`, which end.
     pub(super) fn write(
         &mut self,
         records: &[Record],
+        freed: &[TaskId],
+        claimed: &BTreeMap<TaskId, Foreign>,
         ledger: &Ledger,
         at: Moment,
     ) -> Result<(), Trouble> {
         let before = self.document.clone();
         if self.document.is_null() {
-            let now = time_to_value(WallTime(at.wall_ms));
+            let now = foreign_time(WallTime(at.wall_ms));
             self.document = json!({
                 "version": "1.0", "created_at": now, "last_updated": now, "tasks": [],
             });
         }
         for record in records {
             match record {
-                Record::Task(task) => self.put(task, ledger.tasks.get(&task.id)),
+                Record::Task(task) => {
+                    let is_theirs =
+                        task.status == Status::Pending && claimed.contains_key(&task.id);
+                    self.put(task, ledger.tasks.get(&task.id), is_theirs);
+                }
                 Record::DropTask(id) => {
-                    self.list().retain(|raw| raw["id"].as_str() != Some(id.as_str()));
+                    self.list().retain(|raw| id_of(raw).as_deref() != Some(id.as_str()));
                 }
                 _ => {}
             }
         }
+        for id in freed {
+            self.free(id);
+        }
         if self.document == before {
             return Ok(());
         }
-        self.document["last_updated"] = time_to_value(WallTime(at.wall_ms));
+        self.document["last_updated"] = foreign_time(WallTime(at.wall_ms)).into();
         let steps = ["tasks-drafted", "tasks-replaced"];
-        if let Err(error) = super::replace(&self.path, &self.document, &self.drafts, steps) {
-            self.document = before;
-            return Err(error.into());
+        match super::replace(&self.path, &self.document, &self.drafts, steps) {
+            // Of what was written: whatever a program without the lock puts there since is read.
+            Ok(written) => self.stamp = Some(stamp_of(&written)),
+            Err(error) => {
+                self.document = before;
+                return Err(error.into());
+            }
         }
-        self.stamp = stamp(&self.path)?;
         Ok(())
+    }
+
+    /// Ends another program's claim.
+    fn free(&mut self, id: &TaskId) {
+        let entry = self.list().iter_mut().find(|raw| id_of(raw).as_deref() == Some(id.as_str()));
+        let Some(raw) = entry else { return };
+        raw["status"] = coordination_status(Status::Pending).into();
+        for name in ["claimed_by", "claimed_at", "started_at"] {
+            if raw.get(name).is_some() {
+                raw[name] = Value::Null;
+            }
+        }
+        set_own(raw, None);
     }
 
     fn list(&mut self) -> &mut Vec<Value> {
@@ -168,10 +216,12 @@ impl Coordination {
         self.document["tasks"].as_array_mut().expect("it was made one just above")
     }
 
-    fn put(&mut self, task: &Task, before: Option<&Task>) {
+    /// Writes what differs; of a task that another program has, neither status nor claim.
+    fn put(&mut self, task: &Task, before: Option<&Task>, is_theirs: bool) {
         let own = own_field(task, &self.store);
         let new = coordination_task(task);
-        let place = self.list().iter().position(|raw| raw["id"].as_str() == Some(task.id.as_str()));
+        let id = Some(task.id.as_str());
+        let place = self.list().iter().position(|raw| id_of(raw).as_deref() == id);
         let Some(place) = place else {
             let mut new = new;
             set_own(&mut new, own);
@@ -185,6 +235,9 @@ impl Coordination {
             if old.as_ref().is_none_or(|old| old[name] != new[name]) && raw[name] != new[name] {
                 raw[name] = new[name].clone();
             }
+        }
+        if is_theirs {
+            return;
         }
         let word = status_word(task);
         let says: Option<Status> = raw["status"].as_str().and_then(|word| word.parse().ok());
@@ -211,6 +264,15 @@ fn status_word(task: &Task) -> &'static str {
     match task.status {
         Status::InProgress if task.started_at.is_none() => "claimed",
         status => coordination_status(status),
+    }
+}
+
+/// The id of an entry; numbers count as their digits.
+fn id_of(raw: &Value) -> Option<String> {
+    match raw.get("id").or_else(|| raw.get("task_id"))? {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
     }
 }
 
@@ -246,13 +308,14 @@ struct Raw {
 
 impl Raw {
     fn differs(&self, name: &str, task: &Task) -> bool {
-        let absent = |value: &Value| {
-            value.is_null() || value.as_array().is_some_and(Vec::is_empty) || *value == json!("")
-        };
         let written = coordination_task(task);
         let mine = self.fields.get(name).unwrap_or(&Value::Null);
-        *mine != written[name] && !(absent(mine) && absent(&written[name]))
+        *mine != written[name] && !(is_absent(mine) && is_absent(&written[name]))
     }
+}
+
+fn is_absent(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty) || *value == json!("")
 }
 
 impl Fields for Raw {
@@ -268,9 +331,15 @@ impl Fields for Raw {
         self.differs("dependencies", task)
     }
 
-    fn files_differ(&self, task: &Task) -> bool {
-        let files = self.fields.get("context").and_then(|context| context.get("files"));
-        files.is_some_and(|files| *files != json!(task.files))
+    fn context_differs(&self, task: &Task) -> bool {
+        let written = coordination_task(task);
+        let context = self.fields.get("context").and_then(Value::as_object);
+        context.is_some_and(|context| {
+            ["files", "hints"].into_iter().any(|name| {
+                let (mine, known) = (context.get(name), &written["context"][name]);
+                mine.is_some_and(|mine| mine != known && !(is_absent(mine) && is_absent(known)))
+            })
+        })
     }
 }
 
@@ -280,9 +349,13 @@ fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    Ok(Some(stamp_of(&meta)))
+}
+
+fn stamp_of(meta: &std::fs::Metadata) -> Stamp {
     #[cfg(unix)]
-    let inode = std::os::unix::fs::MetadataExt::ino(&meta);
+    let inode = std::os::unix::fs::MetadataExt::ino(meta);
     #[cfg(not(unix))]
     let inode = 0;
-    Ok(Some(Stamp { inode, modified: meta.modified().ok(), bytes: meta.len() }))
+    Stamp { inode, modified: meta.modified().ok(), bytes: meta.len() }
 }

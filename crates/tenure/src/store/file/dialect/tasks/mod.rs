@@ -13,7 +13,8 @@ mod queue;
 
 pub(crate) use merge::Merged;
 
-use super::Dialect;
+use super::{Dialect, ForeignRules};
+use crate::duration::format_duration;
 use crate::store::file::fault::Trouble;
 use crate::store::file::journal::{draft, sync_folder};
 use crate::store::file::step::step;
@@ -30,8 +31,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::{
-    Claim, GrantId, Hold, Holder, Look, Mode, Seen, SeenHold, Status, Task, TaskId, Token,
-    WallTime, Want,
+    Claim, GrantId, Hold, Holder, Look, Mode, Resource, Seen, SeenHold, Status, Task, TaskId,
+    Token, WallTime, Want,
 };
 
 /// How long another program's claim lasts that its own protocol never ends.
@@ -40,8 +41,11 @@ const CLAIM_LASTS: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Another program's task list.
 pub(crate) struct Board {
     files: Files,
+    rules: ForeignRules,
     /// What other programs have, and since when.
     claims: BTreeMap<TaskId, Foreign>,
+    /// What makes no sense in the list, one sentence each.
+    problems: Vec<String>,
 }
 
 enum Files {
@@ -58,13 +62,18 @@ pub(super) struct Foreign {
 
 impl Board {
     /// The list that a folder of this dialect has.
-    pub(crate) fn new(dialect: Dialect, folder: &Path, own: &Path, store: &str) -> Option<Board> {
+    pub(crate) fn new(
+        (dialect, rules): (Dialect, ForeignRules),
+        folder: &Path,
+        own: &Path,
+        store: &str,
+    ) -> Option<Board> {
         let files = match dialect {
             Dialect::Coordination => Files::Coordination(Coordination::new(folder, own, store)),
             Dialect::Worker => Files::Queue(Queue::new(folder, own, store)),
             Dialect::Swarm | Dialect::Memory => return None,
         };
-        Some(Board { files, claims: BTreeMap::new() })
+        Some(Board { files, rules, claims: BTreeMap::new(), problems: Vec::new() })
     }
 
     /// Keeps the others from changing the list while the answer lives, as far as their protocol goes.
@@ -88,23 +97,61 @@ impl Board {
         let Some(entries) = entries else { return Ok(None) };
         let mut merged = merge::merge(&entries, ledger, at);
         self.claims = std::mem::take(&mut merged.claims);
+        self.problems = match &self.files {
+            Files::Coordination(files) => files.problems().to_vec(),
+            Files::Queue(files) => files.problems().to_vec(),
+        };
+        self.problems.append(&mut merged.cycles);
         Ok(Some(merged))
     }
 
-    /// Writes what a change does to tasks, on disk when it returns.
+    /// Writes what a change does to tasks, on disk when it returns. A claim of another program that
+    /// the change ends is ended in its file.
     pub(crate) fn write(
         &mut self,
         records: &[Record],
         ledger: &Ledger,
         at: Moment,
     ) -> Result<(), Trouble> {
-        if !records.iter().any(|record| matches!(record, Record::Task(_) | Record::DropTask(_))) {
+        let ended = self.ended_claims(records);
+        let decided = |id: &TaskId| {
+            records.iter().any(|record| matches!(record, Record::Task(task) if task.id == *id))
+        };
+        let freed: Vec<TaskId> = ended.iter().filter(|id| !decided(id)).cloned().collect();
+        let is_about_tasks =
+            records.iter().any(|record| matches!(record, Record::Task(_) | Record::DropTask(_)));
+        if !is_about_tasks && freed.is_empty() {
             return Ok(());
         }
+        let mut claims = self.claims.clone();
+        claims.retain(|id, _| !ended.contains(id));
         match &mut self.files {
-            Files::Coordination(files) => files.write(records, ledger, at),
-            Files::Queue(files) => files.write(records, ledger, at),
+            Files::Coordination(files) => files.write(records, &freed, &claims, ledger, at)?,
+            Files::Queue(files) => files.write(records, ledger, at)?,
         }
+        self.claims = claims;
+        Ok(())
+    }
+
+    /// The claims of other programs that these records end.
+    fn ended_claims(&self, records: &[Record]) -> Vec<TaskId> {
+        let dropped = records.iter().filter_map(|record| match record {
+            Record::DropHold { resource, grant } => Some((resource, *grant)),
+            _ => None,
+        });
+        let named = |(resource, grant): (&Resource, GrantId)| {
+            let mut claims = self.claims.iter();
+            let found = claims.find(|(id, foreign)| {
+                id.resource() == *resource && name(id, &foreign.by).0 == grant
+            });
+            found.map(|(id, _)| id.clone())
+        };
+        dropped.filter_map(named).collect()
+    }
+
+    /// What makes no sense in the list, one sentence each.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.problems
     }
 
     /// Writes these tasks as the ledger has them: another program overwrote what it had not seen.
@@ -117,7 +164,7 @@ impl Board {
         let tasks = ids.iter().filter_map(|id| ledger.tasks.get(id));
         let records: Vec<Record> = tasks.map(|task| Record::Task(Box::new(task.clone()))).collect();
         match &mut self.files {
-            Files::Coordination(files) => files.write(&records, ledger, at),
+            Files::Coordination(files) => files.write(&records, &[], &self.claims, ledger, at),
             // Nothing is ever overwritten there.
             Files::Queue(_) => Ok(()),
         }
@@ -138,17 +185,61 @@ impl Board {
         };
         for id in shown {
             let foreign = &self.claims[id];
-            seen.holds.push(show(id, foreign, at));
+            seen.holds.push(self.show(id, foreign, at));
         }
     }
 
-    /// Shows a task as in progress if another program has it.
-    pub(crate) fn show_claim(&self, task: &mut Task) {
-        if let Some(foreign) = self.claims.get(&task.id) {
+    /// The tasks that other programs have.
+    pub(crate) fn claimed(&self) -> impl Iterator<Item = &TaskId> {
+        self.claims.keys()
+    }
+
+    /// Shows a task as in progress if another program has it, unless its claim is too old to count.
+    pub(crate) fn show_claim(&self, task: &mut Task, at: Moment) {
+        if let Some(foreign) = self.claims.get(&task.id)
+            && !self.show(&task.id, foreign, at).lapsed()
+        {
             let (grant, token) = name(&task.id, &foreign.by);
             task.status = Status::InProgress;
             task.claim = Some(Claim { by: foreign.by.clone(), grant, token, parts: vec![] });
             task.claimed_at = foreign.since;
+        }
+    }
+
+    /// Another program's claim as a hold. Their protocol has no limit; the user may have set one.
+    fn show(&self, id: &TaskId, foreign: &Foreign, at: Moment) -> SeenHold {
+        let (grant, token) = name(id, &foreign.by);
+        let since = foreign.since.unwrap_or(WallTime(at.wall_ms));
+        let age_ms = u64::try_from(at.wall_ms.saturating_sub(since.0)).unwrap_or(0);
+        let age = Duration::from_millis(age_ms);
+        let limit = self.rules.claim_limit.filter(|_| foreign.since.is_some());
+        let stale = limit.filter(|limit| age >= *limit).map(|limit| {
+            format!("claim is {} old (>{})", format_duration(age), format_duration(limit))
+        });
+        let (stale, left) = match (stale, limit) {
+            (Some(reason), _) if !self.rules.break_stale => {
+                (Some(format!("{reason}; not taken over (break_stale=no)")), CLAIM_LASTS)
+            }
+            (Some(reason), _) => (Some(reason), Duration::ZERO),
+            (None, Some(limit)) => (None, limit.saturating_sub(age)),
+            (None, None) => (None, CLAIM_LASTS),
+        };
+        SeenHold {
+            hold: Hold {
+                want: Want { resource: id.resource(), mode: Mode::Exclusive },
+                grant,
+                token,
+                holder: Holder { label: foreign.by.clone(), chosen: false, evidence: None },
+                operation: None,
+                ttl: limit.unwrap_or(CLAIM_LASTS),
+                slot: None,
+            },
+            left,
+            held_for: age,
+            acquired_at: since,
+            renewed_at: since,
+            expires_at: WallTime(at.wall_ms.saturating_add(left.as_millis() as i64)),
+            stale,
         }
     }
 
@@ -177,13 +268,13 @@ fn name(id: &TaskId, by: &str) -> (GrantId, Token) {
 }
 
 /// Replaces a file of other programs in one step, with the permissions that it had; on disk when it
-/// returns.
+/// returns. Tells what the new file is, so that a later change by others can be told from it.
 fn replace(
     path: &Path,
     document: &Value,
     drafts: &Path,
     steps: [&'static str; 2],
-) -> io::Result<()> {
+) -> io::Result<std::fs::Metadata> {
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let draft = draft(drafts);
     let written = (|| {
@@ -195,38 +286,17 @@ fn replace(
             file.set_permissions(meta.permissions())?;
         }
         file.sync_all()?;
+        let written = file.metadata()?;
         step(steps[0]);
         std::fs::rename(&draft, &target)?;
         step(steps[1]);
-        sync_folder(target.parent().unwrap_or(Path::new(".")))
+        sync_folder(target.parent().unwrap_or(Path::new(".")))?;
+        Ok(written)
     })();
     if written.is_err() {
         let _ = std::fs::remove_file(&draft);
     }
     written
-}
-
-fn show(id: &TaskId, foreign: &Foreign, at: Moment) -> SeenHold {
-    let (grant, token) = name(id, &foreign.by);
-    let since = foreign.since.unwrap_or(WallTime(at.wall_ms));
-    let held_ms = u64::try_from(at.wall_ms.saturating_sub(since.0)).unwrap_or(0);
-    SeenHold {
-        hold: Hold {
-            want: Want { resource: id.resource(), mode: Mode::Exclusive },
-            grant,
-            token,
-            holder: Holder { label: foreign.by.clone(), chosen: false, evidence: None },
-            operation: None,
-            ttl: CLAIM_LASTS,
-            slot: None,
-        },
-        left: CLAIM_LASTS,
-        held_for: Duration::from_millis(held_ms),
-        acquired_at: since,
-        renewed_at: since,
-        expires_at: WallTime(at.wall_ms.saturating_add(CLAIM_LASTS.as_millis() as i64)),
-        stale: None,
-    }
 }
 
 #[cfg(test)]
@@ -245,7 +315,9 @@ mod tests {
             std::fs::write(folder.path().join(file), list).unwrap();
             let log = "{\"task_id\":\"a\",\"status\":\"completed\"}\n";
             std::fs::write(folder.path().join("execution_log.jsonl"), log).unwrap();
-            let mut board = Board::new(dialect, folder.path(), folder.path(), "s").unwrap();
+            let mut board =
+                Board::new((dialect, ForeignRules::default()), folder.path(), folder.path(), "s")
+                    .unwrap();
             let mut news = || board.take_in(&Ledger::default(), at).unwrap();
             let first = news().expect("all is new");
             assert!(news().is_none(), "{file} did not change");

@@ -2,7 +2,9 @@
 //! line about a task is where it stands. Who has a task, its lock file tells.
 
 use super::merge::{Entry, Fields, Says};
-use crate::exchange::{self, Format, queue_task, time_from_value, time_to_value};
+use crate::exchange::{
+    self, Format, foreign_time, queue_task, time_from_value, without_byte_order_mark,
+};
 use crate::store::file::fault::Trouble;
 use crate::store::file::step::step;
 use crate::store::ledger::{Ledger, Record};
@@ -14,6 +16,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tenure_core::{Status, Task, TaskId, WallTime};
 
+/// What a task's text may be called.
+const TEXT_FIELDS: [&str; 4] = ["instruction", "prompt", "task", "description"];
+
 /// The two files, as they were read last.
 pub(super) struct Queue {
     queue: PathBuf,
@@ -24,6 +29,8 @@ pub(super) struct Queue {
     /// Up to where the log was read.
     read_until: u64,
     states: HashMap<String, State>,
+    /// What made no sense in the queue.
+    problems: Vec<String>,
 }
 
 /// The last line of the log about a task.
@@ -53,6 +60,7 @@ impl Queue {
             stamp: None,
             read_until: 0,
             states: HashMap::new(),
+            problems: Vec::new(),
         }
     }
 
@@ -67,17 +75,19 @@ impl Queue {
         if !news && self.stamp == stamp {
             return Ok(None);
         }
-        let file = exchange::read_file(&self.queue, Some(Format::Queue))
-            .map_err(|error| Trouble::Corrupt(format!("{}: {error}", self.queue.display())))?;
+        let (file, problems) = exchange::read_foreign_file(&self.queue, Format::Queue)
+            .map_err(|error| Trouble::ForeignFile(format!("{}: {error}", self.queue.display())))?;
         self.stamp = stamp;
         let entries = file.tasks.into_iter().enumerate().map(|(index, mut new)| {
             new.position = index as i64;
             new.key = None;
             let state = self.states.get(new.id.as_str());
-            let says = match state.map(|state| state.status) {
-                Some(Status::InProgress) => Says::Begun,
-                Some(status) => Says::Status(status),
-                None => Says::Status(new.status),
+            let wrong = problems.iter().find(|problem| problem.id.as_ref() == Some(&new.id));
+            let says = match (state.map(|state| state.status), wrong) {
+                (Some(Status::InProgress), _) => Says::Begun,
+                (Some(status), _) => Says::Status(status),
+                (None, Some(problem)) => Says::Wrong(problem.reason.clone()),
+                (None, None) => Says::Status(new.status),
             };
             if let Some(state) = state {
                 new.result = state.result.clone().or(new.result);
@@ -95,7 +105,14 @@ impl Queue {
                 new,
             }
         });
-        Ok(Some(entries.collect()))
+        let entries = entries.collect();
+        self.problems = problems.into_iter().map(|problem| problem.reason).collect();
+        Ok(Some(entries))
+    }
+
+    /// What makes no sense in the queue, one sentence each.
+    pub(super) fn problems(&self) -> &[String] {
+        &self.problems
     }
 
     pub(super) fn read_again(&mut self) {
@@ -128,7 +145,9 @@ impl Queue {
         self.read_until += whole as u64;
         for line in bytes[..whole].split(|byte| *byte == b'\n') {
             // A line that somebody died writing says nothing.
-            let Ok(value) = serde_json::from_slice::<Value>(line) else { continue };
+            let Ok(value) = serde_json::from_slice::<Value>(without_byte_order_mark(line)) else {
+                continue;
+            };
             let status = value["status"].as_str().and_then(status_of);
             if let (Some(id), Some(status)) = (value["task_id"].as_str(), status) {
                 let state = State {
@@ -177,7 +196,7 @@ impl Queue {
             "task_id": task.id.as_str(),
             "worker_id": claim.map_or("tenure", |claim| claim.by.as_str()),
             "status": task.status.word(),
-            "timestamp": time_to_value(WallTime(at.wall_ms)),
+            "timestamp": foreign_time(WallTime(at.wall_ms)),
             "attempt": task.attempts,
         });
         if let Some(result) = &task.result {
@@ -205,10 +224,10 @@ impl Queue {
             return Ok(());
         }
         let damaged = |error: serde_json::Error| {
-            Trouble::Corrupt(format!("{}: {error}", self.queue.display()))
+            Trouble::ForeignFile(format!("{}: {error}", self.queue.display()))
         };
         let mut document: Value = match std::fs::read(&self.queue) {
-            Ok(text) => serde_json::from_slice(&text).map_err(damaged)?,
+            Ok(text) => serde_json::from_slice(without_byte_order_mark(&text)).map_err(damaged)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 json!({ "version": "1.0", "tasks": [], "completed": [], "failed": [] })
             }
@@ -224,8 +243,9 @@ impl Queue {
                 _ => {}
             }
         }
-        super::replace(&self.queue, &document, &self.drafts, ["queue-drafted", "queue-replaced"])?;
-        self.stamp = stamp(&self.queue)?;
+        let steps = ["queue-drafted", "queue-replaced"];
+        let written = super::replace(&self.queue, &document, &self.drafts, steps)?;
+        self.stamp = Some((written.modified().ok(), written.len()));
         Ok(())
     }
 }
@@ -247,7 +267,13 @@ fn put(document: &mut Value, task: &Task) {
     let tasks = document["tasks"].as_array_mut().expect("it is a list");
     match tasks.iter_mut().find(|raw| raw["id"].as_str() == Some(id)) {
         Some(raw) => {
+            // Workers read the text where its program wrote it.
+            let text = TEXT_FIELDS.into_iter().find(|name| raw.get(name).is_some());
             for (name, value) in new.as_object().into_iter().flatten() {
+                let name = match name.as_str() {
+                    "instruction" => text.unwrap_or("instruction"),
+                    name => name,
+                };
                 raw[name] = value.clone();
             }
         }
@@ -312,7 +338,7 @@ impl Fields for Raw {
         self.depends_on != task.depends_on
     }
 
-    fn files_differ(&self, _: &Task) -> bool {
+    fn context_differs(&self, _: &Task) -> bool {
         false
     }
 }
