@@ -6,7 +6,7 @@ use tenure::duration::format_duration;
 use tenure::view::{process_of, why_left};
 
 pub(crate) use tenure::view::{
-    event_json, hold_json, names, one_line, seconds, stale_reason, time, waiter_json,
+    event_json, hold_json, names, one_line, seconds, stale_reason, time,
 };
 
 /// A hold in one or two lines for people: who, doing what, since when, until when.
@@ -92,7 +92,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         }
         EventKind::Acquired { operation: None } => format!("{holder} acquired {resource}{token}"),
         EventKind::Released => format!("{holder} released {resource}{token}"),
-        EventKind::Lapsed => format!("{resource}{token} lapsed; {holder} had held it"),
+        EventKind::Lapsed { .. } => format!("{resource}{token} lapsed; {holder} had held it"),
         EventKind::Died => format!("{resource}{token} was freed: {holder} is dead"),
         EventKind::Broken { by, reason } => {
             let broken = styled(BAD, "broken");

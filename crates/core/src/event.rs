@@ -43,7 +43,11 @@ pub enum EventKind {
     /// The holder gave it back.
     Released,
     /// The lease ran out and the hold was removed.
-    Lapsed,
+    Lapsed {
+        /// When the lease ran out, for showing: it is removed later, by the next who asks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended_at: Option<WallTime>,
+    },
     /// The holder's process was proved dead and the hold was removed.
     Died,
     /// An operator ended it.
@@ -121,12 +125,15 @@ pub enum WhyLeft {
 }
 
 impl EventKind {
+    /// A lapse; when the lease ran out is filled in from the hold that is removed.
+    pub const LAPSED: EventKind = EventKind::Lapsed { ended_at: None };
+
     /// One word for it.
     pub fn word(&self) -> &'static str {
         match self {
             EventKind::Acquired { .. } => "acquired",
             EventKind::Released => "released",
-            EventKind::Lapsed => "lapsed",
+            EventKind::Lapsed { .. } => "lapsed",
             EventKind::Died => "died",
             EventKind::Broken { .. } => "broken",
             EventKind::Waiting => "waiting",

@@ -13,6 +13,7 @@
 //! 4. [`seen`]: what a store shows to a rule.
 //! 5. [`decision`] and [`event`]: what a rule answers.
 //! 6. [`rules`]: acquire, release, break, leave, reap.
+//! 7. [`overview`]: what counts as held and as waiting, for everything that shows it.
 //!
 //! ```
 //! use std::time::Duration;
@@ -42,6 +43,7 @@ pub mod hold;
 pub mod holder;
 pub mod id;
 pub mod millis;
+pub mod overview;
 pub mod resource;
 pub mod rules;
 pub mod seen;
@@ -52,6 +54,7 @@ pub use event::{Event, EventKind, NewEvent, WhyLeft};
 pub use hold::{Hold, Mode, Waiter, Want};
 pub use holder::{Evidence, Holder, LabelError, Liveness, NoWitness, Observer, Process, Witness};
 pub use id::{GrantId, Revision, Token, WallTime};
+pub use overview::{Counts, HoldState, JudgedHold, Overview, Worker};
 pub use resource::{Kind, Resource, ResourceError};
 pub use rules::{
     Ask, Blocker, BreakAsk, Cycle, CycleStep, Grant, Outcome, Proof, Reason, ReleaseAsk, Released,

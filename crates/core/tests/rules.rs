@@ -10,6 +10,8 @@ mod ending;
 mod holding;
 #[path = "rules/looking.rs"]
 mod looking;
+#[path = "rules/overview.rs"]
+mod overview;
 #[path = "rules/queueing.rs"]
 mod queueing;
 #[path = "rules/taking_over.rs"]

@@ -3,8 +3,9 @@
 
 use serde_json::{Value, json};
 use tenure_core::{
-    Event, EventKind, Evidence, Holder, Kind, Mode, Resource, Section, SeenHold, SeenSection,
-    SeenWaiter, TakeoverReason, Task, TaskId, WallTime, WhyLeft, Witness, rules,
+    Counts, Event, EventKind, Evidence, HoldState, Holder, Kind, Liveness, Mode, Overview,
+    Resource, Section, SeenHold, SeenSection, SeenWaiter, TakeoverReason, Task, TaskId, WallTime,
+    WhyLeft, Witness, Worker, rules,
 };
 
 /// RFC 3339 in UTC, to the second.
@@ -85,6 +86,7 @@ pub fn hold_json(seen: &SeenHold, witness: &dyn Witness, waiting: usize) -> Valu
         "heartbeat_at": time(seen.renewed_at),
         "expires_at": time(seen.expires_at),
         "seconds_left": seconds(seen.left),
+        "state": HoldState::of(seen, witness).word(),
         "is_stale": stale.is_some(),
         "stale_reason": stale,
         "waiting": waiting,
@@ -114,6 +116,81 @@ pub fn waiter_json(seen: &SeenWaiter, place: usize) -> Value {
         "resources": wants,
         "waiting_since": time(seen.waiting_since),
         "waited_seconds": seconds(seen.waited_for),
+    })
+}
+
+/// Waiters as JSON, in the order in which they wait.
+pub fn waiters_json(waiters: &[&SeenWaiter]) -> Value {
+    waiters.iter().zip(1..).map(|(seen, place)| waiter_json(seen, place)).collect()
+}
+
+/// How many are held, no longer count, wait and work, as JSON: the same numbers wherever shown.
+pub fn counts_json(counts: Counts) -> Value {
+    json!({
+        "held": counts.held,
+        "lapsed": counts.lapsed,
+        "dead": counts.dead,
+        "waiting": counts.waiting,
+        "workers": counts.workers,
+    })
+}
+
+/// How many there are, in words: `2 held, 1 waiting`, and how many no longer count if any.
+pub fn counts_words(counts: Counts) -> String {
+    let Counts { held, lapsed, dead, waiting, workers: _ } = counts;
+    let mut words = vec![format!("{held} held"), format!("{waiting} waiting")];
+    words.extend((lapsed > 0).then(|| format!("{lapsed} lapsed")));
+    words.extend((dead > 0).then(|| format!("{dead} of dead holders")));
+    words.join(", ")
+}
+
+/// Where a resource is free although requests wait for it: who takes it next, and what happens if
+/// that one does not. Nothing where there is no such waiter.
+pub fn next_in_line_words(overview: &Overview<'_>, resource: &Resource) -> Option<String> {
+    let waits =
+        |seen: &&SeenWaiter| seen.waiter.wants.iter().any(|want| want.resource.overlaps(resource));
+    let next = overview.next_in_line().into_iter().find(waits)?;
+    let label = &next.waiter.holder.label;
+    let left = crate::duration::format_duration(next.left);
+    Some(format!(
+        "{label} is next and was woken; its place ends in {left} if it does not ask again"
+    ))
+}
+
+/// What is known of a holder's life, in a word.
+pub fn alive_word(liveness: Liveness) -> &'static str {
+    match liveness {
+        Liveness::Alive => "alive",
+        Liveness::Dead => "dead",
+        Liveness::Unknown => "unknown",
+    }
+}
+
+/// A worker as JSON, with all that it holds.
+pub fn worker_json(worker: &Worker<'_>) -> Value {
+    let seen = || worker.holds.iter().map(|hold| hold.seen);
+    let since = seen().map(|seen| seen.acquired_at).min();
+    let next_to_lapse = worker.next_to_lapse();
+    let of = |kind: bool| {
+        seen().filter(move |seen| (seen.hold.want.resource.kind() == Kind::Task) == kind)
+    };
+    let locks = of(false).map(|seen| seen.hold.want.resource.to_string());
+    // A claim says in its operation which title the task had.
+    let tasks = of(true).map(|seen| {
+        let id = seen.hold.want.resource.name();
+        json!({ "id": id, "title": seen.hold.operation.as_deref().unwrap_or(id) })
+    });
+    json!({
+        "holder": worker.label,
+        "hostname": seen().find_map(|seen| Some(&seen.hold.holder.evidence.as_ref()?.host)),
+        "pid": seen().find_map(|seen| process_of(&seen.hold.holder)).map(|(_, pid)| pid),
+        "alive": alive_word(worker.liveness),
+        "is_stale": !worker.counts(),
+        "since": since.map(time),
+        "locks": locks.collect::<Vec<_>>(),
+        "tasks": tasks.collect::<Vec<_>>(),
+        "expires_at": next_to_lapse.map(|seen| time(seen.expires_at)),
+        "seconds_left": next_to_lapse.map(|seen| seconds(seen.left)),
     })
 }
 
@@ -229,6 +306,9 @@ pub fn event_json(event: &Event) -> Value {
     });
     match &event.event.kind {
         EventKind::Acquired { operation: Some(operation) } => value["operation"] = json!(operation),
+        EventKind::Lapsed { ended_at: Some(ended_at) } => {
+            value["ended_at"] = json!(time(*ended_at))
+        }
         EventKind::Broken { by, reason } => {
             value["by"] = json!(by);
             value["reason"] = json!(reason);

@@ -239,7 +239,8 @@ async fn histories(client: &Client) -> HashMap<String, History> {
 /// Shows the end of the test to be worth something: `kind` befell some worker in the middle.
 async fn check(client: &Client, folder: &Path, count: usize, kind: &EventKind) {
     let events = client.events(Revision::default(), u32::MAX).await.unwrap();
-    let times = |kind: &EventKind| events.iter().filter(|one| one.event.kind == *kind).count();
+    let times =
+        |kind: &EventKind| events.iter().filter(|one| one.event.kind.word() == kind.word()).count();
     assert!(times(kind) > 0 && times(&EventKind::Recovered) > 0, "nothing happened");
 
     let tasks: Vec<Task> = client.tasks().list(&TaskFilter::default()).await.unwrap();
@@ -311,7 +312,7 @@ async fn a_hundred_workers_that_sleep_through_their_leases_do_each_of_a_thousand
     tormentor.join().unwrap();
     // Those that slept last wake up to find that their task is another's, and done.
     tokio::time::sleep(ttl).await;
-    check(&client, &folder, TASKS, &EventKind::Lapsed).await;
+    check(&client, &folder, TASKS, &EventKind::LAPSED).await;
     let beliefs = std::fs::read_to_string(folder.join("beliefs")).unwrap();
     let told = |word: &str| beliefs.lines().filter(|line| line.starts_with(word)).count();
     assert_eq!(told("accepted "), TASKS, "nobody was killed, so each learnt of its finish");

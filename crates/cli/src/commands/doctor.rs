@@ -7,11 +7,12 @@ use crate::output::{BAD, GOOD, styled};
 use clap::Args;
 use serde_json::json;
 use std::path::Path;
-use tenure::core::rules;
+use tenure::core::Overview;
 use tenure::file;
 use tenure::place::{self, ExclusionRecord, FileSystem, Place, PlaceError};
 use tenure::platform;
 use tenure::store::Finding;
+use tenure::view;
 
 /// Check the store, the file system, the clock and what crashed processes left
 ///
@@ -85,13 +86,8 @@ async fn examine(context: &Context) -> Vec<Finding> {
                 Err(error) => findings.push(finding("store", false, error.to_string())),
             }
             if let Ok(seen) = client.look_everywhere().await {
-                let gone = rules::gone_holds(&seen, None, client.witness()).len();
-                let message = format!(
-                    "{} held, {} waiting, {gone} to be replaced by whoever asks next",
-                    seen.holds.len(),
-                    seen.waiters.len()
-                );
-                findings.push(finding("holds", true, message));
+                let counts = Overview::of(&seen, client.witness()).counts();
+                findings.push(finding("holds", true, view::counts_words(counts)));
             }
         }
     }

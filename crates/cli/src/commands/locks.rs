@@ -10,8 +10,9 @@ use crate::show;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use tenure::Client;
-use tenure::core::{Kind, Proof, Resource, Seen, SeenHold, rules};
+use tenure::core::{Kind, Overview, Proof, Resource, Seen, SeenHold, rules};
 use tenure::refusal::Refusal;
+use tenure::view;
 
 /// List, show, release or clean up what is held
 #[derive(Debug, Args)]
@@ -139,15 +140,10 @@ fn of_kind<'a>(holds: &[&'a SeenHold], kind: Kind) -> Vec<&'a SeenHold> {
     holds.iter().copied().filter(|seen| seen.hold.want.resource.kind() == kind).collect()
 }
 
-fn waiting_for(seen: &Seen, resource: &Resource) -> usize {
-    let waits =
-        |wants: &[tenure::core::Want]| wants.iter().any(|want| want.resource.overlaps(resource));
-    seen.waiters.iter().filter(|seen| waits(&seen.waiter.wants)).count()
-}
-
-fn holds_json(client: &Client, seen: &Seen, holds: &[&SeenHold]) -> Vec<Value> {
+fn holds_json(client: &Client, overview: &Overview<'_>, holds: &[&SeenHold]) -> Vec<Value> {
     let one = |hold: &&SeenHold| {
-        show::hold_json(hold, client.witness(), waiting_for(seen, &hold.hold.want.resource))
+        let waiting = overview.waiting_for(&hold.hold.want.resource).len();
+        show::hold_json(hold, client.witness(), waiting)
     };
     holds.iter().map(one).collect()
 }
@@ -156,13 +152,15 @@ async fn list(context: &Context, args: ListArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let seen = client.look_everywhere().await?;
     let all: Vec<&SeenHold> = seen.holds.iter().collect();
+    let overview = Overview::of(&seen, client.witness());
     let mut data = Map::new();
     let mut shown = Vec::new();
     for kind in args.kind.kinds() {
         let holds = of_kind(&all, kind);
-        data.insert(list_name(kind).to_owned(), json!(holds_json(&client, &seen, &holds)));
+        data.insert(list_name(kind).to_owned(), json!(holds_json(&client, &overview, &holds)));
         shown.extend(holds);
     }
+    data.insert("counts".to_owned(), view::counts_json(overview.counts()));
     context.output.done(Value::Object(data), || match shown.is_empty() {
         true => "Nothing is held".to_owned(),
         false => show::hold_table(&shown, client.witness()),
@@ -211,7 +209,8 @@ async fn show_one(context: &Context, id: &str) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let seen = client.look_everywhere().await?;
     let holds = named(&client, &seen, id).await?;
-    let data = json!({ "locks": holds_json(&client, &seen, &holds) });
+    let overview = Overview::of(&seen, client.witness());
+    let data = json!({ "locks": holds_json(&client, &overview, &holds) });
     context.output.done(data, || {
         let words = holds.iter().map(|seen| show::hold_words(seen, client.witness()));
         words.collect::<Vec<_>>().join("\n")

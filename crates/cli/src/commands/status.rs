@@ -6,19 +6,19 @@ use crate::failure::Failure;
 use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
-use tenure::Client;
-use tenure::core::{Proof, Resource, Seen, SeenHold};
+use tenure::core::{Overview, Proof, Resource, SeenHold};
 use tenure::place::Reach;
+use tenure::{Client, view};
 
 /// Tell whether something is held, and by whom
 ///
 /// Without a resource: everything that is held, and the store. Always exits 0; to test in a script
-/// read `data.locked` of --json.
+/// read `data.free` of --json: what lapsed or whose holder died is free for the next who asks.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure status deploy
-  tenure status deploy --json | jq .data.locked")]
+  tenure status deploy --json | jq .data.free")]
 pub(crate) struct StatusArgs {
     /// What to look at
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
@@ -41,17 +41,25 @@ pub(crate) async fn run(context: &Context, args: StatusArgs) -> Result<i32, Fail
 
 async fn one(context: &Context, client: &Client, resource: &Resource) -> Result<i32, Failure> {
     let seen = client.look(std::slice::from_ref(resource)).await?;
-    let data = status_json(context, client, &seen);
+    let overview = Overview::of(&seen, client.witness());
+    let data = status_json(context, client, resource, &overview);
     let human = || {
-        if seen.holds.is_empty() {
-            return format!("{resource} is free");
-        }
-        let holds = seen.holds.iter().map(|seen| show::hold_words(seen, client.witness()));
-        let waiting = (!seen.waiters.is_empty()).then(|| match seen.waiters.len() {
-            1 => "  1 waits".to_owned(),
-            many => format!("  {many} wait"),
+        let mut lines = match overview.holds.is_empty() {
+            true => vec![format!("{resource} is free")],
+            false => overview
+                .holds
+                .iter()
+                .map(|hold| show::hold_words(hold.seen, client.witness()))
+                .collect(),
+        };
+        lines.extend(match overview.waiters.len() {
+            0 => None,
+            1 => Some("  1 waits".to_owned()),
+            many => Some(format!("  {many} wait")),
         });
-        holds.chain(waiting).collect::<Vec<_>>().join("\n")
+        let next = view::next_in_line_words(&overview, resource);
+        lines.extend(next.map(|words| format!("  {words}")));
+        lines.join("\n")
     };
     match context.only_resource() {
         // Programs that know this folder's one lock read its state at the top.
@@ -62,19 +70,34 @@ async fn one(context: &Context, client: &Client, resource: &Resource) -> Result<
 }
 
 /// `locked`, `holder`, `is_stale`, `stale_reason` and `we_hold_it`, as lock files' own tools print
-/// them. Of several shared holders the first is shown there, all of them in `holders`.
-fn status_json(context: &Context, client: &Client, seen: &Seen) -> Value {
-    let Some(first) = seen.holds.first() else { return json!({ "locked": false }) };
+/// them: there a stale lock is `locked` too. Of several holders the first that counts is shown there,
+/// all of them in `holders`. `free` says whether the next request gets it.
+fn status_json(
+    context: &Context,
+    client: &Client,
+    resource: &Resource,
+    overview: &Overview<'_>,
+) -> Value {
+    let waiting = overview.waiters.len();
+    let first = overview.held().next().or(overview.holds.first().map(|hold| hold.seen));
+    let Some(first) = first else {
+        return match waiting {
+            0 => json!({ "locked": false, "free": true }),
+            _ => json!({ "locked": false, "free": true, "waiting": waiting }),
+        };
+    };
     let stale = show::stale_reason(first, client.witness());
-    let holders: Vec<Value> = seen.holds.iter().map(holder_json).collect();
+    let holds = || overview.holds.iter().map(|hold| hold.seen);
+    let holders: Vec<Value> = holds().map(holder_json).collect();
     json!({
         "locked": true,
+        "free": overview.is_free(resource),
         "holder": holder_json(first),
         "holders": holders,
         "is_stale": stale.is_some(),
         "stale_reason": stale,
-        "we_hold_it": seen.holds.iter().any(|seen| ours(context, seen)),
-        "waiting": seen.waiters.len(),
+        "we_hold_it": overview.held().any(|seen| ours(context, seen)),
+        "waiting": waiting,
     })
 }
 
@@ -101,17 +124,24 @@ fn ours(context: &Context, seen: &SeenHold) -> bool {
 async fn all(context: &Context, client: &Client) -> Result<i32, Failure> {
     let seen = client.look_everywhere().await?;
     let info = client.info();
+    let overview = Overview::of(&seen, client.witness());
+    let counts = overview.counts();
     let holds: Vec<&SeenHold> = seen.holds.iter().collect();
+    let held = holds.iter().map(|seen| {
+        let waiting = overview.waiting_for(&seen.hold.want.resource).len();
+        show::hold_json(seen, client.witness(), waiting)
+    });
     let data = json!({
-        "locked": !holds.is_empty(),
+        "locked": counts.held > 0,
         "store": info.url,
         "engine": info.engine,
-        "held": holds.iter().map(|seen| show::hold_json(seen, client.witness(), 0)).collect::<Vec<_>>(),
-        "waiting": seen.waiters.len(),
+        "held": held.collect::<Vec<_>>(),
+        "counts": view::counts_json(counts),
+        "waiting": counts.waiting,
         "revision": seen.revision,
     });
     context.output.done(data, || {
-        let count = format!("{} held, {} waiting", holds.len(), seen.waiters.len());
+        let count = view::counts_words(counts);
         let store = match info.engine.as_str() {
             "memory" => "none here yet".to_owned(),
             engine => format!("{} ({engine})", info.url),

@@ -7,10 +7,10 @@ use crate::failure::Failure;
 use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
-use tenure::core::{Kind, Liveness, Resource, Seen, SeenHold, Task};
+use tenure::core::{Kind, Liveness, Overview, Resource, Seen, SeenHold, Task};
 use tenure::duration::format_duration;
 use tenure::place::Reach;
-use tenure::{Client, Error};
+use tenure::{Client, Error, view};
 
 /// Tell who holds a resource and what would free it, or what a task waits for
 #[derive(Debug, Args)]
@@ -31,20 +31,21 @@ pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure
     if let Some(task) = meant_task(&client, &resource, &seen).await? {
         return explain_task(context, &client, &task).await;
     }
+    let overview = Overview::of(&seen, client.witness());
     let holders = seen.holds.iter().map(|hold| {
-        let mut value = show::hold_json(hold, client.witness(), seen.waiters.len());
+        let mut value = show::hold_json(hold, client.witness(), overview.waiters.len());
         value["freed_by"] = json!(freed_by(&client, hold));
         value
     });
-    let waiters =
-        seen.waiters.iter().enumerate().map(|(index, seen)| show::waiter_json(seen, index + 1));
     let data = json!({
         "resource": resource.to_string(),
         "locked": !seen.holds.is_empty(),
+        "free": overview.is_free(&resource),
         "holders": holders.collect::<Vec<Value>>(),
-        "waiters": waiters.collect::<Vec<Value>>(),
+        "waiters": view::waiters_json(&overview.waiters),
+        "next_in_line": view::next_in_line_words(&overview, &resource),
     });
-    context.output.done(data, || words(&client, &resource, &seen));
+    context.output.done(data, || words(&client, &resource, &overview));
     Ok(0)
 }
 
@@ -56,7 +57,10 @@ async fn meant_task(
 ) -> Result<Option<Task>, Failure> {
     let may_be = match resource.kind() {
         Kind::Task => true,
-        Kind::Lock => seen.holds.is_empty() && seen.waiters.is_empty(),
+        Kind::Lock => {
+            let overview = Overview::of(seen, client.witness());
+            overview.holds.is_empty() && overview.waiters.is_empty()
+        }
         Kind::Section | Kind::Path => false,
     };
     if !may_be {
@@ -95,21 +99,22 @@ async fn explain_task(context: &Context, client: &Client, task: &Task) -> Result
     Ok(0)
 }
 
-fn words(client: &Client, resource: &Resource, seen: &Seen) -> String {
+fn words(client: &Client, resource: &Resource, overview: &Overview<'_>) -> String {
     let mut lines = Vec::new();
-    if seen.holds.is_empty() {
+    if overview.holds.is_empty() {
         lines.push(format!("{resource} is free"));
     }
-    for hold in &seen.holds {
-        lines.push(show::hold_words(hold, client.witness()));
-        lines.push(format!("  {}", freed_by(client, hold)));
+    for hold in &overview.holds {
+        lines.push(show::hold_words(hold.seen, client.witness()));
+        lines.push(format!("  {}", freed_by(client, hold.seen)));
     }
-    if !seen.waiters.is_empty() {
+    if !overview.waiters.is_empty() {
         lines.push("Waiting, in order:".to_owned());
     }
-    for (index, waiter) in seen.waiters.iter().enumerate() {
+    for (index, waiter) in overview.waiters.iter().enumerate() {
         lines.push(show::waiter_words(waiter, index + 1));
     }
+    lines.extend(view::next_in_line_words(overview, resource));
     lines.join("\n")
 }
 

@@ -1,11 +1,10 @@
 //! What there is to see: one look at everything, gathered from a client. Only reads.
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::time::Duration;
 use tenure::core::{
-    Event, Kind, Liveness, Revision, Seen, SeenHold, SeenSection, SeenWaiter, Status, Task,
-    WallTime,
+    Counts, Event, HoldState, JudgedHold, Kind, Liveness, Overview, Revision, SeenHold,
+    SeenSection, SeenWaiter, Status, Task, WallTime,
 };
 use tenure::store::{Tally, TaskFilter};
 use tenure::view::{self, process_of};
@@ -26,7 +25,10 @@ pub(crate) struct Board {
     pub(crate) revision: Revision,
     pub(crate) now: WallTime,
     pub(crate) locks: Vec<Held>,
-    pub(crate) waiting: usize,
+    /// What is held, no longer counts, waits and works, as everywhere else.
+    pub(crate) counts: Counts,
+    /// Sentences about what is waited for although it is free.
+    pub(crate) free_queues: Vec<String>,
     pub(crate) tallies: Vec<Tally>,
     pub(crate) sections: Vec<SeenSection>,
     /// Those in progress.
@@ -40,27 +42,30 @@ pub(crate) struct Board {
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub(crate) seen: SeenHold,
+    pub(crate) state: HoldState,
     /// Why it no longer counts.
     pub(crate) stale: Option<String>,
     /// Who waits for it, in order.
     pub(crate) waiters: Vec<SeenWaiter>,
 }
 
-/// Somebody who holds, with all that it holds.
+/// All that is held under one label.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
     pub(crate) label: String,
     pub(crate) host: Option<String>,
     pub(crate) pid: Option<u32>,
     pub(crate) liveness: Liveness,
-    pub(crate) since: WallTime,
+    /// Whether nothing that it has counts any more.
+    pub(crate) is_gone: bool,
     pub(crate) held_for: Duration,
-    /// The time left of what lapses first, and when that is.
+    /// The time left of what lapses first.
     pub(crate) left: Duration,
-    pub(crate) expires_at: WallTime,
     pub(crate) locks: Vec<String>,
     /// Ids and titles.
     pub(crate) tasks: Vec<(String, String)>,
+    /// The same as JSON.
+    pub(crate) json: Value,
 }
 
 impl Board {
@@ -75,17 +80,19 @@ impl Board {
         };
         let in_progress = tasks.list(&in_progress).await?;
         let info = client.info();
+        let overview = Overview::of(&seen, client.witness());
         Ok(Board {
             store: info.url,
             engine: info.engine,
             local: info.local,
             revision: seen.revision,
             now: seen.wall,
-            waiting: seen.waiters.len(),
+            counts: overview.counts(),
+            free_queues: free_queues(&overview),
             tallies: tasks.tallies().await?,
             sections: tasks.sections().await?,
-            workers: workers(&seen, &in_progress, client),
-            locks: locks(seen, client),
+            workers: workers(&overview),
+            locks: locks(&overview, client),
             tasks: in_progress,
             events: events(client, known).await?,
         })
@@ -107,10 +114,7 @@ impl Board {
             .iter()
             .map(|held| {
                 let mut lock = view::hold_json(&held.seen, client.witness(), held.waiters.len());
-                let places = held.waiters.iter().zip(1..);
-                let waiters: Vec<Value> =
-                    places.map(|(seen, place)| view::waiter_json(seen, place)).collect();
-                lock["waiters"] = json!(waiters);
+                lock["waiters"] = view::waiters_json(&held.waiters.iter().collect::<Vec<_>>());
                 lock
             })
             .collect();
@@ -121,11 +125,13 @@ impl Board {
             "now": view::time(self.now),
             "store": { "url": self.store, "engine": self.engine, "local": self.local },
             "locks": locks,
-            "waiting": self.waiting,
+            "counts": view::counts_json(self.counts),
+            "waiting": self.counts.waiting,
+            "free_queues": self.free_queues,
             "tallies": self.tallies.iter().map(tally_json).collect::<Vec<_>>(),
             "sections": self.sections.iter().map(view::open_section_json).collect::<Vec<_>>(),
             "tasks": tasks.collect::<Vec<_>>(),
-            "workers": self.workers.iter().map(Worker::to_json).collect::<Vec<_>>(),
+            "workers": self.workers.iter().map(|worker| &worker.json).collect::<Vec<_>>(),
             "events": self.events.iter().map(view::event_json).collect::<Vec<_>>(),
         })
     }
@@ -135,79 +141,54 @@ fn tally_json(tally: &Tally) -> Value {
     json!({ "section": tally.section, "status": tally.status.word(), "count": tally.count })
 }
 
-fn locks(seen: Seen, client: &Client) -> Vec<Held> {
-    let waiters = seen.waiters;
-    let held = |seen: SeenHold| {
-        let resource = &seen.hold.want.resource;
-        let waits = |waiter: &&SeenWaiter| {
-            waiter.waiter.wants.iter().any(|want| want.resource.overlaps(resource))
-        };
-        let waiters = waiters.iter().filter(waits).cloned().collect();
-        Held { stale: view::stale_reason(&seen, client.witness()), waiters, seen }
+fn locks(overview: &Overview<'_>, client: &Client) -> Vec<Held> {
+    let held = |hold: &JudgedHold<'_>| {
+        let waiters = overview.waiting_for(&hold.seen.hold.want.resource);
+        Held {
+            seen: hold.seen.clone(),
+            state: hold.state,
+            stale: view::stale_reason(hold.seen, client.witness()),
+            waiters: waiters.into_iter().cloned().collect(),
+        }
     };
-    seen.holds.into_iter().map(held).collect()
+    overview.holds.iter().map(held).collect()
 }
 
-/// Those who hold, by label and process; one label may be several.
-fn workers(seen: &Seen, tasks: &[Task], client: &Client) -> Vec<Worker> {
-    let mut workers: BTreeMap<(String, Option<u32>), Worker> = BTreeMap::new();
-    for seen in &seen.holds {
-        let holder = &seen.hold.holder;
-        let pid = process_of(holder).map(|(_, pid)| pid);
-        let worker = workers.entry((holder.label.clone(), pid)).or_insert_with(|| Worker {
-            label: holder.label.clone(),
-            host: holder.evidence.as_ref().map(|evidence| evidence.host.clone()),
-            pid,
-            liveness: holder.liveness(client.witness()),
-            since: seen.acquired_at,
-            held_for: seen.held_for,
-            left: seen.left,
-            expires_at: seen.expires_at,
-            locks: vec![],
-            tasks: vec![],
-        });
-        if seen.held_for > worker.held_for {
-            (worker.held_for, worker.since) = (seen.held_for, seen.acquired_at);
-        }
-        if seen.left < worker.left {
-            (worker.left, worker.expires_at) = (seen.left, seen.expires_at);
-        }
-        let resource = &seen.hold.want.resource;
-        let task = tasks
-            .iter()
-            .find(|task| resource.kind() == Kind::Task && task.id.as_str() == resource.name());
-        match task {
-            Some(task) => worker.tasks.push((task.id.to_string(), task.title.clone())),
-            None => worker.locks.push(resource.to_string()),
-        }
-    }
-    workers.into_values().collect()
+fn free_queues(overview: &Overview<'_>) -> Vec<String> {
+    let next = overview.next_in_line().into_iter().filter_map(|seen| {
+        let resource = &seen.waiter.wants.first()?.resource;
+        Some(format!("{resource}: {}", view::next_in_line_words(overview, resource)?))
+    });
+    next.collect()
 }
 
-impl Worker {
-    fn to_json(&self) -> Value {
-        let tasks: Vec<Value> =
-            self.tasks.iter().map(|(id, title)| json!({ "id": id, "title": title })).collect();
-        json!({
-            "holder": self.label,
-            "hostname": self.host,
-            "pid": self.pid,
-            "alive": alive_word(self.liveness),
-            "since": view::time(self.since),
-            "locks": self.locks,
-            "tasks": tasks,
-            "expires_at": view::time(self.expires_at),
-            "seconds_left": view::seconds(self.left),
-        })
-    }
+fn workers(overview: &Overview<'_>) -> Vec<Worker> {
+    overview.workers().iter().map(worker).collect()
 }
 
-/// What is known of somebody's life, in a word.
-pub(crate) fn alive_word(liveness: Liveness) -> &'static str {
-    match liveness {
-        Liveness::Alive => "alive",
-        Liveness::Dead => "dead",
-        Liveness::Unknown => "unknown",
+fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
+    let seen = || worker.holds.iter().map(|hold| hold.seen);
+    let next = worker.next_to_lapse();
+    let is_task = |seen: &&SeenHold| seen.hold.want.resource.kind() == Kind::Task;
+    // A claim says in its operation which title the task had.
+    let task = |seen: &SeenHold| {
+        let id = seen.hold.want.resource.name();
+        (id.to_owned(), seen.hold.operation.as_deref().unwrap_or(id).to_owned())
+    };
+    Worker {
+        label: worker.label.to_owned(),
+        host: seen().find_map(|seen| Some(seen.hold.holder.evidence.as_ref()?.host.clone())),
+        pid: seen().find_map(|seen| process_of(&seen.hold.holder)).map(|(_, pid)| pid),
+        liveness: worker.liveness,
+        is_gone: !worker.counts(),
+        held_for: seen().map(|seen| seen.held_for).max().unwrap_or_default(),
+        left: next.map(|seen| seen.left).unwrap_or_default(),
+        locks: seen()
+            .filter(|seen| !is_task(seen))
+            .map(|seen| seen.hold.want.resource.to_string())
+            .collect(),
+        tasks: seen().filter(is_task).map(task).collect(),
+        json: view::worker_json(worker),
     }
 }
 

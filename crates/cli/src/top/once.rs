@@ -1,12 +1,13 @@
 //! One snapshot in words, for pipes and logs.
 
-use super::model::{Board, alive_word};
-use super::panes::totals;
+use super::model::Board;
+use super::panes::{has_more_holders, totals};
 use super::text::clean;
 use crate::output::{DIM, NAME, styled};
 use crate::show;
 use tenure::Client;
 use tenure::core::{SeenHold, Status};
+use tenure::view::alive_word;
 
 /// So many of the newest events are told.
 const EVENTS: usize = 10;
@@ -34,16 +35,25 @@ fn part(title: &str, text: String) -> Option<String> {
 }
 
 fn locks(board: &Board, client: &Client) -> Option<String> {
-    if board.locks.is_empty() {
+    if board.locks.is_empty() && board.free_queues.is_empty() {
         return None;
     }
     let holds: Vec<&SeenHold> = board.locks.iter().map(|held| &held.seen).collect();
-    let mut text = show::hold_table(&holds, client.witness());
-    for held in board.locks.iter().filter(|held| !held.waiters.is_empty()) {
+    let mut text = match holds.is_empty() {
+        true => "Nothing is held".to_owned(),
+        false => show::hold_table(&holds, client.witness()),
+    };
+    for (index, held) in board.locks.iter().enumerate() {
+        if held.waiters.is_empty() || has_more_holders(&board.locks[index + 1..], held) {
+            continue;
+        }
         text += &format!("\nWaiting for {}:", held.seen.hold.want.resource);
         for (waiter, place) in held.waiters.iter().zip(1..) {
             text += &format!("\n{}", show::waiter_words(waiter, place));
         }
+    }
+    for sentence in &board.free_queues {
+        text += &format!("\nFree: {sentence}");
     }
     part("Locks", text)
 }

@@ -1,7 +1,7 @@
 //! What each pane lists.
 
 use super::keys::Pane;
-use super::model::{Board, Held, Worker, alive_word};
+use super::model::{Board, Held, Worker};
 use super::text::{Theme, bar, clean};
 use crate::show;
 use ratatui::layout::Constraint;
@@ -10,6 +10,7 @@ use ratatui::text::{Line, Span};
 use std::time::Duration;
 use tenure::core::{Event, EventKind, Liveness, SeenWaiter, Status, Task};
 use tenure::duration::format_duration;
+use tenure::view::alive_word;
 
 /// A table to be: what is searched in each row, and its cells.
 pub(crate) struct Listing {
@@ -47,15 +48,19 @@ fn styled(style: Style, text: impl Into<String>) -> Line<'static> {
     Line::from(Span::styled(text.into(), style))
 }
 
-/// Shorter than [`format_duration`]: one unit, so that columns stay narrow and do not flicker.
+/// Shorter than [`format_duration`], and as wide whatever it says, so that columns stay narrow and
+/// do not flicker: at most [`AGE`] characters.
 fn short(duration: Duration) -> String {
     match duration.as_secs() {
-        seconds @ 0..100 => format!("{seconds}s"),
-        seconds @ 100..6_000 => format!("{}m", seconds / 60),
-        seconds @ 6_000..172_800 => format!("{}h", seconds / 3_600),
-        seconds => format!("{}d", seconds / 86_400),
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        seconds @ 3_600..86_400 => format!("{}h{:02}m", seconds / 3_600, seconds % 3_600 / 60),
+        seconds => format!("{}d{:02}h", seconds / 86_400, seconds % 86_400 / 3_600),
     }
 }
+
+/// The width of a column of durations.
+const AGE: u16 = 6;
 
 /// From this width on what is held has words beside it.
 const WIDE: u16 = 72;
@@ -70,7 +75,7 @@ fn locks(board: &Board, ground: Ground) -> Listing {
                 Constraint::Fill(4),
                 Constraint::Fill(3),
                 Constraint::Fill(3),
-                Constraint::Length(5),
+                Constraint::Length(AGE),
                 Constraint::Length(18),
             ],
         ),
@@ -79,28 +84,36 @@ fn locks(board: &Board, ground: Ground) -> Listing {
             vec![
                 Constraint::Fill(3),
                 Constraint::Fill(2),
-                Constraint::Length(5),
+                Constraint::Length(AGE),
                 Constraint::Length(14),
             ],
         ),
         _ => (
             vec!["RESOURCE", "HOLDER", "LEFT"],
-            vec![Constraint::Fill(3), Constraint::Fill(2), Constraint::Length(6)],
+            vec![Constraint::Fill(3), Constraint::Fill(2), Constraint::Length(AGE)],
         ),
     };
     let mut rows = Vec::new();
-    for held in &board.locks {
+    for (index, held) in board.locks.iter().enumerate() {
         let resource = held.seen.hold.want.resource.to_string();
         let hold = &held.seen.hold;
         let operation = hold.operation.as_deref().unwrap_or_default();
         let search = format!("{resource} {} {operation}", hold.holder.label);
         rows.push((search, hold_cells(held, &resource, ground)));
+        if has_more_holders(&board.locks[index + 1..], held) {
+            continue;
+        }
         for (waiter, place) in held.waiters.iter().zip(1..) {
             let search = format!("{resource} {}", waiter.waiter.holder.label);
             rows.push((search, waiter_cells(waiter, place, ground)));
         }
     }
     Listing { header, widths, rows, empty: "nothing is held" }
+}
+
+/// Whether another hold of the same resource follows: the queue is shown once, below the last.
+pub(crate) fn has_more_holders(after: &[Held], held: &Held) -> bool {
+    after.iter().any(|other| other.seen.hold.want.resource == held.seen.hold.want.resource)
 }
 
 fn hold_cells(held: &Held, resource: &str, ground: Ground) -> Vec<Line<'static>> {
@@ -167,7 +180,7 @@ fn tasks(board: &Board, ground: Ground) -> Listing {
                 Constraint::Fill(4),
                 Constraint::Fill(2),
                 Constraint::Fill(3),
-                Constraint::Length(5),
+                Constraint::Length(AGE),
             ],
         )
     } else {
@@ -252,8 +265,8 @@ fn workers(board: &Board, ground: Ground) -> Listing {
                 Constraint::Fill(3),
                 Constraint::Fill(2),
                 Constraint::Length(7),
-                Constraint::Length(5),
-                Constraint::Length(5),
+                Constraint::Length(AGE),
+                Constraint::Length(AGE),
                 Constraint::Fill(4),
             ],
         )
@@ -281,7 +294,11 @@ fn workers(board: &Board, ground: Ground) -> Listing {
         if wide {
             cells.push(plain(clean(&process)));
         }
-        cells.push(styled(look, alive_word(worker.liveness)));
+        let (look, word) = match worker.liveness {
+            Liveness::Alive | Liveness::Unknown if worker.is_gone => (ground.theme.bad(), "lapsed"),
+            liveness => (look, alive_word(liveness)),
+        };
+        cells.push(styled(look, word));
         if wide {
             cells.push(plain(short(worker.held_for + ground.ago)));
             cells.push(plain(short(worker.left.saturating_sub(ground.ago))));
@@ -301,7 +318,9 @@ fn events(board: &Board, ground: Ground) -> Listing {
         let (time, words) = words.split_once(' ').unwrap_or(("", &words));
         let time = time.split_once('T').map_or(time, |(_, time)| time).trim_end_matches('Z');
         let look = match &event.event.kind {
-            EventKind::Died | EventKind::Lapsed | EventKind::Recovered => ground.theme.warn(),
+            EventKind::Died | EventKind::Lapsed { .. } | EventKind::Recovered => {
+                ground.theme.warn()
+            }
             EventKind::Broken { .. }
             | EventKind::Deadlock
             | EventKind::SetAside
@@ -321,8 +340,10 @@ fn events(board: &Board, ground: Ground) -> Listing {
 
 /// In how many words the header says how much there is.
 pub(crate) fn totals(board: &Board) -> String {
-    let mut words =
-        vec![format!("{} held", board.locks.len()), format!("{} waiting", board.waiting)];
+    let counts = board.counts;
+    let mut words = vec![format!("{} held", counts.held), format!("{} waiting", counts.waiting)];
+    words.extend((counts.lapsed > 0).then(|| format!("{} lapsed", counts.lapsed)));
+    words.extend((counts.dead > 0).then(|| format!("{} dead", counts.dead)));
     for status in Status::ALL {
         let count = board.count(status, None);
         let always = matches!(status, Status::Pending | Status::InProgress);

@@ -11,9 +11,9 @@ use ratatui::backend::TestBackend;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure::core::{
-    Claim, Event, EventKind, GrantId, Hold, Holder, Kind, Liveness, Mode, NewEvent, Resource,
-    Revision, Section, SeenHold, SeenSection, SeenWaiter, Status, Task, Token, Waiter, WallTime,
-    Want,
+    Claim, Counts, Event, EventKind, GrantId, Hold, HoldState, Holder, Kind, Liveness, Mode,
+    NewEvent, Resource, Revision, Section, SeenHold, SeenSection, SeenWaiter, Status, Task, Token,
+    Waiter, WallTime, Want,
 };
 use tenure::store::Tally;
 
@@ -56,7 +56,8 @@ fn held(resource: &str, label: &str, operation: Option<&str>, token: u64, left: 
         stale: None,
     };
     let stale = (left == 0).then(|| "lease lapsed".to_owned());
-    Held { seen, stale, waiters: vec![] }
+    let state = if left == 0 { HoldState::Lapsed } else { HoldState::Held };
+    Held { seen, state, stale, waiters: vec![] }
 }
 
 fn waiter(label: &str, operation: &str) -> SeenWaiter {
@@ -135,12 +136,12 @@ fn worker(label: &str, liveness: Liveness, locks: &[&str], tasks: &[(&str, &str)
         host: Some("build-7".to_owned()),
         pid: Some(4711),
         liveness,
-        since: before(75),
+        is_gone: liveness == Liveness::Dead,
         held_for: seconds(75),
         left: seconds(18),
-        expires_at: before(-18),
         locks: locks.iter().map(|lock| lock.to_string()).collect(),
         tasks: tasks.iter().map(owned).collect(),
+        json: serde_json::Value::Null,
     }
 }
 
@@ -168,7 +169,8 @@ fn busy() -> Board {
             held("section:backend", "agent-2", None, 7, 3),
             held("backup", "cron", Some("nightly"), 3, 0),
         ],
-        waiting: 2,
+        counts: Counts { held: 3, lapsed: 1, dead: 0, waiting: 2, workers: 2 },
+        free_queues: vec![],
         tallies: vec![
             tally(None, Status::Pending, 3),
             tally(Some("backend"), Status::Completed, 30),

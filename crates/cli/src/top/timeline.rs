@@ -5,7 +5,8 @@ use super::text::{Theme, clean};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::collections::HashMap;
-use tenure::core::{EventKind, Resource, Token, WallTime};
+use std::time::Duration;
+use tenure::core::{EventKind, HoldState, Resource, Token, WallTime};
 
 /// Somebody's hold of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +35,16 @@ fn lanes(board: &Board) -> Vec<Lane> {
     let mut all: HashMap<Resource, Vec<Stretch>> = HashMap::new();
     for held in &board.locks {
         let hold = &held.seen.hold;
+        // When a holder died is not known; its lease excludes nobody beyond its end in any case.
+        let to = match held.state {
+            HoldState::Held => None,
+            HoldState::Lapsed | HoldState::Dead => Some(held.seen.expires_at.min(board.now)),
+        };
         let stretch = Stretch {
             from: held.seen.acquired_at,
-            to: None,
+            to,
             label: hold.holder.label.clone(),
-            taken: false,
+            taken: to.is_some(),
         };
         open.insert((hold.want.resource.clone(), hold.token), stretch);
     }
@@ -58,10 +64,13 @@ fn lanes(board: &Board) -> Vec<Lane> {
             }
             kind => {
                 if let Some(mut stretch) = open.remove(&key) {
-                    stretch.to = Some(event.at);
+                    stretch.to = Some(match kind {
+                        EventKind::Lapsed { ended_at: Some(ended_at) } => *ended_at,
+                        _ => event.at,
+                    });
                     stretch.taken = matches!(
                         kind,
-                        EventKind::Died | EventKind::Lapsed | EventKind::Broken { .. }
+                        EventKind::Died | EventKind::Lapsed { .. } | EventKind::Broken { .. }
                     );
                     all.entry(key.0).or_default().push(stretch);
                 }
@@ -86,17 +95,20 @@ fn lanes(board: &Board) -> Vec<Lane> {
     lanes
 }
 
-/// So many lines of this width, and how many minutes or seconds they span.
+/// So many lines of this width, and how many minutes or seconds they span. `ago` is how long ago the
+/// board was looked at: what is held goes on being held.
 pub(crate) fn draw(
     board: &Board,
     theme: Theme,
     width: usize,
     height: usize,
+    ago: Duration,
 ) -> (Vec<Line<'static>>, String) {
     let lanes = lanes(board);
     let shown = &lanes[..lanes.len().min(height)];
     let first = shown.iter().flat_map(|lane| &lane.stretches).map(|stretch| stretch.from.0).min();
-    let span = (board.now.0 - first.unwrap_or(board.now.0)).clamp(SPAN_MS.0, SPAN_MS.1);
+    let now = board.now.0.saturating_add(ago.as_millis() as i64);
+    let span = (now - first.unwrap_or(now)).clamp(SPAN_MS.0, SPAN_MS.1);
     let longest = shown.iter().map(|lane| lane.resource.chars().count()).max().unwrap_or(0);
     let name_width = longest.min(width / 3);
     let cells = width.saturating_sub(name_width + 1);
@@ -105,7 +117,7 @@ pub(crate) fn draw(
         let name = Span::raw(name);
         let gap = (name_width + 1).saturating_sub(name.width());
         let mut spans = vec![name, Span::raw(" ".repeat(gap))];
-        spans.extend(lane_cells(lane, board.now.0, span, cells, theme));
+        spans.extend(lane_cells(lane, now, span, cells, theme));
         Line::from(spans)
     });
     let words = match span {

@@ -192,7 +192,7 @@ impl Painter<'_, '_> {
         let block = Block::bordered().border_style(self.theme.dim());
         let inner = block.inner(area);
         let (width, height) = (inner.width as usize, inner.height as usize);
-        let (lines, span) = timeline::draw(&self.sight.board, self.theme, width, height);
+        let (lines, span) = timeline::draw(&self.sight.board, self.theme, width, height, self.ago);
         let title = Span::styled(format!(" Timeline, {span} "), self.theme.dim());
         self.frame.render_widget(block.title(title), area);
         let nothing = Line::styled("nothing was held lately", self.theme.dim());

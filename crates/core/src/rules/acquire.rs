@@ -128,7 +128,7 @@ pub fn acquire(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> (Decision, Outc
     let mut draft = Draft::new(seen, witness);
     for own in seen.holds_of(ask.grant).filter(|own| touches(ask, &own.hold.want)) {
         // Part of it was lost: what is left is worth nothing alone, and starts anew with the rest.
-        let kind = if own.lapsed() { EventKind::Lapsed } else { EventKind::Released };
+        let kind = if own.lapsed() { EventKind::LAPSED } else { EventKind::Released };
         draft.drop_hold(own, kind);
     }
     let place = seen.waiters.iter().find(|seen| seen.waiter.grant == ask.grant);

@@ -3,8 +3,8 @@
 use crate::decision::{Change, Decision, Write};
 use crate::event::{EventKind, NewEvent, WhyLeft};
 use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
+use crate::rules::SteadyWitness;
 use crate::rules::reap::{TakeoverReason, gone_reason};
-use crate::rules::steady::SteadyWitness;
 use crate::{GrantId, Liveness, Resource, Seen, SeenHold, SeenWaiter, Witness};
 use std::collections::HashSet;
 
@@ -129,6 +129,10 @@ impl<'a> Draft<'a> {
         if !self.dropped_holds.insert(index) {
             return;
         }
+        let kind = match kind {
+            EventKind::Lapsed { .. } => EventKind::Lapsed { ended_at: Some(hold.expires_at) },
+            kind => kind,
+        };
         let hold = &hold.hold;
         self.event(&hold.want, &hold.holder.label, Some(hold), kind);
         self.write(Write::DropHold { resource: hold.want.resource.clone(), grant: hold.grant });

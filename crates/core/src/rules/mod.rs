@@ -17,4 +17,5 @@ pub use cycle::{Cycle, CycleStep};
 pub use leave::leave;
 pub use reap::{TakeoverReason, gone_holds, gone_reason, gone_waiters, reap};
 pub use release::{Proof, ReleaseAsk, Released, release};
+pub(crate) use steady::SteadyWitness;
 pub use verify::{VerifyAnswer, verify};

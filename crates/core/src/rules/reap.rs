@@ -19,7 +19,7 @@ pub enum TakeoverReason {
 impl TakeoverReason {
     pub(super) fn event(self) -> EventKind {
         match self {
-            TakeoverReason::Lapsed => EventKind::Lapsed,
+            TakeoverReason::Lapsed => EventKind::LAPSED,
             TakeoverReason::Died => EventKind::Died,
         }
     }

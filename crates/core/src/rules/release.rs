@@ -69,7 +69,7 @@ pub fn release(seen: &Seen, ask: &ReleaseAsk, witness: &dyn Witness) -> (Decisio
     }
     let mut draft = Draft::new(seen, witness);
     for hold in &mine {
-        let kind = if hold.lapsed() { EventKind::Lapsed } else { EventKind::Released };
+        let kind = if hold.lapsed() { EventKind::LAPSED } else { EventKind::Released };
         draft.drop_hold(hold, kind);
     }
     let ended = mine.into_iter().map(SeenHold::veiled).collect();

@@ -8,13 +8,13 @@ use std::collections::HashMap;
 ///
 /// A process may die while a rule decides. Found alive in one place and dead in the next, it would
 /// be in the way of a request and yet not hold up its turn. And to look at a process is dear.
-pub(super) struct SteadyWitness<'a> {
+pub(crate) struct SteadyWitness<'a> {
     witness: &'a dyn Witness,
     answers: RefCell<HashMap<Evidence, Liveness>>,
 }
 
 impl<'a> SteadyWitness<'a> {
-    pub(super) fn new(witness: &'a dyn Witness) -> SteadyWitness<'a> {
+    pub(crate) fn new(witness: &'a dyn Witness) -> SteadyWitness<'a> {
         SteadyWitness { witness, answers: RefCell::default() }
     }
 }

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 use tenure::core::rules::tasks::Finish;
-use tenure::core::{Blocker, Kind, Mode, Proof, Resource, SeenHold, SeenWaiter};
+use tenure::core::{Blocker, Kind, Mode, Overview, Proof, Resource, SeenHold};
 use tenure::duration::format_duration;
 use tenure::refusal::Refusal;
 use tenure::{Busy, Error, Lease, LeaseAttempt, Request, Tie, Waiting, view};
@@ -244,13 +244,10 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
     };
     let held = call.session.held().await;
     let witness = call.client.witness();
-    let live = seen.holds.iter().filter(|seen| !seen.gone(witness));
-    let waiting_for = |hold: &SeenHold| {
-        let wants = |resource: &Resource| resource.overlaps(&hold.hold.want.resource);
-        let wait = |seen: &&SeenWaiter| seen.waiter.wants.iter().any(|want| wants(&want.resource));
-        seen.waiters.iter().filter(wait).count()
-    };
-    let holds: Vec<Value> = live
+    let overview = Overview::of(&seen, witness);
+    let waiting_for = |hold: &SeenHold| overview.waiting_for(&hold.hold.want.resource).len();
+    let holds: Vec<Value> = overview
+        .held()
         .take(SHOWN_MAX)
         .map(|seen| {
             let mut value = terse(view::hold_json(seen, witness, waiting_for(seen)));
@@ -259,14 +256,15 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
             value
         })
         .collect();
-    let waiters: Vec<Value> = seen
+    let waiters: Vec<Value> = overview
         .waiters
         .iter()
         .enumerate()
         .take(SHOWN_MAX)
         .map(|(place, seen)| terse(view::waiter_json(seen, place + 1)))
         .collect();
-    let (held, waiting) = (seen.holds.len(), seen.waiters.len());
+    let counts = overview.counts();
+    let (held, waiting) = (counts.held, counts.waiting);
     let mut value = json!({ "success": true, "holds": holds, "waiting": waiters });
     if held.max(waiting) > SHOWN_MAX {
         value["message"] =

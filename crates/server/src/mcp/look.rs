@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tenure::core::{Revision, Status, Task};
+use tenure::core::{Overview, Revision, Status, Task};
 use tenure::store::TaskFilter;
 use tenure::{Client, Error, view};
 
@@ -65,12 +65,13 @@ pub(super) async fn status(client: &Client) -> Result<Value, Error> {
         total += tally.count;
     }
     let seen = client.look_everywhere().await?;
+    let overview = Overview::of(&seen, client.witness());
     let mut holders: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for seen in seen.holds.iter().filter(|seen| !seen.gone(client.witness())) {
+    for seen in overview.held() {
         let label = seen.hold.holder.label.as_str();
         holders.entry(label).or_default().push(seen.hold.want.resource.to_string());
     }
-    let number = holders.len();
+    let counts = overview.counts();
     let holders: Vec<Value> = holders
         .into_iter()
         .take(HOLDERS_MAX)
@@ -80,9 +81,10 @@ pub(super) async fn status(client: &Client) -> Result<Value, Error> {
         "success": true,
         "tasks": tasks,
         "total": total,
-        "agents": number,
+        "agents": counts.workers,
         "holders": holders,
-        "waiting": seen.waiters.len(),
+        "held": counts.held,
+        "waiting": counts.waiting,
     }))
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tenure::Client;
-use tenure::core::{Kind, Resource, Seen, Status};
+use tenure::core::{Kind, Overview, Resource, Seen, Status};
 use tenure::store::Tally;
 
 /// Of so many sections the tasks are shown, those with most to do first.
@@ -34,8 +34,9 @@ pub(super) async fn registry(client: Option<&Client>, uptime: Duration) -> Regis
     if let (Some(client), Some((seen, tallies))) = (client, found) {
         let revision = seen.revision.0 as i64;
         number(&mut registry, "store_revision", "The newest revision of the store", revision);
-        holds(&mut registry, client, &seen);
-        queues(&mut registry, &seen);
+        let overview = Overview::of(&seen, client.witness());
+        holds(&mut registry, &overview);
+        queues(&mut registry, &overview);
         tasks(&mut registry, &tallies);
     }
     registry
@@ -59,30 +60,30 @@ fn in_seconds(registry: &mut Registry, name: &str, help: &str, value: Duration) 
     registry.register_with_unit(name, help, Unit::Seconds, gauge);
 }
 
-fn holds(registry: &mut Registry, client: &Client, seen: &Seen) {
+fn holds(registry: &mut Registry, overview: &Overview<'_>) {
     let by_kind = Family::<[(&str, &str); 1], Gauge>::default();
     for kind in Kind::ALL {
-        let count = seen.holds.iter().filter(|seen| seen.hold.want.resource.kind() == kind).count();
+        let count = overview.held().filter(|seen| seen.hold.want.resource.kind() == kind).count();
         by_kind.get_or_create(&[("kind", kind.word())]).set(count as i64);
     }
     registry.register("holds", "What is held, by kind of resource", by_kind);
-    let gone = seen.holds.iter().filter(|seen| seen.gone(client.witness())).count();
+    let counts = overview.counts();
     let help =
         "Holds that no longer count: lapsed, or the holder is dead; whoever asks next takes over";
-    number(registry, "holds_gone", help, gone as i64);
-    let overdue = seen.holds.iter().filter(|seen| !seen.lapsed() && seen.left * 2 < seen.hold.ttl);
+    number(registry, "holds_gone", help, (counts.lapsed + counts.dead) as i64);
+    number(registry, "workers", "Labels under which something is held", counts.workers as i64);
+    let overdue = overview.held().filter(|seen| seen.left * 2 < seen.hold.ttl);
     let help = "Leases not renewed although half of their time has passed, and not lapsed";
     number(registry, "leases_overdue", help, overdue.count() as i64);
 }
 
-fn queues(registry: &mut Registry, seen: &Seen) {
+fn queues(registry: &mut Registry, overview: &Overview<'_>) {
     let mut depths: HashMap<&Resource, i64> = HashMap::new();
-    for want in seen.waiters.iter().flat_map(|seen| &seen.waiter.wants) {
+    for want in overview.waiters.iter().flat_map(|seen| &seen.waiter.wants) {
         *depths.entry(&want.resource).or_default() += 1;
     }
-    let longest = seen.waiters.iter().map(|seen| seen.waited_for).max().unwrap_or_default();
-    let waiters = seen.waiters.len() as i64;
-    number(registry, "waiters", "Requests that wait", waiters);
+    let longest = overview.waiters.iter().map(|seen| seen.waited_for).max().unwrap_or_default();
+    number(registry, "waiters", "Requests that wait", overview.counts().waiting as i64);
     number(registry, "queues", "Resources that are waited for", depths.len() as i64);
     let places: i64 = depths.values().sum();
     let help = "Places in all queues: who waits for several resources has one in each";

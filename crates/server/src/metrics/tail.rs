@@ -160,7 +160,7 @@ impl History {
                     self.claims.inc();
                 }
             }
-            EventKind::Lapsed => {
+            EventKind::Lapsed { .. } => {
                 self.lapses.get_or_create(&[("kind", kind.word())]).inc();
                 self.taken_over("lapsed");
             }
@@ -198,9 +198,13 @@ impl History {
             }
             // Whatever else names a hold by its token has ended it, if it had not ended before.
             (kind, Some(token)) => {
-                let Some(held) = spans.held(resource, token, event.at) else { return };
+                let ended_at = match kind {
+                    EventKind::Lapsed { ended_at: Some(ended_at) } => *ended_at,
+                    _ => event.at,
+                };
+                let Some(held) = spans.held(resource, token, ended_at) else { return };
                 let end = match kind {
-                    EventKind::Lapsed => "lapsed",
+                    EventKind::Lapsed { .. } => "lapsed",
                     EventKind::Died => "died",
                     EventKind::Broken { .. } => "broken",
                     _ => "released",

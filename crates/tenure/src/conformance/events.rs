@@ -2,7 +2,9 @@
 
 use super::Harness;
 use super::kit::*;
-use tenure_core::{Change, Decision, EventKind, GrantId, Look, NewEvent, Revision, Token, WhyLeft};
+use tenure_core::{
+    Change, Decision, EventKind, GrantId, Look, NewEvent, Revision, Token, WallTime, WhyLeft,
+};
 
 cases!("events":
     events_come_back_as_they_were,
@@ -18,7 +20,8 @@ fn all_kinds() -> Vec<EventKind> {
         EventKind::Acquired { operation: Some(text("a \"quoted\" one\nin two lines 🚀")) },
         EventKind::Acquired { operation: Some(String::new()) },
         EventKind::Released,
-        EventKind::Lapsed,
+        EventKind::LAPSED,
+        EventKind::Lapsed { ended_at: Some(WallTime(1_700_000_000_000)) },
         EventKind::Died,
         EventKind::Broken { by: text("ops"), reason: text("'stuck' since Monday — ünlöckt") },
         EventKind::Waiting,

@@ -37,6 +37,8 @@ pub struct Hold {
     pub expires_at: String,
     /// The same, from now.
     pub seconds_left: f64,
+    /// `held`, `lapsed` or `dead`: only what is held excludes others.
+    pub state: String,
     /// Whether it does not count any more.
     pub is_stale: bool,
     /// Why.
@@ -77,11 +79,28 @@ pub struct Lock {
     pub waiters: Vec<Waiter>,
 }
 
+/// How many there are; the same numbers wherever they are shown.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct Counts {
+    /// Holds that count.
+    pub held: u64,
+    /// Holds whose time ran out.
+    pub lapsed: u64,
+    /// Holds whose holder was proved dead.
+    pub dead: u64,
+    /// Requests that wait, without those whose waiter died or fell silent.
+    pub waiting: u64,
+    /// Workers that hold something.
+    pub workers: u64,
+}
+
 /// Everything that is held.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct Locks {
-    /// The holds.
+    /// The holds; those that no longer count are among them.
     pub locks: Vec<Lock>,
+    /// How many there are in all, whatever was asked for.
+    pub counts: Counts,
     /// The newest change that this shows.
     pub revision: u64,
 }

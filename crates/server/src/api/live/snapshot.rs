@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
 use tenure::core::rules::tasks::EVERYTHING;
-use tenure::core::{Event, EventKind, Kind, Resource, Revision, Seen, SeenHold, TaskId, Witness};
+use tenure::core::{
+    Event, EventKind, JudgedHold, Kind, Overview, Resource, Revision, Seen, SeenHold, SeenWaiter,
+    TaskId, Witness,
+};
 use tenure::{Error, view};
 
 /// How many places of a queue are sent: a page shows few, and `waiting` has the number of all.
@@ -39,6 +42,7 @@ pub(super) async fn take(app: &App) -> Result<Snapshot, Error> {
     let paused = sections.iter().any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
     sections.retain(|seen| seen.section.name != EVERYTHING);
     let info = client.info();
+    let overview = Overview::of(&seen, client.witness());
     let tallies = tallies.iter().map(|tally| {
         json!({ "section": tally.section, "status": tally.status.word(), "count": tally.count })
     });
@@ -46,11 +50,13 @@ pub(super) async fn take(app: &App) -> Result<Snapshot, Error> {
         "revision": seen.revision,
         "now": view::time(seen.wall),
         "store": { "engine": info.engine, "local": info.local },
-        "locks": locks(&seen, client.witness()),
+        "counts": view::counts_json(overview.counts()),
+        "locks": locks(&overview, client.witness()),
+        "free_queues": free_queues(&overview),
         "tallies": tallies.collect::<Vec<_>>(),
         "sections": sections.iter().map(view::open_section_json).collect::<Vec<_>>(),
         "paused": paused,
-        "workers": workers::workers_in(&seen, client.witness()),
+        "workers": workers::workers_in(&overview),
         "health": {
             "ok": true,
             "version": env!("CARGO_PKG_VERSION"),
@@ -70,25 +76,49 @@ fn fresh_for(seen: &Seen) -> Duration {
     next.min().unwrap_or(FRESH_MAX).clamp(FRESH_MIN, FRESH_MAX)
 }
 
-fn locks(seen: &Seen, witness: &dyn Witness) -> Vec<Value> {
-    seen.holds.iter().map(|hold| lock_json(seen, hold, witness)).collect()
+fn locks(overview: &Overview<'_>, witness: &dyn Witness) -> Vec<Value> {
+    overview.holds.iter().map(|hold| lock_json(overview, hold, witness)).collect()
 }
 
-fn lock_json(seen: &Seen, hold: &SeenHold, witness: &dyn Witness) -> Value {
-    let resource = &hold.hold.want.resource;
-    let waits = |wanted: &Resource| wanted.overlaps(resource);
-    let queue: Vec<_> = seen
-        .waiters
-        .iter()
-        .filter(|seen| seen.waiter.wants.iter().any(|want| waits(&want.resource)))
-        .collect();
-    let shown = queue.iter().take(WAITERS_SENT).enumerate();
-    let mut value = view::hold_json(hold, witness, queue.len());
-    value["ttl_ms"] = json!(hold.hold.ttl.as_millis() as u64);
-    value["held_seconds"] = json!(view::seconds(hold.held_for));
-    value["waiters"] =
-        shown.map(|(index, seen)| view::waiter_json(seen, index + 1)).collect::<Vec<_>>().into();
+fn lock_json(overview: &Overview<'_>, hold: &JudgedHold<'_>, witness: &dyn Witness) -> Value {
+    let seen = hold.seen;
+    let queue = overview.waiting_for(&seen.hold.want.resource);
+    let mut value = view::hold_json(seen, witness, queue.len());
+    value["ttl_ms"] = json!(seen.hold.ttl.as_millis() as u64);
+    value["held_seconds"] = json!(view::seconds(seen.held_for));
+    value["waiters"] = first_places(&queue);
     value
+}
+
+fn first_places(queue: &[&SeenWaiter]) -> Value {
+    view::waiters_json(&queue[..queue.len().min(WAITERS_SENT)])
+}
+
+/// What is waited for although nothing that counts holds it: the next in line was woken and has not
+/// asked yet. Resources that a lapsed or dead hold names are shown with that hold.
+fn free_queues(overview: &Overview<'_>) -> Vec<Value> {
+    let mut queues: Vec<(&Resource, &SeenWaiter)> = Vec::new();
+    for seen in overview.next_in_line() {
+        for want in &seen.waiter.wants {
+            let held = |hold: &JudgedHold<'_>| hold.seen.hold.want.resource == want.resource;
+            let is_known = queues.iter().any(|(resource, _)| **resource == want.resource);
+            if !is_known && !overview.holds.iter().any(held) {
+                queues.push((&want.resource, seen));
+            }
+        }
+    }
+    let queue = |(resource, next): (&Resource, &SeenWaiter)| {
+        let queue = overview.waiting_for(resource);
+        json!({
+            "resource": resource.to_string(),
+            "kind": resource.kind().word(),
+            "name": resource.name(),
+            "next": next.waiter.holder.label,
+            "waiting": queue.len(),
+            "waiters": first_places(&queue),
+        })
+    };
+    queues.into_iter().map(queue).collect()
 }
 
 /// The tasks that these events touched, as they are now, and which of them are gone.

@@ -8,9 +8,9 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tenure::core::{Kind, Seen, SeenHold, SeenWaiter, Token, VerifyAnswer};
+use tenure::core::{JudgedHold, Kind, Overview, Token, VerifyAnswer};
 use tenure::refusal::Refusal;
-use tenure::view::{hold_json, waiter_json};
+use tenure::view::{counts_json, hold_json, waiters_json};
 use tenure::{Client, Free};
 use utoipa::{IntoParams, ToSchema};
 
@@ -55,26 +55,21 @@ pub(super) async fn locks(
     Params(asked): Params<ListParams>,
 ) -> Result<Json<Value>, Problem> {
     let seen = api.client().look_everywhere().await?;
-    let wanted = |seen: &&SeenHold| {
-        asked.kind.is_none_or(|kind| seen.hold.want.resource.kind() == kind.kind())
+    let overview = Overview::of(&seen, api.client().witness());
+    let wanted = |hold: &&JudgedHold<'_>| {
+        asked.kind.is_none_or(|kind| hold.seen.hold.want.resource.kind() == kind.kind())
     };
-    let holds = seen.holds.iter().filter(wanted);
-    let locks: Vec<Value> = holds.map(|hold| lock_json(api.client(), &seen, hold)).collect();
-    Ok(Json(json!({ "locks": locks, "revision": seen.revision })))
+    let holds = overview.holds.iter().filter(wanted);
+    let locks: Vec<Value> = holds.map(|hold| lock_json(api.client(), &overview, hold)).collect();
+    let counts = counts_json(overview.counts());
+    Ok(Json(json!({ "locks": locks, "counts": counts, "revision": seen.revision })))
 }
 
-fn lock_json(client: &Client, seen: &Seen, hold: &SeenHold) -> Value {
-    let resource = &hold.hold.want.resource;
-    let waits =
-        |seen: &&SeenWaiter| seen.waiter.wants.iter().any(|want| want.resource.overlaps(resource));
-    let waiters: Vec<&SeenWaiter> = seen.waiters.iter().filter(waits).collect();
-    let mut value = hold_json(hold, client.witness(), waiters.len());
-    value["waiters"] = places(waiters.into_iter());
+fn lock_json(client: &Client, overview: &Overview<'_>, hold: &JudgedHold<'_>) -> Value {
+    let waiters = overview.waiting_for(&hold.seen.hold.want.resource);
+    let mut value = hold_json(hold.seen, client.witness(), waiters.len());
+    value["waiters"] = waiters_json(&waiters);
     value
-}
-
-fn places<'a>(waiters: impl Iterator<Item = &'a SeenWaiter>) -> Value {
-    waiters.enumerate().map(|(index, seen)| waiter_json(seen, index + 1)).collect()
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -102,13 +97,14 @@ pub(super) async fn show(
     let client = api.client();
     let resource = client.resolve_one(resource).await?;
     let seen = client.look(std::slice::from_ref(&resource)).await?;
-    let holds = seen.holds.iter();
-    let holds = holds.map(|hold| hold_json(hold, client.witness(), seen.waiters.len()));
+    let overview = Overview::of(&seen, client.witness());
+    let waiting = overview.waiters.len();
+    let holds = seen.holds.iter().map(|hold| hold_json(hold, client.witness(), waiting));
     Ok(Json(json!({
         "resource": resource.to_string(),
-        "free": seen.holds.iter().all(|seen| seen.gone(client.witness())),
+        "free": overview.is_free(&resource),
         "holds": holds.collect::<Vec<_>>(),
-        "waiters": places(seen.waiters.iter()),
+        "waiters": waiters_json(&overview.waiters),
     })))
 }
 

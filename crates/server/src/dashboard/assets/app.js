@@ -52,13 +52,13 @@ function draw() {
 }
 
 function showFacts() {
-  const { store, health, locks: held, role } = model.snapshot;
+  const { store, health, counts, role } = model.snapshot;
   say(byId('store'), store.engine);
   fill(byId('facts'),
     h('span', { class: 'role', title: 'What you may do' }, role),
     h('span', {}, `v${health.version}`),
     h('span', { id: 'uptime' }, `up ${duration(health.uptime_seconds + model.sinceSnapshot())}`));
-  document.title = held.length ? `(${held.length}) tenure` : 'tenure';
+  document.title = counts.held ? `(${counts.held}) tenure` : 'tenure';
   showConnection();
 }
 

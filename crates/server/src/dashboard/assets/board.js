@@ -91,8 +91,9 @@ export class Board {
   updateCard(card, task) {
     const unmet = task.status === 'pending' ? this.model.unmet(task) : 0;
     const waits = task.not_before && task.status === 'pending' ? Math.max(0, Math.ceil((Date.parse(task.not_before) - this.model.now()) / 1000)) : 0;
-    if (card.task === task && card.unmet === unmet && card.waits === waits) return;
-    Object.assign(card, { task, unmet, waits });
+    const lost = this.model.lostClaim(task);
+    if (card.task === task && card.unmet === unmet && card.waits === waits && card.lost === lost) return;
+    Object.assign(card, { task, unmet, waits, lost });
     mark(card, 'aria-label', brief(`${task.title}, ${STATUS_WORDS[task.status] ?? task.status}`, 200));
     fill(card,
       h('p', { class: 'card-title', dir: 'auto' }, brief(task.title)),
@@ -100,6 +101,7 @@ export class Board {
       task.error && task.status !== 'completed' && h('p', { class: 'card-error', dir: 'auto' }, brief(task.error, 160)),
       h('p', { class: 'card-meta' },
         foreign(brief(task.id, 40), { class: 'id' }),
+        lost && h('span', { class: 'chip hot' }, lost),
         task.status === 'blocked' && h('span', { class: 'chip hot' }, 'blocked'),
         task.status === 'cancelled' && h('span', { class: 'chip' }, 'cancelled'),
         task.status === 'skipped' && h('span', { class: 'chip' }, 'skipped'),

@@ -21,25 +21,38 @@ export class Locks {
     this.kinds = h('div', { class: 'choices', role: 'group', 'aria-label': 'Kinds' });
     this.list = h('ul', { class: 'locks' });
     this.more = h('button', { type: 'button', class: 'more', hidden: true, onclick: () => { this.limit += PAGE; this.show(this.search); } });
+    this.free = h('ul', { class: 'free', 'aria-label': 'Free, and waited for' });
     this.nothing = h('div', { hidden: true });
     this.element = h('section', { class: 'panel', 'aria-labelledby': 'locks-title' },
       h('div', { class: 'panel-head' }, h('h2', { id: 'locks-title' }, 'Held'), this.count, this.kinds),
-      this.list, this.more, this.nothing);
+      this.list, this.more, this.free, this.nothing);
   }
 
   show(search = '') {
     this.search = search;
-    const all = this.model.snapshot.locks;
+    const { locks: all, counts } = this.model.snapshot;
     this.showKinds(all);
     const found = all.filter((lock) => this.admits(lock)).sort(byUrgency);
     const shown = found.slice(0, this.limit);
-    say(this.count, found.length === all.length ? String(all.length) : `${found.length} of ${all.length}`);
+    const held = found.filter((lock) => !lock.is_stale).length;
+    say(this.count, found.length === all.length ? String(counts.held) : `${held} of ${counts.held}`);
+    // All slots of a resource have one queue: it is shown once.
+    this.withQueue = new Map(shown.map((lock) => [lock.resource, lock.token]));
     const key = (lock) => `${lock.resource}\n${lock.token}\n${this.model.role}`;
     reconcile(this.list, shown, key, (lock) => this.create(lock), (element, lock) => this.update(element, lock));
     this.more.hidden = found.length <= shown.length;
     say(this.more, `Show more (${found.length - shown.length})`);
+    this.showFree();
     this.showNothing(all.length, found.length);
     this.tick();
+  }
+
+  /** What is waited for although nothing that counts holds it, and who takes it next. */
+  showFree() {
+    const queues = this.model.snapshot.free_queues.filter((queue) => this.admits({ ...queue, holder: queue.next }));
+    reconcile(this.free, queues, (queue) => queue.resource,
+      () => h('li', {}), (item, queue) => fill(item, foreign(brief(queue.name, 120), { class: 'resource' }), ' is free; ',
+        foreign(brief(queue.next, 60)), ` is next of ${queue.waiting} waiting and was woken`));
   }
 
   showNothing(all, found) {
@@ -97,8 +110,9 @@ export class Locks {
   }
 
   updateQueue(queue, lock) {
-    queue.hidden = lock.waiters.length === 0;
-    const shown = lock.waiters.slice(0, 5);
+    const hasQueue = this.withQueue.get(lock.resource) === lock.token;
+    queue.hidden = lock.waiters.length === 0 || !hasQueue;
+    const shown = hasQueue ? lock.waiters.slice(0, 5) : [];
     const key = (waiter) => `${waiter.holder}\n${waiter.waiting_since}\n${waiter.pid}`;
     const create = (waiter) => {
       const since = h('span', { class: 'since' });
@@ -112,7 +126,7 @@ export class Locks {
       item.title = waiter.operation ? brief(waiter.operation, 200) : '';
     };
     reconcile(queue, shown, key, create, update);
-    mark(queue, 'data-more', lock.waiting > shown.length ? `+${lock.waiting - shown.length}` : null);
+    mark(queue, 'data-more', hasQueue && lock.waiting > shown.length ? `+${lock.waiting - shown.length}` : null);
   }
 
   /** Lets the bar run down by itself; only a renewal, or a clock that disagrees, starts it again. */
@@ -138,7 +152,8 @@ export class Locks {
       const share = (left * 1000) / element.whole;
       say(part.left, left > 0 ? `${duration(Math.ceil(left))} left` : 'time is up');
       mark(element, 'data-left', left === 0 ? 'none' : share < LAST ? 'last' : share < LATE ? 'late' : 'fine');
-      say(part.age, `held ${duration(lock.held_seconds + older)}`);
+      const age = duration(lock.held_seconds + older);
+      say(part.age, lock.is_stale ? `taken ${age} ago` : `held ${age}`);
       for (const item of part.queue.children) say(item.since, roughly(item.waited + older));
     }
   }

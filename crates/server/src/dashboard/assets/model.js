@@ -174,6 +174,14 @@ export class Model {
     return totals;
   }
 
+  /** Why the claim of a task in progress no longer counts; null if it does. */
+  lostClaim(task) {
+    if (task.status !== 'in_progress' || !this.snapshot) return null;
+    const resource = `task:${task.id}`;
+    const lock = this.snapshot.locks.find((one) => one.resource === resource && one.token === task.token);
+    return lock ? lock.stale_reason : 'claim lost';
+  }
+
   /** How many tasks this one still waits for. */
   unmet(task) {
     let unmet = 0;

@@ -11,7 +11,7 @@ const TAKEN_FROM = new Set(['lapsed', 'died', 'broken']);
  * All spans that reach beyond `since`, oldest first. What is held now comes from `locks`, which
  * knows best; the rest from the events.
  */
-export function spans(events, locks, since) {
+export function spans(events, locks, since, now) {
   const open = new Map();
   const lastEnd = new Map();
   const found = [];
@@ -28,20 +28,31 @@ export function spans(events, locks, since) {
     if (!how) continue;
     for (const span of ended(open, event)) {
       open.delete(span.key);
-      Object.assign(span, { end: event.time, how, by: event.by, reason: event.reason });
+      // A lapsed lease is removed later than it ended.
+      const end = event.ended_at ? Date.parse(event.ended_at) : event.time;
+      Object.assign(span, { end, how, by: event.by, reason: event.reason });
       if (TAKEN_FROM.has(how)) lastEnd.set(event.resource, { holder: span.holder, how, time: event.time });
       if (span.end >= since) found.push(span);
     }
   }
   for (const lock of locks) {
     const key = `${lock.resource}\n${lock.token}`;
-    const known = open.get(key);
-    found.push(known ?? {
+    const span = open.get(key) ?? {
       key, resource: lock.resource, holder: lock.holder, token: lock.token, operation: lock.operation,
       start: Date.parse(lock.acquired_at), end: null, how: null,
-    });
+    };
+    found.push(Object.assign(span, endOf(lock, now)));
   }
   return found.sort((one, other) => one.start - other.start);
+}
+
+/**
+ * How a hold ended that no longer counts and that nothing has replaced yet. When a holder died is
+ * not known: its lease excludes nothing beyond its end in any case.
+ */
+function endOf(lock, now) {
+  if (lock.state === 'held') return { end: null, how: null };
+  return { end: Math.min(Date.parse(lock.expires_at), now), how: lock.state === 'dead' ? 'died' : 'lapsed' };
 }
 
 /** The spans that an event ends: the one with its token, or, of a task, any. */

@@ -10,19 +10,17 @@ function tile(number, word, kind = '') {
 }
 
 export function showSummary(element, model) {
-  const { locks, workers, sections, paused: isAllPaused } = model.snapshot;
-  // One who waits for several resources stands in several queues.
-  const waiting = locks.reduce((most, lock) => most + lock.waiting, 0);
-  const dead = workers.filter((worker) => worker.alive === 'dead').length;
+  const { counts, sections, paused: isAllPaused } = model.snapshot;
   const totals = model.tallies();
   const all = Object.values(totals).reduce((sum, number) => sum + number, 0);
   const paused = sections.filter((section) => section.paused).length;
   fill(element,
     h('div', { class: 'tiles' },
-      tile(locks.length, 'held'),
-      tile(waiting, 'waiting', waiting ? 'warm' : ''),
-      tile(workers.length, workers.length === 1 ? 'worker' : 'workers'),
-      dead > 0 && tile(dead, 'dead', 'hot'),
+      tile(counts.held, 'held'),
+      tile(counts.waiting, 'waiting', counts.waiting ? 'warm' : ''),
+      tile(counts.workers, counts.workers === 1 ? 'worker' : 'workers'),
+      counts.lapsed > 0 && tile(counts.lapsed, 'lapsed', 'hot'),
+      counts.dead > 0 && tile(counts.dead, 'dead', 'hot'),
       isAllPaused && h('div', { class: 'tile warm' }, h('b', {}, 'Paused'), h('span', {}, 'nothing is handed out')),
       paused > 0 && !isAllPaused && tile(paused, paused === 1 ? 'section paused' : 'sections paused', 'warm')),
     h('div', { class: 'progress' }, progressBar(totals, all), legend(totals, all)));

@@ -12,10 +12,11 @@ const text = (value) => foreign(brief(value, 2_000));
 const list = (values) => values.length > 0 && h('span', { class: 'words' }, ...values.map((value) => foreign(brief(value, 120), { class: 'label' })));
 const block = (value) => h('pre', { class: 'block', dir: 'auto', tabindex: 0 }, brief(typeof value === 'string' ? value : JSON.stringify(value, null, 2), TEXT_MAX));
 
-function rows(task) {
+function rows(task, lost) {
   return [
     ['Section', task.section && text(task.section)],
     ['Worker', task.claimed_by && text(task.claimed_by)],
+    ['Claim', lost && text(lost)],
     ['Token', task.token && String(task.token)],
     ['Priority', String(task.priority)],
     ['Attempts', `${task.attempts} of ${task.max_attempts}${task.recoveries ? `, lost ${task.recoveries} times` : ''}`],
@@ -45,7 +46,7 @@ export function showTask(model, id) {
       h('p', { class: 'task-title', dir: 'auto' }, brief(task.title, 2_000)),
       h('p', { class: 'task-state' }, h('i', { class: `dot status-${task.status}` }), STATUS_WORDS[task.status] ?? task.status, ' · ', h('code', {}, foreign(task.id))),
       why,
-      h('dl', {}, ...rows(task).flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
+      h('dl', {}, ...rows(task, model.lostClaim(task)).flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
       buttons && buttons.length > 0 && h('div', { class: 'buttons' }, ...buttons));
   };
   const why = h('ul', { class: 'why' });

@@ -62,7 +62,7 @@ export class Timeline {
   show(search = '') {
     const since = this.model.now() - 60 * 60_000;
     this.search = search;
-    this.spans = spans(this.model.events, this.model.snapshot.locks, since);
+    this.spans = spans(this.model.events, this.model.snapshot.locks, since, this.model.now());
     this.draw();
   }
 

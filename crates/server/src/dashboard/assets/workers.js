@@ -25,7 +25,9 @@ export class Workers {
     const all = this.model.snapshot.workers;
     const found = search ? all.filter((worker) => admits(worker, search)) : all;
     const most = this.isSmall ? SHOWN_SMALL : SHOWN;
-    say(this.count, found.length === all.length ? count(all.length) : `${found.length} of ${all.length}`);
+    const working = found.filter((worker) => !worker.is_stale).length;
+    const { counts } = this.model.snapshot;
+    say(this.count, found.length === all.length ? count(counts.workers) : `${working} of ${counts.workers}`);
     reconcile(this.list, found.slice(0, most), (worker) => worker.holder, create, update);
     this.rest.hidden = found.length <= most;
     say(this.rest, `and ${count(found.length - most)} more`);
@@ -62,7 +64,8 @@ function create(worker) {
 
 function update(element, worker) {
   element.begun = Date.parse(worker.since);
-  say(element.pieces.alive, worker.alive === 'unknown' ? '' : worker.alive);
+  say(element.pieces.alive, worker.alive === 'dead' ? 'dead' : worker.is_stale ? 'lapsed' : worker.alive === 'unknown' ? '' : worker.alive);
+  mark(element, 'data-stale', worker.is_stale);
   mark(element, 'data-alive', worker.alive);
   say(element.pieces.where, worker.hostname ? `${worker.hostname}${worker.pid ? ` · process ${worker.pid}` : ''}` : 'elsewhere');
   const things = [...worker.tasks.map((task) => ['task', task.title, task.id]), ...worker.locks.map((lock) => ['lock', lock, lock])];

@@ -1,0 +1,59 @@
+//! One judgement of what is held, lapsed, dead and waiting: one store with all of that in it, and
+//! every face of tenure, the page in a real browser included, shows the same numbers.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "tests stand outside the layers")]
+#![allow(clippy::print_stdout, reason = "what other tests share tells seeds")]
+
+#[path = "../mcp/agent.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod agent;
+#[path = "../serve/http.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod http;
+#[path = "../serve/server.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod server;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "shared with other tests")]
+mod support;
+
+mod faces;
+mod scene;
+
+use faces::Numbers;
+use scene::Scene;
+
+/// What the scene has in it.
+const EXPECTED: Numbers =
+    Numbers { held: 8, lapsed: 2, dead: 1, waiting: 4, workers: 5, pending: 1, in_progress: 2 };
+
+#[test]
+fn every_face_shows_the_same_numbers() {
+    let scene = Scene::set_up();
+    for (face, numbers) in faces::all(&scene) {
+        assert_eq!(numbers, EXPECTED, "{face}");
+    }
+}
+
+#[test]
+fn the_queue_of_a_resource_is_the_same_wherever_it_is_shown() {
+    let scene = Scene::set_up();
+    for (resource, waiting) in [("gpu", 3), ("alpha", 1), ("beta", 1), ("lapsed", 0)] {
+        for (face, numbers) in faces::queue(&scene, resource) {
+            assert_eq!(numbers, waiting, "{resource}: {face}");
+        }
+    }
+    let why = scene.place.run(&["why", "gone"]);
+    assert_eq!(why.stdout.trim(), "gone is free", "its waiters died with their server");
+}
+
+#[test]
+fn a_free_lock_with_a_waiter_says_whose_turn_it_is() {
+    let scene = Scene::set_up();
+    scene.stop_a_waiter_and_free_what_it_wants();
+    let why = scene.place.run(&["why", "gpu"]).stdout;
+    assert!(why.contains("is next and was woken; its place ends in"), "{why}");
+    let top = scene.place.run(&["top", "--once"]).stdout;
+    assert!(top.contains("Free: gpu: ") && top.contains("is next and was woken"), "{top}");
+}
