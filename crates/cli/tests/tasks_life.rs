@@ -52,7 +52,15 @@ fn a_task_is_added_claimed_and_completed() {
     assert_eq!(task["status"], "completed");
     assert_eq!(task["result"], json!({ "commit": "abc" }));
     assert_eq!(task["claimed_by"], Value::Null);
+    assert_eq!(task["finished_by"], "alice");
     assert!(task["finished_at"].is_string());
+    assert!(place.ok(&["tasks", "show", &id]).contains("finished by  alice"));
+    assert!(place.ok(&["tasks", "list"]).contains("alice"));
+    assert_eq!(place.json(&["tasks", "list"]).data()["tasks"][0]["finished_by"], "alice");
+    for format in ["json", "yaml", "markdown", "coordination"] {
+        let exported = place.ok(&["export", "--format", format]);
+        assert!(exported.contains("alice"), "{format}: {exported}");
+    }
     assert_eq!(place.ok(&["locks"]), "Nothing is held");
 }
 

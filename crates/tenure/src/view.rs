@@ -227,6 +227,7 @@ pub fn task_json(task: &Task, hold: Option<&SeenHold>) -> Value {
         "claimed_at": at(task.claimed_at),
         "started_at": at(task.started_at),
         "finished_at": at(task.finished_at),
+        "finished_by": task.finished_by,
     })
 }
 

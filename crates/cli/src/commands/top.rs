@@ -9,7 +9,8 @@ use std::io::{IsTerminal, stdin, stdout};
 /// Show live who holds what, who waits, and what is being done
 ///
 /// Held locks with the time left and who waits, tasks and sections, workers, and what happened. It
-/// only looks. Not on a terminal, or with --once or --json, it prints one snapshot and ends.
+/// only looks. Not on a terminal, or with --once, --json or TERM=dumb, it prints one snapshot and
+/// ends.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Keys: q quits, Tab or 1-4 choose a pane, arrows scroll, / searches, ? shows all keys.
@@ -25,9 +26,15 @@ pub(crate) struct TopArgs {
 }
 
 pub(crate) async fn run(context: &Context, args: TopArgs) -> Result<i32, Failure> {
-    let watched = stdin().is_terminal() && stdout().is_terminal();
+    let watched = stdin().is_terminal() && stdout().is_terminal() && can_move_cursor();
     match args.once || context.output.json || !watched {
         true => top::snapshot(context).await,
         false => top::live(context).await,
     }
+}
+
+/// Whether the terminal can redraw in place; `TERM=dumb` says that it only prints lines.
+#[expect(clippy::disallowed_methods, reason = "describes the terminal, not settings")]
+fn can_move_cursor() -> bool {
+    std::env::var_os("TERM").is_none_or(|name| name != "dumb")
 }

@@ -1,6 +1,7 @@
 //! What `tenure top` shows, live: gathered (`model.rs`) whenever something changed (`watch.rs`),
 //! drawn (`view.rs`) on a terminal that is given back whatever happens (`screen.rs`). Only reads.
 
+mod columns;
 mod keys;
 mod model;
 mod once;

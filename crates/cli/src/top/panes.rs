@@ -128,8 +128,11 @@ fn hold_cells(held: &Held, resource: &str, ground: Ground) -> Vec<Line<'static>>
         cells.push(plain(short(seen.held_for + ground.ago)));
     }
     cells.push(match &held.stale {
-        Some(_) if ground.width < MIDDLE => styled(theme.bad(), "gone"),
-        Some(reason) => styled(theme.bad(), clean(reason)),
+        // Another program's lock file says why in its own words.
+        Some(reason) if seen.stale.is_some() && ground.width >= MIDDLE => {
+            styled(theme.bad(), clean(reason))
+        }
+        Some(_) => styled(theme.bad(), held.state.word()),
         None => left(seen.left, seen.hold.ttl, ground),
     });
     cells

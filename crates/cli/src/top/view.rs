@@ -1,5 +1,6 @@
 //! Where things are on the screen.
 
+use super::columns;
 use super::keys::{Pane, State};
 use super::panes::{self, Ground, Listing};
 use super::text::{Theme, clean};
@@ -175,12 +176,18 @@ impl Painter<'_, '_> {
         let height = area.height.saturating_sub(1) as usize;
         let scroll = &mut self.state.scroll[pane as usize];
         *scroll = (*scroll).min(rows.len().saturating_sub(height));
-        let shown: Vec<Row<'_>> =
-            rows.iter().skip(*scroll).take(height).cloned().map(Row::new).collect();
+        let widths = columns::widths(&widths, &header, &rows, area.width);
+        let shown: Vec<Row<'_>> = rows
+            .into_iter()
+            .skip(*scroll)
+            .take(height)
+            .map(|cells| Row::new(columns::fitted(cells, &widths)))
+            .collect();
         let empty_words = if nothing { empty } else { "nothing found" };
         let is_empty = shown.is_empty();
         let header = Row::new(header).style(self.theme.dim());
-        let table = Table::new(shown, widths).header(header).column_spacing(1);
+        let widths = widths.iter().map(|width| Constraint::Length(*width));
+        let table = Table::new(shown, widths).header(header).column_spacing(columns::SPACING);
         self.frame.render_widget(table, area);
         if is_empty && area.height > 1 {
             let below = Rect { y: area.y + 1, height: 1, ..area };

@@ -99,12 +99,7 @@ fn listed(data: &Value, tasks: (u64, u64)) -> Numbers {
     let lists = ["locks", "path_locks", "section_locks", "task_locks"];
     let holds: Vec<&Value> = lists.iter().flat_map(|name| list(&data[*name])).collect();
     let of = |state: &str| holds.iter().filter(|hold| hold["state"] == state).count() as u64;
-    Numbers {
-        held: of("held"),
-        lapsed: of("lapsed"),
-        dead: of("dead"),
-        ..counts(data, tasks)
-    }
+    Numbers { held: of("held"), lapsed: of("lapsed"), dead: of("dead"), ..counts(data, tasks) }
 }
 
 fn tallied(tallies: &Value) -> (u64, u64) {

@@ -64,7 +64,17 @@ fn hold(place: &Place) {
 fn work(place: &Place) {
     for add in [
         &["tasks", "add", "Lay out the pages", "--id", "layout"][..],
-        &["tasks", "add", "Write the store", "--id", "store", "--section", "back end", "--file", "db/**"],
+        &[
+            "tasks",
+            "add",
+            "Write the store",
+            "--id",
+            "store",
+            "--section",
+            "back end",
+            "--file",
+            "db/**",
+        ],
         &["tasks", "add", "Forget about it", "--id", "forgotten"],
     ] {
         let added = place.run(add);

@@ -200,5 +200,6 @@ fn result(task: &Task) -> Value {
         "error": part("error"),
         "feedback": part("feedback"),
         "finished_at": part("finished_at"),
+        "finished_by": part("finished_by"),
     }))
 }

@@ -58,5 +58,8 @@ scenarios! {
     a_token_is_asked_for
     all_by_keyboard
     a_takeover_is_marked
+    a_lapsed_lease_ends_in_the_timeline
+    a_waiter_for_slots_is_counted_once
+    who_finished_a_task_is_shown
     nothing_there_says_what_to_run
 }

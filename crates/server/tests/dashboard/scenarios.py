@@ -318,6 +318,57 @@ def a_takeover_is_marked(url, control):
         opened.assert_quiet()
 
 
+def a_lapsed_lease_ends_in_the_timeline(url, control):
+    control.lease(by="late", resource="deploy", ttl_ms=1_500)
+    control.lease(by="alice", resource="other", ttl_ms=600_000)
+    control.lease(by="mallory", resource="third", process=True, ttl_ms=600_000)
+    control.kill(by="mallory")
+    with tab(url) as opened:
+        page = opened.open("timeline")
+        page.locator("#view-timeline .span.lapsed").wait_for()
+        page.locator("#view-timeline .span.died").wait_for()
+        assert page.locator("#view-timeline .span.open").count() == 1
+        width = "() => document.querySelector('#view-timeline .span.lapsed rect').width.baseVal.value"
+        before = page.evaluate(width)
+        open_bar = "() => document.querySelector('#view-timeline .span.open rect').width.baseVal.value"
+        growing = page.evaluate(open_bar)
+        page.wait_for_function(f"before => ({open_bar})() > before + 4", arg=growing)
+        assert page.evaluate(width) <= before + 1, "its lease ended"
+        # Taken over long after it ended, it still ended then.
+        control.guard(by="bob", resource="deploy")
+        page.locator("#view-timeline .takeover").wait_for()
+        assert page.evaluate(width) <= before + 1, "its lease ended"
+        opened.assert_quiet()
+
+
+def a_waiter_for_slots_is_counted_once(url, control):
+    for label in ("one", "two"):
+        control.lease(by=label, resource="gpu", mode="slot:2", ttl_ms=600_000)
+    for label in ("three", "four"):
+        control.wait(by=label, resource="gpu", mode="slot:2")
+    with tab(url) as opened:
+        page = opened.open()
+        tile = page.locator(".tile", has_text="waiting").locator("b")
+        page.wait_for_function("tile => tile.textContent === '2'", arg=tile.element_handle())
+        assert page.locator(".queue:not([hidden]) li").count() == 2
+        opened.assert_quiet()
+
+
+def who_finished_a_task_is_shown(url, control):
+    control.add(tasks=[{"id": "one", "title": "First"}])
+    control.claim(by="alice", task="one")
+    control.finish(by="alice", task="one", how="complete")
+    with tab(url) as opened:
+        page = opened.open("tasks")
+        card = column(page, "completed").locator('[data-id="one"]')
+        card.get_by_text("alice").wait_for()
+        card.click()
+        row = page.get_by_role("dialog").locator("dt", has_text="Finished by")
+        row.wait_for()
+        assert row.evaluate("row => row.nextElementSibling.textContent") == "alice"
+        opened.assert_quiet()
+
+
 def nothing_there_says_what_to_run(url, control):
     with tab(url, viewport={"width": 390, "height": 844}) as opened:
         page = opened.open()

@@ -257,7 +257,10 @@ impl Request {
             return Err(RequestError::Nothing.into());
         }
         let evidence = self.tie.evidence()?;
-        let presence = evidence.is_some().then(platform::this_process);
+        // Unless the place is kept for another request, it is worth nothing without this process: a
+        // server that waits for a caller takes the caller's place with it.
+        let waits_here = evidence.is_some() || !self.keep_place;
+        let presence = waits_here.then(platform::this_process);
         Ok(Ask {
             grant: self.grant.unwrap_or_else(GrantId::random),
             wants,

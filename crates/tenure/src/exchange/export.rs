@@ -13,7 +13,8 @@ use tenure_core::{Section, Status, Task};
 ///
 /// As JSON or YAML, nothing that [`read`](super::read()) understands is lost, apart from white
 /// space within payloads. Markdown leaves out payloads, results and what is known of sections
-/// beyond their name; the two foreign formats what those programs do not know.
+/// beyond their name; the two foreign formats what those programs do not know: in theirs, who
+/// claimed a task that is done is who finished it.
 pub fn write(
     tasks: &[Task],
     sections: &[Section],
@@ -172,7 +173,7 @@ pub(crate) fn coordination_task(task: &Task) -> Value {
         "description": in_full(task),
         "status": coordination_status(task.status),
         "priority": priority::to_coordination(task.priority),
-        "claimed_by": task.claim.as_ref().map(|claim| claim.by.as_str()),
+        "claimed_by": task.claim.as_ref().map(|claim| claim.by.as_str()).or(finisher(task)),
         "dependencies": ids(task),
         "context": {
             "files": told_files(task, payload.as_ref()),
@@ -193,6 +194,12 @@ fn told_files(task: &Task, payload: Option<&Value>) -> Vec<Value> {
     let held = task.files.iter().map(|file| Value::from(file.as_str()));
     told.extend(held.filter(|file| !context.is_some_and(|known| known.contains(file))));
     told
+}
+
+/// The worker that did the task, or tried to: not who cancelled or skipped it.
+fn finisher(task: &Task) -> Option<&str> {
+    let by_worker = matches!(task.status, Status::Completed | Status::Failed | Status::Review);
+    task.finished_by.as_deref().filter(|_| by_worker)
 }
 
 pub(crate) fn coordination_status(status: Status) -> &'static str {
@@ -281,6 +288,9 @@ fn checklist_item(text: &mut String, task: &Task) {
         && let Value::String(time) = time::to_value(time)
     {
         let _ = write!(text, ", not-before: {time}");
+    }
+    if let Some(label) = &task.finished_by {
+        let _ = write!(text, ", finished-by: {}", quoted(label));
     }
     text.push_str(")\n");
     for line in task.description.iter().flat_map(|description| description.lines()) {

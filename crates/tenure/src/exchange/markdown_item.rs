@@ -41,7 +41,7 @@ pub(super) fn after_bullet(line: &str) -> Option<&str> {
 }
 
 /// The attributes that are understood.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "id",
     "status",
     "priority",
@@ -54,6 +54,7 @@ const KNOWN: [&str; 12] = [
     "max_attempts",
     "timeout",
     "not_before",
+    "finished_by",
 ];
 
 /// Brackets tried from the right: a title may contain some of its own.

@@ -104,6 +104,10 @@ impl Reader<'_> {
         task.result = self.json("result", "result_json")?;
         task.error = self.fields.text(&["error"])?;
         task.finished_by = self.fields.text(&["finished_by", "completed_by"])?;
+        if task.finished_by.is_none() && is_done(task.status) {
+            // Programs that keep only who claimed a task mean who finished it.
+            task.finished_by = self.fields.text(&OWNER)?;
+        }
         Ok(task)
     }
 
@@ -276,6 +280,11 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a worker brought the task here.
+fn is_done(status: Status) -> bool {
+    matches!(status, Status::Completed | Status::Failed | Status::Review)
 }
 
 /// Joins what is left to the payload; where names would clash, the payload moves aside whole.

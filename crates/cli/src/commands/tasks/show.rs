@@ -33,22 +33,32 @@ pub(crate) fn task_table(tasks: &[Task], holds: &[SeenHold], witness: &dyn Witne
     let header = ["ID", "STATUS", "PRIO", "SECTION", "TITLE", "WHO", "SINCE", "LEFT"];
     let rows = tasks.iter().map(|task| {
         let hold = hold_of(task, holds);
-        let left = hold.map(|seen| match stale_reason(seen, witness) {
-            Some(reason) => reason,
-            None => format_duration(seen.left),
-        });
+        let left = match hold {
+            Some(seen) => match stale_reason(seen, witness) {
+                Some(reason) => reason,
+                None => format_duration(seen.left),
+            },
+            None if task.status == Status::InProgress => "claim lost".to_owned(),
+            None => String::new(),
+        };
         [
             short(&task.id),
             task.status.to_string(),
             task.priority.to_string(),
             task.section.clone().unwrap_or_default(),
             one_line(&task.title),
-            task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default(),
+            who(task),
             hold.map(|seen| format_duration(seen.held_for)).unwrap_or_default(),
-            left.unwrap_or_default(),
+            left,
         ]
     });
     table(&std::iter::once(header.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
+}
+
+/// Who has the task, or who finished it.
+fn who(task: &Task) -> String {
+    let claimed = task.claim.as_ref().map(|claim| &claim.by);
+    claimed.or(task.finished_by.as_ref()).cloned().unwrap_or_default()
 }
 
 /// A text that may have any characters, on one line of the screen and without power over it.
@@ -88,6 +98,7 @@ pub(crate) fn task_words(task: &Task, hold: Option<&SeenHold>, witness: &dyn Wit
     line("claimed", task.claimed_at.map(time));
     line("started", task.started_at.map(time));
     line("finished", task.finished_at.map(time));
+    line("finished by", task.finished_by.clone());
     lines.join("\n")
 }
 

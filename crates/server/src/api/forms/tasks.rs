@@ -78,6 +78,9 @@ pub struct Task {
     /// When it came to its end.
     #[schema(required)]
     pub finished_at: Option<String>,
+    /// The worker that finished it or sent it to review, or who cancelled or skipped it.
+    #[schema(required)]
+    pub finished_by: Option<String>,
 }
 
 /// Tasks, oldest first.

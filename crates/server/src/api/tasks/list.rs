@@ -121,6 +121,7 @@ fn contains(task: &Task, search: &str) -> bool {
     let claimed_by = task.claim.as_ref().map(|claim| claim.by.as_str());
     let texts = [task.id.as_str(), &task.title].into_iter();
     let texts = texts.chain(task.description.as_deref()).chain(claimed_by);
+    let texts = texts.chain(task.finished_by.as_deref());
     let mut texts = texts.chain(task.labels.iter().map(String::as_str));
     texts.any(|text| text.to_lowercase().contains(search))
 }

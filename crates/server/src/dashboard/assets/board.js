@@ -95,9 +95,10 @@ export class Board {
     if (card.task === task && card.unmet === unmet && card.waits === waits && card.lost === lost) return;
     Object.assign(card, { task, unmet, waits, lost });
     mark(card, 'aria-label', brief(`${task.title}, ${STATUS_WORDS[task.status] ?? task.status}`, 200));
+    const who = task.claimed_by ?? task.finished_by;
     fill(card,
       h('p', { class: 'card-title', dir: 'auto' }, brief(task.title)),
-      task.claimed_by && h('p', { class: 'card-worker' }, h('i', { class: `dot hue-${hue(task.claimed_by)}` }), foreign(brief(task.claimed_by, 60))),
+      who && h('p', { class: 'card-worker' }, h('i', { class: `dot hue-${hue(who)}` }), foreign(brief(who, 60))),
       task.error && task.status !== 'completed' && h('p', { class: 'card-error', dir: 'auto' }, brief(task.error, 160)),
       h('p', { class: 'card-meta' },
         foreign(brief(task.id, 40), { class: 'id' }),

@@ -70,7 +70,7 @@ export class Model {
   }
 
   putTask(task) {
-    const words = [task.title.slice(0, 400), task.id, task.section ?? '', task.claimed_by ?? '', ...task.labels];
+    const words = [task.title.slice(0, 400), task.id, task.section ?? '', task.claimed_by ?? '', task.finished_by ?? '', ...task.labels];
     task.haystack = words.join('\n').toLowerCase();
     task.createdAt = Date.parse(task.created_at);
     task.finishedAt = task.finished_at ? Date.parse(task.finished_at) : 0;

@@ -28,6 +28,7 @@ function rows(task, lost) {
     ['Added', moment(task.created_at)],
     ['Taken', task.claimed_at && moment(task.claimed_at)],
     ['Finished', task.finished_at && moment(task.finished_at)],
+    ['Finished by', task.finished_by && text(task.finished_by)],
     ['Error', task.error && block(task.error)],
     ['Feedback', task.feedback && block(task.feedback)],
     ['Description', task.description && block(task.description)],

@@ -247,7 +247,11 @@ impl Coordination {
         let named = ["claimed_by", "result", "claimed_at", "started_at", "completed_at"];
         for name in named {
             let value = match name {
-                "claimed_by" if !matches!(task.status, Status::InProgress | Status::Pending) => {
+                // Of a task that is done it says who did it, which may not be known here.
+                "claimed_by"
+                    if new[name].is_null()
+                        && !matches!(task.status, Status::InProgress | Status::Pending) =>
+                {
                     continue;
                 }
                 _ => &new[name],
