@@ -3,8 +3,11 @@
 use crate::decision::Answered;
 use crate::millis;
 use crate::task::{Section, Task, TaskId};
-use crate::{GrantId, Hold, Liveness, Resource, Revision, Token, Waiter, WallTime, Witness};
+use crate::{
+    Evidence, GrantId, Hold, Liveness, Resource, Revision, Token, Waiter, WallTime, Witness,
+};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// Which part of the store a rule looks at.
@@ -80,6 +83,10 @@ pub struct Seen {
     pub more_to_pick: bool,
     /// What was answered under the slot that was looked at, if anything ever was.
     pub answered: Option<Answered>,
+    /// Evidence of shown holders and waiters that were proved dead where this was read. A store
+    /// leaves this empty; a server fills it in for its clients, which cannot see its processes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dead: Vec<Evidence>,
 }
 
 impl Seen {
@@ -112,6 +119,20 @@ impl Seen {
         self.tasks = self.tasks.into_iter().map(Task::veiled).collect();
         self.answered = None;
         self
+    }
+
+    /// Names the shown holders and waiters that this witness proves dead.
+    pub fn name_the_dead(&mut self, witness: &dyn Witness) {
+        let holders = self.holds.iter().map(|seen| &seen.hold.holder);
+        let waiters = self.waiters.iter().map(|seen| &seen.waiter.holder);
+        let mut dead = Vec::new();
+        let mut judged = HashSet::new();
+        for evidence in holders.chain(waiters).filter_map(|holder| holder.evidence.as_ref()) {
+            if judged.insert(evidence) && witness.liveness(evidence) == Liveness::Dead {
+                dead.push(evidence.clone());
+            }
+        }
+        self.dead = dead;
     }
 
     /// The holds of one grant.

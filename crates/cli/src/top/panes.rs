@@ -341,6 +341,15 @@ fn events(board: &Board, ground: Ground) -> Listing {
     }
 }
 
+/// [`totals`] in as many words as there is room for.
+pub(crate) fn totals_within(board: &Board, width: u16) -> String {
+    let full = totals(board);
+    let shorter = full.replace("in progress", "working").replace("completed", "done");
+    let shortest = shorter.replace(" · ", " ");
+    let fits = |text: &&String| text.chars().count() <= usize::from(width);
+    [&full, &shorter].into_iter().find(fits).unwrap_or(&shortest).clone()
+}
+
 /// In how many words the header says how much there is.
 pub(crate) fn totals(board: &Board) -> String {
     let counts = board.counts;

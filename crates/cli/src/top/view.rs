@@ -80,10 +80,10 @@ fn header(frame: &mut Frame<'_>, area: Rect, sight: &Sight, theme: Theme, ago: D
     frame.render_widget(title, left);
     let word = Line::from(Span::styled(word, look)).alignment(Alignment::Right);
     frame.render_widget(word, right);
-    let mut totals = panes::totals(board);
-    if troubled {
-        totals = format!("{} · {totals}", panes::age_words(ago));
-    }
+    let totals = match troubled {
+        true => format!("{} · {}", panes::age_words(ago), panes::totals(board)),
+        false => panes::totals_within(board, second.width),
+    };
     frame.render_widget(Line::from(totals), second);
 }
 

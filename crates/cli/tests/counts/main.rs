@@ -23,6 +23,7 @@ mod scene;
 
 use faces::Numbers;
 use scene::Scene;
+use tenure::core::{NoWitness, Overview};
 
 /// What the scene has in it.
 const EXPECTED: Numbers =
@@ -34,6 +35,24 @@ fn every_face_shows_the_same_numbers() {
     for (face, numbers) in faces::all(&scene) {
         assert_eq!(numbers, EXPECTED, "{face}");
     }
+}
+
+/// A client on another machine cannot see the processes of the server's: it goes by what the server
+/// proved.
+#[test]
+fn a_client_that_sees_no_processes_counts_like_the_server() {
+    let scene = Scene::set_up();
+    let url = format!("http://{}", scene.server.address());
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let counts = runtime.block_on(async {
+        let builder = tenure::Client::builder().witness(std::sync::Arc::new(NoWitness));
+        let client = builder.open(&url).await.expect("a server");
+        let seen = client.look_everywhere().await.expect("an answer");
+        Overview::of(&seen, client.witness()).counts()
+    });
+    let expected = EXPECTED;
+    assert_eq!((counts.held, counts.dead), (expected.held as usize, expected.dead as usize));
+    assert_eq!(counts.waiting, expected.waiting as usize);
 }
 
 #[test]

@@ -206,7 +206,12 @@ async fn renew_covered(asked: Asked) -> Answer {
 
 async fn read(asked: Asked) -> Answer {
     let ask: wire::Read = asked.read()?;
-    asked.answer(asked.app.client.backend().read(&ask.look).await)
+    let client = &asked.app.client;
+    let mut seen = client.backend().read(&ask.look).await;
+    if let Ok(seen) = &mut seen {
+        seen.name_the_dead(client.witness());
+    }
+    asked.answer(seen)
 }
 
 /// Whoever waits comes back to the next server, and goes on waiting there.

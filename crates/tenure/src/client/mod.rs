@@ -163,7 +163,12 @@ impl ClientBuilder {
                 self.over(wrap.map_or_else(|| store.clone(), |wrap| wrap(store.clone())))
             }
             #[cfg(feature = "http")]
-            url::Opened::Remote(remote) => self.through(|_| Backend::Remote(remote)),
+            url::Opened::Remote(remote) => {
+                let local = self.witness.take();
+                let local = local.unwrap_or_else(|| Arc::new(LocalWitness::new()));
+                self.witness = Some(Arc::new(remote.witness(local)));
+                self.through(|_| Backend::Remote(remote))
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 mod call;
 mod connections;
 mod slots;
+mod witness;
 
 use crate::client::Once;
 use crate::store::{Finding, Renewal, Renewed, StoreError, StoreInfo, Tally, TaskFilter};
@@ -13,20 +14,32 @@ use crate::url::{Address, RemoteOptions};
 use crate::wire;
 use call::{Caller, Patience};
 use slots::Slots;
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Act;
-use tenure_core::{Event, GrantId, Look, Proof, Resource, Revision, Seen, SeenHold, Task};
+use tenure_core::{Event, GrantId, Look, Proof, Resource, Revision, Seen, SeenHold, Task, Witness};
+use witness::{RemoteWitness, ToldDead};
 
 /// A server that has a store.
 pub struct Remote {
     caller: Caller,
     slots: Slots,
+    told_dead: Arc<ToldDead>,
 }
 
 impl Remote {
     /// The server there; it is not asked anything yet.
     pub fn new(address: &Address, options: &RemoteOptions) -> Result<Remote, StoreError> {
-        Ok(Remote { caller: Caller::new(address, options)?, slots: Slots::default() })
+        Ok(Remote {
+            caller: Caller::new(address, options)?,
+            slots: Slots::default(),
+            told_dead: Arc::default(),
+        })
+    }
+
+    /// A witness that also knows whom the server proved dead.
+    pub(crate) fn witness(&self, local: Arc<dyn Witness + Send + Sync>) -> RemoteWitness {
+        RemoteWitness { told: self.told_dead.clone(), local }
     }
 
     pub(crate) fn info(&self) -> StoreInfo {
@@ -70,7 +83,9 @@ impl Remote {
     }
 
     pub(crate) async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
-        self.look(wire::READ, &wire::Read { look: look.clone() }).await
+        let seen: Seen = self.look(wire::READ, &wire::Read { look: look.clone() }).await?;
+        self.told_dead.learn(&seen.dead);
+        Ok(seen)
     }
 
     pub(crate) async fn changed(
