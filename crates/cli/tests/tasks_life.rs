@@ -58,7 +58,7 @@ fn a_task_is_added_claimed_and_completed() {
     assert!(place.ok(&["tasks", "list"]).contains("alice"));
     assert_eq!(place.json(&["tasks", "list"]).data()["tasks"][0]["finished_by"], "alice");
     for format in ["json", "yaml", "markdown", "coordination"] {
-        let exported = place.ok(&["export", "--format", format]);
+        let exported = place.ok(&["tasks", "export", "--format", format]);
         assert!(exported.contains("alice"), "{format}: {exported}");
     }
     assert_eq!(place.ok(&["locks"]), "Nothing is held");

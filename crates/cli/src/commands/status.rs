@@ -42,7 +42,7 @@ pub(crate) async fn run(context: &Context, args: StatusArgs) -> Result<i32, Fail
 async fn one(context: &Context, client: &Client, resource: &Resource) -> Result<i32, Failure> {
     let seen = client.look(std::slice::from_ref(resource)).await?;
     let overview = Overview::of(&seen, client.witness());
-    let data = status_json(context, client, resource, &overview);
+    let mut data = status_json(context, client, resource, &overview);
     let human = || {
         let mut lines = match overview.holds.is_empty() {
             true => vec![format!("{resource} is free")],
@@ -62,8 +62,11 @@ async fn one(context: &Context, client: &Client, resource: &Resource) -> Result<
         lines.join("\n")
     };
     match context.only_resource() {
-        // Programs that know this folder's one lock read its state at the top.
-        Some(_) => context.output.done_flat(data, human),
+        // Programs that know this folder's one lock read its state at the top, in their own form.
+        Some(_) => {
+            data.as_object_mut().map(|fields| fields.remove("free"));
+            context.output.done_flat(data, human);
+        }
         None => context.output.done(data, human),
     }
     Ok(0)

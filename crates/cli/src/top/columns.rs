@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 pub(crate) const SPACING: u16 = 1;
 
 /// The width of each column: fixed ones as they are; the others as wide as what is in them, and
-/// where there is not room for all, the narrow ones whole and the wide ones in equal parts. The last
-/// of them takes what is left, so that fixed columns stay at the right edge.
+/// where there is not room for all, the narrow ones whole and the wide ones in parts by weight. The
+/// last of them takes what is left, so that fixed columns stay at the right edge.
 pub(crate) fn widths(
     wanted: &[Constraint],
     header: &[&str],
@@ -27,12 +27,14 @@ pub(crate) fn widths(
         (0..wanted.len()).filter(|at| length(&wanted[*at]).is_none()).collect();
     let last = open.last().copied();
     while !open.is_empty() {
-        let share = room / open.len() as u16;
+        let all: u32 = open.iter().map(|column| weight(&wanted[*column])).sum();
+        let share = |column: usize| (u32::from(room) * weight(&wanted[column]) / all.max(1)) as u16;
+        let shares: Vec<u16> = (0..wanted.len()).map(share).collect();
         let (small, large): (Vec<usize>, Vec<usize>) =
-            open.iter().partition(|column| natural(**column) <= share);
+            open.iter().partition(|column| natural(**column) <= shares[**column]);
         let settled = if small.is_empty() { &large } else { &small };
         for column in settled {
-            widths[*column] = natural(*column).min(share);
+            widths[*column] = natural(*column).min(shares[*column]);
             room -= widths[*column];
         }
         open = if small.is_empty() { vec![] } else { large };
@@ -41,6 +43,13 @@ pub(crate) fn widths(
         widths[last] += room;
     }
     widths
+}
+
+fn weight(wanted: &Constraint) -> u32 {
+    match wanted {
+        Constraint::Fill(weight) => u32::from(*weight),
+        _ => 0,
+    }
 }
 
 fn length(wanted: &Constraint) -> Option<u16> {

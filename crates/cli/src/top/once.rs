@@ -6,8 +6,11 @@ use super::text::clean;
 use crate::output::{DIM, NAME, styled};
 use crate::show;
 use tenure::Client;
-use tenure::core::{SeenHold, Status};
+use tenure::core::{Liveness, SeenHold, Status};
 use tenure::view::alive_word;
+
+/// So wide are the columns of texts that people wrote.
+const BRIEF: usize = 40;
 
 /// So many of the newest events are told.
 const EVENTS: usize = 10;
@@ -28,6 +31,14 @@ pub(crate) fn words(board: &Board, client: &Client) -> String {
         events(board),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// As much of a text as leaves room for the other columns on a line of 80.
+fn brief(text: &str) -> String {
+    match text.chars().count() > BRIEF {
+        true => text.chars().take(BRIEF - 1).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
 }
 
 fn part(title: &str, text: String) -> Option<String> {
@@ -89,7 +100,7 @@ fn tasks(board: &Board) -> Option<String> {
     rows.extend(board.tasks.iter().map(|task| {
         [
             task.id.to_string(),
-            show::one_line(&clean(&task.title)),
+            brief(&clean(&task.title)),
             clean(task.section.as_deref().unwrap_or_default()),
             task.claim.as_ref().map(|claim| clean(&claim.by)).unwrap_or_default(),
         ]
@@ -108,8 +119,11 @@ fn workers(board: &Board) -> Option<String> {
         [
             clean(&worker.label),
             worker.pid.map(|pid| pid.to_string()).unwrap_or_default(),
-            alive_word(worker.liveness).to_owned(),
-            show::one_line(&has.join(", ")),
+            match worker.is_gone && worker.liveness != Liveness::Dead {
+                true => "lapsed".to_owned(),
+                false => alive_word(worker.liveness).to_owned(),
+            },
+            brief(&has.join(", ")),
         ]
     }));
     part("Workers", show::table(&rows))

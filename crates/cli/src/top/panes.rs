@@ -72,11 +72,11 @@ fn locks(board: &Board, ground: Ground) -> Listing {
         WIDE.. => (
             vec!["RESOURCE", "HOLDER", "FOR", "AGE", "LEFT"],
             vec![
-                Constraint::Fill(4),
+                Constraint::Fill(5),
                 Constraint::Fill(3),
                 Constraint::Fill(3),
                 Constraint::Length(AGE),
-                Constraint::Length(18),
+                Constraint::Length(13 + AGE),
             ],
         ),
         MIDDLE.. => (
@@ -85,7 +85,7 @@ fn locks(board: &Board, ground: Ground) -> Listing {
                 Constraint::Fill(3),
                 Constraint::Fill(2),
                 Constraint::Length(AGE),
-                Constraint::Length(14),
+                Constraint::Length(9 + AGE),
             ],
         ),
         _ => (

@@ -37,7 +37,7 @@ fn list_in_json() {
     let sandbox = one_of_each();
     assert_snapshot!(sandbox.see("tenure locks list --json"));
     let data = sandbox.data("tenure locks list --type task --json");
-    assert_eq!(data.as_object().unwrap().keys().collect::<Vec<_>>(), ["task_locks"]);
+    assert_eq!(data.as_object().unwrap().keys().collect::<Vec<_>>(), ["task_locks", "counts"]);
     let task = &data["task_locks"][0];
     for field in ["task_id", "runner_id", "acquired_at", "expires_at", "heartbeat_at"] {
         assert!(task[field].is_string(), "{field}: {task}");

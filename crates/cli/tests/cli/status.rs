@@ -8,7 +8,10 @@ use serde_json::json;
 fn free() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.see_all(&["tenure status deploy", "tenure status deploy --json"]));
-    assert_eq!(sandbox.data("tenure status deploy --json"), json!({ "locked": false }));
+    assert_eq!(
+        sandbox.data("tenure status deploy --json"),
+        json!({ "locked": false, "free": true })
+    );
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Reader<'_> {
         task.result = self.json("result", "result_json")?;
         task.error = self.fields.text(&["error"])?;
         task.finished_by = self.fields.text(&["finished_by", "completed_by"])?;
-        if task.finished_by.is_none() && is_done(task.status) {
+        if self.is_foreign() && task.finished_by.is_none() && is_done(task.status) {
             // Programs that keep only who claimed a task mean who finished it.
             task.finished_by = self.fields.text(&OWNER)?;
         }

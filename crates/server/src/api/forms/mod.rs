@@ -76,6 +76,8 @@ pub struct Worker {
     pub pid: Option<u32>,
     /// `alive`, `dead` or `unknown`.
     pub alive: String,
+    /// Whether nothing that it holds counts any more.
+    pub is_stale: bool,
     /// Since when it holds something.
     #[schema(required)]
     pub since: Option<String>,
