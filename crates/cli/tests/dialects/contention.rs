@@ -99,7 +99,8 @@ fn the_command_and_careful_programs_never_hold_at_once() {
         let runs: Vec<Running> = (0..4)
             .map(|number| {
                 let number = number.to_string();
-                folder.start(&["run", &resource, "--", "sh", "-c", note, "sh", &number])
+                folder
+                    .start(&["run", "-w", "120", &resource, "--", "sh", "-c", note, "sh", &number])
             })
             .collect();
         let mut logs = Logs::default();

@@ -20,6 +20,12 @@ use std::path::Path;
 /// the tests of `lock_file`.
 const CAUGHT_MAX: usize = 14;
 
+/// After how many seconds these programs take each other's locks for stale. A lock can be stranded:
+/// tenure's removal of its own file catches a new one of theirs, whose owner lets go, without a look,
+/// before it is back. It then stays until it is stale, and with their usual limit of five minutes
+/// the run would stand still for that long. How that happens is shown in the tests of `lock_file`.
+const STRANDED_LIMIT: &str = "10";
+
 /// The marks of all lock files in a folder, and of the one that is still in its place.
 fn marks(folder: &Folder) -> BTreeSet<String> {
     let graves = std::fs::read_dir(folder.path(".graveyard")).expect("a graveyard");
@@ -36,7 +42,7 @@ fn nothing_valid_is_taken(dialect: Dialect) {
     let folder = Folder::new(dialect);
     let rounds = Rounds { foreign: 400, tenure: 200 };
     // Every fourth of theirs is left behind, stale.
-    let logs = contend(&folder, "hasty", rounds, &["4"]);
+    let logs = contend(&folder, "hasty", rounds, &["4", STRANDED_LIMIT]);
 
     let valid: BTreeSet<String> = logs.noted("nonce").map(str::to_owned).collect();
     let left: BTreeSet<String> = logs.noted("left").map(str::to_owned).collect();
@@ -68,7 +74,6 @@ fn nothing_valid_is_taken_from_hasty_workers() {
 }
 
 #[test]
-#[ignore = "one run in twenty or so stalls, and it is not known why; see docs/dialects.md"]
 fn nothing_valid_is_taken_from_a_hasty_swarm() {
     nothing_valid_is_taken(Dialect::Swarm);
 }

@@ -118,15 +118,18 @@ impl Reader<'_> {
             true => &["description", "instruction", "prompt", "task"],
             false => &["description", "instruction", "prompt"],
         };
-        let description = self.fields.text(texts)?.filter(|text| !text.trim().is_empty());
+        let description = self.fields.text(texts)?;
+        let is_blank = description.as_ref().is_none_or(|text| text.trim().is_empty());
         match (title, description) {
             (Some(title), description) => Ok((title, description)),
+            (None, _) if is_blank && self.is_foreign() && self.has_id => {
+                Ok((self.name.clone(), None))
+            }
             (None, Some(description)) => {
                 let title = title_of(&description);
                 let says_all = title == description;
                 Ok((title, (!says_all).then_some(description)))
             }
-            (None, None) if self.is_foreign() && self.has_id => Ok((self.name.clone(), None)),
             (None, None) => Err(self.fields.wrong("title", "is missing")),
         }
     }

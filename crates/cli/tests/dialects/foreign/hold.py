@@ -1,10 +1,11 @@
 """Takes a lock again and again, and logs when it had it.
 
-    hold.py DIALECT FORM FOLDER NAME OWNER ROUNDS LOG [STALE]
+    hold.py DIALECT FORM FOLDER NAME OWNER ROUNDS LOG [STALE [LIMIT]]
 
 The log has `enter NS`, taken after acquiring, and `leave NS`, taken before releasing; `nonce N` for
 each file that was published, and `stole CONTENT` for each stale one that was taken over. Every
-STALE-th lock is published too old and left, as if its holder had crashed long ago.
+STALE-th lock is published too old and left, as if its holder had crashed long ago. With LIMIT, others'
+locks are stale after so many seconds instead of the dialect's own.
 """
 
 import random
@@ -24,11 +25,14 @@ def main():
     dialect, form, folder, name, owner, rounds, log = sys.argv[1:8]
     stale_every = int(sys.argv[8]) if len(sys.argv) > 8 else 0
     dialect = DIALECTS[dialect]
+    long_ago = 10 * dialect.limit
+    if len(sys.argv) > 9:
+        dialect.limit = float(sys.argv[9])
     lock = {"careful": careful, "hasty": hasty}[form].Lock(dialect, folder, name, owner)
     lines = []
     for number in range(1, int(rounds) + 1):
         if stale_every and number % stale_every == 0:
-            while not lock.attempt(age=10 * dialect.limit):
+            while not lock.attempt(age=long_ago):
                 pause()
             lines.append("left %s" % lock.nonce)
             pause()

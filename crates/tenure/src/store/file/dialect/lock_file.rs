@@ -157,13 +157,22 @@ impl LockFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
             renamed => renamed?,
         }
-        let removed = identity_of(&away)? == Some(self.identity);
+        self.settle(&away, aside)
+    }
+
+    /// Ends a removal: what was moved away is dropped or kept if it is the file that was judged, and
+    /// else put back.
+    fn settle(&self, away: &Path, aside: Option<&Path>) -> io::Result<bool> {
+        let removed = identity_of(away)? == Some(self.identity);
         match removed {
-            true => keep(&away, aside)?,
-            // Another's, taken in the same moment. If the name was taken again, that one lost it.
-            false => drop(link(&away, &self.path)?),
+            true => keep(away, aside)?,
+            // Another's, taken in the same moment. If the name was taken again, that one lost it. If
+            // its owner let go in this moment, without a look, it found nothing to remove: then its
+            // lock stays until it is stale. Not to put it back would take a valid lock from all
+            // who did not let go.
+            false => drop(link(away, &self.path)?),
         }
-        let _ = std::fs::remove_file(&away);
+        let _ = std::fs::remove_file(away);
         Ok(removed)
     }
 }
@@ -370,6 +379,51 @@ mod tests {
         fs::rename(third, &scene.path).unwrap();
         scene.judged.give_back(&draft, own).unwrap();
         assert_eq!(scene.said(), "third");
+    }
+
+    /// Another's lock that took the place of ours between the last look and the removal.
+    fn caught(scene: &Scene) -> PathBuf {
+        scene.put(FRESH);
+        let away = draft(scene.folder.path());
+        fs::rename(&scene.path, &away).unwrap();
+        away
+    }
+
+    #[test]
+    fn what_was_removed_by_mistake_is_put_back_as_it_was() {
+        let scene = scene();
+        let away = caught(&scene);
+        let before = identity_of(&away).unwrap();
+        assert!(!scene.judged.settle(&away, None).unwrap());
+        assert_eq!(identity_of(&scene.path).unwrap(), before, "the very file, with its date");
+        assert!(!away.exists());
+    }
+
+    /// What made two runs in thirty stand still: an owner that lets go without a look, just then,
+    /// finds nothing to remove, and its lock is put back after. Its own rule ends it.
+    #[test]
+    fn a_lock_whose_owner_let_go_in_that_moment_is_stale_by_its_own_rule() {
+        let scene = scene();
+        let away = caught(&scene);
+        let released = fs::remove_file(&scene.path);
+        assert_eq!(released.unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(!scene.judged.settle(&away, None).unwrap());
+        let left = LockFile::look(Dialect::Worker, &scene.path).unwrap().unwrap();
+        let left = left.foreign.expect("it can be read");
+        let just_after = WallTime(left.since.0 + 1_000);
+        assert_eq!(left.left_ms(Dialect::Worker, just_after), 299_000, "nothing prolongs it");
+        let limit = WallTime(left.since.0 + 300_000);
+        assert_eq!(left.left_ms(Dialect::Worker, limit), 0, "and it is taken over then");
+    }
+
+    #[test]
+    fn what_was_removed_by_mistake_stays_away_if_the_name_was_taken_again() {
+        let scene = scene();
+        let away = caught(&scene);
+        fs::write(&scene.path, "third").unwrap();
+        assert!(!scene.judged.settle(&away, None).unwrap());
+        assert_eq!(scene.said(), "third");
+        assert!(!away.exists());
     }
 
     #[test]
