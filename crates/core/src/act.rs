@@ -6,7 +6,7 @@
 use crate::decision::Decision;
 use crate::rules::tasks::{
     self, AddAsk, AddError, Added, ClaimAsk, Claimed, EditAsk, EditError, FinishAsk, Finished,
-    ImportAsk, Imported, NoClaim, SectionChange, SectionError,
+    Heartbeat, HeartbeatAsk, ImportAsk, Imported, NoClaim, SectionChange, SectionError,
 };
 use crate::rules::{self, Ask, BreakAsk, Outcome, ReleaseAsk, Released};
 use crate::seen::{Look, Seen, SeenHold, TaskLook};
@@ -308,6 +308,19 @@ impl Act for FinishAll {
 
     fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Finished>) {
         tasks::finish_all(seen, &self.asks, witness)
+    }
+}
+
+impl Act for HeartbeatAsk {
+    const VERB: &'static str = "heartbeat";
+    type Answer = Heartbeat;
+
+    fn look(&self) -> Look {
+        HeartbeatAsk::look(self)
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Heartbeat) {
+        tasks::heartbeat(seen, self, witness)
     }
 }
 

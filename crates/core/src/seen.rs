@@ -41,6 +41,9 @@ pub struct TaskLook {
     pub keys: Vec<String>,
     /// Those that wait for the ones with these ids.
     pub dependents: bool,
+    /// Those that the ones with these ids wait for.
+    #[serde(default)]
+    pub dependencies: bool,
     /// All that somebody has.
     pub in_progress: bool,
     /// Those that could be taken next.

@@ -74,8 +74,8 @@ pub mod wire;
 
 pub use client::{
     Attempt, Backend, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Ending,
-    Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Local, Once, PLACE_LEASE, Request,
-    Runner, Stop, Swarm, SwarmReport, Tasks, Tie, Wait, Waiting, Work, WorkEvent,
+    Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, Local, Once, PLACE_LEASE,
+    Request, Runner, Stop, Swarm, SwarmReport, Tasks, Tie, Wait, Waiting, Work, WorkEvent,
 };
 pub use error::Error;
 pub use tenure_core as core;

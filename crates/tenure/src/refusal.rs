@@ -5,7 +5,7 @@ use crate::duration::format_duration;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::store::StoreError;
-use crate::{Busy, view};
+use crate::{Busy, Left, view};
 use serde_json::{Value, json};
 use tenure_core::rules::tasks::{EditError, SectionError};
 use tenure_core::{Blocker, Kind, Proof, Resource, SeenHold, Task, Token};
@@ -103,6 +103,19 @@ impl Refusal {
         Refusal::new(Exit::NotFound, "NOT_HELD", message)
     }
 
+    /// No task was ready, and this is what is left: nothing, or what cannot be had now.
+    pub fn none_ready(left: &Left) -> Refusal {
+        if left.is_empty() {
+            return Refusal::new(Exit::NotFound, "NOTHING_READY", "No task is left to do")
+                .hint("Wait for one with -w SECS, or see `tenure tasks list`.");
+        }
+        let why = left.clauses();
+        let message = format!("No task is ready: {}", why.join("; "));
+        Refusal::new(Exit::Locked, "NOT_READY", message)
+            .hint("Wait for one with -w SECS, or see `tenure tasks list`.")
+            .details(json!({ "why": why, "workers": left.workers }))
+    }
+
     /// The caller does not have the task any more. Nothing was changed.
     pub fn late(task: &Task, token: Option<Token>) -> Refusal {
         let title = &task.title;
@@ -129,6 +142,23 @@ impl Refusal {
                 "lockedBy": claim.map(|claim| &claim.by),
                 "token": token,
                 "finishedAt": task.finished_at.map(view::time),
+            }))
+    }
+
+    /// A part of the caller's claim ended or went to another, so the claim is lost. Nothing was
+    /// changed.
+    pub fn claim_lost(task: &Task, part: &Resource) -> Refusal {
+        let title = &task.title;
+        let message = format!(
+            "The claim of task {title:?} is lost: {part}, which belongs to it, lapsed, was released \
+             or went to another; nothing was changed"
+        );
+        Refusal::new(Exit::Lost, "LEASE_LOST", message)
+            .hint("Stop working on it; claim it again with `tenure tasks claim`.")
+            .details(json!({
+                "taskId": task.id.as_str(),
+                "status": task.status.word(),
+                "lost": part.to_string(),
             }))
     }
 

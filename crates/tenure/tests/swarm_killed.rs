@@ -89,7 +89,7 @@ async fn work_stubbornly(client: &Client, request: ClaimRequest, folder: &Path) 
         let finish = Finish::Complete { result: Some(token.clone()) };
         let word = match runner.finish(work, finish).await.unwrap() {
             Finished::Done { .. } => "accepted",
-            Finished::NotFound | Finished::NotYours(_) => "lost",
+            Finished::NotFound | Finished::NotYours(_) | Finished::ClaimLost { .. } => "lost",
         };
         note(folder, &format!("{word} {id} {token}"));
     }

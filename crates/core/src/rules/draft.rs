@@ -82,14 +82,6 @@ impl<'a> Draft<'a> {
         self.added.iter()
     }
 
-    /// What the draft adds under this grant.
-    pub(super) fn added_under(&self, grant: GrantId) -> impl Iterator<Item = &Want> {
-        self.change.writes.iter().filter_map(move |write| match write {
-            Write::Hold(hold) if hold.grant == grant => Some(&hold.want),
-            _ => None,
-        })
-    }
-
     pub(super) fn write(&mut self, write: Write) {
         self.change.writes.push(write);
     }

@@ -23,7 +23,7 @@ use tenure::core::act::{
     Acquire, Act, ChangeSections, Claiming, Delete, FinishAll, Finishing, Leave, LeaveIdleSections,
     PutSection, Reap, Recover, Release, Start,
 };
-use tenure::core::rules::tasks::{AddAsk, EditAsk, HandVerb, ImportAsk};
+use tenure::core::rules::tasks::{AddAsk, EditAsk, HandVerb, HeartbeatAsk, ImportAsk};
 use tenure::store::{StoreError, TaskFilter};
 use tenure::{Error, wire};
 
@@ -156,6 +156,7 @@ async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
         Recover::VERB => asked.perform::<Recover>(work, as_it_is).await,
         LeaveIdleSections::VERB => asked.perform::<LeaveIdleSections>(work, as_it_is).await,
         Finishing::VERB => asked.perform::<Finishing>(work, as_it_is).await,
+        HeartbeatAsk::VERB => asked.perform::<HeartbeatAsk>(work, as_it_is).await,
         FinishAll::VERB => asked.perform::<FinishAll>(work, as_it_is).await,
         Start::VERB => asked.perform::<Start>(work, as_it_is).await,
         EditAsk::VERB => {

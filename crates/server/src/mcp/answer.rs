@@ -70,7 +70,9 @@ fn next(code: &str) -> &'static str {
         "DEADLOCK" => "Release what you hold first, or ask for all of it in one call.",
         "TASK_NOT_FOUND" => "Look at get_all_tasks for the tasks that there are.",
         "TASK_AMBIGUOUS" => "Give the full id.",
-        "NOT_YOURS" => "Stop working on it and do not report on it; take another with claim_task.",
+        "NOT_YOURS" | "LEASE_LOST" | "TOKEN_REFUSED" => {
+            "Stop working on it and do not report on it; take another with claim_task."
+        }
         "FORBIDDEN" => "This connection may only look. Ask the user for one that may work.",
         "OUTCOME_UNKNOWN" => "Look whether it was done before you call again.",
         "STORE_UNAVAILABLE" | "STORE_CONTENDED" => {

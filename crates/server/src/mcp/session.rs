@@ -5,15 +5,19 @@ use super::Options;
 use super::answer::Refused;
 use super::family::Family;
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use tenure::core::rules::tasks::{Claimed, Finish, Finished};
+use std::collections::{HashMap, VecDeque};
+use tenure::core::rules::tasks::{Claimed, Finish, Finished, Heartbeat};
 use tenure::core::{GrantId, Kind, Look, Proof, Resource, SeenHold, Task, TaskId, TaskLook, Token};
+use tenure::refusal::Refusal;
 use tenure::store::Renewed;
 use tenure::{Client, Error, Lease, Tie, view};
 use tokio::sync::{Mutex, MutexGuard, watch};
 
 /// As much of a name as leaves room for the rest of a label.
 const NAME_MAX_CHARS: usize = 48;
+
+/// Of so many finished tasks a repeated finish is recognised.
+const FINISHED_MAX: usize = 64;
 
 /// Something that the session holds.
 #[derive(Clone, Debug)]
@@ -30,6 +34,8 @@ struct Holds {
     held: Vec<Held>,
     /// Tasks whose lease lapsed. As long as nobody took one since, its finish still counts.
     late: Vec<Held>,
+    /// The tasks that it finished last, so that a repeated finish is recognised.
+    finished: VecDeque<Held>,
     /// The sections that are kept from task to task.
     sections: Vec<Resource>,
     /// What was lost and not yet told.
@@ -191,10 +197,7 @@ impl Session {
     pub(super) async fn renew(&self) -> Result<(), Error> {
         let mut holds = self.holds().await;
         for held in holds.held.clone() {
-            let proof = Proof::Grant(held.grant);
-            let answers = self.client.renew(&proof, Some(&held.resources), None).await?;
-            let kept = answers.iter().filter(|(_, answer)| *answer == Renewed::Renewed).count();
-            if kept < held.resources.len() {
+            if !self.renew_one(&held).await? {
                 holds.held.retain(|other| other.grant != held.grant);
                 holds.lost.extend(held.resources.iter().map(Resource::to_string));
                 if held.task.is_some() {
@@ -209,6 +212,18 @@ impl Session {
             holds.sections = kept.map(|(seen, _)| seen.hold.want.resource.clone()).collect();
         }
         Ok(())
+    }
+
+    /// Starts the lease of all that is held under one grant anew; says whether it was all held.
+    async fn renew_one(&self, held: &Held) -> Result<bool, Error> {
+        let proof = Proof::Grant(held.grant);
+        if let Some(task) = &held.task {
+            let answer = self.client.tasks().heartbeat(task, proof, Some(held.token), None).await?;
+            return Ok(matches!(answer, Heartbeat::Renewed { .. }));
+        }
+        let answers = self.client.renew(&proof, Some(&held.resources), None).await?;
+        let kept = answers.iter().filter(|(_, answer)| *answer == Renewed::Renewed).count();
+        Ok(kept == held.resources.len())
     }
 
     /// What was lost since this was last asked.
@@ -229,7 +244,7 @@ impl Session {
             return Err(Refused::cancelled());
         }
         holds.held.push(held_task(claimed));
-        let section = section(&claimed.task).filter(|section| !holds.sections.contains(section));
+        let section = kept_section(claimed).filter(|section| !holds.sections.contains(section));
         holds.sections.extend(section);
         Ok(())
     }
@@ -258,14 +273,15 @@ impl Session {
     pub(super) async fn finish(&self, task: &Task, finish: Finish) -> Result<Task, Refused> {
         let mut holds = self.holds().await;
         let mine = |held: &&Held| held.task.as_ref() == Some(&task.id);
-        let Some(held) = holds.held.iter().chain(&holds.late).find(mine).cloned() else {
+        let mut known = holds.held.iter().chain(&holds.late).chain(&holds.finished);
+        let Some(held) = known.find(mine).cloned() else {
             return Err(Refused::not_yours(task));
         };
         let finished = self.finish_held(&held, finish).await?;
         holds.held.retain(|other| other.grant != held.grant);
         holds.late.retain(|other| other.grant != held.grant);
         match finished {
-            Finished::Done { task, gave_up_section } => {
+            Finished::Done { task, gave_up_section, repeated } => {
                 if gave_up_section {
                     let section = section(&task);
                     holds.sections.retain(|other| Some(other) != section.as_ref());
@@ -274,9 +290,14 @@ impl Session {
                 holds
                     .lost
                     .retain(|lost| !held.resources.iter().any(|one| one.to_string() == *lost));
+                if !repeated {
+                    holds.finished.push_front(held);
+                    holds.finished.truncate(FINISHED_MAX);
+                }
                 Ok(task)
             }
             Finished::NotYours(task) => Err(Refused::not_yours(&task)),
+            Finished::ClaimLost { task, part } => Err(Refusal::claim_lost(&task, &part).into()),
             Finished::NotFound => Err(Error::NoSuchTask { text: task.id.to_string() }.into()),
         }
     }
@@ -367,6 +388,13 @@ impl Session {
 /// The section in which a task lies.
 fn section(task: &Task) -> Option<Resource> {
     Resource::new(Kind::Section, task.section.as_deref()?).ok()
+}
+
+/// The section that is kept from task to task and that this claim needs.
+fn kept_section(claimed: &Claimed) -> Option<Resource> {
+    let parts = &claimed.task.claim.as_ref()?.parts;
+    let kept = parts.iter().find(|part| part.resource.kind() == Kind::Section)?;
+    Some(kept.resource.clone())
 }
 
 fn held_task(claimed: &Claimed) -> Held {

@@ -75,7 +75,7 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         tie: call.session.tie,
         ..ClaimRequest::default()
     };
-    match claim(call, request, limit).await? {
+    match claim(call, request.clone(), limit).await? {
         Ok(claimed) if call.is_cancelled() => {
             call.session.hand_back(&claimed).await?;
             Err(Refused::cancelled())
@@ -84,7 +84,7 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
             call.session.keep_task(&claimed).await?;
             Ok(json!({ "success": true, "task": claimed_json(&call.client, &claimed).await }))
         }
-        Err(none) => no_claim(&call.client, none).await,
+        Err(none) => no_claim(&call.client, &request, none).await,
     }
 }
 
@@ -164,7 +164,11 @@ async fn claimed_json(client: &Client, claimed: &Claimed) -> Value {
 }
 
 /// That there is none is an answer, not an error.
-async fn no_claim(client: &Client, none: NoClaim) -> Result<Value, Refused> {
+async fn no_claim(
+    client: &Client,
+    request: &ClaimRequest,
+    none: NoClaim,
+) -> Result<Value, Refused> {
     let seconds = match &none {
         NoClaim::AllTaken { by: Some(hold), .. } => {
             hold.left.as_secs().clamp(1, RETRY_AFTER_SECONDS)
@@ -179,9 +183,11 @@ async fn no_claim(client: &Client, none: NoClaim) -> Result<Value, Refused> {
     };
     let (pending, in_progress) = (count(Status::Pending), count(Status::InProgress));
     if none == NoClaim::NothingReady {
-        message += &format!(" ({pending} pending, {in_progress} being worked on)");
-        if pending + in_progress == 0 {
-            next = "All work is done or set aside; get_status shows how it stands.";
+        let left = client.tasks().left(request).await?;
+        message = format!("No task was claimed: {}", left.clauses().join("; "));
+        if left.is_empty() {
+            message = "No task was claimed: none is left to do".to_owned();
+            next = "All work is done; get_status shows how it stands.";
         }
     }
     Ok(json!({

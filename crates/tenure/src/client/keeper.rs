@@ -14,7 +14,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tenure_core::act::{Finishing, Leave, Release};
+use tenure_core::act::{Finishing, Leave, Recover, Release};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -68,6 +68,7 @@ pub(super) enum Errand {
     Leave(Leave),
     Release(Release),
     HandBack(Box<Finishing>),
+    Recover(Recover),
 }
 
 impl Errand {
@@ -76,6 +77,7 @@ impl Errand {
             Errand::Leave(act) => drop(backend.perform(&act).await?),
             Errand::Release(act) => drop(backend.perform(&act).await?),
             Errand::HandBack(act) => drop(backend.perform(&*act).await?),
+            Errand::Recover(act) => drop(backend.perform(&act).await?),
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod backend;
 mod guard;
 mod keeper;
 mod lease;
+mod left;
 mod obtain;
 mod request;
 mod resolve;
@@ -15,6 +16,7 @@ mod work;
 pub use backend::{Backend, Local, Once};
 pub use guard::{Ending, Guard};
 pub use lease::Lease;
+pub use left::Left;
 pub use obtain::{Busy, PLACE_LEASE, Waiting};
 pub use request::{Attempt, IntoResource, LeaseAttempt, Request, Tie, Wait};
 pub use swarm::{Stop, Swarm, SwarmReport, WorkEvent};
@@ -32,6 +34,7 @@ use crate::url::{self, OpenOptions, RemoteOptions, StoreUrl};
 use keeper::Keeper;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tenure_core::act::Recover;
 use tenure_core::{Holder, RECOVERIES_MAX, Witness};
 
 /// Lease of a guard, renewed from a third of it: a dead machine is replaced within it, and three
@@ -61,6 +64,11 @@ const RECOVER_EVERY: Duration = Duration::from_secs(2);
 
 impl Inner {
     /// Whether dead workers were not looked for since a while; if so, the caller does it now.
+    /// Takes back the tasks whose claim no longer stands.
+    fn recover(&self) -> Recover {
+        Recover { recoveries_max: self.recoveries_max }
+    }
+
     fn is_time_to_recover(&self, now: Duration) -> bool {
         let mut last = self.recovered_at.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let is_time = last.is_none_or(|last| now.saturating_sub(last) >= RECOVER_EVERY);

@@ -11,7 +11,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 use tenure_core::act::{Acquire, Leave};
-use tenure_core::{Ask, Blocker, Evidence, Grant, GrantId, Liveness, Outcome, Resource, WallTime};
+use tenure_core::{
+    Ask, Blocker, Evidence, Grant, GrantId, Kind, Liveness, Outcome, Resource, SeenHold, WallTime,
+};
 
 /// How long a place in a queue lasts without a sign of life: so long can a stopped process keep
 /// those behind it waiting.
@@ -82,13 +84,22 @@ pub(super) async fn obtain(
     let kept = patience.keep_place;
     let mut place =
         Place { inner, grant: ask.grant, resources: resources(&ask), ticket: None, kept };
+    let wants_section = ask.wants.iter().any(|want| want.resource.kind() == Kind::Section);
     loop {
+        if wants_section {
+            // A worker that fell silent keeps its section no longer than its task.
+            inner.backend.perform(&inner.recover()).await?;
+        }
         let asked_at = inner.clock.now();
         let outcome = place.ask(&ask).await?;
         let waited = inner.clock.now().saturating_sub(begun);
         let (blockers, ahead) = match outcome {
             Outcome::Granted(grant) => {
                 place.ticket = None;
+                if grant.takeovers.iter().any(|takeover| may_be_claimed(&takeover.from)) {
+                    // The rest of a claim that lost this is worth nothing.
+                    inner.keeper.send(Errand::Recover(inner.recover()));
+                }
                 let lease = lease(&ask, grant, inner.clock.wall(), asked_at, waited, margin);
                 return Ok(Obtained::Held(lease));
             }
@@ -112,6 +123,11 @@ pub(super) async fn obtain(
         let left = limit.map(|limit| limit.saturating_sub(waited));
         sleep_until_turn(&place, &waiting, left).await?;
     }
+}
+
+/// Whether this may be a part of a claim.
+fn may_be_claimed(seen: &SeenHold) -> bool {
+    seen.hold.want.resource.kind() != Kind::Lock
 }
 
 fn resources(ask: &Ask) -> Vec<Resource> {

@@ -10,12 +10,11 @@ use crate::store::{Tally, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::{
-    ChangeSections, Claiming, Delete, FinishAll, Finishing, LeaveIdleSections, PutSection, Recover,
-    Start,
+    ChangeSections, Claiming, Delete, FinishAll, Finishing, LeaveIdleSections, PutSection, Start,
 };
 use tenure_core::rules::tasks::{
-    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, ImportAsk,
-    Imported, NewTask, NoClaim, SectionChange,
+    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, Heartbeat,
+    HeartbeatAsk, ImportAsk, Imported, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
     GrantId, Holder, Look, Proof, Reason, Resource, Section, SeenSection, Task, TaskId, TaskLook,
@@ -191,8 +190,7 @@ impl Tasks {
 
     /// Takes back the tasks whose worker died or fell silent; says which.
     pub async fn recover(&self) -> Result<Vec<Task>, Error> {
-        let act = Recover { recoveries_max: self.client.inner.recoveries_max };
-        Ok(self.client.inner.backend.perform(&act).await?)
+        Ok(self.client.inner.backend.perform(&self.client.inner.recover()).await?)
     }
 
     /// Takes back the tasks of dead workers now and then, however much else there is to do: they
@@ -233,6 +231,19 @@ impl Tasks {
     pub async fn finish_all(&self, asks: &[FinishAsk]) -> Result<Vec<Finished>, Error> {
         let act = FinishAll { asks: asks.to_vec() };
         Ok(self.client.inner.backend.perform(&act).await?)
+    }
+
+    /// Starts the leases of all parts of a claim anew, if all of it is held: the task, its files and
+    /// its section. `ttl` is the length from now on; as before without it.
+    pub async fn heartbeat(
+        &self,
+        task: &TaskId,
+        proof: Proof,
+        token: Option<Token>,
+        ttl: Option<Duration>,
+    ) -> Result<Heartbeat, Error> {
+        let ask = HeartbeatAsk { task: task.clone(), proof, token, ttl };
+        Ok(self.client.inner.backend.perform(&ask).await?)
     }
 
     /// Notes that the worker began.
@@ -307,16 +318,14 @@ impl Tasks {
 
     /// What a task waits for, one sentence each; nothing if it could be taken now.
     pub async fn why(&self, id: &TaskId) -> Result<Vec<String>, Error> {
-        let mut ids = vec![id.clone()];
-        let Some(task) = self.get(id).await? else {
+        let ids = vec![id.clone()];
+        let look = Look::Tasks(TaskLook { ids, dependencies: true, ..TaskLook::default() });
+        // A server may show some grants veiled and others not.
+        let seen = self.client.inner.backend.read(&look).await?.veiled();
+        let Some(task) = seen.task(id) else {
             return Err(Error::NoSuchTask { text: id.to_string() });
         };
-        ids.extend(task.depends_on.iter().cloned());
-        let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
-        let seen = self.client.inner.backend.read(&look).await?;
-        Ok(seen
-            .task(id)
-            .map_or(vec![], |task| rules::tasks::why_not(&seen, task, &*self.client.inner.witness)))
+        Ok(rules::tasks::why_not(&seen, task, &*self.client.inner.witness))
     }
 
     /// How many tasks there are of each section and status.
@@ -355,14 +364,24 @@ impl Tasks {
         ttl: Duration,
         margin: Duration,
         asked_at: Duration,
-        runner: Option<GrantId>,
+        kept: Kept,
     ) -> Work {
         let lease = claim_lease(&claimed, ttl, margin, asked_at, self.client.inner.clock.wall());
         let held = Arc::new(Held::new(lease));
         self.client.inner.keeper.keep(held.clone());
         let call = watch::Sender::new(false);
-        Work { client: self.client.clone(), task: claimed.task, held, runner, call, ended: false }
+        let Kept { runner, section } = kept;
+        let (client, task) = (self.client.clone(), claimed.task);
+        Work { client, task, held, section, runner: Some(runner), call, ended: false }
     }
+}
+
+/// What a runner keeps from task to task.
+pub(super) struct Kept {
+    /// Under which grant.
+    pub(super) runner: GrantId,
+    /// The section of the task that was just claimed, unless any number may work there.
+    pub(super) section: Option<Arc<Held>>,
 }
 
 fn claim_lease(
@@ -393,6 +412,8 @@ pub struct Work {
     client: Client,
     task: Task,
     held: Arc<Held>,
+    /// The hold of its section, where the runner keeps that: when it is lost, the claim is.
+    section: Option<Arc<Held>>,
     runner: Option<GrantId>,
     /// Whether whoever runs the worker wants it to stop.
     call: watch::Sender<bool>,
@@ -415,14 +436,25 @@ impl Work {
         &self.held.lease.resources
     }
 
-    /// Returns when the claim is lost; never, while it is held.
+    /// Returns when the claim or a part of it is lost; never, while all of it is held.
     pub async fn lost(&self) {
-        super::guard::lost(&self.client, &self.held).await;
+        let section = async {
+            match &self.section {
+                Some(section) => super::guard::lost(&self.client, section).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = super::guard::lost(&self.client, &self.held) => {}
+            () = section => self.held.lose(),
+        }
     }
 
-    /// Whether the claim may be trusted now.
+    /// Whether the claim, with all of its parts, may be trusted now.
     pub fn is_held(&self) -> bool {
+        let section = self.section.as_ref();
         super::guard::is_held(&self.client, &self.held)
+            && section.is_none_or(|section| super::guard::is_held(&self.client, section))
     }
 
     /// Says that this process group works on it too; see [`Guard::bind_group`](super::Guard).
@@ -472,10 +504,13 @@ impl Work {
         Finishing { ask, section }
     }
 
-    /// Lets go without a word to the store: what was lost belongs to another.
-    pub fn abandon(mut self) {
+    /// Lets go of a claim that was lost. What the store still has of it, if a part of it was lost,
+    /// is freed, and the task taken back. A store that does not answer takes it back when its lease
+    /// has lapsed.
+    pub async fn abandon(mut self) {
         self.client.inner.keeper.forget(&self.held);
         self.ended = true;
+        let _ = self.client.tasks().recover().await;
     }
 }
 

@@ -51,7 +51,11 @@ impl Client {
         proof: Proof,
         resources: Option<&[Resource]>,
     ) -> Result<Released, Error> {
-        release(self, proof, resources).await
+        let released = release(self, proof, resources).await?;
+        if let Released::Ended(holds) = &released {
+            self.end_lost_claims(holds.iter().map(|seen| &seen.hold.want.resource)).await?;
+        }
+        Ok(released)
     }
 
     /// Starts the leases anew that the proof covers, with this length or the one they had. What
@@ -76,10 +80,27 @@ impl Client {
         let resource = resource.into_resource()?;
         let by = self.inner.holder.label.clone();
         let ask = BreakAsk { resource, token, by, reason: reason.to_owned() };
-        Ok(self.inner.backend.perform(&ask).await?)
+        let broken = self.inner.backend.perform(&ask).await?;
+        if let Broken::Ended(hold) = &broken {
+            self.end_lost_claims([&hold.hold.want.resource]).await?;
+        }
+        Ok(broken)
     }
 
-    /// Whether this token holds this resource now.
+    /// Takes back the tasks whose claim lost a part with what just ended: what is left of such a
+    /// claim is worth nothing, and must not be in the way of others.
+    pub(super) async fn end_lost_claims(
+        &self,
+        ended: impl IntoIterator<Item = &Resource>,
+    ) -> Result<(), Error> {
+        if ended.into_iter().any(|resource| resource.kind() != Kind::Lock) {
+            self.tasks().recover().await?;
+        }
+        Ok(())
+    }
+
+    /// Whether this token holds this resource now. A token of a claim that lost a part does not,
+    /// whatever else the claim still holds.
     pub async fn verify(
         &self,
         resource: impl IntoResource,
@@ -88,7 +109,16 @@ impl Client {
         let resource = resource.into_resource()?;
         let look = look_at(&resource);
         let seen = self.inner.backend.read(&look).await?;
-        Ok(rules::verify(&seen, &resource, token, &*self.inner.witness))
+        let answer = rules::verify(&seen, &resource, token, &*self.inner.witness);
+        let claims = rules::tasks::claims_look(&resource).filter(|_| answer == VerifyAnswer::Valid);
+        let Some(claims) = claims else { return Ok(answer) };
+        // A server may show some grants veiled and others not.
+        let seen = self.inner.backend.read(&claims).await?.veiled();
+        let witness = &*self.inner.witness;
+        Ok(match rules::tasks::belongs_to_lost_claim(&seen, &resource, token, witness) {
+            true => VerifyAnswer::Refused { current: None },
+            false => answer,
+        })
     }
 
     /// Starts everything anew that is held under the same grant as this hold, if the proof covers
@@ -169,6 +199,7 @@ impl Client {
     /// Removes holds that lapsed or whose holder is dead, and what crashed processes left behind.
     pub async fn clean_up(&self, kind: Option<Kind>) -> Result<Cleanup, Error> {
         let holds = self.inner.backend.perform(&Reap { kind }).await?;
+        self.end_lost_claims(holds.iter().map(|seen| &seen.hold.want.resource)).await?;
         Ok(Cleanup { holds, leftovers: self.inner.backend.tidy().await? })
     }
 

@@ -4,12 +4,12 @@ use super::Client;
 use super::keeper::Held;
 use super::lease::Lease;
 use super::request::Wait;
-use super::tasks::{ClaimRequest, Claims, Tasks, Work, release_runner};
+use super::tasks::{ClaimRequest, Claims, Kept, Tasks, Work, release_runner};
 use crate::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::rules::tasks::{Finish, Finished, NoClaim};
-use tenure_core::{GrantId, Kind, Reason, Resource, Task, WallTime};
+use tenure_core::{GrantId, Kind, Part, Reason, Task, WallTime};
 
 /// A worker's identity from task to task: it keeps its section while there is work in it.
 pub struct Runner {
@@ -42,30 +42,35 @@ impl Runner {
             Claims::None(none) => return Ok(Err(none)),
             Claims::Claimed { mut tasks, asked_at } => (tasks.remove(0), asked_at),
         };
-        self.keep_section(&claimed.task, claimed.token, asked_at);
-        Ok(Ok(self.tasks.keep(claimed, self.request.ttl, self.margin, asked_at, Some(self.id))))
+        let section = self.keep_section(&claimed.task, asked_at);
+        let kept = Kept { runner: self.id, section };
+        Ok(Ok(self.tasks.keep(claimed, self.request.ttl, self.margin, asked_at, kept)))
     }
 
     fn section(&self) -> std::sync::MutexGuard<'_, Option<Arc<Held>>> {
         self.section.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn keep_section(&self, task: &Task, token: tenure_core::Token, asked_at: Duration) {
-        let name = task.section.as_deref();
-        let resource = name.and_then(|name| Resource::new(Kind::Section, name).ok());
-        let Some(resource) = resource else { return };
+    /// The hold of the section that belongs to the claim, renewed from now on if it is a new one.
+    fn keep_section(&self, task: &Task, asked_at: Duration) -> Option<Arc<Held>> {
+        let parts = task.claim.as_ref().map_or(&[][..], |claim| &claim.parts);
+        let is_section = |part: &&Part| part.resource.kind() == Kind::Section;
+        let part = parts.iter().find(is_section)?;
         let mut section = self.section();
-        let already = section
-            .as_ref()
-            .is_some_and(|held| held.lease.resources == [resource.clone()] && !held.is_lost());
-        if already {
-            return;
+        let is_it = |held: &&Arc<Held>| {
+            held.lease.resources == [part.resource.clone()]
+                && held.lease.token == part.token
+                && !held.is_lost()
+        };
+        if let Some(held) = section.as_ref().filter(is_it) {
+            return Some(held.clone());
         }
-        let ttl = self.request.section_ttl;
+        // The claim made it last at least as long as the task.
+        let ttl = self.request.section_ttl.max(self.request.ttl);
         let lease = Lease {
-            resources: vec![resource],
+            resources: vec![part.resource.clone()],
             grant: self.id,
-            token,
+            token: part.token,
             ttl,
             reason: Reason::AcquiredNew,
             takeovers: vec![],
@@ -73,12 +78,15 @@ impl Runner {
             waited: Duration::ZERO,
             acquired_at: WallTime::default(),
             expires_at: WallTime::default(),
-            trusted_until: asked_at + ttl,
-            margin: Duration::ZERO,
+            trusted_until: (asked_at + ttl).saturating_sub(self.margin),
+            margin: self.margin,
         };
         let held = Arc::new(Held::new(lease));
         self.tasks.client.inner.keeper.keep(held.clone());
-        *section = Some(held);
+        if let Some(before) = section.replace(held.clone()) {
+            self.tasks.client.inner.keeper.forget(&before);
+        }
+        Some(held)
     }
 
     fn forget_section(&self) {

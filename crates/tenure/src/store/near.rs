@@ -20,10 +20,13 @@ pub(crate) fn prefix(resource: &Resource) -> Option<String> {
     Some(if prefix.is_empty() { String::new() } else { format!("/{prefix}") })
 }
 
-/// The paths that these tasks need.
+/// The paths that these tasks need, and those that their workers took.
 pub(crate) fn files(tasks: &[Task]) -> Vec<Resource> {
     let globs = tasks.iter().flat_map(|task| &task.files);
-    globs.filter_map(|glob| Resource::new(Kind::Path, glob).ok()).collect()
+    let needed = globs.filter_map(|glob| Resource::new(Kind::Path, glob).ok());
+    let claims = tasks.iter().filter_map(|task| task.claim.as_ref());
+    let taken = claims.flat_map(|claim| &claim.parts).map(|part| part.resource.clone());
+    needed.chain(taken).collect()
 }
 
 /// The prefixes of all paths that can overlap some wanted ones; no prefix is named twice.

@@ -15,7 +15,12 @@ use tenure::ClaimRequest;
 /// claim outlives this command: prolong it with `tenure tasks heartbeat`, end it with `complete`,
 /// `fail`, `review`, `snooze` or `release`, proved by the grant that is printed or by your --as
 /// label. With --as you keep the section from task to task until nothing is left to do in it.
-/// What others hold is waited for; if nothing is ready, exit 4, unless -w says to wait.
+/// A named task is waited for while others hold it; without a name it waits only if -w says so.
+/// Exit 6 if there are tasks but none can be had now, 4 if none is left to do.
+///
+/// The order: first tasks of the section that you keep; then by the task's priority, by the priority
+/// and position of its section, by its own position, and the oldest first. A section that was not
+/// described, and a task without a section, have priority 50 and position 0 there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tenure::Client;
 use tenure::core::rules::tasks::{Finish, Finished, HandVerb};
 use tenure::core::{Status, Task};
+use tenure::refusal::Refusal;
 
 /// End a task that you claimed, with what came of it
 ///
@@ -81,16 +82,25 @@ pub(super) async fn snooze(context: &Context, args: SnoozeArgs) -> Result<i32, F
 async fn end(context: &Context, args: &OwnArgs, finish: Finish) -> Result<i32, Failure> {
     let client = context.client().await?;
     let task = find(&client, &args.task).await?;
-    let (task, gave_up_section) = end_task(context, &client, &task, args, finish.clone()).await?;
+    let ended = end_task(context, &client, &task, args, finish.clone()).await?;
     let data = json!({
-        "task": show::task_json(&task, None),
-        "gave_up_section": gave_up_section,
+        "task": show::task_json(&ended.task, None),
+        "gave_up_section": ended.gave_up_section,
+        "repeated": ended.repeated,
     });
     context.output.done(data, || match context.output.quiet {
         true => String::new(),
-        false => words(&task, &finish, gave_up_section),
+        false => words(&ended, &finish),
     });
     Ok(0)
+}
+
+/// What came of it.
+pub(super) struct EndedTask {
+    pub(super) task: Task,
+    gave_up_section: bool,
+    /// Whether it was said before; then nothing was changed.
+    repeated: bool,
 }
 
 /// Ends the caller's work on this task, if it is the caller's.
@@ -100,19 +110,26 @@ pub(super) async fn end_task(
     task: &Task,
     args: &OwnArgs,
     finish: Finish,
-) -> Result<(Task, bool), Failure> {
+) -> Result<EndedTask, Failure> {
     let own = own(context, client, task, &args.proof).await?;
     let finished =
         client.tasks().finish(&task.id, own.proof, args.token(), own.runner, finish).await?;
     match finished {
-        Finished::Done { task, gave_up_section } => Ok((task, gave_up_section)),
+        Finished::Done { task, gave_up_section, repeated } => {
+            Ok(EndedTask { task, gave_up_section, repeated })
+        }
         Finished::NotYours(task) => Err(late(&task, args.token())),
+        Finished::ClaimLost { task, part } => Err(Refusal::claim_lost(&task, &part).into()),
         Finished::NotFound => Err(tenure::Error::NoSuchTask { text: task.id.to_string() }.into()),
     }
 }
 
-fn words(task: &Task, finish: &Finish, gave_up_section: bool) -> String {
+fn words(ended: &EndedTask, finish: &Finish) -> String {
+    let task = &ended.task;
     let name = show::name(task);
+    if ended.repeated {
+        return format!("{name} was {} before; nothing was changed", task.status);
+    }
     let again = task.not_before.and_then(show::in_how_long).unwrap_or_default();
     let mut text = match (finish, task.status) {
         (Finish::Complete { .. }, _) => format!("Completed {name}"),
@@ -125,8 +142,12 @@ fn words(task: &Task, finish: &Finish, gave_up_section: bool) -> String {
         (Finish::Snooze { .. }, _) => format!("Put off {name}; ready {again}"),
         (Finish::Release, _) => format!("Handed back {name}"),
     };
-    if let (true, Some(section)) = (gave_up_section, &task.section) {
-        text += &format!("\nNo more tasks in {}: released it", styled(NAME, section));
+    if let (true, Some(section)) = (ended.gave_up_section, &task.section) {
+        let section = styled(NAME, section);
+        text += &match finish {
+            Finish::Release => format!("\nYou have no task in {section} any more: released it"),
+            _ => format!("\nNo more tasks in {section}: released it"),
+        };
     }
     text
 }
@@ -143,6 +164,9 @@ pub(super) async fn start(context: &Context, args: OwnArgs) -> Result<i32, Failu
     let task = match client.tasks().start(&task.id, own.proof).await? {
         Finished::Done { task, .. } => task,
         Finished::NotYours(task) => return Err(late(&task, args.token())),
+        Finished::ClaimLost { task, part } => {
+            return Err(Refusal::claim_lost(&task, &part).into());
+        }
         Finished::NotFound => return Err(tenure::Error::NoSuchTask { text: args.task }.into()),
     };
     let data = json!({ "task": show::task_json(&task, None) });

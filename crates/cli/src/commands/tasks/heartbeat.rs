@@ -1,6 +1,5 @@
 //! `tenure tasks heartbeat`: the lease of a claim, and of the section kept with it, starts anew.
 
-use super::obtain::section_of;
 use super::own::{OwnArgs, hold_of, late, own};
 use super::{find, show};
 use crate::args;
@@ -9,9 +8,9 @@ use crate::failure::Failure;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
-use tenure::core::{Kind, Proof};
+use tenure::core::rules::tasks::Heartbeat;
 use tenure::duration::format_duration;
-use tenure::store::Renewed;
+use tenure::refusal::Refusal;
 
 /// Start the lease of a task that you claimed anew, and that of its section
 ///
@@ -30,31 +29,24 @@ pub(super) async fn run(context: &Context, args: HeartbeatArgs) -> Result<i32, F
     let task = find(&client, &args.own.task).await?;
     let own = own(context, &client, &task, &args.own.proof).await?;
     let token = args.own.token();
-    let hold = hold_of(&client, &task).await?.filter(|seen| own.proof.recognises(seen));
-    let hold = hold.filter(|seen| token.is_none_or(|token| token == seen.hold.token));
-    let Some(hold) = hold else { return Err(late(&task, token)) };
-    // All that is held for the task: its files, and its section where no label keeps that.
-    let renewed = client.renew_with(&own.proof, &hold, args.ttl).await?;
-    let lost = |(_, answer): &(_, Renewed)| *answer == Renewed::Lost;
-    if renewed.is_empty() || renewed.iter().any(lost) {
-        return Err(late(&task, token));
-    }
-    let mut with_task = renewed.iter().map(|(seen, _)| seen.hold.want.resource.kind());
-    let mut keeps_section = with_task.any(|kind| kind == Kind::Section);
-    if let (Some(runner), Some(section)) = (own.runner, section_of(&task)) {
-        let renewed = client.renew(&Proof::Grant(runner), Some(&[section]), None).await?;
-        keeps_section |= renewed.iter().any(|(_, answer)| *answer != Renewed::Lost);
-    }
-    let ttl = args.ttl.unwrap_or(hold.hold.ttl);
+    let answer = client.tasks().heartbeat(&task.id, own.proof, token, args.ttl).await?;
+    let (task, ttl, section_renewed) = match answer {
+        Heartbeat::Renewed { task, ttl, section } => (task, ttl, section),
+        Heartbeat::NotYours(task) => return Err(late(&task, token)),
+        Heartbeat::ClaimLost { task, part } => {
+            return Err(Refusal::claim_lost(&task, &part).into());
+        }
+        Heartbeat::NotFound => return Err(tenure::Error::NoSuchTask { text: args.own.task }.into()),
+    };
     let hold = hold_of(&client, &task).await?;
     let data = json!({
         "task": show::task_json(&task, hold.as_ref()),
         "ttl_seconds": ttl.as_secs_f64(),
-        "section_renewed": keeps_section,
+        "section_renewed": section_renewed,
     });
     context.output.done(data, || match (context.output.quiet, &task.section) {
         (true, _) => String::new(),
-        (false, Some(section)) if keeps_section => {
+        (false, Some(section)) if section_renewed => {
             let ttl = format_duration(ttl);
             format!("Renewed {} for {ttl}, and its section {section:?}", show::name(&task))
         }

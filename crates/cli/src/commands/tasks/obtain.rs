@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tenure::config::Key;
 use tenure::core::rules::tasks::{Claimed, NoClaim};
-use tenure::core::{Kind, Proof, Resource, SeenHold, Status, Task};
+use tenure::core::{Kind, Resource, SeenHold, Status, Task};
+use tenure::refusal::Refusal as Refused;
 use tenure::{ClaimRequest, Claims, Client, Tie, Wait};
 
 /// How long to sleep at most before looking again: deaths and lapses of others change nothing in
@@ -56,8 +57,8 @@ impl HowArgs {
     }
 }
 
-/// Claims, waiting as long as told to. By default it waits for what others hold, but not for
-/// something to become ready.
+/// Claims, waiting as long as told to. By default it waits for a named task that others hold, but
+/// not for any task, nor for something to become ready.
 pub(super) async fn obtain(
     context: &Context,
     client: &Client,
@@ -67,12 +68,12 @@ pub(super) async fn obtain(
     let wait = context.wait(how.nonblock, how.limit);
     let display = WaitDisplay::for_tasks(&context.output, wait);
     let begun = Instant::now();
+    let mut waits_for_lock = false;
     loop {
         let revision = client.changed(Default::default(), Duration::ZERO).await?;
         let none = match client.tasks().claim(request).await? {
             Claims::Claimed { tasks, .. } => {
-                display.end(true);
-                renew_sections(client, request, &tasks).await?;
+                display.end(waits_for_lock);
                 leave_idle_sections(client, request).await?;
                 return with_holds(client, tasks).await;
             }
@@ -88,37 +89,27 @@ pub(super) async fn obtain(
             Wait::Forever => Duration::MAX,
         };
         let worth_waiting = match refusal.hope {
-            Hope::Held => true,
+            Hope::Held => request.task.is_some() || how.limit.is_some(),
             Hope::NotYet => how.limit.is_some(),
             Hope::None => false,
         };
         if left.is_zero() || !worth_waiting {
-            display.end(refusal.hope != Hope::Held);
+            // What was waited for may be free now, and yet not to be had.
+            let is_released = waits_for_lock && refusal.hope != Hope::Held && !left.is_zero();
+            display.end(is_released);
             leave_idle_sections(client, request).await?;
             return Err(match refusal.hope {
-                Hope::Held => name_limit(refusal.failure, wait),
-                Hope::NotYet | Hope::None => refusal.failure,
+                Hope::Held if worth_waiting => name_limit(refusal.failure, wait),
+                Hope::Held if refusal.failure.hint.is_none() => {
+                    refusal.failure.hint("Wait for one with -w SECS.")
+                }
+                Hope::Held | Hope::NotYet | Hope::None => refusal.failure,
             });
         }
+        waits_for_lock = refusal.hope == Hope::Held;
         display.tell_of(&refusal.headline, &refusal.failure.message, &refusal.event());
         client.changed(revision, left.min(LOOK_AGAIN)).await?;
     }
-}
-
-/// A claim is a sign of life: the section that the worker has already is its for as long as if it
-/// had just got it.
-async fn renew_sections(
-    client: &Client,
-    request: &ClaimRequest,
-    claimed: &[Claimed],
-) -> Result<(), Failure> {
-    let Some(runner) = request.runner else { return Ok(()) };
-    let sections = claimed.iter().filter_map(|claimed| section_of(&claimed.task));
-    let sections: Vec<Resource> = sections.collect();
-    if !sections.is_empty() {
-        client.renew(&Proof::Grant(runner), Some(&sections), Some(request.section_ttl)).await?;
-    }
-    Ok(())
 }
 
 /// A section in which others ended the last tasks is not kept for nothing.
@@ -127,11 +118,6 @@ async fn leave_idle_sections(client: &Client, request: &ClaimRequest) -> Result<
         client.tasks().leave_idle_sections(runner).await?;
     }
     Ok(())
-}
-
-/// The resource of the section that the task belongs to.
-pub(super) fn section_of(task: &Task) -> Option<Resource> {
-    Resource::new(Kind::Section, task.section.as_deref()?).ok()
 }
 
 async fn with_holds(client: &Client, tasks: Vec<Claimed>) -> Result<Vec<Obtained>, Failure> {
@@ -186,7 +172,10 @@ async fn explain(
     };
     Ok(match none {
         NoClaim::NotFound => not_found(request),
-        NoClaim::NothingReady => nothing_ready(request),
+        NoClaim::NothingReady => {
+            let failure = Refused::none_ready(&client.tasks().left(request).await?).into();
+            Refusal { failure, headline: "No task is ready.".to_owned(), hope: Hope::NotYet }
+        }
         NoClaim::AllTaken { by: Some(by), .. } => held(context, &by, named.as_ref()),
         NoClaim::AllTaken { why, by: None, .. } => not_ready(named.as_ref(), why, Hope::NotYet),
         NoClaim::NotReady { why } => {
@@ -208,17 +197,6 @@ fn not_found(request: &ClaimRequest) -> Refusal {
     let id = request.task.as_ref().map(ToString::to_string).unwrap_or_default();
     let error = tenure::Error::NoSuchTask { text: id };
     Refusal { failure: error.into(), headline: String::new(), hope: Hope::None }
-}
-
-fn nothing_ready(request: &ClaimRequest) -> Refusal {
-    let message = match (&request.section, request.labels.is_empty()) {
-        (None, true) => "No task is ready".to_owned(),
-        (Some(section), true) => format!("No task of section {section:?} is ready"),
-        _ => "No task with these labels is ready".to_owned(),
-    };
-    let failure = Failure::new(Exit::NotFound, "NOTHING_READY", message)
-        .hint("Wait for one with -w SECS, or see `tenure tasks list`.");
-    Refusal { failure, headline: "No task is ready.".to_owned(), hope: Hope::NotYet }
 }
 
 fn not_ready(named: Option<&Task>, why: Vec<String>, hope: Hope) -> Refusal {

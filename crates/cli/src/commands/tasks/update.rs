@@ -158,7 +158,7 @@ async fn set_status(
                 }
                 _ => Finish::Release,
             };
-            return Ok(end_task(context, client, &task, &own, finish).await?.0);
+            return Ok(end_task(context, client, &task, &own, finish).await?.task);
         }
     };
     Ok(client.tasks().edit(&task.id, verb).await?)

@@ -5,9 +5,11 @@ use crate::event::EventKind;
 use crate::hold::{Hold, Mode, Want, compatible};
 use crate::millis;
 use crate::rules::draft::Draft;
+use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::EVERYTHING;
+use crate::rules::tasks::parts::{ClaimState, claim_state, keeps, kept_section, parts_of};
 use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
-use crate::task::{Claim, Section, Status, Task, TaskId, Verb, after};
+use crate::task::{Claim, PRIORITY_DEFAULT, Part, Section, Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Holder, Kind, Resource, Token, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -50,7 +52,9 @@ impl ClaimAsk {
     pub fn look_wide(&self, wider: usize) -> Look {
         let depth = DEPTHS[wider.min(DEPTHS.len() - 1)];
         let look = match &self.task {
-            Some(id) => TaskLook { ids: vec![id.clone()], ..TaskLook::default() },
+            Some(id) => {
+                TaskLook { ids: vec![id.clone()], dependencies: true, ..TaskLook::default() }
+            }
             None => {
                 let pick = Pick {
                     section: self.section.clone(),
@@ -124,7 +128,8 @@ pub fn claim(
     let mine = my_section(seen, ask);
     ready.sort_by_key(|task| order(seen, task, mine.as_deref()));
 
-    let mut round = Round { seen, ask, draft: Draft::new(seen, witness), claimed: vec![] };
+    let mut round =
+        Round { seen, ask, draft: Draft::new(seen, witness), claimed: vec![], sections: vec![] };
     let mut in_the_way = None;
     for task in ready {
         if round.claimed.len() == ask.grants.len() {
@@ -151,11 +156,14 @@ fn my_section(seen: &Seen, ask: &ClaimAsk) -> Option<String> {
     Some(hold.hold.want.resource.name().to_owned())
 }
 
+/// The order of claims: the section that the runner keeps first, then the task's priority, the
+/// priority and position of its section, its own position, and its age.
 fn order(seen: &Seen, task: &Task, mine: Option<&str>) -> (bool, u8, u8, i64, i64, u64) {
     let kept = mine.is_some() && task.section.as_deref() == mine;
+    // A task without a section stands where one of a section does that was not described.
     let section = task.section.as_deref().map(|name| seen.section(name));
     let (section_priority, section_position) =
-        section.map_or((0, i64::MIN), |section| (section.priority, section.position));
+        section.map_or((PRIORITY_DEFAULT, 0), |section| (section.priority, section.position));
     (!kept, task.priority, section_priority, section_position, task.position, task.age)
 }
 
@@ -177,6 +185,16 @@ struct Round<'a> {
 
     draft: Draft<'a>,
     claimed: Vec<Claimed>,
+    /// The sections that the runner keeps and that tasks of this round lie in, with their tokens.
+    sections: Vec<(Resource, Token)>,
+}
+
+/// What a task needs.
+struct Needs {
+    /// The task, its files, and its section where that ends with the task.
+    wants: Vec<Want>,
+    /// Its section, where the runner keeps that from task to task.
+    section: Option<Want>,
 }
 
 impl Round<'_> {
@@ -186,15 +204,15 @@ impl Round<'_> {
         } else if paused(self.seen, EVERYTHING) {
             return Err(Obstacle::because("everything is paused".to_owned()));
         }
-        let (task_wants, section_want) = self.wants(task);
-        let all: Vec<Want> = task_wants.iter().cloned().chain(section_want.clone()).collect();
+        let needs = self.needs(task);
+        let section = needs.section.clone().filter(|want| self.kept(want).is_none());
+        let all: Vec<Want> = needs.wants.iter().cloned().chain(section).collect();
         self.free(&all)?;
-        self.take(task, task_wants, section_want);
+        self.take(task, needs);
         Ok(())
     }
 
-    /// What the task needs, and its section unless the runner has that already.
-    fn wants(&self, task: &Task) -> (Vec<Want>, Option<Want>) {
+    fn needs(&self, task: &Task) -> Needs {
         let mut wants = vec![Want::exclusive(task.id.resource())];
         let files = task.files.iter().filter_map(|glob| Resource::new(Kind::Path, glob).ok());
         for want in files.map(Want::exclusive) {
@@ -205,23 +223,26 @@ impl Round<'_> {
         }
         let section =
             task.section.as_deref().and_then(|name| section_want(&self.seen.section(name)));
-        let section = section.filter(|want| !self.runner_has(want));
         match self.ask.runner {
-            Some(_) => (wants, section),
+            Some(_) => Needs { wants, section },
             None => {
                 wants.extend(section);
-                (wants, None)
+                Needs { wants, section: None }
             }
         }
     }
 
-    fn runner_has(&self, want: &Want) -> bool {
-        let Some(runner) = self.ask.runner else { return false };
-        self.draft.added_under(runner).any(|added| added.resource == want.resource)
-            || self
-                .seen
-                .holds_of(runner)
-                .any(|seen| seen.hold.want.resource == want.resource && !seen.lapsed())
+    /// The token under which the runner has this section already.
+    fn kept(&self, section: &Want) -> Option<Token> {
+        let runner = self.ask.runner?;
+        let of_this_round = self.sections.iter().find(|(name, _)| *name == section.resource);
+        let before = || {
+            let held = self.seen.holds_of(runner).find(|seen| {
+                seen.hold.want.resource == section.resource && !seen.gone(self.draft.witness())
+            });
+            held.map(|seen| seen.hold.token)
+        };
+        of_this_round.map(|(_, token)| *token).or_else(before)
     }
 
     /// Clears what no longer counts, and says what is in the way.
@@ -257,39 +278,64 @@ impl Round<'_> {
         })
     }
 
-    fn take(&mut self, task: &Task, wants: Vec<Want>, section: Option<Want>) {
+    fn take(&mut self, task: &Task, needs: Needs) {
         let grant = self.ask.grants[self.claimed.len()];
         let token = Token(self.seen.next + self.draft.events());
+        let resources = needs.wants.iter().map(|want| want.resource.clone()).collect();
+        let mut parts = parts_of(&needs.wants[1..], grant, token);
+        for want in needs.wants {
+            self.hold(want, grant, token, self.ask.ttl, &task.title);
+        }
+        if let (Some(section), Some(runner)) = (needs.section, self.ask.runner) {
+            let resource = section.resource.clone();
+            let token = self.keep_section(section, runner, token, &task.title);
+            parts.push(Part { resource, grant: runner, token });
+        }
         let mut task = task.clone();
         task.status = after(task.status, Verb::Claim).unwrap_or(Status::InProgress);
         task.attempts += 1;
         task.not_before = None;
-        task.claim = Some(Claim { by: self.ask.holder.label.clone(), grant, token, parts: vec![] });
+        task.claim = Some(Claim { by: self.ask.holder.label.clone(), grant, token, parts });
         task.claimed_at = Some(self.seen.wall);
         task.started_at = None;
         task.finished_at = None;
         task.finished_by = None;
         task.finished_claim = None;
-        let hold = |want: Want, grant: GrantId, ttl: Duration| Hold {
+        self.draft.write(Write::Task(Box::new(task.clone())));
+        self.claimed.push(Claimed { task, grant, token, resources });
+    }
+
+    fn hold(&mut self, want: Want, grant: GrantId, token: Token, ttl: Duration, title: &str) {
+        self.draft.add_hold(Hold {
             want,
             grant,
             token,
             holder: self.ask.holder.clone(),
-            operation: Some(task.title.clone()),
+            operation: Some(title.to_owned()),
             ttl,
             slot: None,
+        });
+    }
+
+    /// Takes the section for the runner, or starts the lease anew by which it has it already: the
+    /// section must last at least as long as the task in it. Says under which token.
+    fn keep_section(&mut self, want: Want, runner: GrantId, token: Token, title: &str) -> Token {
+        let ttl = self.ask.section_ttl.max(self.ask.ttl);
+        let resource = want.resource.clone();
+        let Some(kept) = self.kept(&want) else {
+            self.hold(want, runner, token, ttl, title);
+            self.sections.push((resource, token));
+            return token;
         };
-        let resources = wants.iter().map(|want| want.resource.clone()).collect();
-        let holds: Vec<Hold> =
-            wants.into_iter().map(|want| hold(want, grant, self.ask.ttl)).collect();
-        let section = section
-            .zip(self.ask.runner)
-            .map(|(want, runner)| hold(want, runner, self.ask.section_ttl));
-        for hold in holds.into_iter().chain(section) {
-            self.draft.add_hold(hold);
+        let of_this_round = self.sections.iter().any(|(name, _)| *name == resource);
+        if !of_this_round {
+            let ttl = self.seen.holds_of(runner).fold(ttl, |ttl, seen| {
+                if seen.hold.want.resource == resource { ttl.max(seen.left) } else { ttl }
+            });
+            self.draft.write(Write::Extend { resource: resource.clone(), grant: runner, ttl });
+            self.sections.push((resource, kept));
         }
-        self.draft.write(Write::Task(Box::new(task.clone())));
-        self.claimed.push(Claimed { task, grant, token, resources });
+        kept
     }
 }
 
@@ -330,8 +376,16 @@ pub fn why_not(seen: &Seen, task: &Task, witness: &dyn Witness) -> Vec<String> {
     match task.status {
         Status::Pending => {}
         Status::InProgress => {
-            let by = task.claim.as_ref().map_or("somebody", |claim| &claim.by);
-            why.push(format!("it is being worked on by {by}"));
+            let by = task.claim.as_ref().map_or("an unknown worker", |claim| &claim.by);
+            why.push(match claim_state(seen, task, witness) {
+                Some(ClaimState::Lost { part }) => {
+                    format!("its worker {by} lost {part}, and it has not been taken back yet")
+                }
+                Some(ClaimState::Lapsed { part }) => {
+                    format!("its worker {by} died or let the lease of {part} lapse")
+                }
+                Some(ClaimState::Held) | None => format!("it is being worked on by {by}"),
+            });
         }
         status => why.push(match task.error.as_deref().filter(|_| status == Status::Blocked) {
             Some(reason) => format!("it is {status}: {reason}"),
@@ -383,11 +437,36 @@ fn held(seen: &Seen, want: &Want, witness: &dyn Witness) -> Option<String> {
     Some(format!("{} is held by {}", holder.hold.want.resource, holder.hold.holder.label))
 }
 
-/// Used by the finishing rules: ends a task's hold with this event.
+/// Used by the rules that end a claim: ends the holds of the task and its files with this event.
 pub(super) fn end_holds(draft: &mut Draft<'_>, grant: GrantId, task: &TaskId, kind: EventKind) {
     let holds: Vec<&SeenHold> = draft.holds().filter(|seen| seen.hold.grant == grant).collect();
     for seen in holds {
         let is_task = seen.hold.want.resource == task.resource();
         draft.drop_hold(seen, if is_task { kind.clone() } else { EventKind::Released });
     }
+}
+
+/// Ends the hold of a section that a worker keeps, unless another of its claims needs it. Says
+/// whether it did. `ended` names the tasks whose claims are over.
+pub(super) fn end_kept_section(
+    seen: &Seen,
+    draft: &mut Draft<'_>,
+    claim: &Claim,
+    ended: &dyn Fn(&TaskId) -> bool,
+) -> bool {
+    let Some((section, runner)) = kept_section(claim) else { return false };
+    let is_needed = seen.tasks.iter().any(|other| {
+        let needs = |claim: &Claim| keeps(claim, section, runner);
+        !ended(&other.id) && other.claim.as_ref().is_some_and(needs)
+    });
+    if is_needed {
+        return false;
+    }
+    let of_it = |seen: &&SeenHold| seen.hold.grant == runner && seen.hold.want.resource == *section;
+    let holds: Vec<&SeenHold> = draft.holds().filter(of_it).collect();
+    for hold in &holds {
+        let reason = gone_reason(hold, draft.witness());
+        draft.drop_hold(hold, reason.map_or(EventKind::Released, TakeoverReason::event));
+    }
+    !holds.is_empty()
 }

@@ -5,7 +5,7 @@ use crate::event::EventKind;
 use crate::millis;
 use crate::resource::ResourceError;
 use crate::rules::draft::Draft;
-use crate::rules::tasks::claim::end_holds;
+use crate::rules::tasks::claim::{end_holds, end_kept_section};
 use crate::rules::tasks::dependents_after;
 use crate::rules::tasks::finish::later;
 use crate::seen::{Look, Seen, TaskLook};
@@ -79,6 +79,8 @@ impl EditAsk {
         Look::Tasks(TaskLook {
             ids: vec![self.task.clone()],
             dependents: true,
+            // The section of a worker that loses the task may be needed for another.
+            in_progress: self.verb == HandVerb::Cancel,
             ..TaskLook::default()
         })
     }
@@ -152,7 +154,10 @@ pub fn edit(
     let keeps_worker = after.claim.is_some();
     match &task.claim {
         // A worker that has it learns by its lost lease.
-        Some(claim) if !keeps_worker => end_holds(&mut draft, claim.grant, &task.id, event),
+        Some(claim) if !keeps_worker => {
+            end_holds(&mut draft, claim.grant, &task.id, event);
+            end_kept_section(seen, &mut draft, claim, &|id| *id == task.id);
+        }
         _ => draft.note(&task.id.resource(), &ask.by, event),
     }
     if task.status.satisfies() != after.status.satisfies() {
@@ -218,7 +223,12 @@ fn updated(task: &Task, change: &TaskChange) -> Result<Task, EditError> {
         if !section.is_empty() {
             Resource::new(Kind::Section, section)?;
         }
-        task.section = (!section.is_empty()).then(|| section.clone());
+        let section = (!section.is_empty()).then(|| section.clone());
+        // Its worker holds the section that it had when it was claimed.
+        if let Some(claim) = task.claim.as_ref().filter(|_| section != task.section) {
+            return Err(EditError::InProgress { id: task.id.clone(), by: claim.by.clone() });
+        }
+        task.section = section;
     }
     if let Some(priority) = change.priority {
         if priority > PRIORITY_MAX {

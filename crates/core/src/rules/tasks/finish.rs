@@ -5,11 +5,12 @@ use crate::event::EventKind;
 use crate::millis;
 use crate::rules::draft::Draft;
 use crate::rules::release::Proof;
-use crate::rules::tasks::claim::end_holds;
+use crate::rules::tasks::claim::{end_holds, end_kept_section};
 use crate::rules::tasks::dependents_after;
+use crate::rules::tasks::parts::{ClaimState, claim_state, kept_section};
 use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
-use crate::task::{FinishedClaim, Status, Task, TaskId, Verb, after};
-use crate::{GrantId, Kind, Resource, Token, WallTime, Witness};
+use crate::task::{Claim, FinishedClaim, Status, Task, TaskId, Verb, after};
+use crate::{GrantId, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -90,20 +91,38 @@ pub enum Finished {
         task: Task,
         /// Whether the runner's section was given up: there is nothing more to do in it.
         gave_up_section: bool,
+        /// Whether the same worker had said the same before; then nothing was changed now.
+        #[serde(default)]
+        repeated: bool,
     },
     /// There is no such task.
     NotFound,
     /// The worker does not have it any more: it was taken back, and may be another's. Nothing was
     /// changed.
     NotYours(Task),
+    /// A part of the claim ended or went to another, so the rest is worth nothing. Nothing was
+    /// changed.
+    ClaimLost {
+        /// The task as it is.
+        task: Task,
+        /// Which part.
+        part: Resource,
+    },
 }
 
-/// Ends a worker's work, if it still has the task. The token is the fence: as long as nobody took
-/// the task since, its finish counts even when its lease has just lapsed.
+/// Ends a worker's work, if it still has the task. The token is the fence: as long as no part of
+/// the claim was taken, released or broken since, its finish counts even when its lease has just
+/// lapsed.
 pub fn finish(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
     let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Finished::NotFound) };
-    let Some(hold) = own_hold(seen, task, ask) else {
-        return (Decision::Nothing, Finished::NotYours(task.clone().veiled()));
+    if is_repeated(task, ask) {
+        let task = task.clone().veiled();
+        let done = Finished::Done { task, gave_up_section: false, repeated: true };
+        return (Decision::Nothing, done);
+    }
+    let claim = match own_claim(seen, task, ask, witness) {
+        Ok(claim) => claim,
+        Err(refused) => return (Decision::Nothing, refused),
     };
     let (verb, event) = verb_and_event(task, &ask.finish);
     let Some(status) = after(task.status, verb) else {
@@ -111,29 +130,70 @@ pub fn finish(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision,
     };
     let mut draft = Draft::new(seen, witness);
     let after = finished(task, status, &ask.finish, seen.wall);
-    end_holds(&mut draft, hold.hold.grant, &task.id, event);
+    end_holds(&mut draft, claim.grant, &task.id, event);
     if status.satisfies() {
         for dependent in dependents_after(seen, &task.id, true) {
             draft.write(Write::Task(Box::new(dependent)));
         }
     }
     draft.write(Write::Task(Box::new(after.clone())));
-    let gave_up_section = give_up_section(seen, &mut draft, ask, task);
+    let gave_up_section = give_up_section(seen, &mut draft, ask, task, claim);
     draft.require_durable();
-    (draft.decide(None), Finished::Done { task: after, gave_up_section })
+    (draft.decide(None), Finished::Done { task: after, gave_up_section, repeated: false })
+}
+
+/// The claim by which the worker has this task, if it still has all of it.
+fn own_claim<'a>(
+    seen: &Seen,
+    task: &'a Task,
+    ask: &FinishAsk,
+    witness: &dyn Witness,
+) -> Result<&'a Claim, Finished> {
+    let own = own_hold(seen, task, &ask.proof, ask.token);
+    let (Some(claim), Some(_)) = (&task.claim, own) else {
+        return Err(Finished::NotYours(task.clone().veiled()));
+    };
+    match claim_state(seen, task, witness) {
+        Some(ClaimState::Lost { part }) => {
+            Err(Finished::ClaimLost { task: task.clone().veiled(), part })
+        }
+        _ => Ok(claim),
+    }
 }
 
 /// The hold by which the worker has this task, if it still has it.
-fn own_hold<'a>(seen: &'a Seen, task: &Task, ask: &FinishAsk) -> Option<&'a SeenHold> {
+pub(super) fn own_hold<'a>(
+    seen: &'a Seen,
+    task: &Task,
+    proof: &Proof,
+    token: Option<Token>,
+) -> Option<&'a SeenHold> {
     let claim = task.claim.as_ref()?;
     let resource = task.id.resource();
     seen.holds.iter().find(|seen| {
         seen.hold.want.resource == resource
             && seen.hold.grant == claim.grant
             && seen.hold.token == claim.token
-            && ask.proof.covers(seen)
-            && ask.token.is_none_or(|token| token == claim.token)
+            && proof.covers(seen)
+            && token.is_none_or(|token| token == claim.token)
     })
+}
+
+/// Whether the same worker ended the same claim in the same way before.
+fn is_repeated(task: &Task, ask: &FinishAsk) -> bool {
+    let same_end = match ask.finish {
+        Finish::Complete { .. } => task.status == Status::Completed,
+        // It may have been approved since.
+        Finish::Review { .. } => matches!(task.status, Status::Review | Status::Completed),
+        Finish::Fail { .. } => task.status == Status::Failed,
+        Finish::Snooze { .. } | Finish::Release => false,
+    };
+    let Some(claim) = task.finished_claim.as_ref().filter(|_| same_end) else { return false };
+    let same_worker = match &ask.proof {
+        Proof::Grant(grant) => *grant == claim.grant,
+        Proof::Label(label) => task.finished_by.as_ref() == Some(label),
+    };
+    same_worker && ask.token.is_none_or(|token| token == claim.token)
 }
 
 fn verb_and_event(task: &Task, finish: &Finish) -> (Verb, EventKind) {
@@ -191,41 +251,29 @@ pub(super) fn back_off(attempts: u32) -> Duration {
     (BACK_OFF * 2_u32.pow(doublings)).min(BACK_OFF_MAX)
 }
 
-/// A runner keeps its section while there is something to do in it, then gives it up.
-fn give_up_section(seen: &Seen, draft: &mut Draft<'_>, ask: &FinishAsk, task: &Task) -> bool {
-    let (Some(runner), Some(section)) = (ask.runner, task.section.as_deref()) else { return false };
-    let Ok(resource) = Resource::new(Kind::Section, section) else { return false };
-    let comes_back_at_once = ask.finish == Finish::Release;
+/// A runner keeps its section while there is something to do in it, then gives it up. It gives it
+/// up too when it hands back the last task that it has there.
+fn give_up_section(
+    seen: &Seen,
+    draft: &mut Draft<'_>,
+    ask: &FinishAsk,
+    task: &Task,
+    claim: &Claim,
+) -> bool {
+    // Only a runner that says so knows what else its section has to offer.
+    let Some((section, _)) = kept_section(claim).filter(|(_, kept)| ask.runner == Some(*kept))
+    else {
+        return false;
+    };
     let more = seen.tasks.iter().any(|other| {
         other.id != task.id
-            && other.section.as_deref() == Some(section)
+            && other.section.as_deref() == Some(section.name())
             && (other.is_ready(seen.wall) || is_freed_by(other, task, &ask.finish))
     });
-    if more || comes_back_at_once {
+    if more && ask.finish != Finish::Release {
         return false;
     }
-    let others_of_mine = seen.tasks.iter().any(|other| {
-        other.id != task.id
-            && other.section.as_deref() == Some(section)
-            && other.status == Status::InProgress
-            && other.claim.as_ref().is_some_and(|claim| claim.by == ask_label(seen, runner))
-    });
-    if others_of_mine {
-        return false;
-    }
-    let holds: Vec<&SeenHold> = draft
-        .holds()
-        .filter(|seen| seen.hold.grant == runner && seen.hold.want.resource == resource)
-        .collect();
-    for hold in &holds {
-        draft.drop_hold(hold, EventKind::Released);
-    }
-    !holds.is_empty()
-}
-
-fn ask_label(seen: &Seen, runner: GrantId) -> String {
-    let hold = seen.holds_of(runner).next();
-    hold.map(|seen| seen.hold.holder.label.clone()).unwrap_or_default()
+    end_kept_section(seen, draft, claim, &|id| *id == task.id)
 }
 
 /// Whether `other` only waited for `task`, which is now done.
@@ -239,12 +287,12 @@ fn is_freed_by(other: &Task, task: &Task, finish: &Finish) -> bool {
 /// Notes that the worker began.
 pub fn start(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
     let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Finished::NotFound) };
-    if own_hold(seen, task, ask).is_none() {
-        return (Decision::Nothing, Finished::NotYours(task.clone().veiled()));
+    if let Err(refused) = own_claim(seen, task, ask, witness) {
+        return (Decision::Nothing, refused);
     }
     let task = Task { started_at: Some(seen.wall), ..task.clone() };
     let mut draft = Draft::new(seen, witness);
     draft.write(Write::Task(Box::new(task.clone())));
     draft.require_durable();
-    (draft.decide(None), Finished::Done { task, gave_up_section: false })
+    (draft.decide(None), Finished::Done { task, gave_up_section: false, repeated: false })
 }

@@ -3,8 +3,9 @@
 use crate::decision::Decision;
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
+use crate::rules::tasks::parts::keeps;
 use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
-use crate::task::{Status, Task};
+use crate::task::{Claim, Status, Task};
 use crate::{GrantId, Kind, Resource, Witness};
 
 /// What must be seen to decide: what is being done, and whether each section has more to offer.
@@ -33,8 +34,8 @@ fn is_idle(seen: &Seen, hold: &SeenHold) -> bool {
     let resource = &hold.hold.want.resource;
     let in_it = |task: &&Task| task.section.as_deref() == Some(resource.name());
     let mine = |task: &Task| {
-        let by = task.claim.as_ref().map(|claim| claim.by.as_str());
-        task.status == Status::InProgress && by == Some(&hold.hold.holder.label)
+        let needs = |claim: &Claim| keeps(claim, resource, hold.hold.grant);
+        task.status == Status::InProgress && task.claim.as_ref().is_some_and(needs)
     };
     let busy = |task: &Task| task.is_ready(seen.wall) || mine(task);
     resource.kind() == Kind::Section && !seen.tasks.iter().filter(in_it).any(busy)
@@ -43,9 +44,9 @@ fn is_idle(seen: &Seen, hold: &SeenHold) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Part;
     use crate::hold::{Hold, Want};
     use crate::rules::tasks::{AddAsk, NewTask, add};
-    use crate::task::Claim;
     use crate::{Holder, NoWitness, Token, WallTime, Write};
     use std::time::Duration;
 
@@ -63,7 +64,11 @@ mod tests {
             by: "alice".to_owned(),
             grant: GrantId::from_bits(1),
             token: Token(1),
-            parts: vec![],
+            parts: vec![Part {
+                resource: Resource::new(Kind::Section, section).unwrap(),
+                grant: GrantId::from_bits(RUNNER),
+                token: Token(1),
+            }],
         });
         Task { status, claim, ..(**task).clone() }
     }

@@ -5,8 +5,10 @@ mod claim;
 mod edit;
 mod finish;
 mod finish_all;
+mod heartbeat;
 mod idle;
 mod import;
+mod parts;
 mod recover;
 mod sections;
 
@@ -15,8 +17,10 @@ pub use claim::{ClaimAsk, Claimed, NoClaim, claim, why_not};
 pub use edit::{EditAsk, EditError, HandVerb, TaskChange, delete, edit};
 pub use finish::{Finish, FinishAsk, Finished, finish, start};
 pub use finish_all::{finish_all, finish_all_look};
+pub use heartbeat::{Heartbeat, HeartbeatAsk, heartbeat};
 pub use idle::{idle_look, leave_idle_sections};
 pub use import::{ImportAsk, Imported, import};
+pub use parts::{ClaimState, belongs_to_lost_claim, claim_state, claims_look};
 pub use recover::recover;
 pub use sections::{SectionChange, SectionError, change_sections, put_section};
 

@@ -1,54 +1,98 @@
-//! Taking back tasks whose worker died or fell silent.
+//! Taking back tasks whose worker died, fell silent or lost a part of its claim.
 
-use crate::Witness;
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
-use crate::rules::reap::gone_reason;
+use crate::rules::reap::{TakeoverReason, gone_reason};
+use crate::rules::tasks::claim::end_kept_section;
+use crate::rules::tasks::parts::{ClaimState, HeldParts};
 use crate::seen::Seen;
-use crate::task::{Status, Task, Verb, after};
+use crate::task::{Claim, Status, Task, Verb, after};
+use crate::{GrantId, Witness};
+use std::collections::HashSet;
 
-/// Takes back every shown task that somebody had and no longer has: it is pending again with its
-/// attempt counted, or set aside when that happened `recoveries_max` times.
+/// Takes back every shown task whose claim no longer stands: the task is pending again with its
+/// attempt counted, or set aside when that happened `recoveries_max` times or was its last attempt.
+/// All that is left of the claim ends, and so does the section that its worker kept, unless the
+/// worker has another task there.
 pub fn recover(seen: &Seen, recoveries_max: u32, witness: &dyn Witness) -> (Decision, Vec<Task>) {
     let mut draft = Draft::new(seen, witness);
-    let mut recovered = Vec::new();
+    let held = HeldParts::of(seen);
+    let mut ended: Vec<(&Task, Why)> = Vec::new();
     for task in seen.tasks.iter().filter(|task| task.status == Status::InProgress) {
-        let resource = task.id.resource();
-        let grant = task.claim.as_ref().map(|claim| claim.grant);
-        let hold = seen
-            .holds
-            .iter()
-            .find(|seen| Some(seen.hold.grant) == grant && seen.hold.want.resource == resource);
-        if hold.is_some_and(|hold| gone_reason(hold, witness).is_none()) {
-            continue;
+        let state = task.claim.as_ref().map(|claim| held.state(task, claim, draft.witness()));
+        match state {
+            Some(ClaimState::Held) => {}
+            Some(ClaimState::Lapsed { .. }) | None => ended.push((task, Why::Silent)),
+            Some(ClaimState::Lost { part }) => {
+                let why = if part == task.id.resource() { Why::Ended } else { Why::Lost(part) };
+                ended.push((task, why));
+            }
         }
-        let holds: Vec<_> = draft.holds().filter(|seen| Some(seen.hold.grant) == grant).collect();
-        for hold in holds {
-            // Files and a section held with the task end with it, whether or not they lapsed too.
-            let reason = gone_reason(hold, witness);
-            draft.drop_hold(hold, reason.map_or(EventKind::Released, |reason| reason.event()));
-        }
-        recovered.push(take_back(&mut draft, task, recoveries_max));
     }
-    if !recovered.is_empty() {
-        draft.require_durable();
+    if ended.is_empty() {
+        return (Decision::Nothing, vec![]);
     }
+    let ids: HashSet<_> = ended.iter().map(|(task, _)| &task.id).collect();
+    for (task, _) in &ended {
+        let Some(claim) = &task.claim else { continue };
+        end_parts(&mut draft, claim.grant);
+        end_kept_section(seen, &mut draft, claim, &|id| ids.contains(id));
+    }
+    let recovered: Vec<Task> =
+        ended.iter().map(|(task, why)| take_back(&mut draft, task, why, recoveries_max)).collect();
+    draft.require_durable();
     (draft.decide(None), recovered)
 }
 
-fn take_back(draft: &mut Draft<'_>, task: &Task, recoveries_max: u32) -> Task {
+/// Why a claim no longer stands.
+enum Why {
+    /// Its worker died, or its lease lapsed.
+    Silent,
+    /// The hold of the task itself was ended.
+    Ended,
+    /// Another part ended or went to another.
+    Lost(crate::Resource),
+}
+
+impl Why {
+    fn words(&self, by: &str) -> String {
+        match self {
+            Why::Silent => format!("its worker {by} died or fell silent"),
+            Why::Ended => format!("the claim of its worker {by} was ended"),
+            Why::Lost(part) => format!("its worker {by} lost {part}"),
+        }
+    }
+}
+
+/// Ends what is held with the task, whether or not that lapsed too.
+fn end_parts(draft: &mut Draft<'_>, grant: GrantId) {
+    let holds: Vec<_> = draft.holds().filter(|seen| seen.hold.grant == grant).collect();
+    for hold in holds {
+        let reason = gone_reason(hold, draft.witness());
+        draft.drop_hold(hold, reason.map_or(EventKind::Released, TakeoverReason::event));
+    }
+}
+
+fn take_back(draft: &mut Draft<'_>, task: &Task, why: &Why, recoveries_max: u32) -> Task {
     let recoveries = task.recoveries + 1;
-    let too_often = recoveries >= recoveries_max;
-    let verb = if too_often { Verb::SetAside } else { Verb::Recover };
-    let by = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
-    let error = match too_often {
-        true => format!("its workers died or fell silent {recoveries} times; the last was {by}"),
-        false => format!("its worker {by} died or fell silent"),
+    let by = task.claim.as_ref().map(|claim: &Claim| claim.by.clone()).unwrap_or_default();
+    let words = why.words(&by);
+    let (attempts, most) = (task.attempts, task.max_attempts);
+    let set_aside = if recoveries >= recoveries_max {
+        Some(format!("it was taken back {recoveries} times; at last {words}"))
+    } else if attempts >= most {
+        Some(format!("{words}, and that was attempt {attempts} of {most}"))
+    } else {
+        None
+    };
+    let (verb, kind) = match set_aside {
+        Some(_) => (Verb::SetAside, EventKind::SetAside),
+        None => (Verb::Recover, EventKind::Recovered),
     };
     let status = after(task.status, verb).unwrap_or(Status::Blocked);
-    let task = Task { status, recoveries, claim: None, error: Some(error), ..task.clone() };
-    let kind = if too_often { EventKind::SetAside } else { EventKind::Recovered };
+    let error = Some(set_aside.unwrap_or(words));
+    let task = Task { status, recoveries, claim: None, error, ..task.clone() };
     draft.note(&task.id.resource(), &by, kind);
     draft.write(Write::Task(Box::new(task.clone())));
     task

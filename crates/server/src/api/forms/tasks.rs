@@ -198,6 +198,8 @@ pub struct FinishedTask {
     pub task: Task,
     /// Whether the runner's section was given up: there is nothing more to do in it.
     pub gave_up_section: bool,
+    /// Whether the same worker had said the same before; then nothing was changed now.
+    pub repeated: bool,
 }
 
 /// A claim whose lease started anew.

@@ -1,6 +1,6 @@
 //! Handing out tasks.
 
-use super::{holds_of, section_of};
+use super::holds_of;
 use crate::api::input::{Body, Worker};
 use crate::api::values::{
     Count, Grant, Label, LeaseMs, SectionName, TaskLabel, TaskName, WaitMs, list,
@@ -12,8 +12,8 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tenure::core::Blocker;
 use tenure::core::rules::tasks::{Claimed, NoClaim};
-use tenure::core::{Blocker, Proof, Resource};
 use tenure::exit::Exit;
 use tenure::refusal::Refusal;
 use tenure::view::{hold_of, task_json};
@@ -80,7 +80,7 @@ pub(super) async fn claim(
     let holder = &client.holder().label;
     match claims {
         Claims::Claimed { tasks, .. } => {
-            keep_sections(&client, &request, &tasks, ttl).await?;
+            leave_idle_sections(&client, &request).await?;
             let tasks = claimed_json(&client, tasks).await?;
             Ok(Json(json!({ "tasks": tasks, "holder": holder, "why": null })))
         }
@@ -89,29 +89,20 @@ pub(super) async fn claim(
             Err(Error::NoSuchTask { text }.into())
         }
         Claims::None(none) => {
-            keep_sections(&client, &request, &[], ttl).await?;
-            let Refusal { code, message, details, .. } = why_none(&request, none);
+            leave_idle_sections(&client, &request).await?;
+            let refusal = why_none(&client, &request, none).await?;
+            let Refusal { code, message, details, .. } = refusal;
             let why = json!({ "code": code, "detail": message, "details": details });
             Ok(Json(json!({ "tasks": [], "holder": holder, "why": why })))
         }
     }
 }
 
-/// A claim is a sign of life: the section that a runner has already is its for as long as if it had
-/// just got it. One in which others ended the last tasks is not kept for nothing.
-async fn keep_sections(
-    client: &Client,
-    request: &ClaimRequest,
-    claimed: &[Claimed],
-    ttl: Duration,
-) -> Result<(), Error> {
-    let Some(runner) = request.runner else { return Ok(()) };
-    let sections: Vec<Resource> =
-        claimed.iter().filter_map(|claimed| section_of(&claimed.task)).collect();
-    if !sections.is_empty() {
-        client.renew(&Proof::Grant(runner), Some(&sections), Some(ttl)).await?;
+/// A section in which others ended the last tasks is not kept for nothing.
+async fn leave_idle_sections(client: &Client, request: &ClaimRequest) -> Result<(), Error> {
+    if let Some(runner) = request.runner {
+        client.tasks().leave_idle_sections(runner).await?;
     }
-    client.tasks().leave_idle_sections(runner).await?;
     Ok(())
 }
 
@@ -127,7 +118,11 @@ async fn claimed_json(client: &Client, claimed: Vec<Claimed>) -> Result<Vec<Valu
     Ok(claimed.iter().map(one).collect())
 }
 
-fn why_none(request: &ClaimRequest, none: NoClaim) -> Refusal {
+async fn why_none(
+    client: &Client,
+    request: &ClaimRequest,
+    none: NoClaim,
+) -> Result<Refusal, Error> {
     let not_ready = |why: Vec<String>| {
         let what = match &request.task {
             Some(task) => format!("Task {task} cannot be claimed"),
@@ -136,9 +131,9 @@ fn why_none(request: &ClaimRequest, none: NoClaim) -> Refusal {
         let message = format!("{what}: {}", why.join("; "));
         Refusal::new(Exit::Locked, "NOT_READY", message).details(json!({ "why": why }))
     };
-    match none {
+    Ok(match none {
         NoClaim::NotFound | NoClaim::NothingReady => {
-            Refusal::new(Exit::NotFound, "NOTHING_READY", "No task is ready")
+            Refusal::none_ready(&client.tasks().left(request).await?)
         }
         NoClaim::AllTaken { by: Some(by), .. } => {
             let wanted = [by.hold.want.resource.clone()];
@@ -146,5 +141,5 @@ fn why_none(request: &ClaimRequest, none: NoClaim) -> Refusal {
             Refusal::locked(&wanted, &busy)
         }
         NoClaim::AllTaken { why, by: None, .. } | NoClaim::NotReady { why } => not_ready(why),
-    }
+    })
 }

@@ -1,7 +1,7 @@
 //! What a worker says of its task: begun, still at it, done, failed, to be looked at, put off, given
 //! back.
 
-use super::{get, section_of, the_hold_of};
+use super::{get, the_hold_of};
 use crate::api::input::{Body, Worker};
 use crate::api::values::{Grant, Label, LeaseMs, PauseMs, Reason, TaskName, TokenNumber, given};
 use crate::api::{Api, forms, proof};
@@ -11,10 +11,9 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tenure::core::rules::tasks::{Finish, Finished};
-use tenure::core::{Kind, Proof, TaskId, Token};
+use tenure::core::rules::tasks::{Finish, Finished, Heartbeat};
+use tenure::core::{Proof, TaskId, Token};
 use tenure::refusal::Refusal;
-use tenure::store::Renewed;
 use tenure::view::task_json;
 use tenure::{Client, Error};
 use utoipa::ToSchema;
@@ -128,6 +127,9 @@ pub(super) async fn start(
     let task = match client.tasks().start(&id, own.proof).await? {
         Finished::Done { task, .. } => task,
         Finished::NotYours(task) => return Err(Refusal::late(&task, own.token).into()),
+        Finished::ClaimLost { task, part } => {
+            return Err(Refusal::claim_lost(&task, &part).into());
+        }
         Finished::NotFound => return Err(not_found(&id)),
     };
     let hold = the_hold_of(client, &task).await?;
@@ -156,29 +158,21 @@ pub(super) async fn heartbeat(
 ) -> Result<Json<Value>, Problem> {
     let own = asked.own()?;
     let client = api.client();
-    let task = get(client, &id).await?;
-    let late = || Problem::from(Refusal::late(&task, own.token));
-    let hold = the_hold_of(client, &task).await?.filter(|seen| own.proof.recognises(seen));
-    let hold = hold.filter(|seen| own.token.is_none_or(|token| token == seen.hold.token));
-    let hold = hold.ok_or_else(late)?;
     let ttl = asked.ttl_ms.map(LeaseMs::span);
-    // All that is held for the task: its files, and its section where no runner keeps that.
-    let renewed = client.renew_with(&own.proof, &hold, ttl).await?;
-    if renewed.is_empty() || renewed.iter().any(|(_, answer)| *answer == Renewed::Lost) {
-        return Err(late());
-    }
-    let mut kinds = renewed.iter().map(|(seen, _)| seen.hold.want.resource.kind());
-    let mut section_renewed = kinds.any(|kind| kind == Kind::Section);
-    if let (Some(runner), Some(section)) = (own.runner, section_of(&task)) {
-        let renewed = client.renew(&Proof::Grant(runner), Some(&[section]), None).await?;
-        section_renewed |= renewed.iter().any(|(_, answer)| *answer != Renewed::Lost);
-    }
-    let ttl = ttl.unwrap_or(hold.hold.ttl);
+    let (task, ttl, section) =
+        match client.tasks().heartbeat(&id, own.proof, own.token, ttl).await? {
+            Heartbeat::Renewed { task, ttl, section } => (task, ttl, section),
+            Heartbeat::NotYours(task) => return Err(Refusal::late(&task, own.token).into()),
+            Heartbeat::ClaimLost { task, part } => {
+                return Err(Refusal::claim_lost(&task, &part).into());
+            }
+            Heartbeat::NotFound => return Err(not_found(&id)),
+        };
     let hold = the_hold_of(client, &task).await?;
     Ok(Json(json!({
         "task": task_json(&task, hold.as_ref()),
         "ttl_ms": ttl.as_millis() as u64,
-        "section_renewed": section_renewed,
+        "section_renewed": section,
     })))
 }
 
@@ -190,11 +184,13 @@ async fn end(
 ) -> Result<Json<Value>, Problem> {
     let Own { proof, token, runner } = own;
     match client.tasks().finish(id, proof, token, runner, finish).await? {
-        Finished::Done { task, gave_up_section } => {
-            let task = task_json(&task, None);
-            Ok(Json(json!({ "task": task, "gave_up_section": gave_up_section })))
-        }
+        Finished::Done { task, gave_up_section, repeated } => Ok(Json(json!({
+            "task": task_json(&task, None),
+            "gave_up_section": gave_up_section,
+            "repeated": repeated,
+        }))),
         Finished::NotYours(task) => Err(Refusal::late(&task, token).into()),
+        Finished::ClaimLost { task, part } => Err(Refusal::claim_lost(&task, &part).into()),
         Finished::NotFound => Err(not_found(id)),
     }
 }

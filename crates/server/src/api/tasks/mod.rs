@@ -7,7 +7,7 @@ mod hand;
 mod list;
 
 use super::Api;
-use tenure::core::{Kind, Resource, SeenHold, Task, TaskId};
+use tenure::core::{Resource, SeenHold, Task, TaskId};
 use tenure::view::hold_of;
 use tenure::{Client, Error};
 use utoipa_axum::router::OpenApiRouter;
@@ -53,9 +53,4 @@ async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<SeenHold>, Erro
 /// The hold by which somebody has this task.
 async fn the_hold_of(client: &Client, task: &Task) -> Result<Option<SeenHold>, Error> {
     Ok(hold_of(task, &holds_of(client, std::slice::from_ref(task)).await?).cloned())
-}
-
-/// The resource of the section that the task belongs to.
-fn section_of(task: &Task) -> Option<Resource> {
-    Resource::new(Kind::Section, task.section.as_deref()?).ok()
 }

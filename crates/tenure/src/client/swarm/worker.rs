@@ -102,7 +102,7 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
             }
             Err(CallOff::HandBack) => Finish::Release,
             Err(CallOff::Lost) => {
-                work.abandon();
+                work.abandon().await;
                 return Ok(self.lost(worker, task));
             }
         };
@@ -161,7 +161,9 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         loop {
             match runner.try_finish(&mut work, finish).await {
                 Ok(Finished::Done { task, .. }) => return Ok(Some(task)),
-                Ok(Finished::NotFound | Finished::NotYours(_)) => return Ok(None),
+                Ok(Finished::NotFound | Finished::NotYours(_) | Finished::ClaimLost { .. }) => {
+                    return Ok(None);
+                }
                 Err(Error::Store(error)) if error.is_passing() && work.is_held() => {
                     self.wait_out(worker, &error, &mut trouble).await;
                 }

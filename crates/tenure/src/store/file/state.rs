@@ -299,7 +299,8 @@ impl State {
     /// The completed tasks that a rule looks at by name.
     fn archived(&self, look: &TaskLook) -> Result<Vec<Task>, Trouble> {
         let mut found = Vec::new();
-        for id in look.ids.iter().filter(|id| self.ledger.tasks.get(id).is_none()) {
+        let named = look.ids.iter().chain(self.ledger.tasks.dependencies(look));
+        for id in named.filter(|id| self.ledger.tasks.get(id).is_none()) {
             found.extend(self.archive.get(id)?);
         }
         for key in look.keys.iter().filter(|key| self.ledger.tasks.with_key(key).is_none()) {

@@ -170,6 +170,9 @@ impl Tasks {
         if look.dependents {
             ids.extend(look.ids.iter().filter_map(|id| self.dependents.get(id)).flatten());
         }
+        if look.dependencies {
+            ids.extend(self.dependencies(look));
+        }
         ids.extend(look.keys.iter().filter_map(|key| self.keys.get(key)));
         if look.in_progress {
             ids.extend(&self.in_progress);
@@ -180,6 +183,12 @@ impl Tasks {
         seen.tasks = ids.into_iter().filter_map(|id| self.tasks.get(id)).cloned().collect();
         seen.tasks.sort_by_key(|task| task.age);
         seen.sections = self.show_sections();
+    }
+
+    /// What the tasks with these ids wait for, as their records name it.
+    pub(crate) fn dependencies(&self, look: &TaskLook) -> impl Iterator<Item = &TaskId> {
+        let named = look.ids.iter().filter(|_| look.dependencies);
+        named.filter_map(|id| self.tasks.get(id)).flat_map(|task| &task.depends_on)
     }
 
     /// The first of each section that could be taken, and those whose time has come; says whether

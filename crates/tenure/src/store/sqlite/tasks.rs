@@ -41,6 +41,13 @@ pub(super) fn show(
             let sql = tasks!("WHERE id IN (SELECT dependent FROM dependencies WHERE task = ?1)");
             read_all(session, sql, params![id.as_str()], &mut seen.tasks)?;
         }
+        if look.dependencies {
+            let sql = tasks!(
+                "WHERE id IN (SELECT value FROM json_each(
+                    (SELECT depends_on FROM tasks WHERE id = ?1)))"
+            );
+            read_all(session, sql, params![id.as_str()], &mut seen.tasks)?;
+        }
     }
     for key in &look.keys {
         read_all(session, tasks!("WHERE key = ?1"), params![key], &mut seen.tasks)?;

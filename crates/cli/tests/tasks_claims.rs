@@ -1,0 +1,261 @@
+//! One claim, one fate, through real processes: the task, its section and its files are held
+//! together, lost together and freed together.
+#![cfg(unix)]
+
+mod task_support;
+mod work_support;
+
+use serde_json::{Value, json};
+use task_support::Place;
+use tenure::core::Status;
+use work_support::Bench;
+
+/// How a part of a claim is lost.
+const BREAKS: [&[&str]; 2] = [&["break"], &["locks", "release"]];
+
+fn force(place: &Place, command: &[&str], resource: &str) {
+    place.ok(&[command, &[resource, "--force", "--reason", "test"]].concat());
+}
+
+/// The status of a task in every listing that has one.
+fn listed(place: &Place, task: &str) -> Vec<Value> {
+    let list = place.json(&["tasks", "list"]).data();
+    let in_list = list["tasks"].as_array().unwrap().iter().find(|one| one["id"] == task).cloned();
+    let in_list = in_list.unwrap();
+    vec![in_list["status"].clone(), place.task(task)["status"].clone()]
+}
+
+#[test]
+fn files_that_another_took_end_the_claim() {
+    let place = Place::new();
+    place.add(&["A", "--id", "a", "--file", "src/**"]);
+    place.claim(&["--as", "w1", "--ttl", "300ms"]);
+    // Waits until the lease has lapsed, and takes the file over.
+    place.ok(&["run", "path:src/x", "--", "true"]);
+    for verb in ["complete", "fail", "review", "release", "start", "heartbeat"] {
+        assert_eq!(place.tenure(&["tasks", verb, "a", "--as", "w1"]).code, 8, "{verb}");
+    }
+    assert_eq!(place.task("a")["result"], Value::Null);
+    assert_eq!(place.ok(&["locks"]), "Nothing is held");
+    let next = place.claim(&["--as", "w2", "-n"]);
+    assert_eq!((&next["id"], &next["attempts"]), (&json!("a"), &json!(2)));
+}
+
+#[test]
+fn a_part_that_an_operator_ended_ends_the_claim() {
+    for command in BREAKS {
+        for part in ["task:a", "path:src/**", "section:S"] {
+            let place = Place::new();
+            place.add(&["A", "--id", "a", "--file", "src/**", "--section", "S"]);
+            let claimed = place.claim(&["--as", "w1"]);
+            let case = format!("{command:?} {part}");
+            force(&place, command, part);
+            assert_eq!(listed(&place, "a"), ["pending", "pending"], "{case}");
+            let stats = place.json(&["tasks", "stats"]).data();
+            assert!(!stats.to_string().contains("\"in_progress\":1"), "{case}: {stats}");
+            assert_eq!(place.ok(&["locks"]), "Nothing is held", "{case}");
+            let token = claimed["token"].to_string();
+            assert_eq!(place.tenure(&["verify", "task:a", "--token", &token]).code, 8, "{case}");
+            let before = place.task("a");
+            assert_eq!(place.tenure(&["tasks", "complete", "a", "--as", "w1"]).code, 8, "{case}");
+            assert_eq!(place.tenure(&["tasks", "heartbeat", "a", "--as", "w1"]).code, 8, "{case}");
+            assert_eq!(place.task("a"), before, "{case}");
+            assert_eq!(place.claim(&["--as", "w2", "-n"])["id"], "a", "{case}");
+        }
+    }
+}
+
+#[test]
+fn giving_back_one_part_gives_up_the_claim() {
+    for part in ["task:a", "path:src/**"] {
+        let place = Place::new();
+        place.add(&["A", "--id", "a", "--file", "src/**", "--section", "S"]);
+        place.claim(&["--as", "w1"]);
+        place.ok(&["release", part, "--as", "w1"]);
+        assert_eq!(listed(&place, "a"), ["pending", "pending"], "{part}");
+        assert_eq!(place.ok(&["locks"]), "Nothing is held", "{part}");
+        assert_eq!(place.tenure(&["tasks", "complete", "a", "--as", "w1"]).code, 8, "{part}");
+    }
+}
+
+#[test]
+fn a_worker_whose_claim_lost_a_part_is_stopped_and_its_finish_refused() {
+    for part in ["section:S", "path:src/**", "task:t"] {
+        let bench = Bench::new(json!([
+            { "id": "t", "title": "t", "section": "S", "files": ["src/**"] },
+        ]));
+        let script = "trap 'echo stopped > stopped; exit 0' TERM; echo begun > begun; \
+                      while :; do sleep 0.05; done";
+        let worker = bench.start(&["--once"], script);
+        bench.await_file("begun");
+        let said = bench.tenure(&["break", part, "--force", "--reason", "test"]);
+        assert_eq!(said.code, Some(0), "{part}: {}", said.stderr);
+        bench.await_file("stopped");
+        let ended = worker.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(8), "{part}");
+        let task = bench.task("t");
+        assert_eq!((task.status, task.attempts), (Status::Pending, 1), "{part}");
+        let history = bench.history("t");
+        assert!(!history.contains(&"completed".to_owned()), "{part}: {history:?}");
+        let locks = bench.tenure(&["locks"]);
+        assert_eq!(locks.stdout.trim_end(), "Nothing is held", "{part}");
+    }
+}
+
+/// "Two Runners, Same Section" of a section that is kept from task to task, with the second runner
+/// waiting for the section itself.
+#[test]
+fn a_section_is_broken_between_two_tasks_and_taken_by_the_next() {
+    let place = Place::new();
+    for id in ["t1", "t2"] {
+        place.add(&[id, "--id", id, "--section", "Backend"]);
+    }
+    place.claim(&["t1", "--as", "Runner A"]);
+    place.ok(&["tasks", "complete", "t1", "--as", "Runner A"]);
+    force(&place, &["break"], "section:Backend");
+    assert_eq!(place.claim(&["--as", "Runner B", "-n"])["id"], "t2");
+    let said = place.json(&["tasks", "claim", "--as", "Runner A"]);
+    assert_eq!((said.code, &said.error()["code"]), (6, &json!("SECTION_LOCKED")));
+    place.ok(&["tasks", "complete", "t2", "--as", "Runner B"]);
+    assert_eq!(place.tenure(&["tasks", "claim", "--as", "Runner A"]).code, 4);
+}
+
+/// "Lock Expired" for a task in a section.
+#[test]
+fn an_expired_claim_does_not_keep_its_section() {
+    let place = Place::new();
+    place.add(&["Task 1", "--id", "t1", "--section", "Backend"]);
+    place.add(&["Task 2", "--id", "t2", "--section", "Backend"]);
+    let first = place.claim(&["t1", "--as", "Runner A", "--ttl", "300ms"]);
+    let second = place.claim(&["t1", "--as", "Runner B", "-w", "60"]);
+    assert!(second["token"].as_u64() > first["token"].as_u64());
+    assert_eq!(second["attempts"], 2);
+    let locks = place.json(&["locks"]).data();
+    assert_eq!(locks["section_locks"][0]["runner_id"], "Runner B");
+    assert_eq!(place.tenure(&["tasks", "complete", "t1", "--as", "Runner A"]).code, 8);
+    place.ok(&["tasks", "complete", "t1", "--as", "Runner B"]);
+    assert_eq!(place.claim(&["--as", "Runner B"])["id"], "t2");
+    place.ok(&["tasks", "complete", "t2", "--as", "Runner B"]);
+    assert_eq!(place.ok(&["locks"]), "Nothing is held");
+}
+
+#[test]
+fn one_who_wants_the_section_itself_need_not_wait_for_a_silent_worker() {
+    let place = Place::new();
+    place.add(&["T", "--id", "t", "--section", "S"]);
+    place.claim(&["t", "--as", "a", "--ttl", "300ms"]);
+    // The section's own lease is two hours.
+    let said = place.tenure(&["run", "section:S", "-w", "60", "--", "true"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[test]
+fn handing_back_the_last_task_gives_back_the_section() {
+    let place = Place::new();
+    for id in ["t", "u"] {
+        place.add(&[id, "--id", id, "--section", "S"]);
+        place.claim(&[id, "--as", "a"]);
+    }
+    let data = place.json(&["tasks", "release", "t", "--as", "a"]).data();
+    assert_eq!(data["gave_up_section"], false);
+    let said = place.json(&["tasks", "claim", "t", "--as", "b", "-n"]);
+    assert_eq!(said.error()["code"], "SECTION_LOCKED");
+    let data = place.json(&["tasks", "release", "u", "--as", "a"]).data();
+    assert_eq!(data["gave_up_section"], true);
+    assert_eq!(place.ok(&["locks"]), "Nothing is held");
+    place.claim(&["t", "--as", "b", "-n"]);
+}
+
+#[test]
+fn a_task_of_one_attempt_is_tried_once() {
+    let place = Place::new();
+    place.add(&["T", "--id", "t", "--max-attempts", "1"]);
+    place.claim(&["t", "--as", "a", "--ttl", "100ms"]);
+    // Takes the lock of the task when the lease has lapsed: so it has.
+    place.ok(&["run", "task:t", "--", "true"]);
+    place.ok(&["tasks", "recover"]);
+    let task = place.task("t");
+    assert_eq!((&task["status"], &task["attempts"]), (&json!("blocked"), &json!(1)));
+    assert!(task["error"].as_str().unwrap().contains("attempt 1 of 1"), "{task}");
+    assert_eq!(place.tenure(&["tasks", "claim", "--as", "b"]).code, 6);
+    place.ok(&["tasks", "retry", "t"]);
+    place.claim(&["t", "--as", "b", "-n"]);
+}
+
+#[test]
+fn a_named_task_says_what_it_really_waits_for() {
+    let place = Place::new();
+    place.add(&["Write it", "--id", "doc-12"]);
+    place.add(&["Print it", "--id", "doc-13", "--after", "doc-12"]);
+    let waits = |said: &str, status: &str| {
+        let expected = format!("it waits for doc-12 (\"Write it\"), which is {status}");
+        assert!(said.contains(&expected), "{said}");
+    };
+    let said = place.tenure(&["tasks", "claim", "doc-13", "-n"]);
+    assert_eq!(said.code, 6);
+    waits(&said.err, "pending");
+    waits(&place.ok(&["tasks", "show", "doc-13"]), "pending");
+    place.claim(&["doc-12", "--as", "a"]);
+    waits(&place.tenure(&["tasks", "claim", "doc-13", "-n"]).err, "in_progress");
+    waits(&place.ok(&["why", "doc-13"]), "in_progress");
+    place.ok(&["tasks", "complete", "doc-12", "--as", "a"]);
+    place.claim(&["doc-13", "-n"]);
+}
+
+#[test]
+fn the_next_task_is_not_waited_for_unless_told_to() {
+    let place = Place::new();
+    let none_left = place.json(&["tasks", "claim", "--as", "b"]);
+    assert_eq!((none_left.code, &none_left.error()["code"]), (4, &json!("NOTHING_READY")));
+    place.add(&["T", "--id", "t", "--section", "S"]);
+    place.add(&["U", "--id", "u", "--section", "S"]);
+    place.add(&["V", "--id", "v", "--after", "u"]);
+    place.claim(&["t", "--as", "a"]);
+    // Nobody ends a's claim: a wait would never end.
+    let said = place.json(&["tasks", "claim", "--as", "b"]);
+    let error = said.error();
+    assert_eq!((said.code, &error["code"]), (6, &json!("SECTION_LOCKED")));
+    assert_eq!(error["details"]["lockedBy"], "a");
+    place.ok(&["tasks", "cancel", "u"]);
+    let said = place.json(&["tasks", "claim", "--as", "b"]);
+    let error = said.error();
+    assert_eq!((said.code, &error["code"]), (6, &json!("NOT_READY")));
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("1 is being worked on by a"), "{message}");
+    assert!(message.contains("1 waits for other tasks"), "{message}");
+    place.ok(&["tasks", "complete", "t", "--as", "a"]);
+    place.ok(&["tasks", "cancel", "v"]);
+    let said = place.json(&["tasks", "claim", "--as", "b"]);
+    assert_eq!((said.code, &said.error()["code"]), (4, &json!("NOTHING_READY")));
+}
+
+#[test]
+fn a_wait_that_ended_in_vain_does_not_say_that_the_lock_was_released() {
+    let place = Place::new();
+    place.add(&["T", "--id", "t"]);
+    place.add(&["U", "--id", "u", "--after", "t"]);
+    place.claim(&["t", "--as", "a"]);
+    for args in [&["t"][..], &["u"], &[]] {
+        let said = place.tenure(&[&["tasks", "claim", "--as", "b", "-w", "0.3"], args].concat());
+        assert_eq!(said.code, 6, "{args:?} {}", said.err);
+        assert!(!said.err.contains("Lock released!"), "{args:?} {}", said.err);
+    }
+}
+
+#[test]
+fn completing_twice_is_said_to_be_done_before() {
+    let place = Place::new();
+    place.add(&["T", "--id", "t"]);
+    let claimed = place.claim(&["t", "--as", "a"]);
+    place.ok(&["tasks", "complete", "t", "--as", "a", "--result", "1"]);
+    let done = place.task("t");
+    assert_eq!(done["status"], "completed");
+    let again = place.ok(&["tasks", "complete", "t", "--as", "a", "--result", "2"]);
+    assert!(again.contains("was completed before"), "{again}");
+    let grant = claimed["grant"].as_str().unwrap();
+    let data = place.json(&["tasks", "complete", "t", "--grant", grant]).data();
+    assert_eq!(data["repeated"], true);
+    assert_eq!(place.task("t"), done);
+    assert_eq!(place.tenure(&["tasks", "complete", "t", "--as", "b"]).code, 8);
+    assert_eq!(place.tenure(&["tasks", "fail", "t", "--as", "a"]).code, 8);
+}
