@@ -10,7 +10,7 @@ use tenure_core::rules::tasks::{
 use tenure_core::{
     Ask, BreakAsk, Decision, Evidence, GrantId, Hold, Holder, Liveness, Outcome, Process, Proof,
     ReleaseAsk, Resource, Section, Seen, SeenHold, SeenSection, Status, Task, TaskId, Token,
-    Waiter, WallTime, Want, Witness, Write,
+    WallTime, Want, Witness, Write,
 };
 
 pub const TTL: Duration = Duration::from_secs(60);
@@ -20,7 +20,6 @@ pub struct World {
     pub now_ms: u64,
     next: u64,
     pub holds: Vec<(Hold, u64)>,
-    pub waiters: Vec<Waiter>,
     pub tasks: Vec<Task>,
     pub sections: Vec<Section>,
     pub dead: Dead,
@@ -77,7 +76,6 @@ impl World {
             now_ms: 1_000,
             next: 1,
             holds: vec![],
-            waiters: vec![],
             tasks: vec![],
             sections: vec![],
             dead: Dead::default(),

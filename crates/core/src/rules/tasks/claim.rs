@@ -121,7 +121,10 @@ pub fn claim(
             Some(_) => {}
         }
     }
-    let mut ready: Vec<&Task> = seen.tasks.iter().filter(|task| task.is_ready(seen.wall)).collect();
+    // What a named task waits for is shown with it.
+    let is_meant = |task: &&Task| ask.task.as_ref().is_none_or(|id| *id == task.id);
+    let mut ready: Vec<&Task> =
+        seen.tasks.iter().filter(is_meant).filter(|task| task.is_ready(seen.wall)).collect();
     if ready.is_empty() {
         return (Decision::Nothing, Err(NoClaim::NothingReady));
     }
