@@ -128,7 +128,7 @@ fn a_task_is_put_off_or_given_back_without_counting_the_attempt() {
     let place = Place::new();
     place.add(&["T", "--id", "t"]);
     place.ok(&["tasks", "snooze", "t", "--for", "1h"]);
-    assert_eq!(place.json(&["tasks", "claim"]).error()["code"], "NOTHING_READY");
+    assert_eq!(place.json(&["tasks", "claim"]).error()["code"], "NOT_READY");
     place.add(&["U", "--id", "u"]);
     place.claim(&["u", "--as", "a"]);
     assert_eq!(place.tenure(&["tasks", "snooze", "u", "--for", "1h", "--as", "b"]).code, 8);

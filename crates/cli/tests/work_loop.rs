@@ -115,8 +115,8 @@ fn a_lost_claim_stops_the_command_and_finishes_nothing() {
     let said = Said::from(worker.wait_with_output().unwrap());
     assert_eq!(said.code, Some(8), "{}", said.stderr);
     bench.await_file("stopped");
-    assert_eq!(bench.history("t"), ["added", "acquired", "broken"]);
-    assert_eq!(bench.task("t").status, Status::InProgress, "until somebody takes it back");
+    assert_eq!(bench.history("t"), ["added", "acquired", "broken", "recovered"]);
+    assert_eq!(bench.task("t").status, Status::Pending, "it is taken back at once");
     assert_eq!(bench.work(&["--once"], "true").code, Some(0));
     assert_eq!(bench.task("t").status, Status::Completed);
 }

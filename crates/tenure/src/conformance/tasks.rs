@@ -19,6 +19,7 @@ cases!("tasks":
     ready_tasks_are_shown_in_the_order_of_claims_and_per_section,
     what_waits_for_others_or_for_its_time_is_not_ready,
     those_that_wait_for_a_task_are_shown_with_it,
+    what_a_task_waits_for_is_shown_with_it,
     a_key_adds_a_task_once,
     tallies_and_lists_follow_every_change,
     each_task_is_claimed_once_and_finished_once,
@@ -295,6 +296,27 @@ async fn those_that_wait_for_a_task_are_shown_with_it(harness: &dyn Harness) -> 
     let mut seen = store.read(&look).await?;
     seen.tasks.sort_by_key(|task| task.age);
     ensure_eq!(ids(&seen.tasks), vec!["a", "b", "c"], "the task and its dependents");
+    Ok(())
+}
+
+async fn what_a_task_waits_for_is_shown_with_it(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let after = |name: &str, before: &[&str]| NewTask {
+        depends_on: before.iter().map(|name| id(name)).collect(),
+        ..new(name)
+    };
+    let tasks = vec![new("a"), new("b"), after("c", &["a", "b"]), after("d", &["c"]), new("e")];
+    add(&*store, tasks).await?;
+    let mut done = store.read(&look_for(&["a"])).await?.tasks.remove(0);
+    done.status = Status::Completed;
+    put(&*store, done).await?;
+    for (asked, shown) in
+        [("c", &["a", "b", "c"][..]), ("d", &["c", "d"]), ("a", &["a"]), ("none", &[])]
+    {
+        let look = TaskLook { ids: vec![id(asked)], dependencies: true, ..TaskLook::default() };
+        let seen = store.read(&Look::Tasks(look)).await?;
+        ensure_eq!(ids(&seen.tasks), shown.to_vec(), "the task and what it waits for");
+    }
     Ok(())
 }
 
