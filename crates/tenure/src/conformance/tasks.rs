@@ -154,7 +154,7 @@ async fn complete(store: &dyn Store, claimed: &tasks::Claimed) -> Result<bool, F
     let ask = complete_ask(claimed);
     let look = ask.look(None);
     let rule = move |seen: &Seen| tasks::finish(seen, &ask, &NoWitness);
-    Ok(matches!(apply(store, None, look, rule).await?, Finished::Done { .. }))
+    Ok(matches!(apply(store, None, look, rule).await?, Finished::Done { repeated: false, .. }))
 }
 
 async fn a_task_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
