@@ -52,7 +52,9 @@ pub mod task;
 pub use decision::{Answered, Change, Decision, Write};
 pub use event::{Event, EventKind, NewEvent, WhyLeft};
 pub use hold::{Hold, Mode, Waiter, Want};
-pub use holder::{Evidence, Holder, LabelError, Liveness, NoWitness, Observer, Process, Witness};
+pub use holder::{
+    Evidence, Group, Holder, LabelError, Liveness, NoWitness, Observer, Process, Witness,
+};
 pub use id::{GrantId, Revision, Token, WallTime};
 pub use overview::{Counts, HoldState, JudgedHold, Overview, Worker};
 pub use resource::{Kind, Resource, ResourceError};

@@ -235,6 +235,7 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         let (exit, code) = match &error {
             Error::Store(StoreError::Corrupt { .. }) => (Exit::Configuration, "STORE_CORRUPT"),
+            Error::Store(StoreError::Gone { .. }) => (Exit::Configuration, "STORE_GONE"),
             Error::Store(StoreError::Unsupported { .. }) => (Exit::Configuration, "UNSUPPORTED"),
             Error::Store(StoreError::Unavailable { .. }) => {
                 (Exit::Configuration, "STORE_UNAVAILABLE")

@@ -32,6 +32,10 @@ impl Harness for Memory {
         store
     }
 
+    async fn replace(&self, _: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
+        None
+    }
+
     async fn pass(&self, time: Duration) {
         self.clock.advance(time);
     }
@@ -83,6 +87,14 @@ impl Harness for Sqlite {
         assert_eq!(Arc::strong_count(&store), 1, "somebody else still has the store open");
         drop(store);
         self.open(&path)
+    }
+
+    async fn replace(&self, store: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
+        let path = path_of(store);
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
+        }
+        Some(self.open(&path))
     }
 
     async fn pass(&self, time: Duration) {
@@ -138,6 +150,12 @@ impl Harness for Files {
         assert_eq!(Arc::strong_count(&store), 1, "somebody else still has the store open");
         drop(store);
         self.open(&folder)
+    }
+
+    async fn replace(&self, store: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
+        let folder = folder_of(store);
+        std::fs::remove_dir_all(&folder).unwrap();
+        Some(self.open(&folder))
     }
 
     async fn pass(&self, time: Duration) {

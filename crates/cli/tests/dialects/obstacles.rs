@@ -96,7 +96,7 @@ fn a_huge_file_is_not_read_and_counts_as_unreadable() {
 #[test]
 fn a_lock_that_may_not_be_read() {
     if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
-        println!("skipped: only root can become somebody else");
+        crate::support::skip("only root can become somebody else");
         return;
     }
     for dialect in Dialect::ALL {

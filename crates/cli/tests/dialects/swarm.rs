@@ -148,7 +148,7 @@ fn nobody_gets_in_while_it_is_refreshed() {
 #[test]
 fn a_refresh_that_fails_leaves_the_lock_as_it_was_and_no_draft() {
     if !is_installed("unshare") {
-        println!("skipped: there is no `unshare` here");
+        crate::support::skip("there is no `unshare` here");
         return;
     }
     let place = Place::new();
@@ -169,7 +169,7 @@ fn a_refresh_that_fails_leaves_the_lock_as_it_was_and_no_draft() {
     command.args(["--mount", "--map-root-user", "sh", "-c", script]);
     let ended = Running::start(command).end();
     if ended.code == 99 || ended.stderr.contains("unshare failed") {
-        println!("skipped: no disk can be mounted here: {}", ended.stderr);
+        crate::support::skip(&format!("no disk can be mounted here: {}", ended.stderr));
         return;
     }
     assert_eq!(ended.code, 0, "{ended:?}");

@@ -110,7 +110,7 @@ fn lines_come_out_as_they_go_in_and_not_when_the_input_ends() {
 #[test]
 fn whoever_keeps_the_file_locked_is_waited_for_as_long_as_was_asked() {
     if !crate::support::is_installed("flock") {
-        println!("skipped: there is no `flock` here");
+        crate::support::skip("there is no `flock` here");
         return;
     }
     let place = Place::new();

@@ -11,12 +11,12 @@ pub(crate) fn with_disk(place: &Place, size: &str, script: &str) -> Option<Ended
     command.env("SIZE", size).env("TENURE_STORE", "sqlite:disk/tenure.db");
     command.args(["--mount", "--map-root-user", "sh", "-c", &format!("{mounted}\n{script}")]);
     if !crate::support::is_installed("unshare") {
-        println!("skipped: there is no `unshare` here");
+        crate::support::skip("there is no `unshare` here");
         return None;
     }
     let ended = Running::start(command).end();
     if ended.code == 99 || ended.stderr.contains("unshare failed") {
-        println!("skipped: no disk can be mounted here: {}", ended.stderr);
+        crate::support::skip(&format!("no disk can be mounted here: {}", ended.stderr));
         return None;
     }
     Some(ended)

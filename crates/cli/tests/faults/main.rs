@@ -28,6 +28,7 @@ mod ownership;
 mod random_kills;
 mod roles;
 mod several_resources;
+mod shared_group;
 mod stopped_holder;
 mod stopped_writer;
 mod task_disk;

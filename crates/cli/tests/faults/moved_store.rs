@@ -1,6 +1,6 @@
 //! A store that is reached by several ways, or removed or replaced while it is in use.
 
-use crate::support::{Ended, Place, Running, TENURE, bytes, is_alive, until};
+use crate::support::{Ended, Engine, Place, Running, TENURE, bytes, is_alive, until};
 
 /// Runs the binary under test with a store of another name in this place.
 fn run_with(place: &Place, store: &str, arguments: &[&str]) -> Ended {
@@ -14,7 +14,9 @@ fn remove_store(place: &Place) {
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(place.path(&format!("tenure.db{suffix}")));
     }
-    std::fs::remove_dir_all(place.path("tenure.db.side")).expect("the side folder");
+    for folder in ["tenure.db.side", "store"] {
+        let _ = std::fs::remove_dir_all(place.path(folder));
+    }
 }
 
 #[test]
@@ -36,9 +38,15 @@ fn a_store_reached_by_a_link_is_the_same_store() {
 
 #[test]
 fn a_holder_or_waiter_whose_store_was_removed_learns_of_it() {
-    let place = Place::new();
+    for engine in [Engine::Sqlite, Engine::Files] {
+        holder_and_waiter_learn_of_it(Place::with(engine));
+    }
+}
+
+fn holder_and_waiter_learn_of_it(place: Place) {
     let script = "echo $$ >$D/command; while :; do sleep 0.02; done";
-    let holder = place.start(&["run", "--ttl", "3s", "x", "--", "sh", "-c", script]);
+    // The next renewal is far off: it must notice by looking.
+    let holder = place.start(&["run", "--ttl", "1h", "x", "--", "sh", "-c", script]);
     let command = place.number("command");
     let waiter = place.start(&["run", "-w", "50", "x", "--", "touch", "ran"]);
     until("the waiter in the queue", || {
@@ -49,11 +57,22 @@ fn a_holder_or_waiter_whose_store_was_removed_learns_of_it() {
     let (token, _) = place.acquire(&["x"]);
     let ended = holder.end();
     assert_eq!(ended.code, 8, "{ended:?}");
+    assert!(ended.stderr.contains("The lease on x was lost"), "{ended:?}");
     assert!(!is_alive(command));
     let ended = waiter.end();
     assert_eq!(ended.code, 3, "{ended:?}");
+    assert!(ended.stderr.contains("is gone"), "{ended:?}");
     assert!(!place.path("ran").exists());
     assert!(place.accepts("x", token));
+}
+
+#[test]
+fn a_command_that_ends_after_its_store_was_removed_did_not_hold_to_the_end() {
+    let place = Place::new();
+    let script = "touch $D/begun; rm -rf $D/tenure.db*; exit 0";
+    let ended = place.run(&["run", "--ttl", "1h", "x", "--", "sh", "-c", script]);
+    assert_eq!(ended.code, 8, "{ended:?}");
+    assert!(place.path("begun").exists());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Containers that share a store: processes that count processes, or time, differently. Where no
 //! namespaces can be made, the tests say so and show nothing.
 
-use crate::support::{Ended, Place, Running, Signal, TENURE, signal};
+use crate::support::{Ended, Engine, Place, Running, Signal, TENURE, signal};
 use std::process::Command;
 
 /// A program in namespaces of its own.
@@ -17,7 +17,7 @@ fn can_unshare(place: &Place, options: &[&str]) -> bool {
     command.arg("true");
     let able = crate::support::is_installed("unshare") && Running::start(command).end().code == 0;
     if !able {
-        println!("skipped: no namespaces with {options:?} can be made here");
+        crate::support::skip(&format!("no namespaces with {options:?} can be made here"));
     }
     able
 }
@@ -100,4 +100,86 @@ fn a_process_that_died_in_another_container_is_replaced_when_its_lease_ends() {
     let ended = place.run(&["--json", "acquire", "-w", "50", "x"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(ended.json()["data"]["reason"], "claimed_expired");
+}
+
+const BOOTED_EARLIER: &[&str] = &["--time", "--boottime", "100000"];
+const BOOTED_LATER: &[&str] = &["--time", "--boottime", "-3"];
+
+#[test]
+fn a_process_is_known_by_its_start_whatever_the_clock_of_its_container_shows() {
+    let words = ["run", "--ttl", "1h", "x", "--", "sh", "-c", "touch $D/begun; exec sleep 300"];
+    let spaces = [HERE, BOOTED_EARLIER, BOOTED_LATER];
+    for (holder, contender) in spaces.iter().flat_map(|one| spaces.map(|other| (*one, other))) {
+        let place = Place::new();
+        if !can_unshare(&place, BOOTED_EARLIER) {
+            return;
+        }
+        let whose = format!("holder {holder:?}, contender {contender:?}");
+        let running = Running::start(tenure_in(&place, holder, &words));
+        place.wait_for("begun");
+        let ended = run_in(&place, contender, &["run", "-n", "x", "--", "true"]);
+        assert_eq!(ended.code, 6, "{whose}: {ended:?}");
+        let ended = run_in(&place, contender, &["--json", "locks", "cleanup"]);
+        assert_eq!(ended.json()["data"]["locks"]["found"], 0, "{whose}: {ended:?}");
+        for pid in place.processes() {
+            signal(pid, Signal::KILL);
+        }
+        running.end();
+        // It is known to be dead as well, long before its lease ends.
+        let ended = run_in(&place, contender, &["--json", "acquire", "-w", "50", "x"]);
+        assert_eq!(ended.code, 0, "{whose}: {ended:?}");
+        assert_eq!(ended.json()["data"]["reason"], "claimed_dead", "{whose}");
+    }
+}
+
+/// A command where `/proc` shows processes and nothing else, as services with `ProcSubset=pid` see
+/// it.
+fn without_boot_id(place: &Place, arguments: &[&str]) -> Ended {
+    let mut command = unshare(place, &["--mount"]);
+    let script = "mount -t tmpfs tmpfs /proc/sys && exec \"$@\"";
+    command.args(["sh", "-c", script, "sh", TENURE, "--store", &place.url()]).args(arguments);
+    Running::start(command).end()
+}
+
+#[test]
+fn a_process_that_sees_no_boot_id_reboots_nothing() {
+    for engine in [Engine::Sqlite, Engine::Files] {
+        let place = Place::with(engine);
+        if !can_unshare(&place, &["--mount"]) {
+            return;
+        }
+        let doctor = without_boot_id(&place, &["doctor"]);
+        let unread = "boot id or process start cannot be read";
+        assert!(doctor.text().contains(unread), "the boot id can be read: {doctor:?}");
+        let mut tokens = Vec::new();
+        for round in 0..3 {
+            let words = ["--json", "acquire", &format!("here-{round}"), "--ttl", "1h"];
+            for ended in [place.run(&words), without_boot_id(&place, &words.map(elsewhere))] {
+                assert_eq!(ended.code, 0, "{engine:?}: {ended:?}");
+                tokens.push(ended.json()["data"]["token"].as_u64().expect("a token"));
+            }
+        }
+        let dense: Vec<u64> = (tokens[0]..).take(tokens.len()).collect();
+        assert_eq!(tokens, dense, "{engine:?}: tokens jumped");
+        let events = place.run(&["--json", "events"]);
+        assert!(!events.stdout.contains("rebooted"), "{engine:?}: {events:?}");
+        // A lease ends in its time, whoever looks.
+        let ended = without_boot_id(&place, &["acquire", "short", "--ttl", "500ms"]);
+        assert_eq!(ended.code, 0, "{engine:?}: {ended:?}");
+        let ended = place.run(&["run", "-w", "50", "short", "--", "true"]);
+        assert_eq!(ended.code, 0, "{engine:?}: {ended:?}");
+        // A living process there is not taken for dead, and neither is one here.
+        let script = "touch $D/begun; while [ ! -e $D/go ]; do sleep 0.02; done";
+        let holder = place.start(&["run", "--ttl", "1h", "x", "--", "sh", "-c", script]);
+        place.wait_for("begun");
+        let ended = without_boot_id(&place, &["run", "-n", "x", "--", "true"]);
+        assert_eq!(ended.code, 6, "{engine:?}: {ended:?}");
+        place.touch("go");
+        assert_eq!(holder.end().code, 0, "{engine:?}");
+    }
+}
+
+/// Another name for what is taken elsewhere.
+fn elsewhere(word: &str) -> &str {
+    word.strip_prefix("here-").unwrap_or(word)
 }

@@ -224,7 +224,7 @@ fn without_permission(store: &str, hint: &str) {
     command.args(["-c", &script]);
     let ended = Running::start(command).end();
     if ended.code == 99 {
-        println!("skipped: permissions cannot be tried here: {}", ended.stderr);
+        crate::support::skip(&format!("permissions cannot be tried here: {}", ended.stderr));
         return;
     }
     assert_eq!(ended.code, 0, "{ended:?}");

@@ -26,7 +26,7 @@ fn drafts(place: &Place) -> Vec<String> {
 #[test]
 fn one_hundred_concurrent_updates_are_all_kept() {
     if !is_installed("jq") {
-        println!("skipped: there is no `jq` here");
+        crate::support::skip("there is no `jq` here");
         return;
     }
     let place = Place::new();

@@ -10,8 +10,10 @@
 mod support;
 
 mod cut;
+mod foreign;
 mod holding;
 mod killed;
+mod power;
 mod same;
 mod server;
 mod waiting;

@@ -14,6 +14,7 @@ mod support;
 mod clients;
 mod crowd;
 mod fuzz;
+mod gone_store;
 mod http;
 mod oversize;
 mod rebinding;

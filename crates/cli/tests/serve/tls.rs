@@ -9,7 +9,7 @@ use std::process::Stdio;
 /// Makes a certificate and its key; nothing where that cannot be done.
 pub fn certificate(place: &Place) -> Option<[String; 2]> {
     if !is_installed("openssl") {
-        println!("skipped: openssl is not installed");
+        crate::support::skip("openssl is not installed");
         return None;
     }
     let [certificate, key] =

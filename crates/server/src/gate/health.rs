@@ -8,7 +8,9 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tenure::Error;
 use tenure::core::Revision;
+use tenure::store::StoreError;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -18,34 +20,71 @@ const GOOD_FOR: Duration = Duration::from_secs(1);
 /// A store that takes longer is of no use.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A process that lives says so within this time, whatever its store does.
+const ALIVE_PATIENCE: Duration = Duration::from_millis(500);
+
+/// What the last look at the store found.
+#[derive(Clone, Copy)]
+enum Found {
+    Answer,
+    Trouble,
+    /// The store was removed or replaced: only a restart helps.
+    Gone,
+}
+
 #[derive(Clone)]
 struct Health {
     app: App,
-    last: Arc<Mutex<Option<(Instant, bool)>>>,
+    last: Arc<Mutex<Option<(Instant, Found)>>>,
 }
 
 /// `/healthz` and `/readyz`.
 pub(crate) fn router(app: App) -> Router {
     Router::new()
-        .route("/healthz", get(async || "ok\n"))
+        .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .with_state(Health { app, last: Arc::default() })
 }
 
-async fn ready(State(health): State<Health>) -> Result<&'static str, Problem> {
-    let mut last = health.last.lock().await;
-    let ready = match *last {
-        Some((at, ready)) if at.elapsed() < GOOD_FOR => ready,
-        _ => {
-            let look = health.app.client.events(Revision(u64::MAX >> 1), 1);
-            let ready = matches!(timeout(PATIENCE, look).await, Ok(Ok(_)));
-            *last = Some((Instant::now(), ready));
-            ready
+impl Health {
+    async fn look(&self) -> Found {
+        let mut last = self.last.lock().await;
+        if let Some((_, found)) = last.filter(|(at, _)| at.elapsed() < GOOD_FOR) {
+            return found;
         }
-    };
-    if ready {
-        return Ok("ok\n");
+        let look = self.app.client.events(Revision(u64::MAX >> 1), 1);
+        let found = match timeout(PATIENCE, look).await {
+            Ok(Ok(_)) => Found::Answer,
+            Ok(Err(Error::Store(StoreError::Gone { .. }))) => Found::Gone,
+            Ok(Err(_)) | Err(_) => Found::Trouble,
+        };
+        *last = Some((Instant::now(), found));
+        found
     }
-    let message = "the store does not answer";
-    Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "NOT_READY", message))
+}
+
+/// Fails only where a restart helps.
+async fn alive(State(health): State<Health>) -> Result<&'static str, Problem> {
+    match timeout(ALIVE_PATIENCE, health.look()).await {
+        Ok(Found::Gone) => Err(gone()),
+        _ => Ok("ok\n"),
+    }
+}
+
+async fn ready(State(health): State<Health>) -> Result<&'static str, Problem> {
+    match health.look().await {
+        Found::Answer => Ok("ok\n"),
+        Found::Trouble => {
+            let message = "the store does not answer";
+            Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "NOT_READY", message))
+        }
+        Found::Gone => Err(gone()),
+    }
+}
+
+/// Anybody may ask, so the answer does not name the store's path.
+fn gone() -> Problem {
+    let message = "the store was removed or replaced while it was in use";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "STORE_GONE", message)
+        .hint("Restart the server to use the store that is there now.")
 }

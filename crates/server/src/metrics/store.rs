@@ -62,6 +62,7 @@ impl StoreNumbers {
             StoreError::Unavailable { .. } => "unavailable",
             StoreError::Unknown { .. } => "unknown",
             StoreError::Corrupt { .. } => "corrupt",
+            StoreError::Gone { .. } => "gone",
             StoreError::Unsupported { .. } => "unsupported",
             StoreError::Refused { .. } => "refused",
             StoreError::Contended { .. } => "contended",

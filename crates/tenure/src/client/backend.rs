@@ -1,5 +1,6 @@
 //! What a client asks through: a store that it opened itself, or a server that has one.
 
+use crate::platform;
 #[cfg(feature = "http")]
 use crate::remote::Remote;
 use crate::store::{
@@ -9,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Act;
 use tenure_core::{
-    Answered, Decision, Event, GrantId, Look, Proof, Resource, Revision, Seen, SeenHold, Task,
-    Witness, Write,
+    Answered, Change, Decision, Event, GrantId, Look, Proof, Resource, Revision, Seen, SeenHold,
+    Task, Witness, Write,
 };
 
 /// Where acts are decided: here, over a store, or by a server. Cheap to clone.
@@ -31,6 +32,8 @@ pub enum Backend {
 pub struct Local {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) witness: Arc<dyn Witness + Send + Sync>,
+    /// The boot of the machine that the store is on; empty where its id cannot be read.
+    boot: String,
 }
 
 /// Which request this is, among those that may be repeated: see [`Store::transact_once`].
@@ -175,6 +178,10 @@ impl Backend {
 }
 
 impl Local {
+    pub(crate) fn new(store: Arc<dyn Store>, witness: Arc<dyn Witness + Send + Sync>) -> Local {
+        Local { store, witness, boot: platform::this_boot().boot }
+    }
+
     async fn perform<A: Act>(&self, once: Option<&Once>, act: &A) -> Result<A::Answer, StoreError> {
         let look = act.look();
         if A::LOOKS_FIRST {
@@ -184,7 +191,7 @@ impl Local {
             }
         }
         let slot = once.map(|once| once.slot.clone());
-        let (rule, said) = hearing(rule(act.clone(), once.cloned(), self.witness.clone()));
+        let (rule, said) = hearing(rule(act.clone(), once.cloned(), self.clone()));
         self.store.transact_owned(slot, look, rule).await?;
         match said.last().expect("a store always asks the rule") {
             Told::Now(answer) => Ok(answer),
@@ -257,7 +264,7 @@ enum Told<T> {
 fn rule<A: Act>(
     act: A,
     once: Option<Once>,
-    witness: Arc<dyn Witness + Send + Sync>,
+    local: Local,
 ) -> impl FnMut(&Seen) -> (Decision, Told<A::Answer>) + Send + 'static {
     move |seen| {
         if let (Some(asked), Some(answered)) = (&once, &seen.answered)
@@ -266,12 +273,26 @@ fn rule<A: Act>(
             let told = Told::Before { asked: asked.clone(), answered: answered.clone() };
             return (Decision::Nothing, told);
         }
-        let (mut decision, answer) = act.decide(seen, &*witness);
-        if let (Some(once), Decision::Write(change)) = (&once, &mut decision) {
-            change.writes.extend(remember(once, &answer));
+        let (mut decision, answer) = act.decide(seen, &*local.witness);
+        if let Decision::Write(change) = &mut decision {
+            change.durable |= is_trusted_after_power_loss(change, seen, &local.boot);
+            change.writes.extend(once.as_ref().and_then(|once| remember(once, &answer)));
         }
         (decision, Told::Now(answer))
     }
+}
+
+/// Whether a change grants something, or for longer, to a holder that may work on when this
+/// machine loses its power. Such a holder would trust a grant that the disk does not have.
+fn is_trusted_after_power_loss(change: &Change, seen: &Seen, boot: &str) -> bool {
+    change.writes.iter().any(|write| match write {
+        Write::Hold(hold) => hold.holder.may_outlive(boot),
+        Write::Extend { resource, grant, ttl } => seen.holds_of(*grant).any(|seen| {
+            let hold = &seen.hold;
+            hold.want.resource == *resource && *ttl > hold.ttl && hold.holder.may_outlive(boot)
+        }),
+        _ => false,
+    })
 }
 
 /// An answer to be kept with the change that it is about. One that cannot be written down is not

@@ -5,7 +5,7 @@ use super::lease::Lease;
 use super::{Client, verbs};
 use crate::error::Error;
 use crate::platform;
-use crate::store::{Renewal, Renewed};
+use crate::store::{Renewal, Renewed, StoreError};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +96,12 @@ impl Guard {
         let lease = &self.held.lease;
         self.client.inner.keeper.forget(&self.held);
         let released =
-            verbs::release(&self.client, Proof::Grant(lease.grant), Some(&lease.resources)).await?;
+            verbs::release(&self.client, Proof::Grant(lease.grant), Some(&lease.resources)).await;
+        let released = match released {
+            // Whatever was held in a store that is gone was lost with it.
+            Err(Error::Store(StoreError::Gone { .. })) => return Ok(Ending::Lost),
+            released => released?,
+        };
         Ok(match released {
             Released::Ended(holds) if holds.iter().all(|seen| !seen.lapsed()) => Ending::Released,
             Released::Ended(_) | Released::NotHeld(_) => Ending::Lost,
@@ -139,12 +144,15 @@ pub(super) async fn lost(client: &Client, held: &Held) {
 /// renewal may be far off, and a successor may hold by then.
 const LOOK_FOR_BREAK: Duration = Duration::from_secs(1);
 
-/// Whether the store knows that this is not held any more. A store that does not tell changes
-/// nothing: the lease's own time decides.
+/// Whether the store knows that this is not held any more. What was held in a store that is gone is
+/// lost with it. A store that does not tell changes nothing: the lease's own time decides.
 async fn was_ended(client: &Client, held: &Held) -> bool {
     let lease = &held.lease;
     let look = Look::At { resources: lease.resources.clone(), ticket: None };
-    let Ok(seen) = client.inner.backend.read(&look).await else { return false };
+    let seen = match client.inner.backend.read(&look).await {
+        Ok(seen) => seen,
+        Err(error) => return matches!(error, StoreError::Gone { .. }),
+    };
     // A server may show the grant veiled.
     let own = Proof::Grant(lease.grant);
     let holds = |resource: &Resource| {
@@ -158,7 +166,8 @@ async fn was_ended(client: &Client, held: &Held) -> bool {
 }
 
 pub(super) async fn bind_group(client: &Client, held: &Held, leader: u32) -> Result<bool, Error> {
-    let evidence = Evidence { group: Some(leader), ..platform::this_process() };
+    let group = Some(platform::process_group(leader));
+    let evidence = Evidence { group, ..platform::this_process() };
     renew(client, held, Renewal { bind: Some(evidence), ..held.lease.renewal() }).await
 }
 

@@ -175,25 +175,27 @@ impl ClientBuilder {
                 let local = self.witness.take();
                 let local = local.unwrap_or_else(|| Arc::new(LocalWitness::new()));
                 self.witness = Some(Arc::new(remote.witness(local)));
-                self.through(|_| Backend::Remote(remote))
+                self.through(vec![], |_| Backend::Remote(remote))
             }
         }
     }
 
     /// A client of this store.
     pub fn over(self, store: Arc<dyn Store>) -> Result<Client, Error> {
-        self.through(|witness| Backend::Local(Local { store, witness }))
+        let ended_boots = store.info().ended_boots;
+        self.through(ended_boots, |witness| Backend::Local(Local::new(store, witness)))
     }
 
     fn through(
         self,
+        ended_boots: Vec<String>,
         backend: impl FnOnce(Arc<dyn Witness + Send + Sync>) -> Backend,
     ) -> Result<Client, Error> {
         let holder = match self.label {
             Some(label) => Holder::chosen(&label)?,
             None => Holder::anonymous(unique_label()),
         };
-        let witness = self.witness.unwrap_or_else(|| Arc::new(LocalWitness::new()));
+        let witness = self.witness.unwrap_or_else(|| Arc::new(LocalWitness::knowing(ended_boots)));
         let backend = backend(witness.clone());
         let keeper = Keeper::new(backend.clone(), self.clock.clone());
         let inner = Inner {

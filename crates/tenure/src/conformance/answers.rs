@@ -12,6 +12,7 @@ cases!("answers":
     the_next_answer_takes_the_place_of_the_last,
     an_answer_is_written_with_its_change_or_not_at_all,
     of_many_copies_of_a_request_one_counts,
+    answers_of_many_clients_are_kept_beside_each_other,
 );
 
 fn answered(slot: &str, number: u64, text: &str) -> Answered {
@@ -99,5 +100,21 @@ async fn of_many_copies_of_a_request_one_counts(harness: &dyn Harness) -> Verdic
     }
     ensure_eq!(decided, 1, "copies that were decided");
     ensure_eq!(everything(&*store).await?.holds.len(), 1, "locks that were taken");
+    Ok(())
+}
+
+async fn answers_of_many_clients_are_kept_beside_each_other(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    for client in 0..100 {
+        let slot = format!("client-{client}");
+        let answer = answered(&slot, 1, &slot);
+        ensure!(take_once(&*store, &slot, &answer).await?, "{slot} was not decided");
+    }
+    let store = harness.reopen(store).await;
+    for client in 0..100 {
+        let slot = format!("client-{client}");
+        let expected = Some(answered(&slot, 1, &slot));
+        ensure_eq!(shown(&*store, &slot).await?, expected, "the answer to {slot}");
+    }
     Ok(())
 }

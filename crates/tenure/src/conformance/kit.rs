@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
-    Ask, Change, Decision, EventKind, Evidence, GrantId, Hold, Holder, Look, Mode, NewEvent,
+    Ask, Change, Decision, EventKind, Evidence, GrantId, Group, Hold, Holder, Look, Mode, NewEvent,
     NoWitness, Outcome, Process, Resource, Revision, Seen, SeenHold, SeenWaiter, Token, Waiter,
     Want, Write, rules,
 };
@@ -113,7 +113,7 @@ pub(super) fn full_evidence() -> Evidence {
         boot: "11111111-2222-3333-4444-555555555555".to_owned(),
         pid_namespace: 4_026_531_836,
         process: Some(Process { pid: 4_194_304, start: u64::from(u32::MAX) * 100 }),
-        group: Some(77),
+        group: Some(Group { leader: 77, start: Some(12_345) }),
     }
 }
 

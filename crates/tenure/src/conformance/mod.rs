@@ -15,6 +15,7 @@
 //! - `places` — the queue.
 //! - `events` — the history.
 //! - `tasks` — tasks and sections, each task to one worker.
+//! - `identity` — a store that was removed or replaced is gone for those who have it open.
 //! - `answers` — a request that came twice is decided once.
 //! - `waking` — nobody sleeps through a wake or a change.
 //!
@@ -46,6 +47,10 @@
 //!         store
 //!     }
 //!
+//!     async fn replace(&self, _: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
+//!         None // nobody else can reach its records
+//!     }
+//!
 //!     async fn pass(&self, time: Duration) {
 //!         self.clock.advance(time);
 //!     }
@@ -60,6 +65,7 @@
 mod answers;
 mod atomic;
 mod events;
+mod identity;
 mod kit;
 mod leases;
 mod looks;
@@ -91,13 +97,17 @@ pub trait Harness: Send + Sync {
     /// Closes the store, of which this is the only handle, and opens its records again.
     async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store>;
 
+    /// Removes the records of this store, which is open, and makes an empty store in their place, as
+    /// cleaning a folder does. `None` for a store whose records no other program can remove.
+    async fn replace(&self, store: &Arc<dyn Store>) -> Option<Arc<dyn Store>>;
+
     /// Lets so much time pass on the clock by which the stores judge leases: moves a clock made for
     /// tests, or sleeps. Whoever sleeps does so for at least as long, and for as much longer as
     /// the store's clock is coarse.
     async fn pass(&self, time: Duration);
 }
 
-const TOPICS: [&[Case]; 12] = [
+const TOPICS: [&[Case]; 13] = [
     records::CASES,
     looks::CASES,
     paths::CASES,
@@ -108,6 +118,7 @@ const TOPICS: [&[Case]; 12] = [
     places::CASES,
     events::CASES,
     tasks::CASES,
+    identity::CASES,
     answers::CASES,
     waking::CASES,
 ];

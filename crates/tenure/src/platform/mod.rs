@@ -24,7 +24,7 @@ pub(crate) use system::{
 };
 
 use std::sync::OnceLock;
-use tenure_core::{Evidence, Liveness, Observer, Process, Witness};
+use tenure_core::{Evidence, Group, Liveness, Observer, Process, Witness};
 
 /// Where this process runs, without naming a process: evidence for a lease that none is tied to.
 pub fn this_boot() -> Evidence {
@@ -52,6 +52,11 @@ pub fn process_evidence(pid: u32) -> Option<Evidence> {
     Some(Evidence { process: Some(Process { pid, start }), ..this_boot() })
 }
 
+/// The process group of this leader, which is a process of this machine.
+pub(crate) fn process_group(leader: u32) -> Group {
+    Group { leader, start: start_of(leader).flatten() }
+}
+
 /// Judges holders by looking at the processes of this machine.
 #[derive(Clone, Debug)]
 pub struct LocalWitness {
@@ -59,10 +64,15 @@ pub struct LocalWitness {
 }
 
 impl LocalWitness {
-    /// A witness that stands where this process runs.
+    /// A witness that stands where this process runs, and knows nothing of earlier boots.
     pub fn new() -> LocalWitness {
-        let observer =
-            Observer { machine: machine_id(), boot: boot_id(), pid_namespace: pid_namespace() };
+        LocalWitness::knowing(vec![])
+    }
+
+    /// A witness that also knows boots of this machine which have ended, as
+    /// [`StoreInfo::ended_boots`](crate::store::StoreInfo::ended_boots) tells.
+    pub fn knowing(ended_boots: Vec<String>) -> LocalWitness {
+        let observer = Observer { boot: boot_id(), pid_namespace: pid_namespace(), ended_boots };
         LocalWitness { observer }
     }
 }
@@ -123,6 +133,27 @@ mod tests {
         }
         child.wait().unwrap();
         assert!(!group_exists(child.id()));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_group_that_only_has_the_number_of_the_holders_keeps_nobody_alive() {
+        use std::os::unix::process::CommandExt;
+        let witness = LocalWitness::new();
+        let mut dead = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let gone = process_evidence(dead.id()).unwrap();
+        dead.kill().unwrap();
+        dead.wait().unwrap();
+        let mut command = std::process::Command::new("sleep");
+        let mut child = command.arg("1000").process_group(0).spawn().unwrap();
+        let own = process_group(child.id());
+        assert!(own.start.is_some());
+        let with = |group| Evidence { group: Some(group), ..gone.clone() };
+        assert_eq!(witness.liveness(&with(own)), Liveness::Alive);
+        let earlier = Group { start: own.start.map(|start| start - 1000), ..own };
+        assert_eq!(witness.liveness(&with(earlier)), Liveness::Dead);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tenure_core::{Evidence, Process};
+use tenure_core::{Evidence, Group, Process};
 
 pub(crate) mod mailbox;
 
@@ -13,24 +13,47 @@ pub(crate) mod mailbox;
 pub(crate) fn monotonic() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let now = i128::from(now.tv_sec) * NANOSECONDS + i128::from(now.tv_nsec);
-    let nanoseconds = u64::try_from(now - clock_offset()).unwrap_or(0);
+    let nanoseconds = u64::try_from(now - clock_offsets().monotonic).unwrap_or(0);
     Duration::from_nanos(nanoseconds)
 }
 
 const NANOSECONDS: i128 = 1_000_000_000;
 
-/// How far this process's clock is from the machine's, in nanoseconds: a container may have been
-/// given one of its own.
-fn clock_offset() -> i128 {
-    static OFFSET: OnceLock<i128> = OnceLock::new();
-    *OFFSET.get_or_init(|| parse_offsets(&read_trimmed("/proc/self/timens_offsets")).unwrap_or(0))
+/// How far this process's clocks are from the machine's, in nanoseconds: a container may have been
+/// given its own (a time namespace).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ClockOffsets {
+    monotonic: i128,
+    /// Of the clock that counts suspend as well, in which the starts of processes are shown.
+    boottime: i128,
 }
 
-fn parse_offsets(text: &str) -> Option<i128> {
-    let mut words =
-        text.lines().find_map(|line| line.strip_prefix("monotonic "))?.split_whitespace();
-    let mut number = || words.next()?.parse::<i128>().ok();
-    Some(number()? * NANOSECONDS + number()?)
+fn clock_offsets() -> ClockOffsets {
+    static OFFSETS: OnceLock<ClockOffsets> = OnceLock::new();
+    *OFFSETS.get_or_init(|| parse_offsets(&read_trimmed("/proc/self/timens_offsets")))
+}
+
+/// The offset of a clock that is not named is zero.
+fn parse_offsets(text: &str) -> ClockOffsets {
+    let offset = |clock: &str| {
+        let mut words = text.lines().find_map(|line| line.strip_prefix(clock))?.split_whitespace();
+        let mut number = || words.next()?.parse::<i128>().ok();
+        Some(number()? * NANOSECONDS + number()?)
+    };
+    ClockOffsets {
+        monotonic: offset("monotonic ").unwrap_or(0),
+        boottime: offset("boottime ").unwrap_or(0),
+    }
+}
+
+/// The unit in which Linux shows the starts of processes, on all architectures that matter.
+const NANOSECONDS_PER_TICK: i128 = NANOSECONDS / 100;
+
+/// When a process started by the machine's clock, from what `/proc` shows here: it shows starts by
+/// the clock of whoever reads.
+fn machine_ticks(shown: u64, offsets: ClockOffsets) -> u64 {
+    let ticks = i128::from(shown) - offsets.boottime.div_euclid(NANOSECONDS_PER_TICK);
+    u64::try_from(ticks).unwrap_or(0)
 }
 
 fn read_trimmed(path: &str) -> String {
@@ -186,7 +209,7 @@ pub(crate) fn start_of(pid: u32) -> Option<Option<u64>> {
     match proc_is_ours().then(read).flatten() {
         Some(stat) => match parse_stat(&stat) {
             Some(Stat { defunct: true, .. }) => None,
-            Some(stat) => Some(Some(stat.start)),
+            Some(stat) => Some(Some(machine_ticks(stat.start, clock_offsets()))),
             None => Some(None),
         },
         None => process_exists(pid).then_some(None),
@@ -286,9 +309,14 @@ pub(crate) async fn ended(evidence: Evidence) {
     if let Some(process) = evidence.process {
         exited(process).await;
     }
-    while evidence.group.is_some_and(group_exists) {
+    while evidence.group.is_some_and(group_lives) {
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
+}
+
+/// Whether this very group has a member left that can still do something.
+fn group_lives(group: Group) -> bool {
+    !group.is_reused(start_of(group.leader)) && group_exists(group.leader)
 }
 
 /// Returns when this very process has ended.
@@ -297,9 +325,13 @@ async fn exited(process: Process) {
     if wait_for_exit(process).await {
         return;
     }
-    while start_of(process.pid) == Some(Some(process.start)) {
+    while is_there(process) {
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
+}
+
+fn is_there(process: Process) -> bool {
+    start_of(process.pid).flatten().is_some_and(|start| process.started_at(start))
 }
 
 /// Waits by a process descriptor; says no where there are none to be had.
@@ -310,7 +342,7 @@ async fn wait_for_exit(process: Process) -> bool {
     let Some(pid) = to_pid(process.pid) else { return true };
     let Ok(descriptor) = pidfd_open(pid, PidfdFlags::NONBLOCK) else { return false };
     // Only now is the number pinned; it may have been another's already.
-    if start_of(process.pid) != Some(Some(process.start)) {
+    if !is_there(process) {
         return true;
     }
     #[expect(unsafe_code, reason = "tokio leaves it to the caller that the descriptor stays open")]
@@ -345,9 +377,23 @@ mod tests {
     #[test]
     fn the_clock_of_a_container_is_read_as_that_of_its_machine() {
         let text = "monotonic      100000         5\nboottime            0         0";
-        assert_eq!(parse_offsets(text), Some(100_000 * NANOSECONDS + 5));
-        assert_eq!(parse_offsets("monotonic -7 0"), Some(-7 * NANOSECONDS));
-        assert_eq!(parse_offsets(""), None);
+        assert_eq!(parse_offsets(text).monotonic, 100_000 * NANOSECONDS + 5);
+        assert_eq!(parse_offsets("monotonic -7 0").monotonic, -7 * NANOSECONDS);
+        assert_eq!(parse_offsets("boottime -7 0").boottime, -7 * NANOSECONDS);
+        assert_eq!(parse_offsets(""), ClockOffsets::default());
+    }
+
+    #[test]
+    fn the_start_of_a_process_is_read_by_the_machines_clock() {
+        let seen_with = |boottime: i128, shown: u64| {
+            machine_ticks(shown, ClockOffsets { monotonic: 0, boottime })
+        };
+        assert_eq!(seen_with(0, 12345), 12345);
+        assert_eq!(seen_with(1000 * NANOSECONDS, 112_345), 12345);
+        assert_eq!(seen_with(-100 * NANOSECONDS, 2345), 12345);
+        // An offset of a part of a tick leaves an error of one tick at most.
+        assert!(seen_with(NANOSECONDS / 1000 * 7, 12345).abs_diff(12345) <= 1);
+        assert!(seen_with(-NANOSECONDS / 1000 * 7, 12345).abs_diff(12345) <= 1);
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Remote {
 
     pub(crate) fn info(&self) -> StoreInfo {
         let url = self.caller.name().to_owned();
-        StoreInfo { url, engine: "a tenure server".to_owned(), local: false }
+        StoreInfo { url, engine: "a tenure server".to_owned(), local: false, ended_boots: vec![] }
     }
 
     pub(crate) async fn perform<A: Act>(&self, act: &A) -> Result<A::Answer, StoreError> {

@@ -34,6 +34,15 @@ pub enum StoreError {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// The store's file was removed or replaced while it was open. What was held in it is lost, and
+    /// no change to it counts. Open the store again to use the one that is there now.
+    #[error("the store at {store} is gone: {reason}")]
+    Gone {
+        /// Which store.
+        store: String,
+        /// What became of it.
+        reason: String,
+    },
     /// This store, or this version, cannot do that.
     #[error("{what}")]
     Unsupported {
@@ -72,6 +81,11 @@ impl StoreError {
             StoreError::Unknown { .. } => {
                 Some("Look with `tenure status` before trying again.".to_owned())
             }
+            StoreError::Gone { .. } => Some(
+                "All that was held in it is lost. Start the command or the server again to use the \
+                 store that is there now."
+                    .to_owned(),
+            ),
             StoreError::Unsupported { instead, .. } => Some(instead.clone()),
             StoreError::Contended { .. } => Some("Try again in a moment.".to_owned()),
         }

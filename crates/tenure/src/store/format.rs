@@ -136,7 +136,8 @@ mod tests {
     fn samples_of_version_one_stay_readable() {
         let evidence = r#"{"host":"h","machine":"m","boot":"b","pid_namespace":1,
             "process":{"pid":2,"start":3},"group":4,"later":true}"#;
-        assert_eq!(evidence_from_json(evidence).unwrap().group, Some(4));
+        let group = evidence_from_json(evidence).unwrap().group;
+        assert_eq!(group, Some(tenure_core::Group { leader: 4, start: None }));
         let wants = r#"[{"resource":"lock:deploy","mode":"slot:2"}]"#;
         assert_eq!(wants_from_json(wants).unwrap()[0].mode, Mode::Slot { of: 2 });
         let event = r#"{"kind":"broken","by":"ops","reason":"stuck"}"#;

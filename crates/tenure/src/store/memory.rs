@@ -84,7 +84,12 @@ impl State {
 #[async_trait]
 impl Store for MemoryStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo { url: "memory:".to_owned(), engine: "memory".to_owned(), local: true }
+        StoreInfo {
+            url: "memory:".to_owned(),
+            engine: "memory".to_owned(),
+            local: true,
+            ended_boots: vec![],
+        }
     }
 
     async fn transact_once(

@@ -3,6 +3,7 @@
 //! A store remembers and decides nothing: it shows a rule what is there, and writes what the rule
 //! chose, in one step. [`crate::conformance`] is the test that every store passes whole.
 
+mod boot;
 pub mod error;
 pub mod file;
 pub mod format;
@@ -25,8 +26,17 @@ use tenure_core::{
     Decision, Event, Evidence, GrantId, Look, Resource, Revision, Seen, Status, Task, Token,
 };
 
-/// How long an answer to a request that may be repeated is kept: longer than anybody repeats one.
-const ANSWERS_KEPT: Duration = Duration::from_secs(3600);
+/// How many ended boots are remembered: leases of earlier ones have lapsed long since.
+const ENDED_BOOTS_MAX: usize = 64;
+
+/// How long an answer to a request that may be repeated is kept, by the machine's monotonic clock:
+/// several times as long as a client repeats one.
+const ANSWERS_KEPT: Duration = Duration::from_secs(600);
+
+/// How many answers are kept at most. Each one-shot client leaves one or two behind; beyond this
+/// many the oldest go before their time, so that neither memory nor journal grows with how many
+/// clients come.
+const ANSWERS_MAX: usize = 10_000;
 
 /// A rule, ready to be applied to what a store sees. Pure: it may be called again on a fresh look.
 pub type Decide<'a> = &'a mut (dyn FnMut(&Seen) -> Decision + Send);
@@ -85,8 +95,9 @@ pub trait Store: Send + Sync {
 
     /// The same for a request that may be repeated: `decide` is also shown what was answered under
     /// this slot, by [`Seen::answered`], and leaves its own answer there by [`Write::Answer`]. An
-    /// answer is kept as safely as the change that it is part of, for an hour at least, or until the
-    /// next one under its slot.
+    /// answer is kept as safely as the change that it is part of, until the next one under its
+    /// slot, or for ten minutes at least by a clock that cannot be set. Where more than ten thousand
+    /// slots came since, it may go earlier.
     ///
     /// [`Write::Answer`]: tenure_core::Write::Answer
     async fn transact_once(
@@ -145,6 +156,9 @@ pub struct StoreInfo {
     pub engine: String,
     /// Whether all who use it run on this machine, so that its clock is theirs.
     pub local: bool,
+    /// Earlier boots of the machine that the store is on, which the store saw end: whatever ran
+    /// under them is dead. The newest few; empty for a store that lives elsewhere or in memory.
+    pub ended_boots: Vec<String>,
 }
 
 /// One thing that was checked.

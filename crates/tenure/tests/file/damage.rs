@@ -155,7 +155,7 @@ async fn a_journal_that_is_removed_while_it_is_used_takes_nothing_more() {
     take(&store, "d").await.unwrap();
     std::fs::remove_dir_all(place.path("journal")).unwrap();
     for error in [take(&store, "e").await.err(), store.read(&Look::Everything).await.err()] {
-        assert!(matches!(error, Some(StoreError::Corrupt { .. })), "{error:?}");
+        assert!(matches!(error, Some(StoreError::Gone { .. })), "{error:?}");
     }
     assert!(!place.path("journal").exists(), "an empty one was begun in its place");
 }
@@ -167,7 +167,7 @@ async fn a_folder_that_is_removed_while_it_is_used_takes_nothing_more() {
     take(&store, "d").await.unwrap();
     std::fs::remove_dir_all(place.path("")).unwrap();
     let error = take(&store, "e").await.unwrap_err();
-    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
     assert!(files(&place.path("")).is_empty());
 }
 

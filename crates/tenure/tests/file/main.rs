@@ -1,10 +1,12 @@
 //! What only the file store must show: damaged and foreign files, generations and the archive,
 //! reboots and power loss, and what is held as `held/` shows it.
 
+mod answers;
 mod archive;
 mod damage;
 mod generations;
 mod reboot;
+mod replaced;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -81,3 +81,48 @@ async fn holes_that_a_power_loss_left_are_set_aside_and_reported() {
     assert!(findings.iter().any(|finding| finding.message.contains("unreadable")), "{findings:?}");
     assert!(take(&store, "d").await.unwrap().0 > JUMP);
 }
+
+#[tokio::test]
+async fn a_boot_id_that_cannot_be_read_is_no_reboot() {
+    let place = Place::new();
+    let mut token = take(&place.open(), "a").await.unwrap();
+    place.clock.advance(HOUR / 2);
+    for (number, boot) in ["", "boot-1", "", "", "boot-1"].into_iter().enumerate() {
+        place.clock.show_boot_as(boot);
+        let store = place.open();
+        let next = take(&store, &format!("lock {number}")).await.unwrap();
+        assert_eq!(next.0, token.0 + 1, "tokens jumped at {boot:?}");
+        token = next;
+        let seen = store.read(&Look::Everything).await.unwrap();
+        assert_eq!(seen.holds[0].left, HOUR / 2, "the lease began anew at {boot:?}");
+        assert!(store.info().ended_boots.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_store_made_where_no_boot_id_can_be_read_goes_on_where_it_can() {
+    let place = Place::new();
+    place.clock.show_boot_as("");
+    let first = take(&place.open(), "a").await.unwrap();
+    place.clock.show_boot_as("boot-1");
+    let second = take(&place.open(), "b").await.unwrap();
+    assert_eq!(second.0, first.0 + 1);
+    place.clock.reboot("boot-2");
+    let store = place.open();
+    assert!(take(&store, "c").await.unwrap().0 > second.0 + JUMP);
+    assert_eq!(store.info().ended_boots, ["boot-1"]);
+    // They are known in the next generation too.
+    crate::begin_next_generation(&place, &store).await;
+    assert_eq!(place.open().info().ended_boots, ["boot-1"]);
+}
+
+#[tokio::test]
+async fn a_clock_that_went_back_tells_of_a_reboot_where_no_id_does() {
+    let place = Place::new();
+    let first = take(&place.open(), "a").await.unwrap();
+    place.clock.reboot("");
+    let store = place.open();
+    assert_eq!(store.read(&Look::Everything).await.unwrap().holds[0].left, HOUR);
+    assert!(take(&store, "b").await.unwrap().0 > first.0 + JUMP);
+    assert_eq!(store.info().ended_boots, ["boot-1"]);
+}

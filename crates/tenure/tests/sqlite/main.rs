@@ -10,6 +10,7 @@ mod older;
 mod one_shots;
 mod opening;
 mod reboot;
+mod replaced;
 mod together;
 mod views;
 mod wall_clock;

@@ -116,12 +116,22 @@ async fn ask(store: &SqliteStore, number: u128, witness: &(dyn Witness + Sync)) 
 }
 
 /// Judges as somebody on this machine would under this boot, where no process has a number.
-struct UnderBoot(&'static str);
+struct UnderBoot {
+    boot: &'static str,
+    /// As the store tells.
+    ended: Vec<String>,
+}
+
+impl UnderBoot {
+    fn new(boot: &'static str, store: &SqliteStore) -> UnderBoot {
+        UnderBoot { boot, ended: store.info().ended_boots }
+    }
+}
 
 impl Witness for UnderBoot {
     fn liveness(&self, evidence: &Evidence) -> tenure::core::Liveness {
-        let observer =
-            Observer { machine: "machine".into(), boot: self.0.into(), pid_namespace: 1 };
+        let (boot, ended_boots) = (self.boot.into(), self.ended.clone());
+        let observer = Observer { boot, pid_namespace: 1, ended_boots };
         observer.judge(evidence, &|_| Some(Some(7)), &|_| false)
     }
 }
@@ -141,14 +151,73 @@ async fn a_holder_of_the_boot_before_is_dead_and_replaced_at_once() {
     let holder = Holder::anonymous("worker".to_owned()).with_evidence(evidence);
     let mut decide = |seen: &Seen| Decision::Write(holding("a", grant(1), &holder, seen));
     store.transact(&Look::Everything, &mut decide).await.unwrap();
-    let alive = ask(&store, 2, &UnderBoot("boot-1")).await;
+    let alive = ask(&store, 2, &UnderBoot::new("boot-1", &store)).await;
     assert!(matches!(alive, Outcome::Waiting { .. }), "{alive:?}");
+    // From elsewhere, another boot says nothing, whatever the machine is called.
+    let elsewhere = ask(&store, 2, &UnderBoot::new("boot-2", &store)).await;
+    assert!(matches!(elsewhere, Outcome::Waiting { .. }), "{elsewhere:?}");
     drop(store);
 
     place.clock.reboot("boot-2");
     // The process number is in use again, with the very same start: the boot tells them apart.
-    let outcome = ask(&place.open(), 2, &UnderBoot("boot-2")).await;
+    let store = place.open();
+    let outcome = ask(&store, 2, &UnderBoot::new("boot-2", &store)).await;
     let Outcome::Granted(granted) = outcome else { panic!("{outcome:?}") };
     assert_eq!(granted.reason, Reason::ClaimedDead);
     assert_eq!(granted.takeovers[0].from.hold.grant, grant(1));
+}
+
+#[tokio::test]
+async fn the_boots_that_ended_are_remembered_and_not_for_ever() {
+    let place = Place::new();
+    assert!(place.open().info().ended_boots.is_empty());
+    for boot in 2..=100 {
+        place.clock.reboot(&format!("boot-{boot}"));
+        drop(place.open());
+    }
+    let ended = place.open().info().ended_boots;
+    assert_eq!(ended.len(), 64);
+    assert_eq!((ended[0].as_str(), ended[63].as_str()), ("boot-36", "boot-99"));
+}
+
+#[tokio::test]
+async fn a_boot_id_that_cannot_be_read_is_no_reboot() {
+    let place = Place::new();
+    let mut token = take(&place.open(), "a", 1).await.unwrap();
+    place.clock.advance(crate::HOUR / 2);
+    for (number, boot) in ["", "boot-1", "", "", "boot-1"].into_iter().enumerate() {
+        place.clock.show_boot_as(boot);
+        let store = place.open();
+        let next = take(&store, &format!("lock {number}"), 10 + number as u128).await.unwrap();
+        assert_eq!(next.0, token.0 + 1, "tokens jumped at {boot:?}");
+        token = next;
+        let seen = everything(&store).await;
+        assert_eq!(seen.holds[0].left, crate::HOUR / 2, "the lease began anew at {boot:?}");
+        assert!(store.info().ended_boots.is_empty());
+    }
+    assert!(!all_events(&place.open()).await.contains(&EventKind::Rebooted));
+}
+
+#[tokio::test]
+async fn a_store_made_where_no_boot_id_can_be_read_goes_on_where_it_can() {
+    let place = Place::new();
+    place.clock.show_boot_as("");
+    let first = take(&place.open(), "a", 1).await.unwrap();
+    place.clock.show_boot_as("boot-1");
+    let second = take(&place.open(), "b", 2).await.unwrap();
+    assert_eq!(second.0, first.0 + 1);
+    place.clock.reboot("boot-2");
+    assert!(take(&place.open(), "c", 3).await.unwrap().0 > second.0 + JUMP);
+    assert_eq!(place.open().info().ended_boots, ["boot-1"]);
+}
+
+#[tokio::test]
+async fn a_clock_that_went_back_tells_of_a_reboot_where_no_id_does() {
+    let place = Place::new();
+    let first = take(&place.open(), "a", 1).await.unwrap();
+    place.clock.reboot("");
+    let store = place.open();
+    assert_eq!(everything(&store).await.holds[0].left, crate::HOUR);
+    assert!(take(&store, "b", 2).await.unwrap().0 > first.0 + JUMP);
+    assert_eq!(store.info().ended_boots, ["boot-1"]);
 }

@@ -2,7 +2,7 @@
 
 use crate::{HOUR, Place, everything, grant, take};
 use std::time::Duration;
-use tenure::core::Look;
+use tenure::core::{Answered, Change, Decision, Look, Seen, Write};
 use tenure::store::{Renewal, Renewed, Store};
 
 const HOUR_MS: i64 = 3_600_000;
@@ -49,4 +49,38 @@ async fn a_time_of_day_before_1970_is_no_obstacle() {
     let events = store.events(Default::default(), 9).await.unwrap();
     assert_eq!(events[0].at, seen.holds[0].acquired_at);
     assert!(store.read(&Look::Everything).await.is_ok());
+}
+
+#[tokio::test]
+async fn answers_are_kept_whatever_the_time_of_day_does() {
+    let place = Place::new();
+    let store = place.open();
+    let answer = |slot: usize| Answered { slot: slot.to_string(), number: 1, text: "yes".into() };
+    let put = async |slot: usize| {
+        let mut decide = |_: &Seen| {
+            let writes = vec![Write::Answer(answer(slot))];
+            Decision::Write(Change { writes, ..Change::default() })
+        };
+        store.transact_once(None, &Look::Everything, &mut decide).await.unwrap();
+    };
+    let get = async |slot: usize| {
+        let mut answered = None;
+        let mut look = |seen: &Seen| {
+            answered = seen.answered.clone();
+            Decision::Nothing
+        };
+        let slot = slot.to_string();
+        store.transact_once(Some(&slot), &Look::Everything, &mut look).await.unwrap();
+        answered
+    };
+    put(1).await;
+    for jump_ms in [100 * HOUR_MS, -200 * HOUR_MS] {
+        place.clock.jump_wall(jump_ms);
+        put(2).await;
+        assert_eq!(get(1).await, Some(answer(1)), "{jump_ms}");
+    }
+    // They go when they have been of no use for long, by the clock that is never set.
+    place.clock.advance(HOUR);
+    put(3).await;
+    assert_eq!((get(1).await, get(3).await), (None, Some(answer(3))));
 }

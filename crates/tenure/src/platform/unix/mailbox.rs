@@ -10,7 +10,8 @@ use std::path::Path;
 /// without one can always be known as an orphan.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let new = path.with_extension("new");
-    let mode = Mode::RUSR | Mode::WUSR;
+    // Only its owner reads it. Who may write to it is said by the umask, as for all files here.
+    let mode = Mode::RUSR | Mode::WUSR | Mode::WGRP | Mode::WOTH;
     mknodat(rustix::fs::CWD, &new, FileType::Fifo, mode, 0)?;
     // Reading and writing at once: the pipe then never reports its end when the last writer leaves.
     let opened = rustix::fs::open(&new, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());

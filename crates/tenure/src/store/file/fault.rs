@@ -12,6 +12,8 @@ pub(super) enum Trouble {
     Corrupt(String),
     /// Another program's file cannot be understood.
     ForeignFile(String),
+    /// The store's files were removed or replaced while they were open.
+    Gone,
     /// Another program is in the way.
     Busy(String),
     Newer {
@@ -49,6 +51,8 @@ pub(super) enum Trouble {
     },
 }
 
+const GONE: &str = "its folder was removed or replaced while it was in use";
+
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Trouble {
         Trouble::Io(error)
@@ -80,6 +84,7 @@ impl Trouble {
             Trouble::Corrupt(reason) | Trouble::ForeignFile(reason) | Trouble::Busy(reason) => {
                 reason
             }
+            Trouble::Gone => GONE.to_owned(),
             Trouble::Newer { version, .. } => format!("it has the newer version {version}"),
             Trouble::Obstacle { what } => what,
             Trouble::NoLockFile { resource } => format!("{resource} cannot have a lock file"),
@@ -113,6 +118,7 @@ impl Trouble {
                 store,
                 reason,
             },
+            Trouble::Gone => StoreError::Gone { store, reason: GONE.to_owned() },
             Trouble::Busy(reason) => StoreError::Unavailable {
                 store,
                 reason,

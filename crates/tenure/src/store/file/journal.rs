@@ -28,6 +28,11 @@ const VERSION: u32 = 1;
 /// short enough to be read by every one-shot command.
 const ROTATE_BYTES: u64 = 256 * 1024;
 
+/// How much of the tasks, and of the answers to requests, counts as state in that: what one-shot
+/// commands about locks do not read must not let the changes grow that they do read.
+const TASKS_SHARE: u64 = 4;
+const ANSWERS_SHARE: u64 = 16;
+
 /// How often a line that looks wrong is read again before it counts: whoever reads without the seat
 /// may have met somebody who cut off a torn line and wrote another in its place.
 const LOOKS: u32 = 4;
@@ -75,13 +80,24 @@ pub(super) struct Header {
     /// How many events there were before it: numbers jump, this does not.
     #[serde(default)]
     pub(super) events: u64,
-    /// The boot under which deadlines are counted.
+    /// The boot under which deadlines are counted; empty where its id could not be read.
     pub(super) boot: String,
+    /// The boots before it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ended_boots: Vec<String>,
     /// How many bytes of state follow.
     pub(super) state_bytes: u64,
+    /// How many of those are answers to requests, which come last: only what serves clients reads
+    /// them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) answers_bytes: u64,
     /// Whether tasks are in a file beside it.
     #[serde(default)]
     pub(super) tasks_bytes: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The newest generation, as far as it was read.
@@ -153,7 +169,7 @@ impl Journal {
         // Between listing and opening, one may have been followed and trimmed.
         for _ in 0..16 {
             let newest = generations(folder)?.pop();
-            let newest = newest.ok_or_else(|| Trouble::corrupt("its journal is gone"))?;
+            let newest = newest.ok_or(Trouble::Gone)?;
             match Journal::open_generation(folder, newest) {
                 Err(trouble) if trouble.is_absent() => continue,
                 opened => return opened,
@@ -202,7 +218,20 @@ impl Journal {
 
     /// Reads what came since the last time, in this generation.
     pub(super) fn read_on(&mut self) -> io::Result<Fresh> {
-        let mut fresh = self.read_once()?;
+        let mut fresh = Fresh { lines: vec![], tail: Tail::Clean };
+        if self.end == self.header_end && self.header.answers_bytes > 0 {
+            match self.state_lines(self.header_end, self.own_state_bytes()) {
+                Ok(lines) => fresh.lines = lines,
+                Err(Trouble::Io(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
+                    return Err(error);
+                }
+                Err(_) => return Ok(Fresh { lines: vec![], tail: Tail::Wrong }),
+            }
+            self.end = self.state_end;
+        }
+        let rest = self.read_once()?;
+        fresh.lines.extend(rest.lines);
+        fresh.tail = rest.tail;
         for _ in 1..LOOKS {
             if !matches!(fresh.tail, Tail::Wrong) {
                 break;
@@ -245,19 +274,32 @@ impl Journal {
         read.map(|()| fresh)
     }
 
-    /// The records of its state, which whoever followed did not read.
+    /// The records of its state, which whoever followed did not read; without answers.
     pub(super) fn state(&self) -> Result<Vec<Record>, Trouble> {
-        let mut bytes = vec![0; self.header.state_bytes as usize];
-        at::read_exact(&self.file, self.header_end, &mut bytes)?;
-        let mut records = Vec::new();
-        for text in line::whole_lines(&bytes) {
-            let line: Line = line::decode(text).ok_or_else(|| {
-                let path = self.folder.join(name(self.header.generation));
-                Trouble::corrupt_file(&path, "a line of its state is damaged")
-            })?;
-            records.extend(line.records);
-        }
-        Ok(records)
+        let lines = self.state_lines(self.header_end, self.own_state_bytes())?;
+        Ok(lines.into_iter().flat_map(|line| line.records).collect())
+    }
+
+    /// The answers of its state.
+    pub(super) fn answers(&self) -> Result<Vec<Record>, Trouble> {
+        let from = self.state_end - self.header.answers_bytes;
+        let lines = self.state_lines(from, self.header.answers_bytes)?;
+        Ok(lines.into_iter().flat_map(|line| line.records).collect())
+    }
+
+    /// How much of the state everybody reads.
+    fn own_state_bytes(&self) -> u64 {
+        self.header.state_bytes.saturating_sub(self.header.answers_bytes)
+    }
+
+    fn state_lines(&self, from: u64, bytes: u64) -> Result<Vec<Line>, Trouble> {
+        let mut read = vec![0; bytes as usize];
+        at::read_exact(&self.file, from, &mut read)?;
+        let damaged = || {
+            let path = self.folder.join(name(self.header.generation));
+            Trouble::corrupt_file(&path, "a line of its state is damaged")
+        };
+        line::whole_lines(&read).map(|text| line::decode(text).ok_or_else(damaged)).collect()
     }
 
     /// Whether it is there and nothing was added to it since it was read.
@@ -397,7 +439,10 @@ impl Journal {
     /// Whether the next generation is due.
     pub(super) fn is_long(&self) -> bool {
         let changes = self.end.saturating_sub(self.state_end);
-        changes > rotate_bytes(ROTATE_BYTES) + self.header.state_bytes + self.header.tasks_bytes / 4
+        let state = self.own_state_bytes()
+            + self.header.tasks_bytes / TASKS_SHARE
+            + self.header.answers_bytes / ANSWERS_SHARE;
+        changes > rotate_bytes(ROTATE_BYTES) + state
     }
 
     /// Begins the next generation with this state, and seals this one. Only with the seat.
@@ -405,9 +450,10 @@ impl Journal {
         &mut self,
         header: Header,
         state: impl Iterator<Item = Record>,
+        answers: impl Iterator<Item = Record>,
     ) -> Result<(), Trouble> {
         let generation = header.generation;
-        place(&self.folder, header, state)?;
+        place(&self.folder, header, state, answers)?;
         step("rotate-placed");
         self.append_bytes(&line::encode(&Line::seal(generation)))?;
         step("rotate-sealed");
@@ -521,10 +567,12 @@ fn create_first(folder: &Path, boot: &str) -> Result<(), Trouble> {
         revision: 0,
         events: 0,
         boot: boot.to_owned(),
+        ended_boots: vec![],
         state_bytes: 0,
+        answers_bytes: 0,
         tasks_bytes: 0,
     };
-    place(folder, header, std::iter::empty())?;
+    place(folder, header, std::iter::empty(), std::iter::empty())?;
     // The folders above are new as well.
     folder.ancestors().skip(1).take(2).try_for_each(sync_folder)?;
     Ok(())
@@ -536,12 +584,18 @@ fn place(
     folder: &Path,
     mut header: Header,
     state: impl Iterator<Item = Record>,
+    answers: impl Iterator<Item = Record>,
 ) -> Result<(), Trouble> {
     let mut body = Vec::new();
     for record in state {
         body.extend_from_slice(&line::encode(&Line::state(record)));
     }
+    let without_answers = body.len();
+    for record in answers {
+        body.extend_from_slice(&line::encode(&Line::state(record)));
+    }
     header.state_bytes = body.len() as u64;
+    header.answers_bytes = (body.len() - without_answers) as u64;
     let target = folder.join(name(header.generation));
     let draft = draft(folder);
     let placed = (|| {

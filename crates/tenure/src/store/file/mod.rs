@@ -25,8 +25,9 @@ pub use dialect::{Dialect, DialectError, ForeignRules, MEMORY_LOCK};
 pub use step::{DIALECT_STEPS, STEPS};
 
 use crate::clock::{Clock, SystemClock};
+use crate::store::boot::Reboot;
 use crate::store::moment::Moment;
-use crate::store::side::{self, Identity, Post, Turnstile};
+use crate::store::side::{self, Identity, IdentityError, Post, Turnstile};
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -84,8 +85,11 @@ pub struct FileStore {
     post: Post,
     /// Up to where the journal is known to be on disk.
     synced: Mutex<(u64, u64)>,
-    /// Which file the writers queue at.
+    /// Which file the writers take their turn at.
     identity: Identity,
+    /// Whether every change is synced: where no boot id can be read, a power loss would not be
+    /// noticed, and numbers that were seen but not yet on disk would be given out again.
+    sync_all: bool,
     /// Notices when other programs give something back.
     watch: Option<(Watch, PathBuf)>,
 }
@@ -107,12 +111,14 @@ impl FileStore {
         let name = store_name(&shared, &options);
         let side = folder.join("side");
         let turnstile = Turnstile::open(&side, options.look_only).map_err(io)?;
+        let identity = turnstile.identity(&side).map_err(io)?;
         let post = Post::open(&side, options.look_only).map_err(io)?;
         let boot = options.clock.boot();
         let foreign = options.dialect.map(|dialect| ((dialect, options.foreign), shared.as_path()));
         let state = State::open(&folder, &boot, foreign, options.look_only).map_err(report)?;
         let store = FileStore {
-            identity: Identity::of(side.join("seat")),
+            identity,
+            sync_all: boot.is_empty(),
             watch: options.dialect.map(|_| (Watch::new(), shared)),
             folder,
             name,
@@ -123,13 +129,16 @@ impl FileStore {
             options,
         };
         store.begin_boot(&boot)?;
+        // What was opened above belongs to the folder whose identity was taken.
+        store.check_identity()?;
         Ok(store)
     }
 
     /// Moves the tokens ahead when the machine was rebooted since the last use.
     fn begin_boot(&self, boot: &str) -> Result<(), StoreError> {
         // What was not on disk when the power failed may have holes, which is looked at below.
-        if self.state().is_of_boot(boot).map_err(|trouble| self.report(trouble))? {
+        let judged = self.state().judge_reboot(boot, self.now());
+        if judged.map_err(|trouble| self.report(trouble))? == Reboot::None {
             return Ok(());
         }
         let io = |error: std::io::Error| self.report(error.into());
@@ -149,20 +158,26 @@ impl FileStore {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// What an error means. In a folder that was removed or replaced, any error comes of that.
     fn report(&self, trouble: Trouble) -> StoreError {
-        trouble.report(&self.name)
+        match self.identity.check() {
+            Err(IdentityError::Lost) => Trouble::Gone.report(&self.name),
+            _ => trouble.report(&self.name),
+        }
     }
 
     fn now(&self) -> Moment {
         Moment::of(&*self.options.clock)
     }
 
-    /// Refuses to go on in a folder that was removed or replaced: others use another one by now.
+    /// Fails if the folder was removed or replaced since it was opened: other processes use another
+    /// one by now, so that locks in this one exclude nobody. To be called before a change, and
+    /// again before it is reported: it must not have gone to files that nobody else has.
     fn check_identity(&self) -> Result<(), StoreError> {
-        match self.identity.is_kept(self.options.clock.now()) {
-            true => Ok(()),
-            false => Err(self.report(Trouble::corrupt("its folder was removed or replaced"))),
-        }
+        self.identity.check().map_err(|error| match error {
+            IdentityError::Lost => Trouble::Gone.report(&self.name),
+            IdentityError::Unreadable(error) => Trouble::Io(error).report(&self.name),
+        })
     }
 
     /// Waits for this process's turn, then for that among processes.
@@ -308,7 +323,12 @@ impl Drop for Seat {
 #[async_trait]
 impl Store for FileStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo { url: self.name.clone(), engine: "files".to_owned(), local: true }
+        StoreInfo {
+            url: self.name.clone(),
+            engine: "files".to_owned(),
+            local: true,
+            ended_boots: self.state().ended_boots(),
+        }
     }
 
     async fn transact_once(
@@ -322,9 +342,10 @@ impl Store for FileStore {
         drop(seat);
         let written = written.map_err(|trouble| self.report(trouble))?;
         // Also one who changed nothing waits: what it saw of tasks may not be on disk yet.
-        if written.durable || matches!(look, Look::Tasks(_)) {
+        if written.durable || self.sync_all || matches!(look, Look::Tasks(_)) {
             self.sync(written.position).await?;
         }
+        self.check_identity()?;
         self.tell(&written);
         Ok(written.revision)
     }
@@ -332,8 +353,14 @@ impl Store for FileStore {
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
         let seat = self.enter().await?;
         let renewed = self.state().renew(renewals, self.now());
+        let position = self.state().journal().0;
         drop(seat);
-        renewed.map_err(|trouble| self.report(trouble))
+        let (renewed, lengthened) = renewed.map_err(|trouble| self.report(trouble))?;
+        if lengthened {
+            self.sync(position).await?;
+        }
+        self.check_identity()?;
+        Ok(renewed)
     }
 
     async fn read(&self, look: &Look) -> Result<Seen, StoreError> {

@@ -15,6 +15,7 @@ use super::journal::{Header, Journal, Line, Tail, open_regular};
 use super::line;
 use super::mark;
 use super::step::step;
+use crate::store::boot::{Reboot, reboot};
 use crate::store::ledger::{Ledger, Record};
 use crate::store::moment::Moment;
 use crate::store::side::Post;
@@ -57,6 +58,8 @@ pub(super) struct State {
     rotate_from: u64,
     /// Changes to tasks that are not in the ledger yet, because its tasks were not needed so far.
     unread: Option<Vec<Record>>,
+    /// Whether the answers in the generation's state are not in the ledger yet.
+    unread_answers: bool,
     /// Completed tasks that were deleted since the generation began.
     deleted: BTreeSet<TaskId>,
     recent: VecDeque<Event>,
@@ -105,6 +108,7 @@ impl State {
             stale: false,
             rotate_from: 0,
             unread: Some(vec![]),
+            unread_answers: true,
             deleted: BTreeSet::new(),
             recent: VecDeque::new(),
             events_here: 0,
@@ -122,10 +126,16 @@ impl State {
         Ok(&self.ledger)
     }
 
-    /// Whether deadlines are counted under this boot.
-    pub(super) fn is_of_boot(&mut self, boot: &str) -> Result<bool, Trouble> {
+    /// Whether the machine was rebooted since the last use, as far as can be known.
+    pub(super) fn judge_reboot(&mut self, boot: &str, at: Moment) -> Result<Reboot, Trouble> {
         self.read_on()?;
-        Ok(self.ledger.boot == boot)
+        let newest_time = || Ok(self.ledger.newest_time_ms());
+        reboot(&self.ledger.boot, boot, newest_time, at)
+    }
+
+    /// Earlier boots of this machine, as far as was read.
+    pub(super) fn ended_boots(&self) -> Vec<String> {
+        self.ledger.ended_boots.clone()
     }
 
     /// All there is by now. Needs no seat.
@@ -173,7 +183,7 @@ impl State {
                 Some(generation) => self.follow(generation)?,
                 None if !self.journal.is_removed()? => return Ok(fresh.tail),
                 // One that is of no use any more has been sealed before it was removed.
-                None if removed => return Err(Trouble::corrupt("its journal was removed")),
+                None if removed => return Err(Trouble::Gone),
                 None => removed = true,
             }
         }
@@ -193,6 +203,7 @@ impl State {
             let state = self.journal.state()?.into_iter();
             self.unread = Some(state.filter(Record::is_task).collect());
         }
+        self.ledger.answers.begin_generation();
         self.deleted.clear();
         self.events_here = 0;
         self.rotate_from = 0;
@@ -206,6 +217,7 @@ impl State {
         self.recent.clear();
         self.events_here = 0;
         self.unread = Some(vec![]);
+        self.unread_answers = true;
         self.deleted.clear();
         Ok(())
     }
@@ -270,6 +282,15 @@ impl State {
         }
         for record in self.unread.take().unwrap_or_default() {
             self.ledger.apply(record);
+        }
+        Ok(())
+    }
+
+    /// Reads the answers to requests, if that was not needed so far.
+    fn load_answers(&mut self) -> Result<(), Trouble> {
+        if self.unread_answers {
+            self.ledger.answers.add_older(self.journal.answers()?.into_iter());
+            self.unread_answers = false;
         }
         Ok(())
     }
@@ -344,7 +365,10 @@ impl State {
     ) -> Result<Option<Written>, Trouble> {
         let (mut seen, archived) = self.show(look, at)?;
         let theirs = self.show_claims(look, &mut seen, at)?;
-        seen.answered = slot.and_then(|slot| self.ledger.answers.get(slot));
+        if let Some(slot) = slot {
+            self.load_answers()?;
+            seen.answered = self.ledger.answers.get(slot);
+        }
         let mut decision = decide(&seen);
         if decision == Decision::LookWider {
             decision = decide(&self.show(&Look::Everything, at)?.0);
@@ -455,13 +479,16 @@ impl State {
         tokens.collect()
     }
 
-    /// Starts leases anew. Only with the seat.
+    /// Starts leases anew; says whether one became longer, which must be on disk before it is
+    /// reported: after a power loss leases begin anew, with the length that the disk has. Only with
+    /// the seat.
     pub(super) fn renew(
         &mut self,
         renewals: &[Renewal],
         at: Moment,
-    ) -> Result<Vec<Renewed>, Trouble> {
+    ) -> Result<(Vec<Renewed>, bool), Trouble> {
         self.begin(at)?;
+        let lengthens = self.ledger.lengthens(renewals);
         let mut renewed = Vec::with_capacity(renewals.len());
         let mut records = Vec::new();
         for renewal in renewals {
@@ -472,14 +499,14 @@ impl State {
             renewed.push(if held { Renewed::Renewed } else { Renewed::Lost });
         }
         if records.is_empty() {
-            return Ok(renewed);
+            return Ok((renewed, false));
         }
         match self.append(records, self.ledger.revision + 1, vec![], at)? {
             Ok(()) => self.finish(),
             // Another program took one in this very moment.
             Err(Beaten) => return self.renew(renewals, at),
         }
-        Ok(renewed)
+        Ok((renewed, lengthens))
     }
 
     fn has_files(&self, renewal: &Renewal) -> Result<bool, Trouble> {
@@ -544,28 +571,34 @@ impl State {
 
     /// Begins to count under a new boot. Only with the seat.
     pub(super) fn begin_boot(&mut self, boot: &str, at: Moment) -> Result<(), Trouble> {
-        match self.read_on()? {
+        let tail = self.read_on()?;
+        let judged = self.judge_reboot(boot, at)?;
+        match tail {
             Tail::Clean => {}
             Tail::Torn => self.journal.cut()?,
             // What was not on disk when the power failed may have holes.
-            Tail::Wrong if self.ledger.boot != boot => {
+            Tail::Wrong if judged == Reboot::Happened => {
                 self.journal.set_aside(&self.folder.join("aside"))?;
             }
             Tail::Wrong => return Err(self.wrong_line()),
         }
         self.journal.seal_before()?;
-        if self.ledger.boot == boot {
-            return Ok(());
-        }
-        let record = Record::Boot { id: boot.to_owned(), begin_ms: at.begin_ms };
-        let event = NewEvent {
-            resource: None,
-            label: String::new(),
-            token: None,
-            kind: EventKind::Rebooted,
+        let (id, begin_ms) = (boot.to_owned(), at.begin_ms);
+        let revision = self.ledger.revision;
+        let (record, next, events) = match judged {
+            Reboot::None => return Ok(()),
+            Reboot::Named => (Record::Boot { id, begin_ms, same: true }, revision + 1, vec![]),
+            Reboot::Happened => {
+                let event = NewEvent {
+                    resource: None,
+                    label: String::new(),
+                    token: None,
+                    kind: EventKind::Rebooted,
+                };
+                (Record::Boot { id, begin_ms, same: false }, revision + JUMP, vec![event])
+            }
         };
-        let next = self.ledger.revision + JUMP;
-        let appended = self.append(vec![record], next, vec![event], at)?;
+        let appended = self.append(vec![record], next, events, at)?;
         debug_assert!(appended.is_ok(), "a new boot takes no lock");
         // On disk before any number after it is given out, or the next power loss repeats it.
         self.journal.file().sync_data()?;
@@ -629,5 +662,5 @@ fn to_records(writes: Vec<Write>, archived: &[Task], at: Moment, mailbox: &str) 
 }
 
 fn begin_ledger(header: &Header) -> Ledger {
-    Ledger::at(header.revision, &header.boot)
+    Ledger::at(header.revision, &header.boot, &header.ended_boots)
 }

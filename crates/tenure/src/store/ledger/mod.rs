@@ -11,9 +11,9 @@ mod tasks;
 pub(crate) use record::{Record, Renewed, StoredHold, StoredWaiter};
 pub(crate) use tasks::Tasks;
 
-use crate::store::Renewal;
-use crate::store::moment::{Moment, span};
+use crate::store::moment::{Moment, milliseconds_up, span};
 use crate::store::near::{self, Near};
+use crate::store::{ENDED_BOOTS_MAX, Renewal};
 use answers::Answers;
 use paths::PathIndex;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -42,8 +42,10 @@ pub(crate) struct Ledger {
     pub(crate) answers: Answers,
     /// The newest event's number.
     pub(crate) revision: u64,
-    /// The boot under which deadlines are counted.
+    /// The boot under which deadlines are counted; empty where its id could not be read.
     pub(crate) boot: String,
+    /// The boots before it, oldest first.
+    pub(crate) ended_boots: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -60,8 +62,30 @@ fn keys_of(kind: Kind) -> std::ops::Range<String> {
 
 impl Ledger {
     /// An empty one whose numbers go on from here.
-    pub(crate) fn at(revision: u64, boot: &str) -> Ledger {
-        Ledger { revision, boot: boot.to_owned(), ..Ledger::default() }
+    pub(crate) fn at(revision: u64, boot: &str, ended_boots: &[String]) -> Ledger {
+        let (boot, ended_boots) = (boot.to_owned(), ended_boots.to_vec());
+        Ledger { revision, boot, ended_boots, ..Ledger::default() }
+    }
+
+    /// The newest time of a hold or a place in a queue.
+    pub(crate) fn newest_time_ms(&self) -> i64 {
+        let holds = self.held().map(|stored| {
+            let ttl_ms = milliseconds_up(stored.hold.ttl);
+            stored.since_ms.max(stored.deadline_ms.saturating_sub(ttl_ms))
+        });
+        let waits = self.waits.values().map(|stored| {
+            let ttl_ms = milliseconds_up(stored.waiter.ttl);
+            stored.since_ms.max(stored.deadline_ms.saturating_sub(ttl_ms))
+        });
+        holds.chain(waits).max().unwrap_or(0)
+    }
+
+    /// Whether one of these renewals makes a lease longer than it was.
+    pub(crate) fn lengthens(&self, renewals: &[Renewal]) -> bool {
+        renewals.iter().any(|renewal| {
+            let mut holds = renewal.resources.iter().flat_map(|resource| self.holders(resource));
+            holds.any(|stored| stored.hold.grant == renewal.grant && renewal.ttl > stored.hold.ttl)
+        })
     }
 
     /// What a rule gets to see.
@@ -155,9 +179,10 @@ impl Ledger {
             Record::DropTask(id) => self.tasks.remove(&id),
             Record::Section(section) => self.tasks.put_section(section),
             Record::DropSection(name) => self.tasks.remove_section(&name),
-            Record::Boot { id, begin_ms } => self.begin_boot(id, begin_ms),
+            Record::Boot { id, same: true, .. } => self.boot = id,
+            Record::Boot { id, begin_ms, .. } => self.begin_boot(id, begin_ms),
             Record::Archived { section, count } => self.tasks.archived(section, count),
-            Record::Answer { answered, at } => self.answers.put(answered, at),
+            Record::Answer { answered, at, at_ms } => self.answers.put(answered, at, at_ms),
         }
     }
 
@@ -198,7 +223,13 @@ impl Ledger {
     }
 
     fn begin_boot(&mut self, id: String, begin_ms: i64) {
-        self.boot = id;
+        let ended = std::mem::replace(&mut self.boot, id);
+        if !ended.is_empty() {
+            self.ended_boots.push(ended);
+            let surplus = self.ended_boots.len().saturating_sub(ENDED_BOOTS_MAX);
+            self.ended_boots.drain(..surplus);
+        }
+        self.answers.begin_boot(begin_ms);
         for stored in self.holds.values_mut().flatten() {
             stored.since_ms = begin_ms;
             stored.deadline_ms = begin_ms.saturating_add(stored.hold.ttl.as_millis() as i64);
@@ -209,11 +240,11 @@ impl Ledger {
         }
     }
 
-    /// Records that together make this ledger, tasks aside.
+    /// Records that together make this ledger, tasks and answers aside.
     pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
         let holds = self.holds.values().flatten().cloned().map(Record::Hold);
         let waits = self.waits.values().cloned().map(Record::Wait);
-        holds.chain(waits).chain(self.tasks.section_records()).chain(self.answers.records())
+        holds.chain(waits).chain(self.tasks.section_records())
     }
 }
 

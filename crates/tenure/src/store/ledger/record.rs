@@ -34,12 +34,24 @@ pub(crate) enum Record {
     Section(Section),
     /// A section that nobody describes any more.
     DropSection(String),
-    /// The machine was started anew: leases begin anew too, by a clock that did.
-    Boot { id: String, begin_ms: i64 },
+    /// The machine was rebooted: leases begin anew too, by a clock that did. Where only the id of
+    /// the boot became known, `same` is set, and they go on.
+    Boot {
+        id: String,
+        begin_ms: i64,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        same: bool,
+    },
     /// So many more completed tasks of a section are kept elsewhere; or fewer.
     Archived { section: Option<String>, count: i64 },
     /// What was answered to a request that may be repeated.
-    Answer { answered: Answered, at: WallTime },
+    Answer {
+        answered: Answered,
+        at: WallTime,
+        /// By the machine's monotonic clock; older records do not have it.
+        #[serde(default)]
+        at_ms: i64,
+    },
 }
 
 /// A hold with its times.
@@ -127,7 +139,7 @@ impl Record {
             Write::DropTask(id) => Record::DropTask(id),
             Write::Section(section) => Record::Section(section),
             Write::DropSection(name) => Record::DropSection(name),
-            Write::Answer(answered) => Record::Answer { answered, at: wall },
+            Write::Answer(answered) => Record::Answer { answered, at: wall, at_ms: at.now_ms },
         }
     }
 

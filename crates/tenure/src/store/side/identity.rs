@@ -1,50 +1,125 @@
-//! Noticing that a store's file was removed or replaced: others use another one by then.
+//! Noticing that a store's file was removed or replaced while it was open: other processes use
+//! another file by then, so that locks in the old one exclude nobody.
 
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
-/// How often a handle looks: a holder learns of it long before its next renewal, and those who ask
-/// thousands of times a second do not pay for it each time.
-const EVERY_MS: u64 = 20;
-
-/// Which file it was when the store was opened.
+/// Which file a store handle has open. The handle keeps that file open, so that its number cannot
+/// be given to another file meanwhile.
+///
+/// A lost identity stays lost, for every handle of that file in this process, even if the file is
+/// put back: others may have held the same locks in another file in between.
 #[derive(Debug)]
 pub(crate) struct Identity {
     path: PathBuf,
-    opened: Option<(u64, u64)>,
-    /// When that was last looked at.
-    checked_ms: AtomicU64,
+    opened: Option<FileId>,
+    lost: Arc<AtomicBool>,
 }
+
+/// Why the file at the store's path is not, or not known to be, the one that was opened.
+#[derive(Debug)]
+pub(crate) enum IdentityError {
+    /// The file was removed or replaced, now or at an earlier look.
+    Lost,
+    /// The system does not tell.
+    Unreadable(io::Error),
+}
+
+/// Device and number of a file.
+type FileId = (u64, u64);
+
+/// The handles of this process share what they know of a file.
+static KNOWN: Mutex<Option<HashMap<(PathBuf, FileId), Weak<AtomicBool>>>> = Mutex::new(None);
 
 impl Identity {
-    pub(crate) fn of(path: PathBuf) -> Identity {
-        Identity { opened: identify(&path), path, checked_ms: AtomicU64::new(0) }
+    /// The identity of the file that is at this path now. To be taken before it is opened, and
+    /// checked after.
+    pub(crate) fn of_path(path: PathBuf) -> io::Result<Identity> {
+        let meta = std::fs::metadata(&path)?;
+        Ok(Identity::new(path, &meta))
     }
 
-    /// Whether the file is still the one that was opened.
-    pub(crate) fn is_kept(&self, now: Duration) -> bool {
-        let now_ms = now.as_millis() as u64;
-        let checked_ms = self.checked_ms.load(Ordering::Relaxed);
-        if now_ms.saturating_sub(checked_ms) < EVERY_MS && checked_ms > 0 {
-            return true;
+    /// The identity of this file, which was opened at this path.
+    pub(crate) fn new(path: PathBuf, opened: &Metadata) -> Identity {
+        let opened = file_id(opened);
+        let lost = match opened {
+            Some(file) => share(&path, file),
+            None => Arc::default(),
+        };
+        Identity { path, opened, lost }
+    }
+
+    /// Fails if the file at the path is another than the one that was opened, or ever was.
+    pub(crate) fn check(&self) -> Result<(), IdentityError> {
+        if self.lost.load(Ordering::SeqCst) {
+            return Err(IdentityError::Lost);
         }
-        self.checked_ms.store(now_ms, Ordering::Relaxed);
-        identify(&self.path) == self.opened
+        match std::fs::metadata(&self.path) {
+            Ok(meta) if file_id(&meta) == self.opened => Ok(()),
+            Err(error) if !is_absent(&error) => Err(IdentityError::Unreadable(error)),
+            _ => {
+                self.lost.store(true, Ordering::SeqCst);
+                Err(IdentityError::Lost)
+            }
+        }
     }
 }
 
-/// What tells a file from another that takes its place; `None` where there is none, or where the
-/// system cannot tell. Opens nothing: closing SQLite's own files would drop its locks.
-fn identify(path: &Path) -> Option<(u64, u64)> {
+/// What the handles of this file share. A store that is opened after a loss begins anew.
+fn share(path: &Path, file: FileId) -> Arc<AtomicBool> {
+    let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let known = known.get_or_insert_default();
+    known.retain(|_, lost| lost.strong_count() > 0);
+    let key = (path.to_owned(), file);
+    let shared = known.get(&key).and_then(Weak::upgrade);
+    if let Some(shared) = shared.filter(|lost| !lost.load(Ordering::SeqCst)) {
+        return shared;
+    }
+    let fresh = Arc::default();
+    known.insert(key, Arc::downgrade(&fresh));
+    fresh
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// What tells a file from another that takes its place; `None` where the system cannot tell. Opens
+/// nothing: closing SQLite's own files would drop its locks.
+fn file_id(meta: &Metadata) -> Option<FileId> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+        Some((meta.dev(), meta.ino()))
     }
     #[cfg(not(unix))]
     {
-        let _ = path;
+        let _ = meta;
         None
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_away_is_lost_for_ever_to_every_handle_that_was_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, aside) = (folder.path().join("file"), folder.path().join("aside"));
+        std::fs::write(&path, "").unwrap();
+        let open = || Identity::of_path(path.clone()).unwrap();
+        let (one, other) = (open(), open());
+        assert!(one.check().is_ok() && other.check().is_ok());
+        std::fs::rename(&path, &aside).unwrap();
+        assert!(matches!(one.check(), Err(IdentityError::Lost)));
+        std::fs::rename(&aside, &path).unwrap();
+        assert!(matches!(one.check(), Err(IdentityError::Lost)));
+        assert!(matches!(other.check(), Err(IdentityError::Lost)), "it did not look meanwhile");
+        assert!(open().check().is_ok(), "whoever opens it now uses what is there");
     }
 }

@@ -5,7 +5,7 @@ mod identity;
 mod post;
 mod turnstile;
 
-pub(crate) use identity::Identity;
+pub(crate) use identity::{Identity, IdentityError};
 pub(crate) use post::Post;
 pub(crate) use turnstile::{Turnstile, unless_stopped};
 

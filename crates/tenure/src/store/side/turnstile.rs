@@ -6,6 +6,7 @@
 //! the door again, while the one at the door sits down: nobody can overtake it. The kernel frees
 //! both when a process dies.
 
+use super::Identity;
 use crate::platform;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -44,6 +45,15 @@ impl Turnstile {
     /// Whether nobody can ever enter, because nothing may be written.
     pub(crate) fn is_closed(&self) -> bool {
         self.locks.is_err()
+    }
+
+    /// The identity of the file that writers take their turn at.
+    pub(crate) fn identity(&self, side: &Path) -> io::Result<Identity> {
+        let [_, seat] = files(side);
+        match &self.locks {
+            Ok(locks) => Ok(Identity::new(seat, &locks.seat.metadata()?)),
+            Err(_) => Identity::of_path(seat),
+        }
     }
 
     fn locks(&self) -> io::Result<&Locks> {

@@ -126,7 +126,9 @@ impl Inner {
                 let (slot, look) = (job.slot.as_deref(), &job.look);
                 Request { slot, look, decide: &mut *job.rule }
             });
-            self.commit_together(&seat, requests)
+            let made = self.commit_together(&seat, requests)?;
+            self.check_identity()?;
+            Ok(made)
         });
         let answers: Vec<Result<Written, StoreError>> = match made {
             Ok(answers) => answers,
@@ -164,7 +166,7 @@ impl Inner {
                     {
                         return Err(trouble);
                     }
-                    Err(trouble) => Err(trouble.report(&self.path)),
+                    Err(trouble) => Err(self.report(trouble)),
                 };
                 answers.push(answer);
             }
@@ -176,6 +178,6 @@ impl Inner {
         // Whether this fails or not, the next durable change says again how it wants to commit.
         let _ = synchronous(connection, Synchronous::Normal);
         seat.writer.fold_log();
-        made.map_err(|trouble| trouble.report(&self.path))
+        made.map_err(|trouble| self.report(trouble))
     }
 }

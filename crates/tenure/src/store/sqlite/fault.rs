@@ -78,6 +78,14 @@ pub(super) fn from_io(path: &Path, doing: &str, error: &std::io::Error) -> Store
     }
 }
 
+/// The database file is not the one that was opened.
+pub(super) fn gone(path: &Path) -> StoreError {
+    StoreError::Gone {
+        store: store_name(path),
+        reason: "its file was removed or replaced while it was in use".to_owned(),
+    }
+}
+
 pub(super) fn from_format(path: &Path, error: &FormatError) -> StoreError {
     corrupt(path, &error.to_string())
 }

@@ -22,7 +22,7 @@ mod write;
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::moment::Moment;
-use crate::store::side::{self, Identity, Post, Turnstile};
+use crate::store::side::{self, Identity, IdentityError, Post, Turnstile};
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -79,6 +79,11 @@ struct Inner {
     path: PathBuf,
     /// Which file it was when it was opened.
     identity: Identity,
+    /// See [`StoreInfo::ended_boots`].
+    ended_boots: Vec<String>,
+    /// Whether every change is synced: where no boot id can be read, a power loss would not be
+    /// noticed, and numbers that were seen but not yet on disk would be given out again.
+    sync_all: bool,
     options: SqliteOptions,
     writer: Arc<Mutex<Writer>>,
     /// Changes that are to be committed together.
@@ -113,36 +118,51 @@ impl SqliteStore {
     /// Opens the store in this file with these settings.
     pub fn open_with(path: &Path, options: SqliteOptions) -> Result<SqliteStore, StoreError> {
         let path = &open::resolve(path);
+        open::ensure_there(path)?;
+        let identity = Identity::of_path(path.clone());
+        let identity = identity.map_err(|error| open::cannot_look(path, &error))?;
         let mut connection = open::open(path, &options)?;
         let side = open::side_folder(path);
         let io = |error| fault::from_io(path, "its side folder cannot be used", &error);
         let turnstile = Turnstile::open(&side, options.look_only).map_err(io)?;
         let post = Post::open(&side, options.look_only).map_err(io)?;
-        let clock = options.clock.clone();
-        let at = move || Moment::of(&*clock);
-        open::bring_up_to_date(path, &mut connection, &turnstile, &options.clock.boot(), at)?;
+        let ended_boots =
+            open::bring_up_to_date(path, &mut connection, &turnstile, &*options.clock)?;
         let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
         let writer = Arc::new(Mutex::new(Writer { connection, turnstile, log }));
         let inner = Inner {
             path: path.to_owned(),
-            identity: Identity::of(path.to_owned()),
+            identity,
+            ended_boots,
+            sync_all: options.clock.boot().is_empty(),
             options,
             writer,
             queue: Queue::default(),
             reader: StdMutex::new(None),
             post,
         };
+        // What was opened above is the file whose identity was taken.
+        inner.check_identity()?;
         Ok(SqliteStore { inner: Arc::new(inner) })
     }
 }
 
 impl Inner {
-    /// Refuses to go on with a file that was removed or replaced: others use another one by now,
-    /// and what is held here is held by nobody's leave.
+    /// Fails if the database file was removed or replaced since it was opened: other processes use
+    /// another file by now, so that locks in this one exclude nobody. To be called before a change,
+    /// and again before it is reported: it must not have gone to a file that nobody else has.
     fn check_identity(&self) -> Result<(), StoreError> {
-        match self.identity.is_kept(self.options.clock.now()) {
-            true => Ok(()),
-            false => Err(fault::corrupt(&self.path, "its file was removed or replaced")),
+        self.identity.check().map_err(|error| match error {
+            IdentityError::Lost => fault::gone(&self.path),
+            IdentityError::Unreadable(error) => open::cannot_look(&self.path, &error),
+        })
+    }
+
+    /// What an error means. In a file that was removed or replaced, any error comes of that.
+    fn report(&self, trouble: Trouble) -> StoreError {
+        match self.identity.check() {
+            Err(IdentityError::Lost) => fault::gone(&self.path),
+            _ => trouble.report(&self.path),
         }
     }
 
@@ -208,11 +228,7 @@ impl Inner {
         }
         // How safely to commit must be said before a transaction begins, but only the rule knows:
         // so it is asked again.
-        synchronous(connection, Synchronous::Full)?;
-        let written = self.attempt(connection, slot, look, decide, true);
-        // The change is on disk by now. To stay at the safer mode would only be slower.
-        let _ = synchronous(connection, Synchronous::Normal);
-        written
+        durably(connection, || self.attempt(connection, slot, look, decide, true))
     }
 
     fn attempt(
@@ -230,6 +246,46 @@ impl Inner {
             transaction.commit()?;
         }
         Ok(written)
+    }
+
+    /// Starts leases anew. After a power loss a lease begins anew, so that a renewal which is lost
+    /// then costs nothing; but its holder must not trust it for longer than the store knows, so
+    /// that one which makes a lease longer is synced.
+    fn renew(
+        &self,
+        connection: &Connection,
+        renewals: &[Renewal],
+    ) -> Result<Vec<Renewed>, Trouble> {
+        match self.attempt_renewal(connection, renewals, false)? {
+            Some(renewed) => Ok(renewed),
+            None => durably(connection, || {
+                let renewed = self.attempt_renewal(connection, renewals, true)?;
+                Ok(renewed.unwrap_or_default())
+            }),
+        }
+    }
+
+    /// The same once; nothing where it must be synced and is not to be.
+    fn attempt_renewal(
+        &self,
+        connection: &Connection,
+        renewals: &[Renewal],
+        durably: bool,
+    ) -> Result<Option<Vec<Renewed>>, Trouble> {
+        let transaction = Transaction::begin(connection)?;
+        let session = Session::new(connection);
+        let at = Moment::of(&*self.options.clock);
+        let mut lengthens = false;
+        let renewed: Result<Vec<Renewed>, RowError> = renewals
+            .iter()
+            .map(|renewal| write::renew(&session, renewal, at, &mut lengthens))
+            .collect();
+        let renewed = renewed?;
+        if lengthens && !durably {
+            return Ok(None);
+        }
+        transaction.commit()?;
+        Ok(Some(renewed))
     }
 
     /// Shows, lets the rule choose, and writes, inside a transaction that the caller ends.
@@ -257,7 +313,7 @@ impl Inner {
             wake: vec![],
         };
         let Decision::Write(change) = decision else { return Ok(written) };
-        if change.durable && !durably {
+        if (change.durable || self.sync_all) && !durably {
             written.needs_sync = true;
             return Ok(written);
         }
@@ -307,14 +363,14 @@ impl Inner {
             && let Ok(writer) = self.writer.try_lock()
         {
             let acted = act(&writer.connection);
-            return acted.map_err(|error| Trouble::from(error).report(&self.path));
+            return acted.map_err(|error| self.report(error.into()));
         }
         let mut reader = self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if reader.is_none() {
             *reader = Some(open::connect(&self.path, self.options.checkpoint_pages)?);
         }
         let connection = reader.as_ref().expect("it was opened just above");
-        act(connection).map_err(|error| Trouble::from(error).report(&self.path))
+        act(connection).map_err(|error| self.report(error.into()))
     }
 }
 
@@ -378,6 +434,18 @@ enum Synchronous {
     Full,
 }
 
+/// Does this in a mode in which a commit is on disk.
+fn durably<T>(
+    connection: &Connection,
+    act: impl FnOnce() -> Result<T, Trouble>,
+) -> Result<T, Trouble> {
+    synchronous(connection, Synchronous::Full)?;
+    let done = act();
+    // The change is on disk by now. To stay at the safer mode would only be slower.
+    let _ = synchronous(connection, Synchronous::Normal);
+    done
+}
+
 /// SQLite applies this when the statement is prepared, so it must be prepared each time.
 fn synchronous(connection: &Connection, mode: Synchronous) -> Result<(), Trouble> {
     let mode = if mode == Synchronous::Full { "FULL" } else { "NORMAL" };
@@ -421,6 +489,7 @@ impl Store for SqliteStore {
             url: fault::store_name(&self.inner.path),
             engine: format!("SQLite {}", rusqlite::version()),
             local: true,
+            ended_boots: self.inner.ended_boots.clone(),
         }
     }
 
@@ -440,11 +509,13 @@ impl Store for SqliteStore {
             _ => {
                 let written = inner.write(&seat, slot, look, decide);
                 seat.writer.fold_log();
-                written.map_err(|trouble| trouble.report(&inner.path))
+                written.map_err(|trouble| inner.report(trouble))
             }
         };
         drop(seat);
-        Ok(inner.tell(written?))
+        let written = written?;
+        inner.check_identity()?;
+        Ok(inner.tell(written))
     }
 
     async fn transact_owned(
@@ -453,28 +524,31 @@ impl Store for SqliteStore {
         look: Look,
         mut rule: Rule,
     ) -> Result<Revision, StoreError> {
-        let gathers = matches!(look, Look::Tasks(_)) && !self.inner.options.one_shot;
-        match gathers {
-            true => self.inner.transact_together(slot, look, rule).await,
-            false => self.transact_once(slot.as_deref(), &look, &mut *rule).await,
+        let inner = &self.inner;
+        if inner.options.one_shot {
+            return self.transact_once(slot.as_deref(), &look, &mut *rule).await;
         }
+        if !matches!(look, Look::Tasks(_)) {
+            let seat = inner.enter().await?;
+            let connection = &seat.writer.connection;
+            let written = inner.attempt(connection, slot.as_deref(), &look, &mut *rule, false);
+            drop(seat);
+            let written = written.map_err(|trouble| inner.report(trouble))?;
+            if !written.needs_sync {
+                inner.check_identity()?;
+                return Ok(inner.tell(written));
+            }
+        }
+        inner.transact_together(slot, look, rule).await
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
         let inner = &self.inner;
         let seat = inner.enter().await?;
-        let connection = &seat.writer.connection;
-        let renewed = (|| {
-            let transaction = Transaction::begin(connection)?;
-            let session = Session::new(connection);
-            let at = Moment::of(&*inner.options.clock);
-            let renewed: Result<Vec<Renewed>, RowError> =
-                renewals.iter().map(|renewal| write::renew(&session, renewal, at)).collect();
-            let renewed = renewed?;
-            transaction.commit()?;
-            Ok(renewed)
-        })();
-        renewed.map_err(|trouble: Trouble| trouble.report(&self.inner.path))
+        let renewed = inner.renew(&seat.writer.connection, renewals);
+        let renewed = renewed.map_err(|trouble| inner.report(trouble))?;
+        inner.check_identity()?;
+        Ok(renewed)
     }
 
     async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
@@ -514,6 +588,7 @@ impl Store for SqliteStore {
     }
 
     async fn tidy(&self) -> Result<usize, StoreError> {
+        self.inner.check_identity()?;
         Ok(self.inner.post.tidy())
     }
 

@@ -6,9 +6,11 @@ use super::read::RowError;
 use super::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
 use super::session::Session;
 use super::write::{self, TRIM_EVERY};
-use crate::store::StoreError;
+use crate::clock::Clock;
+use crate::store::boot::{Reboot, reboot};
 use crate::store::moment::Moment;
 use crate::store::side::Turnstile;
+use crate::store::{ENDED_BOOTS_MAX, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::{Path, PathBuf};
@@ -42,20 +44,27 @@ pub(super) fn resolve(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Opens the database, creating it whole if there is none. Beside a file that is not a store of
-/// ours nothing is made.
-pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
+/// Creates the database whole if there is none.
+pub(super) fn ensure_there(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.is_dir() => {
-            return Err(fault::corrupt(path, "there is a folder where the database should be"));
+            Err(fault::corrupt(path, "there is a folder where the database should be"))
         }
         // A database appears whole (see `create`), so an empty file was emptied by somebody, and
         // with it the tokens that must never repeat.
-        Ok(meta) if meta.len() == 0 => return Err(fault::corrupt(path, "the file is empty")),
-        Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(path)?,
-        Err(error) => return Err(fault::from_io(path, "its file cannot be looked at", &error)),
+        Ok(meta) if meta.len() == 0 => Err(fault::corrupt(path, "the file is empty")),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(path),
+        Err(error) => Err(cannot_look(path, &error)),
     }
+}
+
+pub(super) fn cannot_look(path: &Path, error: &std::io::Error) -> StoreError {
+    fault::from_io(path, "its file cannot be looked at", error)
+}
+
+/// Opens the database, which is there. Beside a file that is not a store of ours nothing is made.
+pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
     let connection = connect(path, options.checkpoint_pages)?;
     recognise(path, &connection)?;
     match make_side_folder(path) {
@@ -121,6 +130,10 @@ fn create(path: &Path) -> Result<(), StoreError> {
     refuse_stray_log(path)?;
     make_side_folder(path)?;
     let draft = side_folder(path).join(format!("draft-{}", uuid::Uuid::new_v4().simple()));
+    // SQLite would make it writable to its owner alone, whatever the umask says. It gives the log
+    // and the shared memory beside a database the mode of the database.
+    let file = std::fs::File::create_new(&draft);
+    drop(file.map_err(|error| fault::from_io(path, "its file cannot be made", &error))?);
     let made = (|| {
         let mut connection = Connection::open(&draft)?;
         // Before anything is written: afterwards it is settled.
@@ -169,46 +182,90 @@ fn migrate(connection: &mut Connection, from: i32) -> rusqlite::Result<()> {
 }
 
 /// Brings older files up to date, and moves the tokens ahead when the machine was rebooted since the
-/// last use.
+/// last use. Returns the boots of this machine that have ended.
 pub(super) fn bring_up_to_date(
     path: &Path,
     connection: &mut Connection,
     turnstile: &Turnstile,
-    boot: &str,
-    at: impl Fn() -> Moment,
-) -> Result<(), StoreError> {
-    let sqlite = |error: rusqlite::Error| fault::from_sqlite(path, Stage::Before, &error);
-    let version: i32 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
-    if version == VERSION && stored_boot(connection).map_err(sqlite)?.as_deref() == Some(boot) {
-        return Ok(());
+    clock: &dyn Clock,
+) -> Result<Vec<String>, StoreError> {
+    let sqlite = |error: RowError| match error {
+        RowError::Sqlite(error) => fault::from_sqlite(path, Stage::Before, &error),
+        RowError::Format(error) => fault::from_format(path, &error),
+    };
+    let version = |connection: &Connection| -> Result<i32, RowError> {
+        Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+    };
+    let boot = clock.boot();
+    let is_current = version(connection).map_err(sqlite)? == VERSION;
+    let judged = is_current.then(|| judge_reboot(connection, &boot, Moment::of(clock)));
+    if judged.transpose().map_err(sqlite)? == Some(Reboot::None) {
+        return ended_boots(connection).map_err(sqlite);
     }
-    if version == VERSION && turnstile.is_closed() {
+    if is_current && turnstile.is_closed() {
         // Who may only look sees leases as they would begin anew.
-        return Ok(());
+        return ended_boots(connection).map_err(sqlite);
     }
     let io = |error: std::io::Error| fault::from_io(path, "its queue cannot be entered", &error);
     turnstile.enter().map_err(io)?;
     let result = (|| {
         // Another process may have done it while this one queued.
-        let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if version < VERSION {
-            migrate(connection, version)?;
+        let from = version(connection)?;
+        let at = Moment::of(clock);
+        if from < VERSION {
+            migrate(connection, from)?;
         }
-        if stored_boot(connection)?.as_deref() != Some(boot) {
-            begin_boot(connection, boot, at())?;
+        if from < 6 {
+            // Their age was counted by another clock.
+            connection.execute("UPDATE answers SET at_ms = ?1", [at.now_ms])?;
         }
-        Ok(())
+        match judge_reboot(connection, &boot, at)? {
+            Reboot::None => {}
+            Reboot::Named => name_boot(connection, &boot)?,
+            Reboot::Happened => begin_boot(connection, &boot, at)?,
+        }
+        ended_boots(connection)
     })();
     turnstile.leave().map_err(io)?;
-    result.map_err(|error| match error {
-        RowError::Sqlite(error) => sqlite(error),
-        RowError::Format(error) => fault::from_format(path, &error),
-    })
+    result.map_err(sqlite)
+}
+
+fn judge_reboot(connection: &Connection, boot: &str, at: Moment) -> Result<Reboot, RowError> {
+    let stored = stored_boot(connection)?.unwrap_or_default();
+    reboot(&stored, boot, || Ok(newest_time_ms(connection)?), at)
+}
+
+/// The newest time of a hold or a place in a queue.
+fn newest_time_ms(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row(
+        "SELECT max(coalesce((SELECT max(max(since_ms, deadline_ms - ttl_ms)) FROM holds), 0),
+                    coalesce((SELECT max(max(since_ms, deadline_ms - ttl_ms)) FROM waits), 0))",
+        [],
+        |row| row.get(0),
+    )
 }
 
 fn stored_boot(connection: &Connection) -> rusqlite::Result<Option<String>> {
     connection.query_row("SELECT id FROM boot", [], |row| row.get(0)).optional()
+}
+
+fn ended_boots(connection: &Connection) -> Result<Vec<String>, RowError> {
+    let mut statement = connection.prepare("SELECT id FROM ended_boots ORDER BY number")?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<rusqlite::Result<Vec<String>>>()?)
+}
+
+/// Notes the id of this boot. It must be on disk before any number is given out: only by it the
+/// next boot is known to be another one.
+fn name_boot(connection: &mut Connection, boot: &str) -> Result<(), RowError> {
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    transaction.execute("DELETE FROM boot", [])?;
+    transaction.execute("INSERT INTO boot VALUES (?1)", [boot])?;
+    transaction.commit()?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    Ok(())
 }
 
 /// Changes of the last boot may have been reported and yet not have reached the disk, so numbers
@@ -222,25 +279,29 @@ fn begin_boot(connection: &mut Connection, boot: &str, at: Moment) -> Result<(),
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let session = Session::new(&transaction);
     let newest = session.newest()?;
-    let first_use = newest == 0 && stored_boot(&transaction)?.is_none();
+    let stored = stored_boot(&transaction)?;
     transaction.execute("DELETE FROM boot", [])?;
-    transaction.execute("INSERT INTO boot VALUES (?1)", [boot])?;
+    if !boot.is_empty() {
+        transaction.execute("INSERT INTO boot VALUES (?1)", [boot])?;
+    }
+    if let Some(ended) = stored.filter(|id| !id.is_empty()) {
+        transaction.execute("INSERT INTO ended_boots (id) VALUES (?1)", [ended])?;
+        transaction.execute(
+            "DELETE FROM ended_boots WHERE number <= (SELECT max(number) FROM ended_boots) - ?1",
+            [ENDED_BOOTS_MAX as i64],
+        )?;
+    }
     for table in ["holds", "waits"] {
         transaction.execute(
             &format!("UPDATE {table} SET deadline_ms = ?1 + ttl_ms, since_ms = ?1"),
             [at.begin_ms],
         )?;
     }
-    if !first_use {
-        let event = NewEvent {
-            resource: None,
-            label: String::new(),
-            token: None,
-            kind: EventKind::Rebooted,
-        };
-        write::insert_event(&session, newest + JUMP, &event, at)?;
-        write::count_one_more(&session)?;
-    }
+    transaction.execute("UPDATE answers SET at_ms = ?1", [at.now_ms])?;
+    let event =
+        NewEvent { resource: None, label: String::new(), token: None, kind: EventKind::Rebooted };
+    write::insert_event(&session, newest + JUMP, &event, at)?;
+    write::count_one_more(&session)?;
     drop(session);
     transaction.commit()?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;

@@ -206,10 +206,15 @@ DROP TABLE answers_before;
 
 /// What a claim took beside the task, as JSON, who finished a task under which claim, and which slot a
 /// hold has, where its resource is held by slots.
+///
+/// `boot` has the boot under which times are counted, or nothing where no id of it could be read.
+/// `ended_boots` has those before it, of which every process is dead. `answers.at_ms` is counted by
+/// the machine's monotonic clock from here on, since the wall clock can be set.
 const TO_VERSION_6: &str = "
 ALTER TABLE tasks ADD COLUMN claim_parts TEXT;
 ALTER TABLE tasks ADD COLUMN finished_by TEXT;
 ALTER TABLE tasks ADD COLUMN finished_grant TEXT;
 ALTER TABLE tasks ADD COLUMN finished_token INTEGER;
 ALTER TABLE holds ADD COLUMN slot INTEGER;
+CREATE TABLE ended_boots (number INTEGER PRIMARY KEY, id TEXT NOT NULL) STRICT;
 ";

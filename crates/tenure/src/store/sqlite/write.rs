@@ -7,7 +7,7 @@ use crate::store::format;
 use crate::store::moment::{Moment, milliseconds_up};
 use crate::store::near;
 use crate::store::{Renewal, Renewed};
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use tenure_core::{Change, EventKind, Hold, NewEvent, Waiter, Write};
 
 /// How many events are kept, for the audit log and for those who follow it.
@@ -224,20 +224,26 @@ pub(super) fn count_one_more(session: &Session<'_>) -> Result<(), RowError> {
     Ok(())
 }
 
-/// Starts leases anew where grant and token match and the lease has not lapsed.
+/// Starts leases anew where grant and token match and the lease has not lapsed. Notes whether a
+/// lease becomes longer than it was.
 pub(super) fn renew(
     session: &Session<'_>,
     renewal: &Renewal,
     at: Moment,
+    lengthens: &mut bool,
 ) -> Result<Renewed, RowError> {
     let ttl_ms = milliseconds_up(renewal.ttl);
     let mut check = session.statement(
-        "SELECT 1 FROM holds WHERE resource = ?1 AND grant_id = ?2 AND token = ?3 AND deadline_ms > ?4",
+        "SELECT ttl_ms FROM holds
+         WHERE resource = ?1 AND grant_id = ?2 AND token = ?3 AND deadline_ms > ?4",
     )?;
     let (grant, token) = (renewal.grant.to_string(), renewal.token.0 as i64);
     for resource in &renewal.resources {
-        if !check.exists(params![resource.key(), grant, token, at.now_ms])? {
-            return Ok(Renewed::Lost);
+        let key = params![resource.key(), grant, token, at.now_ms];
+        let held: Option<i64> = check.query_row(key, |row| row.get(0)).optional()?;
+        match held {
+            Some(before_ms) => *lengthens |= ttl_ms > before_ms,
+            None => return Ok(Renewed::Lost),
         }
     }
     let mut update = session.statement(
@@ -268,11 +274,10 @@ mod tests {
     #[test]
     fn every_batch_of_events_counts_even_in_one_change() {
         let folder = tempfile::tempdir().expect("a folder");
-        let connection = super::super::open::open(
-            &folder.path().join("a.db"),
-            &super::super::SqliteOptions::default(),
-        )
-        .expect("open");
+        let path = folder.path().join("a.db");
+        super::super::open::ensure_there(&path).expect("created");
+        let connection =
+            super::super::open::open(&path, &super::super::SqliteOptions::default()).expect("open");
         let event =
             NewEvent { resource: None, label: String::new(), token: None, kind: EventKind::Added };
         let events = vec![event; 3 * TRIM_EVERY as usize];

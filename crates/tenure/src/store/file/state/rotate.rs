@@ -30,6 +30,7 @@ impl State {
 
     fn rotate(&mut self) -> Result<(), Trouble> {
         self.load_tasks()?;
+        self.load_answers()?;
         // What other programs list must be compared with what is known of it.
         if self.board.is_none() {
             let all = self.ledger.tasks.all();
@@ -45,11 +46,13 @@ impl State {
             revision: self.ledger.revision,
             events: self.journal.header.events + self.events_here,
             boot: self.ledger.boot.clone(),
+            ended_boots: self.ledger.ended_boots.clone(),
             tasks_bytes,
             ..self.journal.header.clone()
         };
         let archived = self.ledger.tasks.archived_records();
-        self.journal.rotate(header, self.ledger.records().chain(archived))?;
+        let answers = self.ledger.answers.records();
+        self.journal.rotate(header, self.ledger.records().chain(archived), answers)?;
         self.events_here = 0;
         self.mark_published();
         self.journal.trim(EVENTS_KEPT)?;

@@ -1,0 +1,81 @@
+//! Answers to requests that may be repeated: kept through generations, reboots and jumps of the time
+//! of day, and in nobody's way who serves no clients.
+
+use crate::{HOUR, Place, begin_next_generation, held, take};
+use tenure::core::{Answered, Change, Decision, Look, Seen, Write};
+use tenure::store::Store;
+use tenure::store::file::FileStore;
+
+fn answer(slot: usize) -> Answered {
+    Answered { slot: format!("client-{slot}"), number: 1, text: "yes".to_owned() }
+}
+
+async fn put(store: &FileStore, slot: usize) {
+    let mut decide = |_: &Seen| {
+        let writes = vec![Write::Answer(answer(slot))];
+        Decision::Write(Change { writes, ..Change::default() })
+    };
+    store.transact_once(None, &Look::Everything, &mut decide).await.unwrap();
+}
+
+async fn get(store: &FileStore, slot: usize) -> Option<Answered> {
+    let mut answered = None;
+    let mut look = |seen: &Seen| {
+        answered = seen.answered.clone();
+        Decision::Nothing
+    };
+    let slot = answer(slot).slot;
+    store.transact_once(Some(&slot), &Look::Everything, &mut look).await.unwrap();
+    answered
+}
+
+#[tokio::test]
+async fn answers_are_kept_through_generations_reboots_and_jumps_of_the_time_of_day() {
+    let place = Place::new();
+    let store = place.open();
+    for slot in 0..50 {
+        put(&store, slot).await;
+    }
+    begin_next_generation(&place, &store).await;
+    drop(store);
+    for round in 0..3 {
+        place.clock.jump_wall(1_000_000_000_000 * (round - 1));
+        let store = place.open();
+        for slot in 0..50 {
+            assert_eq!(get(&store, slot).await, Some(answer(slot)), "round {round}");
+        }
+        put(&store, 50).await;
+        begin_next_generation(&place, &store).await;
+        place.clock.reboot(&format!("boot-{}", round + 2));
+    }
+    let store = place.open();
+    assert_eq!(get(&store, 7).await, Some(answer(7)));
+    place.clock.advance(HOUR);
+    put(&store, 51).await;
+    assert_eq!((get(&store, 7).await, get(&store, 51).await), (None, Some(answer(51))));
+}
+
+#[tokio::test]
+async fn whoever_serves_no_clients_does_not_read_answers() {
+    let place = Place::new();
+    let store = place.open();
+    take(&store, "a").await.unwrap();
+    for slot in 0..50 {
+        put(&store, slot).await;
+    }
+    begin_next_generation(&place, &store).await;
+    drop(store);
+    // If one of them is damaged, only those notice who look for an answer.
+    let journal = place.journal(place.newest());
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let at = text.find("client-7\"").expect("the answer in the new generation");
+    bytes[at] = b'X';
+    std::fs::write(&journal, bytes).unwrap();
+    let store = place.open();
+    assert_eq!(held(&store).await, ["a"]);
+    take(&store, "b").await.unwrap();
+    let mut nothing = |_: &Seen| Decision::Nothing;
+    let looked = store.transact_once(Some("client-7"), &Look::Everything, &mut nothing).await;
+    assert!(looked.is_err(), "a damaged answer is none");
+}

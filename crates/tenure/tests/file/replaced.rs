@@ -1,0 +1,43 @@
+//! No change is reported that went to files which were removed or replaced meanwhile.
+
+use crate::{Place, held, take};
+use tenure::core::{Change, Decision, EventKind, Look, NewEvent, Seen};
+use tenure::store::{Store, StoreError};
+
+#[tokio::test]
+async fn a_change_that_went_to_a_folder_taken_away_meanwhile_is_not_reported() {
+    for durable in [false, true] {
+        let place = Place::new();
+        let store = place.open();
+        let mut decide = |_: &Seen| {
+            let _ = std::fs::rename(
+                place.folder.path().join("store"),
+                place.folder.path().join("aside"),
+            );
+            let event = NewEvent {
+                resource: None,
+                label: "somebody".to_owned(),
+                token: None,
+                kind: EventKind::Rebooted,
+            };
+            Decision::Write(Change { events: vec![event], durable, ..Change::default() })
+        };
+        let error = store.transact(&Look::Everything, &mut decide).await.unwrap_err();
+        assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_journal_that_was_removed_alone_is_a_store_that_is_gone() {
+    let place = Place::new();
+    let store = place.open();
+    take(&store, "a").await.unwrap();
+    std::fs::remove_dir_all(place.path("journal")).unwrap();
+    let anew = place.open();
+    take(&anew, "a").await.unwrap();
+    for _ in 0..3 {
+        let error = take(&store, "b").await.unwrap_err();
+        assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
+    }
+    assert_eq!(held(&anew).await, ["a"]);
+}

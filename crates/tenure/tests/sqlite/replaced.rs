@@ -1,0 +1,65 @@
+//! No change is reported that went to a file which was removed or replaced meanwhile.
+
+use crate::{Place, everything, grant, holding, resource, take};
+use tenure::core::{Decision, Holder, Look, Seen, TaskLook};
+use tenure::store::{Rule, Store, StoreError};
+
+/// Moves the database with its log to another name.
+fn rename(place: &Place, from: &str, to: &str) {
+    for suffix in ["", "-wal", "-shm"] {
+        let name = |name: &str| place.folder.path().join(format!("{name}{suffix}"));
+        let _ = std::fs::rename(name(from), name(to));
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_went_to_a_file_taken_away_meanwhile_is_not_reported() {
+    for look in [
+        Look::At { resources: vec![resource("a")], ticket: None },
+        Look::Tasks(TaskLook::default()),
+    ] {
+        let place = Place::new();
+        let store = place.open();
+        let holder = Holder::anonymous("somebody".to_owned());
+        let mut decide = |seen: &Seen| {
+            // It had looked, and is about to write.
+            rename(&place, "store.db", "aside.db");
+            Decision::Write(holding("a", grant(1), &holder, seen))
+        };
+        let error = store.transact(&look, &mut decide).await.unwrap_err();
+        assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn changes_made_together_in_a_file_taken_away_meanwhile_are_not_reported() {
+    let place = Place::new();
+    let store = place.open();
+    let holder = Holder::anonymous("somebody".to_owned());
+    let (from, to) = (place.path(), place.folder.path().join("aside.db"));
+    let rule: Rule = Box::new(move |seen: &Seen| {
+        let _ = std::fs::rename(&from, &to);
+        Decision::Write(holding("a", grant(1), &holder, seen))
+    });
+    let look = Look::Tasks(TaskLook::default());
+    let error = store.transact_owned(None, look, rule).await.unwrap_err();
+    assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_was_put_back_is_not_used_again_by_those_who_missed_it() {
+    let place = Place::new();
+    let (store, other) = (place.open(), place.open());
+    take(&store, "a", 1).await.unwrap();
+    rename(&place, "store.db", "aside.db");
+    let error = take(&store, "b", 2).await.unwrap_err();
+    assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
+    rename(&place, "aside.db", "store.db");
+    for handle in [&store, &other] {
+        let error = take(handle, "c", 3).await.unwrap_err();
+        assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
+    }
+    let anew = place.open();
+    assert_eq!(everything(&anew).await.holds.len(), 1, "only what was reported is held");
+    take(&anew, "d", 4).await.unwrap();
+}
