@@ -164,7 +164,7 @@ async fn a_holder_of_the_boot_before_is_dead_and_replaced_at_once() {
     let outcome = ask(&store, 2, &UnderBoot::new("boot-2", &store)).await;
     let Outcome::Granted(granted) = outcome else { panic!("{outcome:?}") };
     assert_eq!(granted.reason, Reason::ClaimedDead);
-    assert_eq!(granted.takeovers[0].from.hold.grant, grant(1));
+    assert_eq!(granted.takeovers[0].from.hold.holder.label, "worker");
 }
 
 #[tokio::test]

@@ -78,7 +78,9 @@ struct Server {
 impl Server {
     fn run(mut self) {
         while let Some(jobs) = self.inner.queue.take() {
-            self.inner.make(jobs);
+            // A rule that panics ends its own batch; those who come meanwhile are served.
+            let make = std::panic::AssertUnwindSafe(|| self.inner.make(jobs));
+            let _ = std::panic::catch_unwind(make);
         }
         // From here on the queue is another's.
         self.is_done = true;
@@ -86,8 +88,8 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// A runtime that ends never runs what it was given, and a rule may panic: the next who comes
-    /// must not wait for us, and those who do are told.
+    /// A runtime that ends never runs what it was given: the next who comes must not wait for us,
+    /// and those who do are told.
     fn drop(&mut self) {
         while !self.is_done && self.inner.queue.take().is_some() {}
     }
