@@ -1,8 +1,11 @@
 //! The command line.
 
+pub(crate) mod numbers;
+
 use crate::commands;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueHint};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use tenure::core::{Holder, Kind, LabelError, Resource, ResourceError};
@@ -105,11 +108,7 @@ pub(crate) enum Command {
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),
     Selftest(commands::selftest::SelftestArgs),
-    #[command(hide = true)]
-    SelftestWorker(commands::selftest::WorkerArgs),
     Bench(commands::bench::BenchArgs),
-    #[command(hide = true)]
-    BenchWorker(commands::bench::WorkerArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
 }
@@ -124,7 +123,7 @@ pub(crate) struct ModeArgs {
     #[arg(short = 'x', long, conflicts_with = "slots")]
     pub(crate) exclusive: bool,
     /// Hold one of N slots
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = numbers::slots)]
     pub(crate) slots: Option<u32>,
 }
 
@@ -147,6 +146,52 @@ pub(crate) struct PatienceArgs {
     /// Wait at most so long (fractions allowed; 0: do not wait; also 5m)
     #[arg(short = 'w', long = "wait", visible_alias = "timeout", value_name = "SECS", allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) limit: Option<Duration>,
+}
+
+/// What to run.
+#[derive(Debug, Args)]
+pub(crate) struct CommandArgs {
+    /// Run this line through the shell ($SHELL, or /bin/sh) instead of COMMAND
+    #[arg(
+        short = 'c',
+        long = "command",
+        value_name = "LINE",
+        allow_hyphen_values = true,
+        conflicts_with = "command"
+    )]
+    line: Option<OsString>,
+    /// The command, run directly, not through a shell
+    #[arg(required_unless_present = "line", last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl CommandArgs {
+    /// The program and its arguments.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        match &self.line {
+            Some(line) => vec![shell(), SHELL_OPTION.into(), line.clone()],
+            None => self.command.clone(),
+        }
+    }
+
+    /// The command as it was written, for people.
+    pub(crate) fn shown(&self) -> String {
+        let words = match &self.line {
+            Some(line) => std::slice::from_ref(line),
+            None => self.command.as_slice(),
+        };
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+}
+
+/// What tells a shell that a line follows.
+const SHELL_OPTION: &str = if cfg!(windows) { "/C" } else { "-c" };
+
+/// The user's shell, as flock(1) chooses it.
+fn shell() -> OsString {
+    let usual = if cfg!(windows) { "cmd" } else { "/bin/sh" };
+    std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| usual.into())
 }
 
 /// In which worktrees a path is meant.

@@ -38,6 +38,9 @@ const SESSION_WAIT: Duration = Duration::from_secs(5);
 /// What shows a server who asks.
 const SERVER_TOKEN_VARIABLE: &str = "TENURE_SERVER_TOKEN";
 
+/// The label under which commands act that name none.
+pub(crate) const AGENT_VARIABLE: &str = "TENURE_AGENT";
+
 /// The grant under which this command was started.
 pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
 
@@ -81,10 +84,7 @@ impl Context {
 
     /// Where the default store lives.
     pub(crate) fn place(&self) -> Result<&Place, Failure> {
-        self.place.as_ref().map_err(|error| {
-            let failure = Failure::new(Exit::Configuration, "STORE_PLACE", error.to_string());
-            failure.hint(error.hint())
-        })
+        self.place.as_ref().map_err(Failure::from_place)
     }
 
     /// Whose lock files the store shares, if any.
@@ -301,6 +301,11 @@ impl Context {
         };
         let ca_file = self.settings.text(Key::CaFile).map(PathBuf::from);
         Ok(RemoteOptions { token, ca_file, label: None })
+    }
+
+    /// Whether the label was given on this very command line.
+    pub(crate) fn is_label_explicit(&self) -> bool {
+        self.settings.setting(Key::Agent).origin == Origin::Flag
     }
 
     /// The label that the caller chose, if any.

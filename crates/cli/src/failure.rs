@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::Value;
 use std::error::Error as _;
 use tenure::config::ConfigError;
-use tenure::core::{Resource, ResourceError};
+use tenure::core::{Mode, Resource, ResourceError};
 use tenure::file::FileError;
 use tenure::place::{PathError, PlaceError};
 use tenure::refusal::Refusal;
@@ -29,12 +29,19 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
     /// More for scripts.
     pub(crate) details: Value,
+    /// Whether it is an answer that the exit code alone can give: that something is held by another.
+    pub(crate) is_answer: bool,
 }
 
 impl Failure {
     /// It is locked, or was not obtained in time.
     pub(crate) fn locked(wanted: &[Resource], busy: &Busy) -> Failure {
         Refusal::locked(wanted, busy).into()
+    }
+
+    /// The same for a request in this mode: names holders that disagree on the number of slots.
+    pub(crate) fn locked_as(wanted: &[Resource], mode: Mode, busy: &Busy) -> Failure {
+        Refusal::locked_as(wanted, mode, busy).into()
     }
 
     pub(crate) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Failure {
@@ -45,6 +52,7 @@ impl Failure {
             more: vec![],
             hint: None,
             details: Value::Null,
+            is_answer: is_answer(exit, code),
         }
     }
 
@@ -61,6 +69,12 @@ impl Failure {
         self.details = details;
         self
     }
+}
+
+/// Whether the exit code says it all to a caller that wants no words: something is held by another,
+/// or there is nothing to do. A wait that would never end is a mistake.
+fn is_answer(exit: Exit, code: &str) -> bool {
+    (exit == Exit::Locked && code != "DEADLOCK") || code == "NOTHING_READY"
 }
 
 /// A command line that makes no sense. Where a value was refused, the sentence is ours: clap's would
@@ -96,7 +110,8 @@ fn first_paragraph(error: &clap::Error) -> String {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Failure {
         let Refusal { exit, code, message, more, hint, details } = refusal;
-        Failure { exit: exit.code(), code, message, more, hint, details }
+        let is_answer = is_answer(exit, code);
+        Failure { exit: exit.code(), code, message, more, hint, details, is_answer }
     }
 }
 
@@ -109,14 +124,21 @@ impl From<Error> for Failure {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Failure {
         let failure = Failure::new(Exit::Configuration, "CONFIG", error.to_string());
-        failure.hint(error.hint())
+        failure.hint(sentence(&error.hint()))
+    }
+}
+
+impl Failure {
+    /// There is no place for the store.
+    pub(crate) fn from_place(error: &PlaceError) -> Failure {
+        let failure = Failure::new(Exit::Configuration, "STORE_PLACE", error.to_string());
+        failure.hint(sentence(&error.hint()))
     }
 }
 
 impl From<PlaceError> for Failure {
     fn from(error: PlaceError) -> Failure {
-        let failure = Failure::new(Exit::Configuration, "STORE_PLACE", error.to_string());
-        failure.hint(error.hint())
+        Failure::from_place(&error)
     }
 }
 
@@ -126,9 +148,16 @@ impl From<PathError> for Failure {
             return error.into();
         }
         let mut failure = Failure::usage(error.to_string());
-        failure.hint = error.hint();
+        failure.hint = error.hint().map(|hint| sentence(&hint));
         failure
     }
+}
+
+/// A phrase as a sentence. Only for the fixed phrases of errors: a hint that begins with a name must
+/// keep it as it is.
+fn sentence(phrase: &str) -> String {
+    let mut rest = phrase.chars();
+    rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()
 }
 
 impl From<FileError> for Failure {

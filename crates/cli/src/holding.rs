@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::child::{self, Child, ChildSpec, Ended, Signals};
-use crate::context::{Context, GRANT_VARIABLE, KEEPS_VARIABLE};
+use crate::context::{AGENT_VARIABLE, Context, GRANT_VARIABLE, KEEPS_VARIABLE};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::show;
@@ -31,7 +31,7 @@ pub(crate) struct HoldArgs {
     #[arg(long, value_name = "TEXT")]
     operation: Option<String>,
     /// Exit with this code instead of 6 if it is not obtained
-    #[arg(short = 'E', long = "conflict-exit-code", value_name = "CODE", value_parser = clap::value_parser!(u8))]
+    #[arg(short = 'E', long = "conflict-exit-code", value_name = "CODE", value_parser = args::numbers::exit_code)]
     conflict_code: Option<u8>,
     /// Time between SIGTERM and SIGKILL if the lease is lost [default: locking.grace, 5s]
     #[arg(long, value_name = "DURATION", value_parser = args::span)]
@@ -55,11 +55,11 @@ pub(crate) async fn obtain(
     resources: &[Resource],
     mode: Mode,
     args: &HoldArgs,
-    command: &[OsString],
+    command: &str,
 ) -> Result<Guard, Failure> {
     let ttl = args.ttl.unwrap_or_else(|| context.settings.duration(Key::RunTimeout));
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
-    let operation = args.operation.clone().unwrap_or_else(|| command_words(command));
+    let operation = args.operation.clone().unwrap_or_else(|| show::one_line(command));
     let request = request_for(client, resources, wait)
         .mode(mode)
         .ttl(ttl)
@@ -69,7 +69,7 @@ pub(crate) async fn obtain(
         .operation(operation);
     let request = keeping(context, client, request).await?;
 
-    let display = WaitDisplay::new(&context.output, resources, wait);
+    let display = WaitDisplay::new(&context.output, resources, wait).for_mode(mode);
     let telling = display.clone();
     let attempt = request.on_wait(move |waiting| telling.tell(waiting)).hold().await;
     display.end(matches!(attempt, Ok(Attempt::Held(_))));
@@ -79,17 +79,11 @@ pub(crate) async fn obtain(
             Ok(guard)
         }
         Attempt::Busy(busy) => {
-            let mut failure = Failure::locked(resources, &busy);
+            let mut failure = Failure::locked_as(resources, mode, &busy);
             failure.exit = args.conflict_code.map_or(failure.exit, i32::from);
             Err(name_limit(failure, wait))
         }
     }
-}
-
-/// The operation shown when none is given: the command, shortened.
-fn command_words(command: &[OsString]) -> String {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    show::one_line(&words.join(" "))
 }
 
 /// A request for these resources, all or nothing.
@@ -150,6 +144,9 @@ fn environment(context: &Context, guard: &Guard) -> Result<Vec<(OsString, OsStri
     let mut keeps: Vec<GrantId> = context.kept_grants();
     keeps.push(lease.grant);
     let keeps: Vec<String> = keeps.iter().map(GrantId::to_string).collect();
+    let slots: Vec<String> = lease.slots.iter().map(u32::to_string).collect();
+    let slots = (!slots.is_empty()).then(|| ("TENURE_SLOT", slots.join("\n")));
+    let agent = context.chosen_label().map(|label| (AGENT_VARIABLE, label.to_owned()));
     let variables = [
         ("TENURE_RESOURCE", names.join("\n")),
         ("TENURE_TOKEN", lease.token.to_string()),
@@ -158,7 +155,8 @@ fn environment(context: &Context, guard: &Guard) -> Result<Vec<(OsString, OsStri
         ("TENURE_STORE", context.store_url()?.to_string()),
         ("TENURE_DEADLINE", show::time(lease.expires_at)),
     ];
-    Ok(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    let variables = variables.into_iter().chain(slots).chain(agent);
+    Ok(variables.map(|(name, value)| (name.into(), value.into())).collect())
 }
 
 /// Runs a command under the guard, in its environment, until `follow` says that it is done. If the

@@ -4,11 +4,14 @@ mod args;
 mod bench;
 mod child;
 mod commands;
+mod completion;
 mod context;
+mod descriptors;
 mod ending;
 mod exit;
 mod failure;
 mod holding;
+mod missing_dashes;
 mod output;
 mod parse;
 mod selftest;
@@ -30,18 +33,45 @@ use std::time::Duration;
 
 fn main() {
     let line: Vec<OsString> = std::env::args_os().collect();
+    if completion::answer(&line) {
+        output::end(Exit::Ok.code());
+    }
+    if let Some(code) = worker_process(&line) {
+        output::end(code);
+    }
     output::end(match parse::parse(&line) {
         Ok(cli) => start(cli),
-        Err(error) => refuse(&error),
+        Err(error) => refuse(&line, &error),
     })
 }
 
+/// What `selftest` and `bench` start of this program, with their instructions as JSON. People never
+/// call it, so it is no command.
+fn worker_process(line: &[OsString]) -> Option<i32> {
+    let [_, name, work] = line else { return None };
+    let (name, work) = (name.to_str()?, work.to_str()?);
+    let result = match name {
+        "selftest-worker" => commands::selftest::work(work),
+        "bench-worker" => commands::bench::work(work),
+        _ => return None,
+    };
+    Some(result.unwrap_or_else(|failure| {
+        let command = name.to_owned();
+        let output =
+            Output { json: false, quiet: false, verbose: false, command, subcommand: None };
+        output.fail(&failure);
+        failure.exit
+    }))
+}
+
 /// Help and version are no errors; of the rest, clap words what it found itself.
-fn refuse(error: &clap::Error) -> i32 {
+fn refuse(line: &[OsString], error: &clap::Error) -> i32 {
     let informative = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    let words: Vec<_> = std::env::args_os().skip(1).take_while(|arg| arg != "--").collect();
-    let json = words.iter().any(|arg| arg == "--json");
-    if informative || !(json || error.kind() == ErrorKind::ValueValidation) {
+    let words: Vec<_> = line.iter().skip(1).take_while(|arg| *arg != "--").collect();
+    let json = words.iter().any(|arg| *arg == "--json");
+    let missing_dashes = missing_dashes::failure(line, error);
+    let is_ours = json || missing_dashes.is_some() || error.kind() == ErrorKind::ValueValidation;
+    if informative || !is_ours {
         let _ = error.print();
     } else {
         let root = Cli::command();
@@ -51,7 +81,7 @@ fn refuse(error: &clap::Error) -> i32 {
         let command = command.map(name).unwrap_or_default();
         let subcommand = subcommand.map(name);
         Output { json, quiet: false, verbose: false, command, subcommand }
-            .fail(&Failure::from(error));
+            .fail(&missing_dashes.unwrap_or_else(|| Failure::from(error)));
     }
     if informative { Exit::Ok.code() } else { Exit::Usage.code() }
 }
@@ -71,8 +101,6 @@ fn start(cli: Cli) -> i32 {
     let result = enter(&cli).and_then(|()| match &cli.command {
         // Measures with clients and stores of its own, so the settings do not concern it.
         Command::Bench(args) => commands::bench::run(&output, &cli.global, args),
-        Command::BenchWorker(args) => commands::bench::work(args),
-        Command::SelftestWorker(args) => commands::selftest::work(args),
         // Asks the kernel, not a store.
         Command::Append(args) => commands::append::run(&output, &cli.global, args),
         _ => act(cli, output.clone()),
@@ -119,15 +147,14 @@ fn words(command: &Command) -> (&'static str, Option<&'static str>) {
         Command::Config(args) => ("config", Some(args.subcommand())),
         Command::Doctor(_) => ("doctor", None),
         Command::Selftest(_) => ("selftest", None),
-        Command::SelftestWorker(_) => ("selftest-worker", None),
         Command::Bench(_) => ("bench", None),
-        Command::BenchWorker(_) => ("bench-worker", None),
         Command::Completions(_) => ("completions", None),
         Command::Man(_) => ("man", None),
     }
 }
 
 fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
+    descriptors::check(&cli.command)?;
     let mut builder = match &cli.command {
         // Serves many at once.
         Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
@@ -169,10 +196,7 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Selftest(args) => commands::selftest::run(&context, &args),
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),
-            Command::Bench(_)
-            | Command::BenchWorker(_)
-            | Command::SelftestWorker(_)
-            | Command::Append(_) => {
+            Command::Bench(_) | Command::Append(_) => {
                 unreachable!("they run without a context")
             }
         }

@@ -33,6 +33,12 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// Something less important.
 pub(crate) const DIM: Style = Style::new().dimmed();
 
+/// Whether a person reads stderr on a terminal that can redraw a line.
+pub(crate) fn can_redraw() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+    io::stderr().is_terminal() && !is_dumb
+}
+
 /// The text in this style; where colours are off, they are taken out when printing.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
@@ -48,6 +54,25 @@ impl Output {
             if !text.is_empty() {
                 out(&text);
             }
+        }
+    }
+
+    /// The same for a command that only confirms what it was told to do: --quiet leaves that out.
+    pub(crate) fn confirm(&self, data: Value, human: impl FnOnce() -> String) {
+        self.done(data, || if self.quiet { String::new() } else { human() });
+    }
+
+    /// The result of a command that did its work, where that may not be all that was wanted. Then
+    /// the envelope says so, and the command must end with the failure's code.
+    pub(crate) fn done_unless(
+        &self,
+        failure: Option<&Failure>,
+        data: Value,
+        human: impl FnOnce() -> String,
+    ) {
+        match failure {
+            Some(failure) if self.json => self.envelope(false, data, error_json(failure)),
+            _ => self.confirm(data, human),
         }
     }
 
@@ -102,20 +127,20 @@ impl Output {
         }
     }
 
-    /// What went wrong.
+    /// What went wrong. With the code 0 nothing did: the caller asked for that code.
     pub(crate) fn fail(&self, failure: &Failure) {
+        let is_wrong = failure.exit != Exit::Ok.code();
         if self.json {
-            let details = match &failure.details {
-                Value::Null => json!({}),
-                details => details.clone(),
+            return match is_wrong {
+                true => self.envelope(false, Value::Null, error_json(failure)),
+                false => self.envelope(true, not_obtained(failure), Value::Null),
             };
-            let error = json!({
-                "code": failure.code,
-                "message": failure.message,
-                "hint": failure.hint.as_deref().map(capitalised),
-                "details": details,
-            });
-            return self.envelope(false, Value::Null, error);
+        }
+        if self.quiet && failure.is_answer {
+            return;
+        }
+        if !is_wrong {
+            return self.note(&failure.message);
         }
         let mut stderr = anstream::stderr().lock();
         let _ = writeln!(stderr, "{}: {}", styled(BAD, "Error"), failure.message);
@@ -123,7 +148,7 @@ impl Output {
             let _ = writeln!(stderr, "{line}");
         }
         if let Some(hint) = &failure.hint {
-            let _ = writeln!(stderr, "{}: {}", styled(NAME, "Hint"), capitalised(hint));
+            let _ = writeln!(stderr, "{}: {}", styled(NAME, "Hint"), hint);
         }
     }
 
@@ -139,6 +164,28 @@ impl Output {
             "data": data,
             "error": error,
         })
+    }
+}
+
+fn error_json(failure: &Failure) -> Value {
+    json!({
+        "code": failure.code,
+        "message": failure.message,
+        "hint": failure.hint,
+        "details": details(failure),
+    })
+}
+
+/// What a command answers that was to succeed although it did not obtain what it asked for.
+fn not_obtained(failure: &Failure) -> Value {
+    let (code, message) = (failure.code, &failure.message);
+    json!({ "obtained": false, "code": code, "message": message, "details": details(failure) })
+}
+
+fn details(failure: &Failure) -> Value {
+    match &failure.details {
+        Value::Null => json!({}),
+        details => details.clone(),
     }
 }
 
@@ -172,10 +219,4 @@ fn end_if_closed(written: io::Result<()>) {
     let mut stderr = anstream::stderr().lock();
     let _ = writeln!(stderr, "{}: the answer cannot be written: {error}", styled(BAD, "Error"));
     end(Exit::Error.code());
-}
-
-/// Libraries word hints as phrases; here they stand as sentences.
-fn capitalised(text: &str) -> String {
-    let mut rest = text.chars();
-    rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()
 }

@@ -48,6 +48,7 @@ fn read(description: clap::Command, line: &[OsString]) -> Result<Cli, clap::Erro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::error::ErrorKind;
 
     fn line(words: &str) -> Vec<OsString> {
         words.split(' ').map(OsString::from).collect()
@@ -103,5 +104,55 @@ mod tests {
             let alone = alone.find_subcommand(command.get_name()).unwrap();
             assert_eq!(options(alone), options(command));
         }
+    }
+
+    /// Values that are wrong almost everywhere.
+    const WRONG: [&str; 9] =
+        ["", "x", "-1", "0", "1.5", "99999999999999999999999", "300", "\u{1F680}", "a b"];
+
+    /// How Rust's own parsers and clap's ranges put it.
+    const JARGON: [&str; 8] = [
+        "invalid digit",
+        "cannot parse",
+        "number too",
+        "invalid float",
+        "ParseInt",
+        "is not in",
+        "unknown variant",
+        "out of range integral",
+    ];
+
+    #[test]
+    fn a_wrong_value_of_any_option_is_answered_in_plain_words() {
+        let mut refused = 0;
+        let mut whole = Cli::command();
+        whole.build();
+        let mut open = vec![(vec!["tenure".to_owned()], whole)];
+        while let Some((words, command)) = open.pop() {
+            for argument in command.get_arguments().filter(|one| one.get_action().takes_values()) {
+                for wrong in WRONG {
+                    let mut line: Vec<OsString> = words.iter().map(OsString::from).collect();
+                    line.push(match (argument.get_long(), argument.get_short()) {
+                        (Some(long), _) => format!("--{long}={wrong}").into(),
+                        (None, Some(short)) => format!("-{short}={wrong}").into(),
+                        (None, None) => wrong.into(),
+                    });
+                    let Err(error) = read(Cli::command(), &line) else { continue };
+                    if error.kind() == ErrorKind::UnknownArgument {
+                        // It was read as an option, not as a value.
+                        continue;
+                    }
+                    let failure = crate::failure::Failure::from(&error);
+                    refused += 1;
+                    let jargon = JARGON.into_iter().find(|one| failure.message.contains(one));
+                    assert_eq!(jargon, None, "{line:?}: {}", failure.message);
+                }
+            }
+            for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+                let words = [&words[..], &[below.get_name().to_owned()]].concat();
+                open.push((words, below.clone()));
+            }
+        }
+        assert!(refused > 500, "only {refused} values were refused");
     }
 }

@@ -1,12 +1,12 @@
 //! How holds, waiters and events are shown to people; as JSON they look as [`tenure::view`] says.
 
 use crate::output::{BAD, DIM, NAME, WARN, styled};
-use tenure::core::{Event, EventKind, Mode, SeenHold, SeenWaiter, Witness};
+use tenure::core::{Event, EventKind, Mode, Resource, SeenHold, SeenWaiter, Witness};
 use tenure::duration::format_duration;
-use tenure::view::{process_of, why_left};
+use tenure::view::{process_of, slots_taken, why_left};
 
 pub(crate) use tenure::view::{
-    event_json, hold_json, names, one_line, seconds, stale_reason, time,
+    event_json, hold_json, hold_json_among, names, one_line, seconds, stale_reason, time,
 };
 
 /// A hold in one or two lines for people: who, doing what, since when, until when.
@@ -17,7 +17,10 @@ pub(crate) fn hold_words(seen: &SeenHold, witness: &dyn Witness) -> String {
     let how = match hold.want.mode {
         Mode::Exclusive => String::new(),
         Mode::Shared => " (shared)".to_owned(),
-        Mode::Slot { of } => format!(" (one of {of} slots)"),
+        Mode::Slot { of } => match hold.slot {
+            Some(slot) => format!(" (slot {slot} of {of})"),
+            None => format!(" (one of {of} slots)"),
+        },
     };
     let mut text = format!("{resource} is held{how} by {holder}");
     if let Some((evidence, pid)) = process_of(&hold.holder) {
@@ -46,9 +49,24 @@ pub(crate) fn waiter_words(seen: &SeenWaiter, place: usize) -> String {
     )
 }
 
-/// Holds as a table.
-pub(crate) fn hold_table(holds: &[&SeenHold], witness: &dyn Witness) -> String {
-    let header = ["RESOURCE", "HOLDER", "AGE", "LEFT", "TOKEN", "FOR"].map(str::to_owned);
+/// How it is held, in a column: of slots, how many of them are taken.
+fn mode_cell(hold: &SeenHold, all: &[SeenHold], witness: &dyn Witness) -> String {
+    match (hold.hold.want.mode, slots_taken(hold, all, witness)) {
+        (Mode::Shared, _) => "shared".to_owned(),
+        (_, Some((taken, of))) => format!("slots {taken}/{of}"),
+        _ => "exclusive".to_owned(),
+    }
+}
+
+/// Holds as a table, among all that is held; `waiting` tells how many wait for a resource.
+pub(crate) fn hold_table(
+    holds: &[&SeenHold],
+    all: &[SeenHold],
+    waiting: &dyn Fn(&Resource) -> usize,
+    witness: &dyn Witness,
+) -> String {
+    let header = ["RESOURCE", "HOLDER", "MODE", "AGE", "LEFT", "WAITING", "TOKEN", "FOR"];
+    let header = header.map(str::to_owned);
     let rows = holds.iter().map(|seen| {
         let left = match stale_reason(seen, witness) {
             Some(reason) => reason,
@@ -57,8 +75,10 @@ pub(crate) fn hold_table(holds: &[&SeenHold], witness: &dyn Witness) -> String {
         [
             seen.hold.want.resource.to_string(),
             seen.hold.holder.label.clone(),
+            mode_cell(seen, all, witness),
             format_duration(seen.held_for),
             left,
+            waiting(&seen.hold.want.resource).to_string(),
             seen.hold.token.to_string(),
             seen.hold.operation.as_deref().map(one_line).unwrap_or_default(),
         ]

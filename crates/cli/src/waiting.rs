@@ -1,16 +1,15 @@
 //! What a person or a log sees while a command waits.
 
-use crate::output::{NAME, Output, styled};
+use crate::output::{self, NAME, Output, styled};
 use crate::show;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tenure::core::{Blocker, Resource};
+use tenure::core::{Blocker, Mode, Resource, SeenHold};
 use tenure::duration::format_duration;
-use tenure::{Wait, Waiting};
+use tenure::{Wait, Waiting, view};
 
 /// How often the bar moves.
 const TICK: Duration = Duration::from_millis(200);
@@ -27,6 +26,8 @@ pub(crate) struct WaitDisplay {
     output: Output,
     resources: Vec<Resource>,
     span: Duration,
+    /// How it is wanted.
+    mode: Mode,
     /// Whether the end is told even where there is no bar.
     tells_end: bool,
     state: Arc<State>,
@@ -36,11 +37,34 @@ struct State {
     begun: AtomicBool,
     ended: AtomicBool,
     bar: Option<ProgressBar>,
+    /// What the bar's line says, made anew while time passes.
+    sentence: Mutex<Sentence>,
+}
+
+/// Makes a sentence about what was seen, as it reads now.
+type Sentence = Box<dyn Fn() -> String + Send>;
+
+impl State {
+    /// Says this on the bar's line from now on.
+    fn say(&self, sentence: impl Fn() -> String + Send + 'static) {
+        *self.lock() = Box::new(sentence);
+        self.refresh();
+    }
+
+    fn refresh(&self) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(self.lock()());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sentence> {
+        self.sentence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl WaitDisplay {
     pub(crate) fn new(output: &Output, resources: &[Resource], wait: Wait) -> WaitDisplay {
-        let live = !output.json && !output.quiet && std::io::stderr().is_terminal();
+        let live = !output.json && !output.quiet && output::can_redraw();
         let span = match wait {
             Wait::UpTo(limit) => limit,
             Wait::No | Wait::Forever => BAR_SPAN,
@@ -53,14 +77,25 @@ impl WaitDisplay {
             bar.set_style(style());
             bar
         });
-        let state = State { begun: AtomicBool::new(false), ended: AtomicBool::new(false), bar };
+        let state = State {
+            begun: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            bar,
+            sentence: Mutex::new(Box::new(String::new)),
+        };
         WaitDisplay {
             output: output.clone(),
             resources: resources.to_vec(),
             span,
+            mode: Mode::Exclusive,
             tells_end: false,
             state: Arc::new(state),
         }
+    }
+
+    /// For waiting in this mode.
+    pub(crate) fn for_mode(self, mode: Mode) -> WaitDisplay {
+        WaitDisplay { mode, ..self }
     }
 
     /// For waiting for tasks: what is waited for is said with each look.
@@ -71,10 +106,10 @@ impl WaitDisplay {
     /// To be called after each look that ended with waiting.
     pub(crate) fn tell(&self, waiting: &Waiting) {
         let turn = match waiting.ahead {
-            Some(0) => "; you are next".to_owned(),
-            Some(1) => "; 1 waits before you".to_owned(),
-            Some(ahead) => format!("; {ahead} wait before you"),
-            None => "; many wait before you".to_owned(),
+            Some(0) => ", you are next".to_owned(),
+            Some(1) => ", 1 waits before you".to_owned(),
+            Some(ahead) => format!(", {ahead} wait before you"),
+            None => ", many wait before you".to_owned(),
         };
         self.show(&waiting.blockers, &turn, json!(waiting.ahead));
     }
@@ -92,19 +127,29 @@ impl WaitDisplay {
             }
             return;
         }
-        let sentence = sentence(&self.resources, blockers) + turn;
-        match &self.state.bar {
-            None if first => self.output.note(&sentence),
-            None => {}
-            Some(bar) => {
-                if first {
-                    self.output.note(WAITING);
-                    bar.set_draw_target(ProgressDrawTarget::stderr());
-                    self.animate(bar.clone());
-                }
-                bar.set_message(sentence);
+        let mismatch = view::slots_mismatch(self.mode, blockers)
+            .map(|(asked, counts)| view::mismatch_words(asked, counts));
+        let holder = blockers.first().and_then(|blocker| match blocker {
+            Blocker::Hold(seen) => Some(seen.clone()),
+            Blocker::Waiter(_) => None,
+        });
+        let (names, turn, told) = (show::names(&self.resources), turn.to_owned(), Instant::now());
+        let sentence = move || sentence(&names, &turn, holder.as_ref(), told.elapsed());
+        if self.state.bar.is_none() {
+            if first {
+                let mismatch = mismatch.map(|words| format!("; {words}")).unwrap_or_default();
+                self.output.note(&(sentence() + &mismatch));
             }
+            return;
         }
+        if first {
+            if let Some(words) = mismatch {
+                self.output.note(&words);
+            }
+            self.output.note(WAITING);
+            self.animate();
+        }
+        self.state.say(sentence);
     }
 
     /// The same for tasks: what is in the way in short, in full, and for scripts.
@@ -116,12 +161,12 @@ impl WaitDisplay {
             self.output.note(headline);
             self.output.note(WAITING);
         }
-        if let Some(bar) = &self.state.bar {
+        if self.state.bar.is_some() {
             if first {
-                bar.set_draw_target(ProgressDrawTarget::stderr());
-                self.animate(bar.clone());
+                self.animate();
             }
-            bar.set_message(sentence.to_owned());
+            let sentence = sentence.to_owned();
+            self.state.say(move || sentence.clone());
         }
     }
 
@@ -140,12 +185,20 @@ impl WaitDisplay {
         }
     }
 
-    fn animate(&self, bar: ProgressBar) {
+    /// Shows the bar, and lets it and the ages beside it go on until the wait is over.
+    fn animate(&self) {
         let (state, span, begun) = (self.state.clone(), self.span, Instant::now());
+        let Some(bar) = state.bar.clone() else { return };
+        bar.set_draw_target(ProgressDrawTarget::stderr());
         std::thread::spawn(move || {
+            let mut shown_secs = 0;
             while !state.ended.load(Ordering::Relaxed) {
-                let elapsed = begun.elapsed().min(span);
-                bar.set_position(elapsed.as_millis().try_into().unwrap_or(u64::MAX));
+                let elapsed = begun.elapsed();
+                bar.set_position(elapsed.min(span).as_millis().try_into().unwrap_or(u64::MAX));
+                if elapsed.as_secs() > shown_secs {
+                    shown_secs = elapsed.as_secs();
+                    state.refresh();
+                }
                 std::thread::park_timeout(TICK);
             }
         });
@@ -158,21 +211,19 @@ fn style() -> ProgressStyle {
     plain.clone().template(template).map_or(plain, |style| style.progress_chars("=> "))
 }
 
-fn sentence(resources: &[Resource], blockers: &[Blocker]) -> String {
-    let names = styled(NAME, show::names(resources));
-    match blockers.first() {
-        Some(Blocker::Hold(seen)) => {
-            let operation = seen.hold.operation.as_ref();
-            let operation = operation.map(|text| format!(" for {:?}", show::one_line(text)));
-            format!(
-                "Waiting for {names}, held by {}{} since {} ago",
-                styled(NAME, &seen.hold.holder.label),
-                operation.unwrap_or_default(),
-                format_duration(seen.held_for)
-            )
+/// What is waited for, whose turn it is, and who holds it, seen so long ago. What matters least comes
+/// last, for a narrow terminal cuts the line.
+fn sentence(names: &str, turn: &str, holder: Option<&SeenHold>, seen_ago: Duration) -> String {
+    let mut text = format!("Waiting for {}{turn}", styled(NAME, names));
+    if let Some(seen) = holder {
+        let age = Duration::from_secs((seen.held_for + seen_ago).as_secs());
+        let holder = styled(NAME, &seen.hold.holder.label);
+        text += &format!("; held by {holder} for {}", format_duration(age));
+        if let Some(operation) = &seen.hold.operation {
+            text += &format!(": {:?}", show::one_line(operation));
         }
-        _ => format!("Waiting for {names}"),
     }
+    text
 }
 
 fn event(resources: &[Resource], blockers: &[Blocker], ahead: Value) -> Value {

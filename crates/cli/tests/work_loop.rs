@@ -199,3 +199,24 @@ fn logs_are_written_for_each_attempt() {
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""));
     assert_eq!(bench.await_file("logs/a%2Fb-1.log").lines().count(), 2);
 }
+
+#[test]
+fn a_command_acts_under_the_name_of_its_worker() {
+    for label in [Some("alice"), None] {
+        let bench = one(json!({ "id": "t", "title": "t" }));
+        let options: Vec<&str> =
+            ["--once"].into_iter().chain(label.map(|_| "--as")).chain(label).collect();
+        let tenure = env!("CARGO_BIN_EXE_tenure");
+        let script = format!(
+            "echo $TENURE_AGENT >label; {tenure} tasks show t --json >task; \
+             {tenure} tasks heartbeat t && {tenure} tasks complete t --result 7"
+        );
+        let said = bench.work(&options, &script);
+        let task: Value = serde_json::from_str(&bench.await_file("task")).unwrap();
+        let name = bench.await_file("label").trim().to_owned();
+        assert_eq!(task["data"]["task"]["claimed_by"], name.as_str());
+        assert!(label.is_none_or(|label| label == name), "{name}");
+        assert_eq!(bench.task("t").status, Status::Completed, "{}", said.stderr);
+        assert_eq!(bench.task("t").result.as_deref(), Some("7"));
+    }
+}

@@ -109,3 +109,50 @@ fn tasks_of_a_file_are_added_once() {
     }
     assert_eq!(bench.history("t0"), ["added", "acquired", "completed"]);
 }
+
+#[test]
+fn the_envelope_of_a_swarm_says_what_its_exit_code_says() {
+    let bench = Bench::new(tasks(2));
+    let script = "[ $TENURE_TASK_ID != t1 ]";
+    let said = bench.tenure(&["swarm", "-n", "2", "--json", "--", "sh", "-c", script]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let envelope: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(envelope["success"], false);
+    assert_eq!(envelope["error"]["code"], "NOT_ALL_DONE");
+    assert_eq!(envelope["error"]["message"], "Not all is done: 1 failed");
+    assert_eq!(envelope["data"]["completed"], 1, "the report is there all the same");
+}
+
+#[test]
+fn a_command_that_prints_nothing_leaves_no_log() {
+    let bench = Bench::new(tasks(3));
+    let script = "[ $TENURE_TASK_ID != t1 ] || echo hi >&2";
+    let said = bench.tenure(&["swarm", "-n", "2", "--logs", "logs", "--", "sh", "-c", script]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let logs: Vec<_> = std::fs::read_dir(bench.path("logs")).unwrap().flatten().collect();
+    let names: Vec<_> = logs.iter().map(std::fs::DirEntry::file_name).collect();
+    assert_eq!(names, ["t1-1.log"]);
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let bench = Bench::new(tasks(2));
+    let said = bench.tenure(&["-q", "swarm", "-n", "2", "--", "true"]);
+    assert_eq!((said.code, said.stdout.as_str(), said.stderr.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn each_worker_of_a_swarm_has_its_name() {
+    let bench = Bench::new(tasks(1));
+    let line = "echo $TENURE_AGENT; tenure acquire db --ttl 1m -q >/dev/null";
+    let programs = std::path::Path::new(env!("CARGO_BIN_EXE_tenure")).parent().unwrap();
+    let mut command = bench.command(&["swarm", "-n", "1", "--as", "alice", "-c", line]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+    let said = Said::from(command.output().unwrap());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let label = bench.await_file(".tenure/logs/t0-1.log");
+    assert!(label.starts_with("alice"), "{label}");
+    let held: Value =
+        serde_json::from_str(&bench.tenure(&["status", "db", "--json"]).stdout).unwrap();
+    assert_eq!(held["data"]["holder"]["session_id"], label.trim(), "{held}");
+}

@@ -8,7 +8,7 @@ use crate::store::StoreError;
 use crate::{Busy, Left, view};
 use serde_json::{Value, json};
 use tenure_core::rules::tasks::{EditError, SectionError};
-use tenure_core::{Blocker, Kind, Proof, Resource, SeenHold, Task, Token};
+use tenure_core::{Blocker, Kind, Mode, Proof, Resource, SeenHold, Task, Token};
 
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,6 +166,17 @@ impl Refusal {
     pub fn no_such_section(name: &str) -> Refusal {
         Refusal::new(Exit::NotFound, "SECTION_NOT_FOUND", format!("there is no section {name:?}"))
             .hint("See `tenure sections list` for all of them.")
+    }
+
+    /// The same for a request in this mode: names holders that disagree on the number of slots.
+    pub fn locked_as(wanted: &[Resource], mode: Mode, busy: &Busy) -> Refusal {
+        let mut refusal = Refusal::locked(wanted, busy);
+        if let Some((asked, counts)) = view::slots_mismatch(mode, &busy.blockers) {
+            refusal.message += &format!("; {}", view::mismatch_words(asked, counts));
+            refusal.details["slotsAsked"] = json!(asked);
+            refusal.details["slotsOfHolders"] = json!(counts);
+        }
+        refusal
     }
 
     /// It is locked, or was not obtained in time. Names who, doing what, and how long was waited;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tenure_core::{
-    Counts, Event, EventKind, Evidence, HoldState, Holder, Kind, Liveness, Mode, Overview,
+    Blocker, Counts, Event, EventKind, Evidence, HoldState, Holder, Kind, Liveness, Mode, Overview,
     Resource, Section, SeenHold, SeenSection, SeenWaiter, TakeoverReason, Task, TaskId, WallTime,
     WhyLeft, Witness, Worker, rules,
 };
@@ -47,6 +47,46 @@ fn mode(mode: Mode) -> String {
     }
 }
 
+/// The number of slots that was asked for and the one that counts, where holders named a lower one.
+pub fn slots_mismatch(mode: Mode, blockers: &[Blocker]) -> Option<(u32, u32)> {
+    let Mode::Slot { of: asked } = mode else { return None };
+    let others = blockers.iter().filter_map(|blocker| match blocker {
+        Blocker::Hold(seen) => Some(seen.hold.want.mode),
+        Blocker::Waiter(_) => None,
+    });
+    let numbers = others.filter_map(|mode| match mode {
+        Mode::Slot { of } => Some(of),
+        Mode::Exclusive | Mode::Shared => None,
+    });
+    Some((asked, numbers.min()?)).filter(|(asked, lowest)| asked > lowest)
+}
+
+/// The same in words.
+pub fn mismatch_words(asked: u32, counts: u32) -> String {
+    format!(
+        "you asked for one of {asked} slots, its holders for one of {counts}: the lower number counts"
+    )
+}
+
+/// How many of its slots are taken, of a hold among others, and how many there are. Where holders
+/// disagree on the number, the lowest counts. None where it is not held by slots.
+pub fn slots_taken(
+    hold: &SeenHold,
+    holds: &[SeenHold],
+    witness: &dyn Witness,
+) -> Option<(usize, u32)> {
+    let Mode::Slot { of } = hold.hold.want.mode else { return None };
+    let resource = &hold.hold.want.resource;
+    let beside = holds.iter().filter(|seen| seen.hold.want.resource == *resource);
+    let numbers =
+        beside.filter(|seen| !seen.gone(witness)).filter_map(|seen| match seen.hold.want.mode {
+            Mode::Slot { of } => Some(of),
+            Mode::Exclusive | Mode::Shared => None,
+        });
+    let (taken, lowest) = numbers.fold((0, of), |(taken, lowest), of| (taken + 1, lowest.min(of)));
+    Some((taken, lowest))
+}
+
 /// Why a hold no longer counts, in the words that people know from lock files.
 pub fn stale_reason(seen: &SeenHold, witness: &dyn Witness) -> Option<String> {
     if seen.stale.is_some() {
@@ -80,6 +120,7 @@ pub fn hold_json(seen: &SeenHold, witness: &dyn Witness, waiting: usize) -> Valu
         "hostname": hold.holder.evidence.as_ref().map(|evidence| &evidence.host),
         "pid": process_of(&hold.holder).map(|(_, pid)| pid),
         "mode": mode(hold.want.mode),
+        "slot": hold.slot,
         "token": hold.token,
         "operation": hold.operation,
         "acquired_at": time(seen.acquired_at),
@@ -96,6 +137,20 @@ pub fn hold_json(seen: &SeenHold, witness: &dyn Witness, waiting: usize) -> Valu
         Kind::Section => value["section_id"] = json!(resource.name()),
         Kind::Lock | Kind::Path => {}
     }
+    value
+}
+
+/// A hold as JSON, with how many of its slots are taken among all that is held.
+pub fn hold_json_among(
+    hold: &SeenHold,
+    holds: &[SeenHold],
+    witness: &dyn Witness,
+    waiting: usize,
+) -> Value {
+    let mut value = hold_json(hold, witness, waiting);
+    let slots = slots_taken(hold, holds, witness);
+    value["slots"] = json!(slots.map(|(_, of)| of));
+    value["slots_taken"] = json!(slots.map(|(taken, _)| taken));
     value
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct AcquireArgs {
     #[arg(long, value_name = "DURATION", value_parser = args::lease)]
     ttl: Option<Duration>,
     /// Tie the lease to this process: when it dies, the lease ends
-    #[arg(long, value_name = "PID", conflicts_with = "hold")]
+    #[arg(long, value_name = "PID", conflicts_with = "hold", value_parser = args::numbers::pid)]
     pid: Option<u32>,
     /// What for, shown to those who look or wait
     #[arg(long, value_name = "TEXT")]
@@ -61,7 +61,8 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
     let resources = context.resources_or_only(&client, &args.resources, args.reach.reach()).await?;
     let request = build(context, &client, &args, &resources, wait).await?;
-    let display = WaitDisplay::new(&context.output, &resources, wait);
+    let mode = args.mode.mode();
+    let display = WaitDisplay::new(&context.output, &resources, wait).for_mode(mode);
     let telling = display.clone();
     let request = request.on_wait(move |waiting| telling.tell(waiting));
     if args.hold {
@@ -69,7 +70,9 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
         display.end(matches!(attempt, Ok(Attempt::Held(_))));
         return match attempt? {
             Attempt::Held(guard) => hold(context, &client, guard, args.operation.as_deref()).await,
-            Attempt::Busy(busy) => Err(name_limit(Failure::locked(&resources, &busy), wait)),
+            Attempt::Busy(busy) => {
+                Err(name_limit(Failure::locked_as(&resources, mode, &busy), wait))
+            }
         };
     }
     let attempt = request.lease().await;
@@ -82,7 +85,9 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
             });
             Ok(0)
         }
-        LeaseAttempt::Busy(busy) => Err(name_limit(Failure::locked(&resources, &busy), wait)),
+        LeaseAttempt::Busy(busy) => {
+            Err(name_limit(Failure::locked_as(&resources, mode, &busy), wait))
+        }
     }
 }
 
@@ -152,6 +157,7 @@ fn lease_json(client: &Client, lease: &Lease) -> Value {
         "holder": client.holder().label,
         "grant": lease.grant,
         "token": lease.token,
+        "slots": lease.slots,
         "reason": lease.reason.word(),
         "took_over": takeovers.collect::<Vec<_>>(),
         "acquired_at": show::time(lease.acquired_at),

@@ -44,13 +44,6 @@ pub(crate) struct BenchArgs {
     peer: Option<PathBuf>,
 }
 
-/// Does one part of a measurement
-#[derive(Debug, Args)]
-pub(crate) struct WorkerArgs {
-    /// What to do, as JSON
-    work: String,
-}
-
 pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<i32, Failure> {
     let store = global.store.as_deref().and_then(|url| url.parse().ok());
     let chosen = match (store, args.measurements.as_slice()) {
@@ -108,8 +101,8 @@ fn files_in(global: &Global, args: &BenchArgs) -> Result<Option<PathBuf>, Failur
 }
 
 /// The hidden other side of [`run`].
-pub(crate) fn work(args: &WorkerArgs) -> Result<i32, Failure> {
-    let work = serde_json::from_str(&args.work)
+pub(crate) fn work(instructions: &str) -> Result<i32, Failure> {
+    let work = serde_json::from_str(instructions)
         .map_err(|error| Failure::usage(format!("this is no work for a worker: {error}")))?;
     bench::work(work)?;
     Ok(Exit::Ok.code())

@@ -33,7 +33,7 @@ pub(crate) struct BreakArgs {
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Only the hold with this token
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = args::numbers::token)]
     token: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn break_all(
         .map(|seen| json!({ "holder": seen.hold.holder.label, "token": seen.hold.token }))
         .collect();
     let data = json!({ "resource": resource.to_string(), "reason": reason, "broken": data });
-    context.output.done(data, || {
+    context.output.confirm(data, || {
         let lines = ended.iter().map(|seen| {
             let holder = styled(NAME, &seen.hold.holder.label);
             format!("Broke {} held by {holder} (token {})", styled(NAME, resource), seen.hold.token)

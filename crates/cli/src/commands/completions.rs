@@ -1,12 +1,15 @@
 //! `tenure completions`: shell completions.
 
-use crate::args::Cli;
+use crate::completion;
 use crate::context::Context;
 use crate::failure::Failure;
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 /// Print completions for a shell
+///
+/// They know commands, options and their values, and look into the store for resources, tasks and
+/// sections. After `--` the command to run is completed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,8 +22,6 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn run(context: &Context, args: CompletionsArgs) -> Result<i32, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "tenure", &mut script);
-    context.output.raw(&script);
+    context.output.raw(&completion::script(&args.shell.to_string()));
     Ok(0)
 }

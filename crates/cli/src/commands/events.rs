@@ -27,10 +27,10 @@ pub(crate) struct EventsArgs {
     #[arg(short, long)]
     follow: bool,
     /// Only what came after this revision
-    #[arg(long, value_name = "REVISION", conflicts_with = "last")]
+    #[arg(long, value_name = "REVISION", conflicts_with = "last", value_parser = args::numbers::revision)]
     after: Option<u64>,
     /// Only the last so many
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = args::numbers::events)]
     last: usize,
 }
 

@@ -10,7 +10,7 @@ use crate::show;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use tenure::Client;
-use tenure::core::{Kind, Overview, Proof, Resource, Seen, SeenHold, rules};
+use tenure::core::{Kind, Overview, Resource, Seen, SeenHold, rules};
 use tenure::refusal::Refusal;
 use tenure::view;
 
@@ -140,10 +140,15 @@ fn of_kind<'a>(holds: &[&'a SeenHold], kind: Kind) -> Vec<&'a SeenHold> {
     holds.iter().copied().filter(|seen| seen.hold.want.resource.kind() == kind).collect()
 }
 
-fn holds_json(client: &Client, overview: &Overview<'_>, holds: &[&SeenHold]) -> Vec<Value> {
+fn holds_json(
+    client: &Client,
+    seen: &Seen,
+    overview: &Overview<'_>,
+    holds: &[&SeenHold],
+) -> Vec<Value> {
     let one = |hold: &&SeenHold| {
         let waiting = overview.waiting_for(&hold.hold.want.resource).len();
-        show::hold_json(hold, client.witness(), waiting)
+        show::hold_json_among(hold, &seen.holds, client.witness(), waiting)
     };
     holds.iter().map(one).collect()
 }
@@ -157,13 +162,19 @@ async fn list(context: &Context, args: ListArgs) -> Result<i32, Failure> {
     let mut shown = Vec::new();
     for kind in args.kind.kinds() {
         let holds = of_kind(&all, kind);
-        data.insert(list_name(kind).to_owned(), json!(holds_json(&client, &overview, &holds)));
+        data.insert(
+            list_name(kind).to_owned(),
+            json!(holds_json(&client, &seen, &overview, &holds)),
+        );
         shown.extend(holds);
     }
     data.insert("counts".to_owned(), view::counts_json(overview.counts()));
     context.output.done(Value::Object(data), || match shown.is_empty() {
         true => "Nothing is held".to_owned(),
-        false => show::hold_table(&shown, client.witness()),
+        false => {
+            let waiting = |resource: &Resource| overview.waiting_for(resource).len();
+            show::hold_table(&shown, &seen.holds, &waiting, client.witness())
+        }
     });
     Ok(0)
 }
@@ -210,7 +221,7 @@ async fn show_one(context: &Context, id: &str) -> Result<i32, Failure> {
     let seen = client.look_everywhere().await?;
     let holds = named(&client, &seen, id).await?;
     let overview = Overview::of(&seen, client.witness());
-    let data = json!({ "locks": holds_json(&client, &overview, &holds) });
+    let data = json!({ "locks": holds_json(&client, &seen, &overview, &holds) });
     context.output.done(data, || {
         let words = holds.iter().map(|seen| show::hold_words(seen, client.witness()));
         words.collect::<Vec<_>>().join("\n")
@@ -223,7 +234,7 @@ async fn release_one(context: &Context, args: ReleaseArgs) -> Result<i32, Failur
     let seen = client.look_everywhere().await?;
     let holds = named(&client, &seen, &args.id).await?;
     let resource = holds[0].hold.want.resource.clone();
-    let proof: Option<Proof> = args.proof.proof(context).ok();
+    let proof = args.proof.proof_for(context, &client, std::slice::from_ref(&resource)).await.ok();
     let mine = proof.filter(|proof| holds.iter().any(|seen| proof.recognises(seen)));
     if let Some(proof) = mine {
         return release(context, &client, proof, vec![resource]).await;
@@ -257,7 +268,7 @@ async fn clean_up(context: &Context, args: CleanupArgs) -> Result<i32, Failure> 
         data.insert(list_name(kind).to_owned(), entry);
     }
     data.insert("leftovers".to_owned(), json!(leftovers));
-    context.output.done(Value::Object(data), || {
+    context.output.confirm(Value::Object(data), || {
         let verb = if args.dry_run { "Would remove" } else { "Removed" };
         let head = match (found.len(), leftovers) {
             (0, 0) => Some("Nothing to clean up".to_owned()),
@@ -265,7 +276,8 @@ async fn clean_up(context: &Context, args: CleanupArgs) -> Result<i32, Failure> 
             (1, _) => Some(format!("{verb} 1 hold")),
             (many, _) => Some(format!("{verb} {many} holds")),
         };
-        let table = (!found.is_empty()).then(|| show::hold_table(&found, client.witness()));
+        let table = || show::hold_table(&found, &holds, &|_| 0, client.witness());
+        let table = (!found.is_empty()).then(table);
         let swept = match leftovers {
             0 => None,
             1 => Some(format!("{verb} 1 file that a dead process left")),

@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: ManArgs) -> Result<i32, Failure> {
     root.build();
     if let Some(folder) = args.out {
         let pages = write_all(&root, &folder)?;
-        context.output.done(json!({ "pages": pages }), || {
+        context.output.confirm(json!({ "pages": pages }), || {
             format!("Wrote {} pages to {}", pages.len(), folder.display())
         });
         return Ok(0);
@@ -62,8 +62,7 @@ fn write_all(root: &clap::Command, folder: &Path) -> Result<Vec<String>, Failure
             .map(|command| command.clone().display_name(format!("tenure-{}", command.get_name()))),
     );
     let mut pages = Vec::new();
-    for command in commands.filter(|command| command.get_name() != "help" && !command.is_hide_set())
-    {
+    for command in commands.filter(|command| command.get_name() != "help") {
         let name = command.get_display_name().unwrap_or("tenure").to_owned();
         let path = folder.join(format!("{name}.1"));
         let page = render(&command).map_err(|error| failed(&path, &error))?;

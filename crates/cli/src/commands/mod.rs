@@ -33,30 +33,53 @@ pub(crate) mod work;
 use crate::context::Context;
 use crate::failure::Failure;
 use clap::Args;
-use tenure::core::{GrantId, Proof};
+use tenure::Client;
+use tenure::core::{GrantId, Proof, Resource};
 
 /// What shows that a hold is the caller's.
 #[derive(Debug, Args)]
 pub(crate) struct ProofArgs {
-    /// The grant that `acquire` printed; by default the one this command runs under, else what
-    /// you hold under the label given by --as
+    /// The grant that proves that it is yours; by default the one that this command runs under, else
+    /// your label counts (--as)
     #[arg(long, value_name = "GRANT")]
     pub(crate) grant: Option<GrantId>,
 }
 
 impl ProofArgs {
     pub(crate) fn proof(&self, context: &Context) -> Result<Proof, Failure> {
-        if let Some(grant) = self.grant {
-            return Ok(Proof::Grant(grant));
-        }
-        if let Some(label) = context.chosen_label() {
-            return Ok(Proof::Label(label.to_owned()));
-        }
-        if let Some(grant) = context.own_grant() {
-            return Ok(Proof::Grant(grant));
-        }
-        Err(Failure::usage("nothing shows that it is yours").hint(
-            "Give the grant that `tenure acquire` printed with --grant, or your label with --as.",
-        ))
+        self.candidates(context).into_iter().next().ok_or_else(unproved)
     }
+
+    /// The proof that fits what is held of these resources, or else the first.
+    pub(crate) async fn proof_for(
+        &self,
+        context: &Context,
+        client: &Client,
+        resources: &[Resource],
+    ) -> Result<Proof, Failure> {
+        let mut candidates = self.candidates(context);
+        if candidates.len() > 1 && !resources.is_empty() {
+            let holds = client.look(resources).await?.holds;
+            candidates.sort_by_key(|proof| !holds.iter().any(|seen| proof.recognises(seen)));
+        }
+        candidates.into_iter().next().ok_or_else(unproved)
+    }
+
+    /// All that the caller can show, in the order in which it counts: what it was told on the command
+    /// line, the grant that it runs under, its label.
+    fn candidates(&self, context: &Context) -> Vec<Proof> {
+        let label = || context.chosen_label().map(|label| Proof::Label(label.to_owned()));
+        if let Some(grant) = self.grant {
+            return vec![Proof::Grant(grant)];
+        }
+        if context.is_label_explicit() {
+            return label().into_iter().collect();
+        }
+        context.own_grant().map(Proof::Grant).into_iter().chain(label()).collect()
+    }
+}
+
+fn unproved() -> Failure {
+    Failure::usage("no proof of ownership")
+        .hint("Give the grant that `tenure acquire` printed with --grant, or your label with --as.")
 }

@@ -10,23 +10,28 @@ use crate::show;
 use clap::Args;
 use serde_json::json;
 use tenure::Client;
-use tenure::core::{Proof, Released, Resource, SeenHold};
+use tenure::core::rules::tasks::{Finish, Finished};
+use tenure::core::{Kind, Proof, Released, Resource, SeenHold};
 use tenure::place::Reach;
 use tenure::refusal::Refusal;
 
 /// Give back what you hold
 ///
 /// Proves ownership by --grant, or by a label that you chose with --as. What others hold is never
-/// touched (exit 5).
+/// touched (exit 5). A task that you claimed is handed back, as by `tenure tasks release`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure release --grant \"$GRANT\"         all that this grant holds
-  tenure release --as alice db")]
+  tenure release --as alice db
+  tenure release --as alice --all         all that alice holds, tasks and sections too")]
 pub(crate) struct ReleaseArgs {
     /// Which of what you hold; all that the grant holds by default
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resources: Vec<args::Written>,
+    /// All that your label or grant holds
+    #[arg(long, conflicts_with = "resources")]
+    all: bool,
     #[command(flatten)]
     proof: ProofArgs,
 }
@@ -34,15 +39,17 @@ pub(crate) struct ReleaseArgs {
 pub(crate) async fn run(context: &Context, args: ReleaseArgs) -> Result<i32, Failure> {
     let proof = args.proof.proof(context)?;
     let only = context.only_resource();
-    if args.resources.is_empty() && only.is_none() && matches!(proof, Proof::Label(_)) {
+    let is_named = args.all || !args.resources.is_empty() || only.is_some();
+    if !is_named && matches!(proof, Proof::Label(_)) {
         return Err(Failure::usage("name what to release")
-            .hint("A label may hold several things; a grant (--grant) needs no names."));
+            .hint("A label may hold several things: --all releases all of them."));
     }
     let client = context.client().await?;
     let resources = match only {
-        Some(only) if args.resources.is_empty() => vec![only],
+        Some(only) if args.resources.is_empty() && !args.all => vec![only],
         _ => context.resources(&client, &args.resources, Reach::AllWorktrees).await?,
     };
+    let proof = args.proof.proof_for(context, &client, &resources).await?;
     release(context, &client, proof, resources).await
 }
 
@@ -53,9 +60,16 @@ pub(crate) async fn release(
     proof: Proof,
     resources: Vec<Resource>,
 ) -> Result<i32, Failure> {
-    let named = (!resources.is_empty()).then_some(resources.as_slice());
+    let mut handed_back = hand_back(client, &proof, &resources).await?;
+    let rest: Vec<Resource> =
+        resources.iter().filter(|one| !handed_back.contains(one)).cloned().collect();
+    if rest.is_empty() && !resources.is_empty() {
+        return Ok(confirm(context, &handed_back));
+    }
+    let named = (!rest.is_empty()).then_some(rest.as_slice());
     let holds = match client.release(proof.clone(), named).await? {
         Released::Ended(holds) => holds,
+        Released::NotHeld(others) if others.is_empty() && !handed_back.is_empty() => vec![],
         Released::NotHeld(others) => {
             return Err(match (others.first(), &proof) {
                 (Some(other), Proof::Label(_)) => Refusal::not_yours(other).into(),
@@ -68,10 +82,45 @@ pub(crate) async fn release(
     if holds.iter().any(SeenHold::lapsed) {
         return Err(lost(&format!("The lease on {text} had lapsed before it was released")));
     }
-    let released: Vec<String> = names.iter().map(Resource::to_string).collect();
-    context.output.done(json!({ "released": released }), || match context.output.quiet {
-        true => String::new(),
-        false => format!("Released {}", styled(NAME, text)),
+    handed_back.extend(names);
+    Ok(confirm(context, &handed_back))
+}
+
+fn confirm(context: &Context, released: &[Resource]) -> i32 {
+    let names: Vec<String> = released.iter().map(Resource::to_string).collect();
+    context.output.confirm(json!({ "released": names }), || {
+        format!("Released {}", styled(NAME, show::names(released)))
     });
-    Ok(0)
+    0
+}
+
+/// Hands back the tasks that the proof covers and that are worked on under it: to end their holds
+/// alone would leave them to be taken back as if their worker had died. Says which resources are
+/// free by that: the tasks, and what was held for them.
+async fn hand_back(
+    client: &Client,
+    proof: &Proof,
+    resources: &[Resource],
+) -> Result<Vec<Resource>, Failure> {
+    let seen = match resources {
+        [] => client.look_everywhere().await?,
+        some if some.iter().all(|one| one.kind() != Kind::Task) => return Ok(vec![]),
+        some => client.look(some).await?,
+    };
+    let mine = seen.holds.iter().filter(|hold| {
+        let resource = &hold.hold.want.resource;
+        let is_meant = resources.is_empty() || resources.contains(resource);
+        resource.kind() == Kind::Task && is_meant && proof.recognises(hold) && !hold.lapsed()
+    });
+    let mut released = Vec::new();
+    for hold in mine {
+        let Ok(id) = hold.hold.want.resource.name().parse() else { continue };
+        let token = Some(hold.hold.token);
+        let tasks = client.tasks();
+        let finished = tasks.finish(&id, proof.clone(), token, None, Finish::Release).await?;
+        if let Finished::Done { .. } = finished {
+            released.push(hold.hold.want.resource.clone());
+        }
+    }
+    Ok(released)
 }

@@ -34,9 +34,10 @@ pub(crate) struct RenewArgs {
 }
 
 pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failure> {
-    let proof = args.proof.proof(context)?;
+    args.proof.proof(context)?;
     let client = context.client().await?;
     let resources = context.resources(&client, &args.resources, Reach::AllWorktrees).await?;
+    let proof = args.proof.proof_for(context, &client, &resources).await?;
     let named = (!resources.is_empty()).then_some(resources.as_slice());
     let renewed = client.renew(&proof, named, args.ttl).await?;
     if renewed.is_empty() {
@@ -53,7 +54,7 @@ pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failu
     let data = lines.iter().map(|(name, token, ttl)| {
         json!({ "resource": name, "token": token, "ttl_seconds": ttl.as_secs_f64() })
     });
-    context.output.done(json!({ "renewed": data.collect::<Vec<_>>() }), || {
+    context.output.confirm(json!({ "renewed": data.collect::<Vec<_>>() }), || {
         let lines = lines.iter().map(|(name, _, ttl)| {
             format!("Renewed {} for {}", styled(NAME, name), format_duration(*ttl))
         });

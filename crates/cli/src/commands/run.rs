@@ -6,7 +6,6 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::holding::{self, HoldArgs};
 use clap::Args;
-use std::ffi::OsString;
 
 /// Hold while a command runs
 ///
@@ -16,14 +15,19 @@ use std::ffi::OsString;
 /// through (128+N if signal N killed it).
 ///
 /// The command's environment has TENURE_RESOURCE, TENURE_TOKEN, TENURE_GRANT, TENURE_STORE and
-/// TENURE_DEADLINE (when the lease would lapse without renewal).
+/// TENURE_DEADLINE (when the lease would lapse without renewal); with --slots N also TENURE_SLOT, a
+/// number from 0 to N-1 that no other holder has; with --as also TENURE_AGENT.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "tenure run [OPTIONS] <RESOURCE>... -- <COMMAND>...\n       tenure run [OPTIONS] <RESOURCE>... -c <LINE>"
+)]
 #[command(after_help = "\
 Examples:
   tenure run deploy -- ./deploy.sh
   tenure run -w 30 db cache -- ./migrate.sh     both or none; wait up to 30 seconds
   tenure run --slots 3 gpu -- ./train.sh        at most three at a time
   tenure run -s docs -- ./build-docs.sh         beside other readers
+  tenure run deploy -c './build.sh && ./deploy.sh'
   tenure run -n -E 0 backup -- ./backup.sh      already running? then that is fine")]
 pub(crate) struct RunArgs {
     /// What to hold: NAME, section:NAME, task:ID or path:GLOB; several are all or nothing
@@ -33,21 +37,27 @@ pub(crate) struct RunArgs {
     mode: ModeArgs,
     #[command(flatten)]
     hold: HoldArgs,
-    /// Accepted for habit's sake: no descriptor is ever passed on
+    /// Accepted for compatibility with flock; no effect: no descriptor is ever passed on
     #[arg(short = 'o', long = "close", hide_short_help = true)]
     _close: bool,
-    /// The command, run directly, not through a shell
-    #[arg(required = true, last = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    command: args::CommandArgs,
+}
+
+impl RunArgs {
+    /// The resources as they were written.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &str> {
+        self.resources.iter().map(|resource| resource.text.as_str())
+    }
 }
 
 pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
     let resources = context.resources(&client, &args.resources, args.hold.reach()).await?;
     let mode = args.mode.mode();
-    let guard =
-        holding::obtain(context, &client, &resources, mode, &args.hold, &args.command).await?;
-    let spec = ChildSpec::new(args.command);
+    let shown = args.command.shown();
+    let guard = holding::obtain(context, &client, &resources, mode, &args.hold, &shown).await?;
+    let spec = ChildSpec::new(args.command.words());
     let (guard, child, ended) = holding::run_under(
         context,
         guard,

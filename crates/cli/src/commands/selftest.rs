@@ -42,7 +42,7 @@ pub(crate) struct SelftestArgs {
     #[arg(long = "for", value_name = "DURATION", default_value = "5s", value_parser = args::span)]
     span: Duration,
     /// So many processes contend, from 2 to 64
-    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u8).range(2..=64))]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = args::numbers::processes)]
     processes: u8,
     /// Never ask the store, so that a check must fail; for tests of this check
     #[cfg(debug_assertions)]
@@ -63,13 +63,6 @@ impl SelftestArgs {
         let (processes, strict) = (self.processes.into(), url.dialect().is_some());
         Ok(Effort { processes, span: self.span, strict, without_lock })
     }
-}
-
-/// Tries a part of it
-#[derive(Debug, Args)]
-pub(crate) struct WorkerArgs {
-    /// What to try, as JSON
-    work: String,
 }
 
 pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<i32, Failure> {
@@ -110,8 +103,8 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<i32, Failure
 }
 
 /// The hidden other side of [`run`].
-pub(crate) fn work(args: &WorkerArgs) -> Result<i32, Failure> {
-    let work = serde_json::from_str(&args.work)
+pub(crate) fn work(instructions: &str) -> Result<i32, Failure> {
+    let work = serde_json::from_str(instructions)
         .map_err(|error| Failure::usage(format!("this is no work for a worker: {error}")))?;
     selftest::work(&work)?;
     Ok(Exit::Ok.code())

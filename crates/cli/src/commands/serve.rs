@@ -52,13 +52,13 @@ pub(crate) struct ServeArgs {
     host: Vec<String>,
     /// At most so many requests per second of one token or address, twice as many at once
     /// [default: 5000; none for this machine without tokens]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = args::numbers::rate)]
     rate: Option<NonZeroU32>,
     /// The longest body that carries tasks, in bytes; others have at most 1 MiB
-    #[arg(long, value_name = "BYTES", default_value_t = LARGE_BODY_BYTES_MAX, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long, value_name = "BYTES", default_value_t = LARGE_BODY_BYTES_MAX, value_parser = args::numbers::body_bytes)]
     max_body: u64,
     /// At most so many connections at once; others wait
-    #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX as u32, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX as u32, value_parser = args::numbers::connections)]
     max_connections: u32,
     /// What requests in flight are given to end
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::span)]

@@ -114,6 +114,7 @@ fn holder_json(seen: &SeenHold) -> Value {
         "operation": seen.hold.operation,
         "resource": seen.hold.want.resource.to_string(),
         "token": seen.hold.token,
+        "slot": seen.hold.slot,
         "expires_at": show::time(seen.expires_at),
     })
 }
@@ -130,9 +131,10 @@ async fn all(context: &Context, client: &Client) -> Result<i32, Failure> {
     let overview = Overview::of(&seen, client.witness());
     let counts = overview.counts();
     let holds: Vec<&SeenHold> = seen.holds.iter().collect();
-    let held = holds.iter().map(|seen| {
-        let waiting = overview.waiting_for(&seen.hold.want.resource).len();
-        show::hold_json(seen, client.witness(), waiting)
+    let waiting = |resource: &Resource| overview.waiting_for(resource).len();
+    let held = holds.iter().map(|hold| {
+        let waiting = waiting(&hold.hold.want.resource);
+        show::hold_json_among(hold, &seen.holds, client.witness(), waiting)
     });
     let data = json!({
         "locked": counts.held > 0,
@@ -152,7 +154,10 @@ async fn all(context: &Context, client: &Client) -> Result<i32, Failure> {
         let head = format!("Store  {store}\n       {count}");
         match holds.is_empty() {
             true => head,
-            false => format!("{head}\n\n{}", show::hold_table(&holds, client.witness())),
+            false => format!(
+                "{head}\n\n{}",
+                show::hold_table(&holds, &seen.holds, &waiting, client.witness())
+            ),
         }
     });
     Ok(0)

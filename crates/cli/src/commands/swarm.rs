@@ -1,5 +1,6 @@
 //! `tenure swarm`: many workers in one process.
 
+use crate::args;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -21,6 +22,9 @@ use tenure::{Client, SwarmReport};
 /// tasks are taken, and what runs comes to its end; a second time: what runs is stopped and handed
 /// back.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "tenure swarm [OPTIONS] -- <COMMAND>...\n       tenure swarm [OPTIONS] -c <LINE>"
+)]
 #[command(after_help = "\
 Examples:
   tenure swarm -n 8 -- ./agent.sh
@@ -28,13 +32,20 @@ Examples:
   tenure swarm -n 2 --forever -- ./agent.sh       go on when all is done, for what is added later")]
 pub(crate) struct SwarmArgs {
     /// How many workers
-    #[arg(short = 'n', long = "workers", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(short = 'n', long = "workers", value_name = "N", default_value_t = 4, value_parser = args::numbers::workers)]
     workers: u16,
     /// Go on when nothing is left to do
     #[arg(long)]
     forever: bool,
     #[command(flatten)]
     worker: WorkerArgs,
+}
+
+impl SwarmArgs {
+    /// How many workers.
+    pub(crate) fn workers(&self) -> u16 {
+        self.workers
+    }
 }
 
 /// How often the numbers of the whole are looked up.
@@ -68,10 +79,14 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     }
     let scope = scope(&client, &args.worker).await?;
     let took = begun.elapsed();
-    context
-        .output
-        .done(report_json(&report, &scope, took, &logs), || summary(&report, &scope, took, &logs));
-    Ok(if scope.all_done() { Exit::Ok.code() } else { Exit::Error.code() })
+    let failure = (!scope.all_done()).then(|| {
+        let message = format!("Not all is done: {}", scope.open_words());
+        Failure::new(Exit::Error, "NOT_ALL_DONE", message)
+            .hint(format!("See the logs in {}.", logs.display()))
+    });
+    let data = report_json(&report, &scope, took, &logs);
+    context.output.done_unless(failure.as_ref(), data, || summary(&report, &scope, took, &logs));
+    Ok(failure.map_or(Exit::Ok.code(), |failure| failure.exit))
 }
 
 /// Where the logs go: beside the embedded store, unless told.

@@ -56,7 +56,7 @@ pub(crate) async fn import(context: &Context, args: ImportArgs) -> Result<i32, F
         "sections": imported.sections,
         "notes": notes,
     });
-    context.output.done(data, || words(&imported, args.dry_run));
+    context.output.confirm(data, || words(&imported, args.dry_run));
     Ok(0)
 }
 
@@ -106,7 +106,7 @@ pub(crate) async fn export(context: &Context, args: ExportArgs) -> Result<i32, F
         let message = format!("{} cannot be written: {error}", path.display());
         Failure::new(Exit::Error, "TASK_FILE", message)
     })?;
-    context.output.done(data, || format!("Wrote {} tasks to {}", tasks.len(), path.display()));
+    context.output.confirm(data, || format!("Wrote {} tasks to {}", tasks.len(), path.display()));
     Ok(0)
 }
 

@@ -1,5 +1,6 @@
 //! `tenure update`: a shared file, read, changed and replaced while nobody else does.
 
+use crate::args;
 use crate::child::{Child, ChildSpec, Ended, Output, Signals, Stdin, Stdout};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -28,6 +29,9 @@ use tenure::file::{self, Draft, FileError, Format, Original, Replace};
 ///
 /// The command's environment is that of `tenure run`, and its own exit code is passed through.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "tenure update [OPTIONS] <FILE> -- <COMMAND>...\n       tenure update [OPTIONS] <FILE> -c <LINE>"
+)]
 #[command(after_help = "\
 Examples:
   tenure update counter.json -- jq '.n += 1'
@@ -53,9 +57,8 @@ pub(crate) struct UpdateArgs {
     /// which keep the old content
     #[arg(long)]
     overwrite: bool,
-    /// The command, run directly, not through a shell
-    #[arg(required = true, last = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    command: args::CommandArgs,
 }
 
 fn suffix(text: &str) -> Result<OsString, &'static str> {
@@ -71,9 +74,9 @@ pub(crate) async fn run(context: &Context, args: UpdateArgs) -> Result<i32, Fail
     let resource = resource(context, &path, &args.hold)?;
     let client = context.client().await?;
     let resources = [resource];
+    let shown = args.command.shown();
     let guard =
-        holding::obtain(context, &client, &resources, Mode::Exclusive, &args.hold, &args.command)
-            .await?;
+        holding::obtain(context, &client, &resources, Mode::Exclusive, &args.hold, &shown).await?;
     let leftovers = file::remove_leftovers(&path);
     if leftovers > 0 {
         context.output.detail(&format!("Removed {leftovers} drafts that killed updates left"));
@@ -91,7 +94,7 @@ pub(crate) async fn run(context: &Context, args: UpdateArgs) -> Result<i32, Fail
                 Ended::Code(code) => format!("ended with code {code}"),
                 Ended::Signal(signal) => format!("was killed by signal {signal}"),
             };
-            let message = format!("The command {how}; {} is unchanged", path.display());
+            let message = format!("The command {how}; {}", state(&original));
             let mut failure = Failure::new(Exit::Error, "COMMAND_FAILED", message);
             failure.exit = code;
             Err(failure)
@@ -144,12 +147,12 @@ async fn change(
     let spec = ChildSpec {
         stdin: original.content()?.map_or(Stdin::Null, Stdin::File),
         stdout: Stdout::Piped,
-        ..ChildSpec::new(args.command.clone())
+        ..ChildSpec::new(args.command.words())
     };
     let grace = args.hold.grace(context);
     let (guard, mut child, collected) =
         holding::run_under(context, guard, spec, grace, async |child, signals| {
-            collect(child, signals, &mut draft, grace).await
+            collect(child, signals, &mut draft, original, grace).await
         })
         .await?;
     let ended = match collected {
@@ -175,8 +178,8 @@ async fn change(
     let sealed = draft.seal(how)?;
     if !guard.confirm().await? {
         return Err(holding::lost(&format!(
-            "The lease was lost before the file was replaced; {} is unchanged",
-            original.path().display()
+            "The lease was lost before the file was replaced; {}",
+            state(original)
         )));
     }
     report.backup = sealed.replace()?;
@@ -192,6 +195,7 @@ async fn collect(
     child: &mut Child,
     signals: &mut Signals,
     draft: &mut Draft<'_>,
+    original: &Original,
     grace: Duration,
 ) -> Result<Ended, Failure> {
     let mut stdout = child.take_stdout().expect("it was asked for as a pipe");
@@ -211,8 +215,10 @@ async fn collect(
         Ok(ended)
     };
     tokio::time::timeout(grace, rest).await.unwrap_or_else(|_| {
-        let message = "The command ended, but something that it started keeps its output open; \
-                       the file is unchanged";
+        let message = format!(
+            "The command ended, but something that it started keeps its output open; {}",
+            state(original)
+        );
         Err(Failure::new(Exit::Error, "OUTPUT_OPEN", message)
             .hint("Let the command wait for what it starts."))
     })
@@ -229,19 +235,36 @@ async fn copy_piece(stdout: &mut Output, draft: &mut Draft<'_>) -> Result<bool, 
     Ok(read > 0)
 }
 
+/// What became of the file, where its content was not replaced. A command may have changed it itself.
+fn state(original: &Original) -> String {
+    let path = original.path().display();
+    match original.is_as_found() {
+        true => format!("{path} is unchanged"),
+        false => {
+            format!("{path} was changed in place, by the command or by somebody who did not ask")
+        }
+    }
+}
+
 /// Refuses a content that is none.
 fn check(original: &Original, draft: &mut Draft<'_>, args: &UpdateArgs) -> Result<(), Failure> {
-    let path = original.path().display();
     if draft.bytes() == 0 && !original.is_empty() && !args.allow_empty {
-        let message = format!("The command printed nothing; {path} is unchanged");
+        let message = format!("The command printed nothing; {}", state(original));
+        if !original.is_as_found() {
+            return Err(Failure::new(Exit::Error, "FILE_CHANGED", message).hint(
+                "A command under `tenure update` reads the content from its standard input and \
+                 prints the new one. Leave out the file's name, and options such as -i.",
+            ));
+        }
         return Err(Failure::new(Exit::Error, "EMPTY_OUTPUT", message)
             .hint("If the file is to be empty, say so with --allow-empty."));
     }
     let Some(format) = args.validate else { return Ok(()) };
     draft.check(format)?.map_err(|invalid| {
         let message = format!(
-            "What the command printed is not {}: {invalid}; {path} is unchanged",
-            format.name()
+            "What the command printed is not {}: {invalid}; {}",
+            format.name(),
+            state(original)
         );
         Failure::new(Exit::Error, "INVALID_CONTENT", message)
             .details(json!({ "line": invalid.line, "column": invalid.column }))

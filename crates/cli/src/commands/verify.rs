@@ -22,7 +22,7 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resource: args::Written,
     /// The token to check
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = args::numbers::token)]
     token: u64,
 }
 
@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &Context, args: VerifyArgs) -> Result<i32, Fail
     match client.verify(&resource, Token(args.token)).await? {
         VerifyAnswer::Valid => {
             let data = json!({ "valid": true, "token": args.token });
-            context.output.done(data, || format!("Token {} holds {resource}", args.token));
+            context.output.confirm(data, || format!("Token {} holds {resource}", args.token));
             Ok(0)
         }
         VerifyAnswer::Refused { current } => {

@@ -24,6 +24,9 @@ use tenure::{Client, Swarm, SwarmReport};
 /// printed, if it is JSON, is the result; 75 puts the task off; 76 sends it to review; any other
 /// fails it, and it is tried again after a pause, as often as the task allows.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "tenure work [OPTIONS] -- <COMMAND>...\n       tenure work [OPTIONS] -c <LINE>"
+)]
 #[command(after_help = "\
 Examples:
   tenure work -- ./agent.sh                       for ever
@@ -37,7 +40,7 @@ pub(crate) struct WorkArgs {
     #[arg(long)]
     until_empty: bool,
     /// End after so many tasks
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = args::numbers::tasks)]
     max: Option<u64>,
     /// End when there was nothing to do for so long
     #[arg(long, value_name = "DURATION", value_parser = args::span)]

@@ -5,10 +5,9 @@ mod scope;
 
 pub(crate) use scope::Scope;
 
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::worker::tell;
 use live::Live;
-use std::io::IsTerminal;
 use tenure::WorkEvent;
 
 /// Shows what the workers do.
@@ -25,7 +24,7 @@ impl View {
     pub(crate) fn new(output: &Output, workers: usize) -> View {
         if output.json || output.quiet {
             View::Silent
-        } else if std::io::stderr().is_terminal() {
+        } else if output::can_redraw() {
             View::Live(Box::new(Live::new(workers)))
         } else {
             View::Lines(output.clone())

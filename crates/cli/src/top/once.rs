@@ -6,7 +6,7 @@ use super::text::clean;
 use crate::output::{DIM, NAME, styled};
 use crate::show;
 use tenure::Client;
-use tenure::core::{Liveness, SeenHold, Status};
+use tenure::core::{Liveness, Resource, SeenHold, Status};
 use tenure::view::alive_word;
 
 /// So wide are the columns of texts that people wrote.
@@ -50,9 +50,15 @@ fn locks(board: &Board, client: &Client) -> Option<String> {
         return None;
     }
     let holds: Vec<&SeenHold> = board.locks.iter().map(|held| &held.seen).collect();
+    let all: Vec<SeenHold> = board.locks.iter().map(|held| held.seen.clone()).collect();
+    let waiting = |resource: &Resource| {
+        let mut held = board.locks.iter();
+        let held = held.find(|held| held.seen.hold.want.resource == *resource);
+        held.map_or(0, |held| held.waiters.len())
+    };
     let mut text = match holds.is_empty() {
         true => "Nothing is held".to_owned(),
-        false => show::hold_table(&holds, client.witness()),
+        false => show::hold_table(&holds, &all, &waiting, client.witness()),
     };
     for (index, held) in board.locks.iter().enumerate() {
         if held.waiters.is_empty() || has_more_holders(&board.locks[index + 1..], held) {

@@ -5,7 +5,6 @@ use crate::commands::task_files;
 use crate::context::Context;
 use crate::failure::Failure;
 use clap::{Args, ValueHint};
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use tenure::config::Key;
@@ -44,9 +43,8 @@ pub(crate) struct WorkerArgs {
     /// Write what the commands print to files in this folder, one for each attempt
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) logs: Option<PathBuf>,
-    /// The command, run directly, not through a shell
-    #[arg(required = true, last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) command: args::CommandArgs,
 }
 
 /// A pause of nothing would be a busy loop.

@@ -1,6 +1,6 @@
 //! What a command is told of its task: variables, and an object on its standard input.
 
-use crate::context::{GRANT_VARIABLE, KEEPS_VARIABLE};
+use crate::context::{AGENT_VARIABLE, GRANT_VARIABLE, KEEPS_VARIABLE};
 use crate::show;
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -35,7 +35,9 @@ pub(super) fn environment(
         ("TENURE_STORE", store_url.to_owned()),
         ("TENURE_DEADLINE", show::time(lease.expires_at)),
     ];
-    variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+    // So that what the command asks of tenure is asked under its worker's name.
+    let agent = task.claim.as_ref().map(|claim| (AGENT_VARIABLE, claim.by.clone()));
+    variables.into_iter().chain(agent).map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// The task as one line of JSON.

@@ -18,7 +18,27 @@ pub(crate) enum Outlet {
 /// The same, for one attempt.
 pub(super) enum Sink {
     PassOn(Output),
-    File(File),
+    File(LogFile),
+}
+
+/// A file that is made when there is something to write.
+pub(super) struct LogFile {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            // A task that was put off or handed back has the same attempt twice.
+            none => none.insert(OpenOptions::new().create(true).append(true).open(&self.path)?),
+        };
+        file.write_all(bytes)
+    }
 }
 
 /// Names of files may have 255 bytes; this leaves room for the attempt.
@@ -30,12 +50,24 @@ impl Outlet {
             Outlet::PassOn(output) => Ok(Sink::PassOn(output.clone())),
             Outlet::Files(folder) => {
                 std::fs::create_dir_all(folder)?;
-                let path = log_path(folder, task);
-                // A task that was put off or handed back has the same attempt twice.
-                Ok(Sink::File(OpenOptions::new().create(true).append(true).open(path)?))
+                // A folder that cannot be written to is found out before the command runs.
+                writable(folder)?;
+                Ok(Sink::File(LogFile { path: log_path(folder, task), file: None }))
             }
         }
     }
+}
+
+/// Fails if files cannot be made in this folder.
+#[cfg(unix)]
+fn writable(folder: &Path) -> io::Result<()> {
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    Ok(rustix::fs::access(folder, access)?)
+}
+
+#[cfg(not(unix))]
+fn writable(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// The file of the task's current attempt.
@@ -63,14 +95,14 @@ impl Sink {
             Sink::PassOn(output) if output.json => output.pass_on_error(bytes),
             Sink::PassOn(output) => output.pass_on(bytes),
             // A full disk must not fail the task.
-            Sink::File(file) => drop(file.write_all(bytes)),
+            Sink::File(file) => drop(file.write(bytes)),
         }
     }
 
     pub(super) fn stderr(&mut self, bytes: &[u8]) {
         match self {
             Sink::PassOn(output) => output.pass_on_error(bytes),
-            Sink::File(file) => drop(file.write_all(bytes)),
+            Sink::File(file) => drop(file.write(bytes)),
         }
     }
 }

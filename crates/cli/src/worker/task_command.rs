@@ -36,7 +36,7 @@ impl TaskCommand {
         outlet: Outlet,
     ) -> Result<TaskCommand, Failure> {
         Ok(TaskCommand {
-            command: args.command.clone(),
+            command: args.command.words(),
             store_url: context.store_url()?.to_string(),
             keeps: context.kept_grants(),
             grace: args.grace(context),

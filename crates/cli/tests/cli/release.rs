@@ -121,3 +121,35 @@ fn verify() {
         "tenure run cache -- sh -c 'tenure verify cache --token $TENURE_TOKEN'",
     ]));
 }
+
+#[test]
+fn all_of_a_label() {
+    let sandbox = Sandbox::new();
+    sandbox.acquire("db --as alice");
+    sandbox.acquire("cache --as alice");
+    sandbox.acquire("deploy --as bob");
+    sandbox.quietly("tenure tasks add 'Fix bug' --id t1 --section Backend --file 'src/**'");
+    sandbox.quietly("tenure tasks claim --as alice");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure release --as alice",
+        "tenure release --as alice --all db",
+        "tenure release --as alice --all",
+        "tenure release --as alice --all",
+        "tenure locks",
+        "tenure tasks list",
+    ]));
+    let task = sandbox.data("tenure tasks show t1 --json");
+    assert_eq!(task["task"]["attempts"], 0, "it was handed back, not taken from a dead worker");
+}
+
+#[test]
+fn a_task_that_was_claimed_is_handed_back() {
+    let sandbox = Sandbox::new();
+    sandbox.quietly("tenure tasks add 'Fix bug' --id t1 --file 'src/**'");
+    sandbox.quietly("tenure tasks claim --as alice");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure release 'task:Fix bug' --as alice",
+        "tenure locks",
+        "tenure tasks list",
+    ]));
+}

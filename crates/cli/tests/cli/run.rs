@@ -159,3 +159,109 @@ fn waiting_for_oneself_is_refused() {
         "tenure --as alice run deploy -- tenure --as alice --json run deploy -- echo never",
     ]));
 }
+
+#[test]
+fn quiet_says_nothing_of_what_the_code_says() {
+    let sandbox = Sandbox::new();
+    sandbox.acquire("deploy --as alice");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure run -q -n deploy -- true",
+        "tenure run -q -w 0.1 deploy -- true",
+        "tenure run -q -n -E 0 deploy -- true",
+        "tenure run -q -n -E 42 deploy -- true",
+        "tenure acquire -q -n deploy",
+        "tenure wait -q -n deploy",
+        "tenure tasks claim -q",
+        "tenure run -q db -- no-such-program",
+    ]));
+}
+
+#[test]
+fn a_code_of_success_is_a_success_in_json_too() {
+    let sandbox = Sandbox::new();
+    sandbox.acquire("deploy --as alice");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure run -n -E 0 deploy -- true",
+        "tenure run -n -E 0 deploy --json -- true",
+    ]));
+}
+
+#[test]
+fn a_command_without_dashes_is_not_locked() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure run deploy ./deploy.sh",
+        "tenure run deploy ./deploy.sh --prod 'two words'",
+        "tenure run deploy --json ./deploy.sh",
+        "tenure update n.json jq .",
+        "tenure work ./agent.sh",
+        "tenure run deploy",
+        "tenure locks",
+    ]));
+}
+
+#[test]
+fn a_line_goes_through_the_shell() {
+    let sandbox = Sandbox::new();
+    sandbox.write("n.txt", "1\n");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure run deploy -c 'echo one && echo two; exit 3'",
+        "SHELL=/bin/bash tenure run -c '[[ a == a* ]] && echo $0' deploy",
+        "tenure run deploy --command 'sleep 60' -- true",
+        "tenure update n.txt -c 'read n; echo $((n + 1))' && cat n.txt",
+        "tenure run deploy -c 'tenure status deploy'",
+    ]));
+}
+
+#[test]
+fn holders_that_disagree_on_the_number_of_slots_are_named() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.holder("--slots 2 gpu --as alice --operation one");
+    let second = sandbox.holder("--slots 2 gpu --as bob --operation two");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure run --slots 3 -n gpu -- echo never",
+        "tenure acquire --slots 3 -n gpu --json",
+        "tenure run --slots 3 -w 0.1 gpu -- echo never",
+    ]));
+    first.end();
+    second.end();
+}
+
+#[test]
+fn each_of_several_slots_has_its_number() {
+    let sandbox = Sandbox::new();
+    let number = |label: &str| {
+        let line =
+            format!("tenure run --slots 3 gpu --as {label} -- sh -c 'echo $TENURE_SLOT.; cat'");
+        let holder = sandbox.background(&line);
+        holder.printed(".");
+        holder
+    };
+    let (first, second, third) = (number("alice"), number("bob"), number("carol"));
+    assert_snapshot!("the_table_of_slots", sandbox.see("tenure locks"));
+    let held = sandbox.data("tenure locks --json")["locks"].clone();
+    let slots: Vec<_> = held.as_array().unwrap().iter().map(|hold| &hold["slot"]).collect();
+    assert_eq!(slots, [0, 1, 2]);
+    assert_eq!((&held[0]["slots"], &held[0]["slots_taken"]), (&3.into(), &3.into()));
+    assert!(second.end().contains("  1.\n"));
+    let again = number("dave");
+    assert!(again.end().contains("  1.\n"), "the number is free again");
+    assert!(first.end().contains("  0.\n") && third.end().contains("  2.\n"));
+    assert_snapshot!(
+        "without_slots_there_is_no_number",
+        sandbox.see("tenure run gpu -- sh -c 'echo ${TENURE_SLOT-none}'")
+    );
+}
+
+#[test]
+fn a_command_acts_under_the_label_that_it_runs_under() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure run deploy --as alice -- tenure acquire db --ttl 1m -q > grant",
+        "tenure status db",
+        "tenure run deploy --as alice -- tenure renew",
+        "tenure run deploy --as alice -- tenure renew db --ttl 2m",
+        "tenure run deploy --as alice -- tenure release db",
+        "tenure run deploy -- sh -c 'echo ${TENURE_AGENT-none}'",
+    ]));
+}

@@ -62,3 +62,16 @@ fn lines_are_appended() {
         "cat log.jsonl",
     ]));
 }
+
+#[test]
+fn a_command_that_changes_the_file_itself() {
+    let sandbox = Sandbox::repository();
+    sandbox.write("state.txt", "one\n");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure update state.txt -- sed -i s/one/two/ state.txt",
+        "tenure update state.txt --json -- sed -i s/two/three/ state.txt",
+        "tenure update state.txt -- sh -c 'echo four >state.txt; exit 3'",
+        "tenure update state.txt -- sh -c 'rm state.txt'",
+        "ls",
+    ]));
+}

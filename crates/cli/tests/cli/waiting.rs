@@ -84,3 +84,49 @@ fn wait_for_what_stays_held() {
         "tenure wait -w 0.3 deploy",
     ]));
 }
+
+#[test]
+fn at_80_columns_whose_turn_it_is_and_who_holds_it_can_be_read() {
+    let sandbox = Sandbox::new();
+    let operation = "a release with a long description that does not fit into the line";
+    let grant = sandbox.acquire(&format!("deploy --as alice --operation '{operation}'"));
+    let screen = sandbox.narrow_terminal("tenure run deploy --as bob -- echo done", 80);
+    screen.shows("you are next");
+    sandbox.quietly(&format!("tenure release --grant {grant}"));
+    let shown = screen.end();
+    let line = shown.lines().find(|line| line.starts_with("Waiting for deploy")).unwrap();
+    assert!(line.starts_with("Waiting for deploy, you are next; held by alice for "), "{shown}");
+}
+
+#[test]
+fn the_age_of_a_hold_goes_on_while_one_waits() {
+    let sandbox = Sandbox::new();
+    let grant = sandbox.acquire("deploy --as alice");
+    let screen = sandbox.terminal("tenure run deploy --as bob -- echo done");
+    let ages = || {
+        let sent = screen.sent();
+        let ages = sent.split("; held by ").skip(1).filter_map(|rest| {
+            let rest = rest.split_once(" for ")?.1;
+            rest.split_once(['\u{1b}', '\r', ' ', ':']).map(|(age, _)| age.to_owned())
+        });
+        ages.collect::<std::collections::BTreeSet<String>>()
+    };
+    // Nothing happens in the store meanwhile.
+    crate::snapshot_support::until("three ages", || ages().len() >= 3);
+    sandbox.quietly(&format!("tenure release --grant {grant}"));
+    screen.end();
+}
+
+#[test]
+fn a_dumb_terminal_gets_plain_lines() {
+    let sandbox = Sandbox::new();
+    let grant = sandbox.acquire("deploy --as alice --operation 'release 1.2'");
+    let screen = sandbox.terminal("env TERM=dumb tenure run deploy --as bob -- echo done");
+    screen.shows("you are next");
+    sandbox.quietly(&format!("tenure release --grant {grant}"));
+    let (code, shown) = screen.ended();
+    assert_eq!(code, 0);
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    assert!(shown.starts_with("Waiting for deploy, you are next; held by alice for "), "{shown:?}");
+    assert!(shown.ends_with(": \"release 1.2\"\r\ndone\r\n"), "{shown:?}");
+}

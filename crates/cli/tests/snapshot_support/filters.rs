@@ -5,6 +5,9 @@ use std::path::Path;
 /// A duration as people read it: `850ms`, `3.2s`, `59m 59s`.
 const DURATION: &str = r"\d+(?:\.\d)?(?:us|ms|s|m|h|d)(?: \d+(?:s|m|h))?";
 
+/// How something is held, in a table.
+const MODE: &str = r"(exclusive|shared|slots \d+/\d+)";
+
 /// Settings for snapshots of commands that ran in this sandbox.
 pub(super) fn settings(root: &Path) -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
@@ -29,16 +32,17 @@ fn patterns(root: &Path) -> Vec<(String, &'static str)> {
         fixed(r"TENURE_TREE=[\d.]+", "TENURE_TREE=[TREE]"),
         // The table of holds: its columns are as wide as the durations in them.
         fixed(
-            r"RESOURCE +HOLDER +AGE +LEFT +TOKEN +FOR",
-            "RESOURCE  HOLDER  AGE  LEFT  TOKEN  FOR",
+            r"RESOURCE +HOLDER +MODE +AGE +LEFT +WAITING +TOKEN +FOR",
+            "RESOURCE  HOLDER  MODE  AGE  LEFT  WAITING  TOKEN  FOR",
         ),
         (
-            format!(r"(?m)^(  \S+) +(\S+) +{DURATION} +({cell}) +(\d+) *"),
-            "$1  $2  [DURATION]  $3  $4  ",
+            format!(r"(?m)^(  \S+) +(\S+) +{MODE} +{DURATION} +({cell}) +(\d+) +(\d+) *"),
+            "$1  $2  $3  [DURATION]  $4  $5  $6  ",
         ),
-        (format!(r"(?m)  {DURATION}  (\d+)  "), "  [DURATION]  $1  "),
+        (format!(r"(?m)  {DURATION}  (\d+)  (\d+)  "), "  [DURATION]  $1  $2  "),
         fixed(r"(?m) +$", ""),
         (format!("(since|waited|ends in|or in) {DURATION}"), "$1 [DURATION]"),
+        (format!(r"(held by \S+ for) {DURATION}"), "$1 [DURATION]"),
         // Zero means something here, but not for a lease: even one that was free took a moment.
         fixed(
             r#""(seconds_left|waitedSeconds)": (?:[1-9]\d*\.\d+|0\.0*[1-9]\d*)"#,

@@ -11,7 +11,7 @@ mod terminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use background::until;
+pub(crate) use background::until;
 
 /// A folder of one's own, a home beside it, and nothing else.
 pub(crate) struct Sandbox {

@@ -23,19 +23,24 @@ pub(crate) struct Terminal {
 impl Sandbox {
     /// Starts a line of shell on a terminal of its own, with nobody at the keyboard.
     pub(crate) fn terminal(&self, line: &str) -> Terminal {
-        self.on_a_terminal(line, false)
+        self.on_a_terminal(line, false, 100)
+    }
+
+    /// The same with so many columns.
+    pub(crate) fn narrow_terminal(&self, line: &str, columns: u16) -> Terminal {
+        self.on_a_terminal(line, false, columns)
     }
 
     /// The same, with somebody at the keyboard.
     pub(crate) fn screen(&self, line: &str) -> Terminal {
-        self.on_a_terminal(line, true)
+        self.on_a_terminal(line, true, 100)
     }
 
-    fn on_a_terminal(&self, line: &str, with_keyboard: bool) -> Terminal {
+    fn on_a_terminal(&self, line: &str, with_keyboard: bool, columns: u16) -> Terminal {
         let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&main).unwrap();
         unlockpt(&main).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&main, size).unwrap();
         let name = ptsname(&main, Vec::new()).unwrap();
         let mut options = File::options();
@@ -78,6 +83,11 @@ impl Terminal {
     pub(crate) fn displays(&self, wanted: &str) {
         let screen = || displayed(&text(&self.shown.lock().unwrap()));
         until(&format!("{wanted:?} on the screen"), || screen().contains(wanted));
+    }
+
+    /// All that was sent to the terminal so far.
+    pub(crate) fn sent(&self) -> String {
+        text(&self.shown.lock().unwrap())
     }
 
     /// Types these keys.
@@ -174,6 +184,14 @@ fn plain(shown: &str) -> String {
     })
 }
 
+/// The line of one who waits, without how long it has been held.
+fn steady_age(line: &str) -> String {
+    let Some((before, rest)) = line.split_once("; held by ") else { return line.to_owned() };
+    let Some((holder, rest)) = rest.split_once(" for ") else { return line.to_owned() };
+    let operation = rest.split_once(':').map_or(String::new(), |(_, rest)| format!(":{rest}"));
+    format!("{before}; held by {holder} for [DURATION]{operation}")
+}
+
 /// A line with its moving parts at rest: the bar, and the seconds.
 fn steady(line: &str) -> String {
     let line = line.trim();
@@ -190,7 +208,7 @@ fn steady(line: &str) -> String {
             };
             match after {
                 Some(after) => format!("{before} since [DURATION] ago{after}"),
-                None => line.to_owned(),
+                None => steady_age(line),
             }
         }
     }

@@ -130,28 +130,28 @@ impl GlobError {
     /// What to write instead.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            GlobError::Empty { .. } => Some("write `**` for the whole repository"),
+            GlobError::Empty { .. } => Some("Write `**` for the whole repository."),
             GlobError::TooLong { .. } => {
-                Some("name a directory, like `src/`, or hold several globs")
+                Some("Name a directory, like `src/`, or hold several globs.")
             }
             GlobError::Absolute { .. } | GlobError::ParentSegment { .. } => {
-                Some("write it relative to the repository root, like `src/main.rs`")
+                Some("Write it relative to the repository root, like `src/main.rs`.")
             }
-            GlobError::UrlEncoded { .. } => Some("write the character itself"),
-            GlobError::UnclosedClass { .. } => Some("write `\\[` for the character itself"),
-            GlobError::EmptyClass { .. } => Some("write `[\\]]` for a class that holds `]`"),
+            GlobError::UrlEncoded { .. } => Some("Write the character itself."),
+            GlobError::UnclosedClass { .. } => Some("Write `\\[` for the character itself."),
+            GlobError::EmptyClass { .. } => Some("Write `[\\]]` for a class that holds `]`."),
             GlobError::SeparatorInClass { .. } => {
-                Some("write alternatives instead, like `a{/,-}b`")
+                Some("Write alternatives instead, like `a{/,-}b`.")
             }
-            GlobError::NamedClass { .. } => Some("write ranges instead, like `[a-zA-Z]`"),
+            GlobError::NamedClass { .. } => Some("Write ranges instead, like `[a-zA-Z]`."),
             GlobError::UnbalancedBrace { .. } => {
-                Some("write `\\{` or `\\}` for the character itself")
+                Some("Write `\\{` or `\\}` for the character itself.")
             }
             GlobError::NestedTooDeep { .. } | GlobError::TooManyAlternatives { .. } => {
-                Some("use a wildcard, or hold several globs")
+                Some("Use a wildcard, or hold several globs.")
             }
             GlobError::DanglingEscape { .. } | GlobError::NeedlessEscape { .. } => {
-                Some("separate segments with `/`")
+                Some("Separate segments with `/`.")
             }
             GlobError::ControlCharacter { .. } | GlobError::BackwardRange { .. } => None,
         }

@@ -71,8 +71,9 @@ pub(super) async fn acquire_lock(
         Some(held) => (held.grant, false),
         None => (call.session.new_grant(), true),
     };
+    let mode = mode(arguments.mode.as_deref())?;
     let mut request = request(call, &resources)?
-        .mode(mode(arguments.mode.as_deref())?)
+        .mode(mode)
         .ttl(ttl)
         .wait(call::patience(limit))
         .with_grant(grant);
@@ -91,7 +92,7 @@ pub(super) async fn acquire_lock(
         Some(LeaseAttempt::Busy(busy)) if held.iter().any(|held| is_in_the_way(held, &busy)) => {
             Err(already_yours(&resources))
         }
-        Some(LeaseAttempt::Busy(busy)) => Ok(busy_json(&resources, &busy)),
+        Some(LeaseAttempt::Busy(busy)) => Ok(busy_json(&resources, mode, &busy)),
         None => {
             // The wait has left the queue; what it got, or was about to, is given back.
             if is_new {
@@ -193,12 +194,12 @@ fn lease_json(lease: &Lease) -> Value {
 }
 
 /// That it is held by another is an answer, not an error.
-fn busy_json(resources: &[Resource], busy: &Busy) -> Value {
+fn busy_json(resources: &[Resource], mode: Mode, busy: &Busy) -> Value {
     let seconds = busy.blockers.iter().map(|blocker| match blocker {
         Blocker::Hold(seen) => seen.left.as_secs(),
         Blocker::Waiter(_) => RETRY_AFTER_SECONDS,
     });
-    let mut value = Refused::from(Refusal::locked(resources, busy)).value();
+    let mut value = Refused::from(Refusal::locked_as(resources, mode, busy)).value();
     let soonest = seconds.min().unwrap_or(RETRY_AFTER_SECONDS);
     value["retry_after_seconds"] = json!(soonest.clamp(1, RETRY_AFTER_SECONDS));
     value

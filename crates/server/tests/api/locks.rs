@@ -196,3 +196,46 @@ async fn locks_are_listed_by_kind() {
     assert_eq!(overlapping["holds"][0]["resource"], "path:src/**");
     server.get("/v1/locks?kind=none").await.refused(400, "USAGE");
 }
+
+#[tokio::test]
+async fn a_task_is_named_by_the_beginning_of_its_id_or_by_its_title() {
+    let server = Server::new().await;
+    server.add(json!({ "id": "a1b2c3d4", "title": "Fix bug" })).await;
+    server.add(json!({ "id": "a1ffffff", "title": "Write docs" })).await;
+    let token = server.claim(json!({ "task": "a1b2c3d4", "as": "alice" })).await["token"].clone();
+    for name in ["task:a1b2", "task:Fix%20bug"] {
+        let shown = server.get(&format!("/v1/locks/show?resource={name}")).await.good();
+        assert_eq!((&shown["free"], &shown["resource"]), (&json!(false), &json!("task:a1b2c3d4")));
+        let path = format!("/v1/locks/verify?resource={name}&token={token}");
+        assert_eq!(server.get(&path).await.good()["valid"], true);
+        server.get(&format!("/v1/locks/wait?resource={name}")).await.refused(409, "TASK_LOCKED");
+    }
+    let ask = async |name: &str| {
+        server.post("/v1/locks/acquire", json!({ "resources": [name], "as": "bob" })).await
+    };
+    ask("task:Fix bug").await.refused(409, "TASK_LOCKED");
+    ask("task:typo").await.refused(404, "TASK_NOT_FOUND");
+    ask("task:a1").await.refused(400, "TASK_AMBIGUOUS");
+    assert_eq!(ask("task:Write docs").await.good()["resources"], json!(["task:a1ffffff"]));
+    let body = json!({ "as": "bob", "resources": ["task:a1f"] });
+    let released = server.post("/v1/locks/release", body).await.good();
+    assert_eq!(released["released"], json!(["task:a1ffffff"]));
+    server.get("/v1/locks/show?resource=task:typo").await.refused(404, "TASK_NOT_FOUND");
+}
+
+#[tokio::test]
+async fn slots_have_numbers_and_holders_that_disagree_on_them_are_named() {
+    let server = Server::new().await;
+    let ask = async |mode: &str| {
+        server.post("/v1/locks/acquire", json!({ "resources": ["gpu"], "mode": mode })).await
+    };
+    assert_eq!(ask("slot:2").await.good()["slots"], json!([0]));
+    assert_eq!(ask("slot:2").await.good()["slots"], json!([1]));
+    let problem = ask("slot:3").await.refused(409, "LOCKED");
+    let message = problem["detail"].as_str().unwrap();
+    assert!(
+        message.contains("you asked for one of 3 slots, its holders for one of 2"),
+        "{message}"
+    );
+    assert_eq!(server.get("/v1/locks").await.good()["locks"][1]["slot"], 1);
+}

@@ -73,6 +73,12 @@ impl Original {
         Ok(Some(file))
     }
 
+    /// Whether the file is still as it was found: the same one, not changed, or still not there.
+    pub fn is_as_found(&self) -> bool {
+        let now = std::fs::metadata(&self.path).ok().map(|metadata| Stamp::of(&metadata));
+        now.as_ref() == self.found.as_ref().map(|found| &found.stamp)
+    }
+
     pub(super) fn found(&self) -> Option<&Found> {
         self.found.as_ref()
     }

@@ -67,7 +67,7 @@ struct DescribeArgs {
     #[arg(long, value_name = "N", value_parser = values::priority)]
     priority: Option<u8>,
     /// Among equals of priority, lower goes first
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = crate::args::numbers::position)]
     position: Option<i64>,
     /// Not before this section is done; may be given several times; empty for none
     #[arg(long, value_name = "SECTION")]
@@ -97,7 +97,7 @@ fn max_runners(text: &str) -> Result<MaxRunners, String> {
         return Ok(MaxRunners(None));
     }
     let number = text.parse().ok().filter(|number| *number > 0);
-    let number = number.ok_or("a number of runners from 1, or any")?;
+    let number = number.ok_or("the number of runners is a whole number from 1, or any")?;
     Ok(MaxRunners(Some(number)))
 }
 

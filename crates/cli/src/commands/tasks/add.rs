@@ -44,7 +44,7 @@ pub(super) struct AddArgs {
     #[arg(long, value_name = "N", default_value_t = PRIORITY_DEFAULT, value_parser = values::priority)]
     priority: u8,
     /// Among equals of priority, lower goes first
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = args::numbers::position)]
     position: i64,
     /// Not before this task is completed; may be given several times
     #[arg(long, value_name = "TASK")]
@@ -59,7 +59,7 @@ pub(super) struct AddArgs {
     #[arg(long, value_name = "JSON", value_parser = values::json)]
     payload: Option<String>,
     /// How often it may be tried in all
-    #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT, value_parser = args::numbers::attempts)]
     max_attempts: u32,
     /// How long a worker may take
     #[arg(long, value_name = "DURATION", value_parser = args::span)]

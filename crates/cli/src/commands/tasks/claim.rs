@@ -38,7 +38,7 @@ pub(super) struct ClaimArgs {
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
     /// At most so many
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = crate::args::numbers::claimed)]
     count: Option<u16>,
     #[command(flatten)]
     how: HowArgs,

@@ -60,7 +60,7 @@ pub(super) async fn recover(context: &Context) -> Result<i32, Failure> {
     let client = context.client().await?;
     let tasks = client.tasks().recover().await?;
     let data: Vec<_> = tasks.iter().map(|task| show::task_json(task, None)).collect();
-    context.output.done(json!({ "tasks": data }), || {
+    context.output.confirm(json!({ "tasks": data }), || {
         if tasks.is_empty() {
             return "Nothing to take back".to_owned();
         }

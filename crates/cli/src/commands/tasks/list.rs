@@ -25,7 +25,7 @@ pub(super) struct ListArgs {
     #[arg(long = "label", value_name = "LABEL")]
     with_label: Option<String>,
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = crate::args::numbers::listed)]
     limit: u32,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct HowArgs {
     #[arg(long, value_name = "DURATION", value_parser = crate::args::lease)]
     ttl: Option<Duration>,
     /// Tie the claim to this process: when it dies, the claim ends
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", value_parser = crate::args::numbers::pid)]
     pid: Option<u32>,
 }
 

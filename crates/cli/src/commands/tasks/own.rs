@@ -17,7 +17,7 @@ pub(super) struct OwnArgs {
     #[command(flatten)]
     pub(super) proof: ProofArgs,
     /// The token of your claim: refused if the task was claimed again since
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::args::numbers::token)]
     token: Option<u64>,
 }
 

@@ -6,6 +6,7 @@ use super::obtain::{HowArgs, obtain};
 use super::own::OwnArgs;
 use super::values::{self, Moment};
 use super::{find, show};
+use crate::args::numbers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -46,13 +47,13 @@ pub(super) struct UpdateArgs {
     #[arg(long, value_name = "N", value_parser = values::priority)]
     priority: Option<u8>,
     /// Among equals of priority, lower goes first
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = numbers::position)]
     position: Option<i64>,
     /// JSON for the worker
     #[arg(long, value_name = "JSON", value_parser = values::json)]
     payload: Option<String>,
     /// How often it may be tried in all
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = numbers::attempts)]
     max_attempts: Option<u32>,
     /// Not before this time: 2026-01-29T20:30:00Z, or +10m from now
     #[arg(long, value_name = "TIME", value_parser = values::moment)]

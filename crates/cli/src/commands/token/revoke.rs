@@ -17,6 +17,6 @@ pub(crate) struct RevokeArgs {
 pub(super) fn run(context: &Context, file: &TokenFile, args: RevokeArgs) -> Result<i32, Failure> {
     let token = file.revoke(&args.name)?;
     let data = json!({ "name": token.name, "role": token.role });
-    context.output.done(data, || format!("Revoked the token {}", styled(NAME, &token.name)));
+    context.output.confirm(data, || format!("Revoked the token {}", styled(NAME, &token.name)));
     Ok(0)
 }

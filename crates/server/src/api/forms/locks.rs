@@ -24,6 +24,9 @@ pub struct Hold {
     pub pid: Option<u32>,
     /// `exclusive`, `shared` or `slot of N`.
     pub mode: String,
+    /// Which of the slots, from 0; none where it is not held by slots.
+    #[schema(required)]
+    pub slot: Option<u32>,
     /// The fencing token.
     pub token: u64,
     /// What for.
@@ -132,6 +135,8 @@ pub struct Acquired {
     pub resources: Vec<String>,
     /// `exclusive`, `shared` or `slot:N`.
     pub mode: String,
+    /// With `slot:N`: which slot of each resource, from 0. No other holder has the same.
+    pub slots: Vec<u32>,
     /// Since when.
     pub acquired_at: String,
     /// When it lapses unless renewed.

@@ -71,7 +71,7 @@ pub(super) async fn acquire(
         LeaseAttempt::Held(lease) => Ok(Json(lease_json(&client, &lease, mode))),
         LeaseAttempt::Busy(busy) => {
             let is_kept = asked.grant.is_some() && wait != Wait::No;
-            Err(refused(&wanted, &busy, is_kept))
+            Err(refused(&wanted, mode, &busy, is_kept))
         }
     }
 }
@@ -105,8 +105,8 @@ fn request(
 }
 
 /// Says who is in the way, and which place is kept for whoever asks again.
-fn refused(wanted: &[Resource], busy: &Busy, is_kept: bool) -> Problem {
-    let mut refusal = Refusal::locked(wanted, busy);
+fn refused(wanted: &[Resource], mode: Mode, busy: &Busy, is_kept: bool) -> Problem {
+    let mut refusal = Refusal::locked_as(wanted, mode, busy);
     refusal.hint = Some("Ask with wait_ms to wait for it.".to_owned());
     if is_kept {
         refusal.hint = Some("Ask again at once with the same grant to keep your place.".to_owned());
@@ -139,6 +139,7 @@ fn lease_json(client: &Client, lease: &Lease, mode: Mode) -> Value {
             Mode::Shared => "shared".to_owned(),
             Mode::Slot { of } => format!("slot:{of}"),
         },
+        "slots": lease.slots,
         "acquired_at": view::time(lease.acquired_at),
         "expires_at": view::time(lease.expires_at),
         "ttl_ms": lease.ttl.as_millis() as u64,
