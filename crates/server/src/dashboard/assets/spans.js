@@ -52,7 +52,10 @@ export function spans(events, locks, since, now) {
  */
 function endOf(lock, now) {
   if (lock.state === 'held') return { end: null, how: null };
-  return { end: Math.min(Date.parse(lock.expires_at), now), how: lock.state === 'dead' ? 'died' : 'lapsed' };
+  const expired = Date.parse(lock.expires_at);
+  if (lock.state === 'dead') return { end: Math.min(expired, now), how: 'died' };
+  // The page knows the server's time to a second or two; a clock that was set back must not draw far ahead.
+  return { end: Math.min(expired, now + 5_000), how: 'lapsed' };
 }
 
 /** The spans that an event ends: the one with its token, or, of a task, any. */

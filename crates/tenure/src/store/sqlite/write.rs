@@ -193,6 +193,7 @@ pub(super) fn insert_event(
 fn detail(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::Acquired { operation: Some(_) }
+        | EventKind::Lapsed { ended_at: Some(_) }
         | EventKind::Broken { .. }
         | EventKind::Left { .. }
         | EventKind::Failed { .. }
