@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure::config::{Key, Origin, Settings, Sources};
 use tenure::core::{GrantId, Kind, Resource};
+use tenure::local_server::ServerFolder;
 use tenure::place::{self, PathError, Place, PlaceError, Reach, Surroundings};
+use tenure::secret::Secret;
 use tenure::store::file::Dialect;
 use tenure::url::{RemoteOptions, StoreUrl};
 use tenure::{Client, ClientBuilder, Wait};
@@ -22,6 +24,8 @@ pub(crate) struct Context {
     pub(crate) sources: Sources,
     pub(crate) no_wait: bool,
     place: Result<Place, place::PlaceError>,
+    /// Where servers of this user keep their tokens; none where the user has no home.
+    pub(crate) servers: Option<ServerFolder>,
     /// The label that the caller chose in another program's way.
     session: Option<String>,
 }
@@ -61,7 +65,9 @@ impl Context {
     }
 
     fn at(global: &Global, output: Output, directory: PathBuf) -> Result<Context, Failure> {
-        let place = place::find(&Surroundings::of_process(directory));
+        let surroundings = Surroundings::of_process(directory);
+        let place = place::find(&surroundings);
+        let servers = ServerFolder::of(&surroundings);
         let mut sources = Sources::of_process()?;
         sources.explicit_file = global.config.clone();
         sources.project_file = place.as_ref().ok().map(Place::config_file);
@@ -74,7 +80,8 @@ impl Context {
         flag(Key::Agent, &global.label);
         let settings = Settings::load(&sources)?;
         let no_wait = global.no_wait;
-        let mut context = Context { output, settings, sources, no_wait, place, session: None };
+        let mut context =
+            Context { output, settings, sources, no_wait, place, servers, session: None };
         if context.dialect() == Some(Dialect::Memory) {
             // How programs of that dialect name themselves.
             context.session = context.variable(SESSION_VARIABLE).filter(|name| !name.is_empty());
@@ -299,8 +306,9 @@ impl Context {
             }
             (token, _) => token,
         };
+        let token = token.map(Secret::new);
         let ca_file = self.settings.text(Key::CaFile).map(PathBuf::from);
-        Ok(RemoteOptions { token, ca_file, label: None })
+        Ok(RemoteOptions { token, local_servers: self.servers.clone(), ca_file, label: None })
     }
 
     /// Whether the label was given on this very command line.

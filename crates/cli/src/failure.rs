@@ -8,6 +8,7 @@ use std::error::Error as _;
 use tenure::config::ConfigError;
 use tenure::core::{Mode, Resource, ResourceError};
 use tenure::file::FileError;
+use tenure::local_server::ServerFolderError;
 use tenure::place::{PathError, PlaceError};
 use tenure::refusal::Refusal;
 use tenure::{Busy, Error};
@@ -139,6 +140,13 @@ impl Failure {
 impl From<PlaceError> for Failure {
     fn from(error: PlaceError) -> Failure {
         Failure::from_place(&error)
+    }
+}
+
+impl From<ServerFolderError> for Failure {
+    fn from(error: ServerFolderError) -> Failure {
+        let failure = Failure::new(Exit::Configuration, "OWN_TOKEN", error.to_string());
+        failure.hint(error.hint())
     }
 }
 

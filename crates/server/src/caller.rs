@@ -58,14 +58,14 @@ impl FromStr for Role {
 /// Who asks. The gate puts it into the extensions of each request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The name of its token; none where the server asks for no tokens.
+    /// The name of its token; none where there is no file of tokens.
     pub name: Option<String>,
     /// What it may do.
     pub role: Role,
 }
 
 impl Caller {
-    /// Whoever reaches a server that asks for no tokens: it listens on this machine only.
+    /// The user who runs the server, or anybody on this machine where it was told to let all in.
     pub fn local() -> Caller {
         Caller { name: None, role: Role::Admin }
     }

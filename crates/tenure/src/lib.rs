@@ -50,7 +50,8 @@
 //! 3. [`clock`] and [`platform`]: time and liveness.
 //! 4. [`Client`], [`Request`], [`Guard`]: asking, waiting, keeping, losing. [`blocking`]: the same
 //!    without async.
-//! 5. [`mod@file`]: files that many processes change, replaced whole or appended to in whole lines.
+//! 5. [`url`] and [`local_server`]: naming a store, and finding the servers of this user.
+//! 6. [`mod@file`]: files that many processes change, replaced whole or appended to in whole lines.
 
 pub mod blocking;
 mod client;
@@ -62,11 +63,13 @@ pub mod error;
 pub mod exchange;
 pub mod exit;
 pub mod file;
+pub mod local_server;
 pub mod place;
 pub mod platform;
 pub mod refusal;
 #[cfg(feature = "http")]
 pub mod remote;
+pub mod secret;
 pub mod store;
 pub mod url;
 pub mod view;

@@ -61,7 +61,7 @@ impl Surroundings {
     }
 
     /// The user's own folder for stores, without looking whether it exists.
-    fn user_folder(&self) -> Option<PathBuf> {
+    pub(crate) fn user_folder(&self) -> Option<PathBuf> {
         let default = if cfg!(target_os = "macos") {
             "Library/Application Support"
         } else if cfg!(windows) {

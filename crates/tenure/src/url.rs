@@ -3,9 +3,11 @@
 use crate::clock::Clock;
 use crate::duration::parse_lease;
 use crate::error::Error;
-use crate::place::{self, ExclusionRecord, PlaceError};
+use crate::local_server::ServerFolder;
+use crate::place::{self, ExclusionRecord, PlaceError, Surroundings};
 #[cfg(feature = "http")]
 use crate::remote::Remote;
+use crate::secret::Secret;
 use crate::store::Store;
 use crate::store::file::{Dialect, FileOptions, FileStore, ForeignRules, OWN_FOLDER};
 use crate::store::memory::MemoryStore;
@@ -27,12 +29,22 @@ pub enum Address {
 #[derive(Clone, Debug, Default)]
 pub struct RemoteOptions {
     /// Shows the server who asks.
-    pub token: Option<String>,
+    pub token: Option<Secret>,
+    /// Where to look for the token of a server of this user on this machine, if no token is given.
+    pub local_servers: Option<ServerFolder>,
     /// A file with the certificates, in PEM form, of those who may vouch for the server; without it
     /// the system's count.
     pub ca_file: Option<PathBuf>,
     /// The label that the caller chose.
     pub label: Option<String>,
+}
+
+impl RemoteOptions {
+    /// Without a token, except that of a server which this user runs on this machine.
+    pub fn of_user() -> RemoteOptions {
+        let local_servers = ServerFolder::of(&Surroundings::of_process(PathBuf::new()));
+        RemoteOptions { local_servers, ..RemoteOptions::default() }
+    }
 }
 
 /// Which store is meant.

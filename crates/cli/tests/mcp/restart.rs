@@ -6,7 +6,7 @@ use crate::support::{Place, Running};
 
 fn an_agent_goes_on(mode: &str, end: impl FnOnce(&mut Server<'_>)) {
     let place = Place::new();
-    let mut server = Server::start(&place);
+    let mut server = Server::start_without_token(&place);
     let mut command = place.command(needs("venv/bin/python"));
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     let folder = place.path("");

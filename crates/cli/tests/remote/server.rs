@@ -9,21 +9,29 @@ pub struct Server<'a> {
     place: &'a Place,
     address: SocketAddr,
     running: Option<Running>,
-    /// Another name that it answers to.
-    host: Option<String>,
+    /// What else it is started with.
+    more: Vec<String>,
 }
 
 impl<'a> Server<'a> {
     pub fn start(place: &'a Place) -> Server<'a> {
-        let mut server = Server { place, address: free_address(), running: None, host: None };
-        server.restart();
-        server
+        Server::start_with(place, free_address(), vec![])
+    }
+
+    /// One that asks for no token, for programs that do not find it by themselves.
+    pub fn start_without_token(place: &'a Place) -> Server<'a> {
+        Server::start_with(place, free_address(), vec!["--no-auth".to_owned()])
     }
 
     /// One that is reached by another address than its own.
     pub fn start_behind(place: &'a Place, address: SocketAddr, front: SocketAddr) -> Server<'a> {
-        let host = Some(front.to_string());
-        let mut server = Server { place, address, running: None, host };
+        // What is in between is not the server, so that no client shows it the server's token.
+        let more = ["--no-auth", "--host", &front.to_string()].map(str::to_owned);
+        Server::start_with(place, address, more.into())
+    }
+
+    fn start_with(place: &'a Place, address: SocketAddr, more: Vec<String>) -> Server<'a> {
+        let mut server = Server { place, address, running: None, more };
         server.restart();
         server
     }
@@ -36,7 +44,7 @@ impl<'a> Server<'a> {
     pub fn restart(&mut self) {
         let listen = self.address.to_string();
         let mut words = vec!["serve", "--listen", &listen];
-        words.extend(self.host.iter().flat_map(|host| ["--host", host]));
+        words.extend(self.more.iter().map(String::as_str));
         let mut running = self.place.start(&words);
         until("a server that listens", || {
             assert!(!running.has_ended(), "the server ended");

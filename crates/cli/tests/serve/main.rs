@@ -17,6 +17,7 @@ mod fuzz;
 mod gone_store;
 mod http;
 mod oversize;
+mod own_token;
 mod rebinding;
 mod roles;
 mod routes;

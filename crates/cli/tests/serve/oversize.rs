@@ -9,7 +9,7 @@ const MIB: usize = 1024 * 1024;
 #[test]
 fn bodies() {
     let place = Place::new();
-    let server = Server::start(&place, &["--max-body", "2097152"]);
+    let server = Server::start(&place, &["--no-auth", "--max-body", "2097152"]);
     let long = format!("\"{}\"", "x".repeat(MIB));
     let longer = format!("\"{}\"", "x".repeat(2 * MIB));
     for (path, body) in [("/v1/locks/acquire", long), ("/v1/tasks", longer)] {
@@ -31,7 +31,7 @@ fn bodies() {
 #[test]
 fn heads() {
     let place = Place::new();
-    let server = Server::start(&place, &[]);
+    let server = Server::start(&place, &["--no-auth"]);
     let long = get("/healthz").header("X-Long", &"x".repeat(100_000));
     assert_eq!(server.ask(long).status, 431);
     let many = (0..200).fold(get("/healthz"), |ask, n| ask.header(&format!("X-{n}"), "x"));
@@ -46,7 +46,7 @@ fn heads() {
 #[test]
 fn what_is_no_http() {
     let place = Place::new();
-    let server = Server::start(&place, &[]);
+    let server = Server::start(&place, &["--no-auth"]);
     let own = server.address();
     for text in [
         "nonsense\r\n\r\n".to_owned(),

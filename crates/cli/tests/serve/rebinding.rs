@@ -1,4 +1,4 @@
-//! Pages of others cannot make a browser ask.
+//! Pages of others cannot make a browser ask, not even where no token is needed.
 
 use crate::http::{ask, get};
 use crate::server::Server;
@@ -7,7 +7,7 @@ use crate::support::Place;
 #[test]
 fn a_foreign_name_is_not_answered() {
     let place = Place::new();
-    let server = Server::start(&place, &[]);
+    let server = Server::start(&place, &["--no-auth"]);
     let port = server.address().rsplit_once(':').unwrap().1.to_owned();
     for path in ["/", "/healthz", "/v1/snapshot", "/mcp", "/metrics"] {
         for host in ["evil.example", &format!("evil.example:{port}"), "localhost:1"] {
@@ -25,7 +25,7 @@ fn a_foreign_name_is_not_answered() {
 #[test]
 fn a_foreign_page_is_not_answered() {
     let place = Place::new();
-    let server = Server::start(&place, &["--host", "locks.example.org"]);
+    let server = Server::start(&place, &["--no-auth", "--host", "locks.example.org"]);
     for origin in ["http://evil.example", "null", "http://localhost:1", "https://locks.example"] {
         for method in ["GET", "POST", "OPTIONS"] {
             let answer = server.ask(ask(method, "/v1/locks/break").header("Origin", origin));
@@ -44,7 +44,7 @@ fn a_foreign_page_is_not_answered() {
 #[test]
 fn no_answer_invites_other_sites() {
     let place = Place::new();
-    let server = Server::start(&place, &[]);
+    let server = Server::start(&place, &["--no-auth"]);
     let own = format!("http://{}", server.address());
     let preflight = ask("OPTIONS", "/v1/locks")
         .header("Origin", &own)

@@ -11,6 +11,8 @@ pub struct Server {
     running: Running,
     /// What it listens on, as it said.
     pub listening: Vec<String>,
+    /// The token that it made for its user, if it did.
+    pub own: Option<String>,
 }
 
 impl Server {
@@ -34,7 +36,11 @@ impl Server {
         });
         let listening = line["listening"].as_array().expect("a list").iter();
         let listening = listening.map(|address| address.as_str().unwrap().to_owned()).collect();
-        Server { running: running.expect("it has not ended"), listening }
+        let own = (line["auth"] == "own_token").then(|| {
+            let file = line["token_file"].as_str().expect("a file");
+            std::fs::read_to_string(file).expect("its token").trim().to_owned()
+        });
+        Server { running: running.expect("it has not ended"), listening, own }
     }
 
     /// Where its first TCP listener is.
@@ -47,7 +53,17 @@ impl Server {
         connect(self.address())
     }
 
+    /// Asks, with the server's own token unless a token is given.
     pub fn ask(&self, ask: Ask) -> Answer {
+        let has_token = ask.headers.iter().any(|(name, _)| name == "Authorization");
+        match &self.own {
+            Some(own) if !has_token => self.ask_as_given(ask.token(own)),
+            _ => self.ask_as_given(ask),
+        }
+    }
+
+    /// Asks, with no other token than is given.
+    pub fn ask_as_given(&self, ask: Ask) -> Answer {
         self.send(ask.text(self.address()).as_bytes())
     }
 

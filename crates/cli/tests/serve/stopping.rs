@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 #[test]
 fn a_request_in_flight_is_answered() {
     let place = Place::new();
-    let server = Server::start(&place, &[]);
+    let server = Server::start(&place, &["--no-auth"]);
     let body = r#"{"tasks":[{"title":"begun before the end"}]}"#;
     let text = ask("POST", "/v1/tasks").header("expect", "100-continue").body(body);
     let text = text.text(server.address());
@@ -35,7 +35,7 @@ fn a_request_in_flight_is_answered() {
 fn whoever_waits_is_told_to_come_back() {
     let place = Place::new();
     place.acquire(&["db", "--ttl", "10m"]);
-    let server = Server::start(&place, &["--grace", "10m"]);
+    let server = Server::start(&place, &["--no-auth", "--grace", "10m"]);
     let mut waiting =
         ["/v1/events?after=1000000&wait_ms=60000", "/v1/locks/wait?resource=db&wait_ms=60000"].map(
             |path| {
@@ -64,7 +64,7 @@ fn whoever_waits_is_told_to_come_back() {
 #[test]
 fn idle_connections_do_not_keep_it() {
     let place = Place::new();
-    let server = Server::start(&place, &["--grace", "10m"]);
+    let server = Server::start(&place, &["--no-auth", "--grace", "10m"]);
     let _silent: Vec<_> = (0..10).map(|_| server.connect()).collect();
     let mut kept = server.connect();
     let text = get("/healthz").text(server.address()).replace("Connection: close\r\n", "");
@@ -77,7 +77,7 @@ fn idle_connections_do_not_keep_it() {
 #[test]
 fn a_second_signal_ends_it_at_once() {
     let place = Place::new();
-    let server = Server::start(&place, &["--grace", "10m"]);
+    let server = Server::start(&place, &["--no-auth", "--grace", "10m"]);
     let mut stream = server.connect();
     let text = ask("POST", "/v1/tasks").body("{}").text(server.address());
     stream.write_all(&text.as_bytes()[..text.len() - 1]).unwrap();
@@ -91,7 +91,7 @@ fn a_second_signal_ends_it_at_once() {
 #[test]
 fn patience_has_an_end() {
     let place = Place::new();
-    let server = Server::start(&place, &["--grace", "100ms"]);
+    let server = Server::start(&place, &["--no-auth", "--grace", "100ms"]);
     let mut stream = server.connect();
     let text = ask("POST", "/v1/tasks").body("{}").text(server.address());
     stream.write_all(&text.as_bytes()[..text.len() - 1]).unwrap();

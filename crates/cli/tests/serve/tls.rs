@@ -4,6 +4,7 @@ use crate::http::{Answer, get, parse};
 use crate::server::Server;
 use crate::support::{Place, is_installed, until};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 /// Makes a certificate and its key; nothing where that cannot be done.
@@ -82,6 +83,24 @@ fn a_certificate_that_is_renewed_is_shown_to_those_who_come_then() {
     assert_eq!(answer.status, 200);
     assert!(try_to_ask(&place, &server, kept.to_str().unwrap()).is_none(), "the old one");
     server.stop();
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused() {
+    let place = Place::new();
+    let Some([certificate, key]) = certificate(&place) else { return };
+    let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--tls-cert", &certificate];
+    for mode in [0o644, 0o604, 0o620] {
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(mode)).unwrap();
+        let ended = place.run(&[&serve[..], &["--tls-key", &key]].concat());
+        let error = &ended.json()["error"];
+        assert_eq!((ended.code, error["code"].as_str()), (3, Some("TLS")), "{mode:o}: {ended:?}");
+        let message = error["message"].to_string();
+        assert!(message.contains("can be read by other users"), "{message}");
+        assert!(error["hint"].to_string().contains("chmod 600"), "{error}");
+    }
+    std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+    Server::start(&place, &["--tls-cert", &certificate, "--tls-key", &key]).stop();
 }
 
 #[test]

@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sha2::{Digest, Sha256};
+use tenure::secret::Secret;
 
 /// A file of the page.
 struct Asset {
@@ -61,6 +62,20 @@ pub fn router() -> Router {
             get(move |headers: HeaderMap| async move { serve(asset, &tag, &headers) }),
         )
     })
+}
+
+/// An address of the page that signs its user in. The token is in the fragment, which browsers do not
+/// send; the page takes it out of the address at once.
+pub fn address_with_token(server: &impl std::fmt::Display, token: &Secret) -> String {
+    format!("{server}/#token={}", token.reveal())
+}
+
+/// A page that leads a browser to this address.
+pub fn leading_page(address: &str) -> String {
+    format!(
+        "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+         <meta http-equiv=\"refresh\" content=\"0; url={address}\"><title>tenure</title>\n"
+    )
 }
 
 /// Names this version of a file.

@@ -18,6 +18,10 @@ pub(crate) fn is_open(path: &str) -> bool {
     OPEN.contains(&path) || path.starts_with(OPEN_BELOW)
 }
 
+/// How to get in.
+const HINT: &str = "Send `Authorization: Bearer TOKEN`. The user who runs the server sees its token with \
+    `tenure token show`, and makes tokens for others with `tenure token create`.";
+
 /// Why nobody is let in.
 pub(crate) enum Unknown {
     /// There was no token.
@@ -32,7 +36,7 @@ pub(crate) fn caller(
     peer: &Peer,
     headers: &HeaderMap,
 ) -> Result<Caller, Unknown> {
-    if !keyring.is_in_force() && peer.is_local() {
+    if keyring.needs_no_token(peer) {
         return Ok(Caller::local());
     }
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
@@ -54,8 +58,7 @@ impl IntoResponse for Unknown {
                 ("the token is unknown, revoked or expired", "Bearer error=\"invalid_token\"")
             }
         };
-        let problem = Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message)
-            .hint("Send `Authorization: Bearer TOKEN`; whoever runs the server makes tokens.");
+        let problem = Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message).hint(HINT);
         let mut response = problem.into_response();
         let challenge = HeaderValue::from_static(challenge);
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);

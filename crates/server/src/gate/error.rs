@@ -5,6 +5,7 @@ use super::tokens::TokenError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use tenure::local_server::ServerFolderError;
 
 /// A server that did not start.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,24 @@ pub enum ServeError {
     /// The file of tokens cannot be used.
     #[error(transparent)]
     Tokens(#[from] TokenError),
+    /// The server's own token cannot be read or kept.
+    #[error("the server cannot keep a token of its own: {0}")]
+    OwnToken(#[from] ServerFolderError),
+    /// There is no folder to keep the server's own token in.
+    #[error("the server cannot keep a token of its own: this user has no home")]
+    NoHome,
+    /// All were to be let in, and there are tokens.
+    #[error("--no-auth would let in everybody on this machine, and there are tokens in {}", .file.display())]
+    NoAuthWithTokens {
+        /// The file of tokens.
+        file: PathBuf,
+    },
+    /// The own token was to be renewed, and it does not count.
+    #[error("--new-token renews the server's own token, which does not count beside those in {}", .file.display())]
+    NewTokenUnused {
+        /// The file of tokens.
+        file: PathBuf,
+    },
     /// The certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -67,6 +86,8 @@ impl ServeError {
         match self {
             ServeError::NoTokens { .. } | ServeError::NoTokenFile { .. } => "NO_TOKENS",
             ServeError::Tokens(_) => "TOKENS",
+            ServeError::OwnToken(_) | ServeError::NoHome => "OWN_TOKEN",
+            ServeError::NoAuthWithTokens { .. } | ServeError::NewTokenUnused { .. } => "TOKENS",
             ServeError::Tls(_) => "TLS",
             ServeError::Address { .. } | ServeError::Socket { .. } => "LISTEN",
             ServeError::SocketInUse { .. } => "IN_USE",
@@ -86,6 +107,19 @@ impl ServeError {
                 file.display()
             )),
             ServeError::Tokens(error) => error.hint(),
+            ServeError::Tls(error) => error.hint(),
+            ServeError::OwnToken(error) => Some(error.hint()),
+            ServeError::NoHome => Some(
+                "Set XDG_STATE_HOME to a folder of this user, or make tokens with `tenure token create`."
+                    .to_owned(),
+            ),
+            ServeError::NoAuthWithTokens { .. } => Some(
+                "Leave --no-auth out, or end the tokens and remove the file.".to_owned(),
+            ),
+            ServeError::NewTokenUnused { .. } => Some(
+                "Leave --new-token out; `tenure token create` and `revoke` renew those tokens."
+                    .to_owned(),
+            ),
             ServeError::Address { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
                 Some("Another program has the port: choose one with --listen HOST:PORT.".to_owned())
             }

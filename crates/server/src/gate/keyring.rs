@@ -1,5 +1,7 @@
 //! The tokens as a running server knows them, following the file.
 
+use super::own::OwnToken;
+use super::peer::Peer;
 use super::stamp::{Stamp, stamp};
 use super::tokens::{Token, TokenError, TokenFile, hash};
 use crate::caller::Caller;
@@ -7,32 +9,67 @@ use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tenure::clock::Clock;
+use tenure::local_server::ServerFolderError;
 
 /// The tokens of a running server.
 pub(crate) struct Keyring {
     file: TokenFile,
     clock: Arc<dyn Clock>,
     known: RwLock<Known>,
+    /// How callers are known while there is no file of tokens.
+    otherwise: Otherwise,
+}
+
+/// How callers are known while there is no file of tokens.
+pub(crate) enum Otherwise {
+    /// Everybody on this machine is let in.
+    LetIn,
+    /// By the token that the server made for its user.
+    Own(OwnToken),
 }
 
 #[derive(Clone, Default)]
 struct Known {
     stamp: Option<Stamp>,
-    /// None while there never was a file: then tokens are not asked for.
+    /// None while there never was a file.
     tokens: Option<Arc<[Token]>>,
 }
 
 impl Keyring {
-    /// Reads the file, if there is one.
+    /// Reads the file, if there is one. Until told [`otherwise`](Keyring::otherwise), nobody is let
+    /// in without it.
     pub(crate) fn open(file: TokenFile, clock: Arc<dyn Clock>) -> Result<Keyring, TokenError> {
-        let keyring = Keyring { file, clock, known: RwLock::default() };
+        let otherwise = Otherwise::Own(OwnToken::none());
+        let keyring = Keyring { file, clock, known: RwLock::default(), otherwise };
         keyring.refresh()?;
         Ok(keyring)
     }
 
-    /// Whether callers need a token.
+    /// The same, with how callers are known while there is no file.
+    pub(crate) fn otherwise(self, otherwise: Otherwise) -> Keyring {
+        Keyring { otherwise, ..self }
+    }
+
+    /// Whether there is, or was, a file of tokens, so that only those count.
     pub(crate) fn is_in_force(&self) -> bool {
         self.tokens().is_some()
+    }
+
+    /// Whether this caller is known without a token.
+    pub(crate) fn needs_no_token(&self, peer: &Peer) -> bool {
+        !self.is_in_force()
+            && match self.otherwise {
+                Otherwise::LetIn => peer.is_local(),
+                Otherwise::Own(_) => peer.is_same_user(),
+            }
+    }
+
+    /// Reads the server's own token again if it was renewed.
+    pub(crate) fn refresh_own(&self) -> Result<(), ServerFolderError> {
+        match &self.otherwise {
+            Otherwise::Own(own) if !self.is_in_force() => own.refresh(),
+            _ => Ok(()),
+        }
     }
 
     /// Whether there is a token that lets somebody in.
@@ -66,8 +103,11 @@ impl Keyring {
     /// Whose secret this is. Takes the same time for each secret: hashes are compared, all of them
     /// and wholly.
     pub(crate) fn caller(&self, secret: &str) -> Option<Caller> {
-        let tokens = self.tokens()?;
         let presented = hash(secret);
+        let Some(tokens) = self.tokens() else {
+            let Otherwise::Own(own) = &self.otherwise else { return None };
+            return own.is(&presented).then(Caller::local);
+        };
         let mut found = u32::MAX;
         for (index, token) in (0..).zip(tokens.iter()) {
             let same: Choice = presented.ct_eq(&token.hash);

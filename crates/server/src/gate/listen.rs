@@ -13,8 +13,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsAcceptor;
+
+/// How many connections the system keeps that were not accepted yet.
+const BACKLOG: u32 = 1024;
 
 /// Where a server listens, as it is told to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,23 +69,54 @@ pub(crate) enum Incoming {
     Unix(tokio::net::UnixStream),
 }
 
-/// Opens everything that was asked for, or nothing.
-pub(crate) async fn open(options: &Options, gate: &Gate) -> Result<Vec<Listener>, ServeError> {
-    let mut listeners = Vec::new();
+/// Addresses that are this server's, and at which it does not listen yet.
+pub(crate) struct Bound {
+    sockets: Vec<(TcpSocket, SocketAddr)>,
+    tls: Option<Arc<Tls>>,
+}
+
+impl Bound {
+    /// The addresses, with the ports that the system chose.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.sockets.iter().map(|(_, address)| *address).collect()
+    }
+
+    /// Listens there, and on the sockets in the file system.
+    pub(crate) async fn listen(self, options: &Options) -> Result<Vec<Listener>, ServeError> {
+        let mut listeners = Vec::new();
+        for (socket, address) in self.sockets {
+            let listener =
+                socket.listen(BACKLOG).map_err(|source| refused(&address.to_string(), source))?;
+            listeners.push(Listener::Tcp { listener, address, tls: self.tls.clone() });
+        }
+        #[cfg(unix)]
+        for path in &options.unix {
+            let socket = OwnSocket::bind(path).await?;
+            listeners.push(Listener::Unix { socket, path: path.clone() });
+        }
+        #[cfg(not(unix))]
+        let _ = options;
+        Ok(listeners)
+    }
+}
+
+/// Takes all addresses that were asked for, or none.
+pub(crate) async fn bind(options: &Options, gate: &Gate) -> Result<Bound, ServeError> {
+    let mut sockets = Vec::new();
     for text in &options.listen {
         for address in resolve(text).await? {
             if !address.ip().to_canonical().is_loopback() && !gate.keyring.lets_anybody_in() {
                 return Err(ServeError::NoTokens { address });
             }
-            listeners.push(open_tcp(address, gate.tls.clone()).await?);
+            let bound = bind_tcp(address);
+            sockets.push(bound.map_err(|source| refused(&address.to_string(), source))?);
         }
     }
-    #[cfg(unix)]
-    for path in &options.unix {
-        let socket = OwnSocket::bind(path).await?;
-        listeners.push(Listener::Unix { socket, path: path.clone() });
-    }
-    Ok(listeners)
+    Ok(Bound { sockets, tls: gate.tls.clone() })
+}
+
+fn refused(address: &str, source: io::Error) -> ServeError {
+    ServeError::Address { address: address.to_owned(), source }
 }
 
 async fn resolve(text: &str) -> Result<Vec<SocketAddr>, ServeError> {
@@ -99,11 +133,17 @@ async fn resolve(text: &str) -> Result<Vec<SocketAddr>, ServeError> {
     }
 }
 
-async fn open_tcp(address: SocketAddr, tls: Option<Arc<Tls>>) -> Result<Listener, ServeError> {
-    let refused = |source| ServeError::Address { address: address.to_string(), source };
-    let listener = TcpListener::bind(address).await.map_err(refused)?;
-    let address = listener.local_addr().map_err(refused)?;
-    Ok(Listener::Tcp { listener, address, tls })
+fn bind_tcp(address: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // A server that is started again right away takes its port back.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    let address = socket.local_addr()?;
+    Ok((socket, address))
 }
 
 impl Listener {
@@ -150,7 +190,10 @@ impl Incoming {
             Incoming::Tcp(stream, peer, None) => (Box::new(stream), peer),
             Incoming::Tcp(stream, peer, Some(tls)) => (Box::new(tls.accept(stream).await?), peer),
             #[cfg(unix)]
-            Incoming::Unix(stream) => (Box::new(stream), Peer::Unix),
+            Incoming::Unix(stream) => {
+                let user = stream.peer_cred().ok().map(|other| other.uid());
+                (Box::new(stream), Peer::Unix { user })
+            }
         })
     }
 }

@@ -70,7 +70,7 @@ impl Gate {
     /// Refuses what must not get further, and notes who asks.
     fn admit(&self, mut request: Request) -> Result<(Request, Caller), Box<Response>> {
         let refuse = |problem: crate::problem::Problem| Box::new(problem.into_response());
-        let peer = *request.extensions().get::<Peer>().unwrap_or(&Peer::Unix);
+        let peer = *request.extensions().get::<Peer>().unwrap_or(&Peer::Unix { user: None });
         let (method, uri) = (request.method(), request.uri());
         self.hosts.check(&peer, method, uri, request.headers()).map_err(refuse)?;
         let caller = auth::caller(&self.keyring, &peer, request.headers());

@@ -31,9 +31,28 @@ pub enum TlsError {
         /// What is wrong.
         source: pem::Error,
     },
+    /// Others than its owner can read the key, and so pose as this server.
+    #[error("the private key {} can be read by other users", .path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
     /// They do not go together, or are of a kind that is not known.
     #[error("the certificate cannot be used: {0}")]
     Unusable(#[from] rustls::Error),
+}
+
+impl TlsError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            TlsError::Exposed { path } => Some(format!(
+                "Run `chmod 600 {}`; a key that belongs to root may be readable by its group.",
+                path.display()
+            )),
+            TlsError::File { .. } | TlsError::Unusable(_) => None,
+        }
+    }
 }
 
 /// The certificate as a running server knows it.
@@ -89,6 +108,7 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .and_then(|list| if list.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(list) })
         .map_err(no(&files.certificate, "certificate"))?;
+    check_private(&files.key)?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(no(&files.key, "private key"))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -97,4 +117,23 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
         .with_single_cert(certificates, key)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Refuses a key that others can read or change. One that belongs to root may be read by its group:
+/// that is how systems share keys with services.
+#[cfg(unix)]
+fn check_private(key: &Path) -> Result<(), TlsError> {
+    use std::os::unix::fs::MetadataExt;
+    // That there is no such file is told when it is read.
+    let Ok(metadata) = std::fs::metadata(key) else { return Ok(()) };
+    let allowed = if metadata.uid() == 0 { 0o740 } else { 0o700 };
+    match metadata.mode() & 0o777 & !allowed {
+        0 => Ok(()),
+        _ => Err(TlsError::Exposed { path: key.to_owned() }),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_private(_: &Path) -> Result<(), TlsError> {
+    Ok(())
 }

@@ -290,7 +290,7 @@ pub(crate) fn hash(secret: &str) -> Hash {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-fn random_secret() -> Result<String, TokenError> {
+pub(crate) fn random_secret() -> Result<String, TokenError> {
     let mut bytes = [0; SECRET_BYTES];
     let provider = rustls::crypto::ring::default_provider();
     provider.secure_random.fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;

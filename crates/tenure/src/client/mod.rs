@@ -234,7 +234,7 @@ impl Client {
             poll_interval: Duration::from_secs(5),
             look_only: false,
             recoveries_max: RECOVERIES_MAX,
-            remote: RemoteOptions::default(),
+            remote: RemoteOptions::of_user(),
             wrap: None,
         }
     }

@@ -1,13 +1,14 @@
 //! One request, sent until it is answered.
 
-use super::connections::{Connections, Unusable};
+use super::connections::Unusable;
+use super::link::{Link, Links};
 use crate::client::Once;
 use crate::store::StoreError;
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, StatusCode, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,7 +44,7 @@ pub(super) enum Patience {
 
 /// Sends requests to one server.
 pub(super) struct Caller {
-    connections: Connections,
+    links: Links,
     base: String,
     name: String,
     headers: HeaderMap,
@@ -63,6 +64,10 @@ enum Tried {
     Lost {
         reason: String,
     },
+    /// The server does not know who asks; nothing was done.
+    NotKnown {
+        refused: StoreError,
+    },
 }
 
 impl Caller {
@@ -81,13 +86,9 @@ impl Caller {
         let _: Uri = base
             .parse()
             .map_err(|error| unusable((format!("{error}"), "Check the address of the server.")))?;
-        let headers = headers(options).ok_or_else(|| {
-            unusable(("the token has characters that none has".to_owned(), TOKEN))
-        })?;
-        let connections =
-            Connections::new(address, options.ca_file.as_deref()).map_err(unusable)?;
+        let links = Links::new(address, options).map_err(unusable)?;
         let was_reached = AtomicBool::new(false);
-        Ok(Caller { connections, base, name, headers, was_reached })
+        Ok(Caller { links, base, name, headers: headers(options), was_reached })
     }
 
     /// The server's address.
@@ -137,8 +138,10 @@ impl Caller {
         };
         let mut pause = PAUSE;
         let mut perhaps_done = false;
+        let mut was_known_anew = false;
         loop {
-            let tried = timeout(limit, self.try_once(request.clone())).await;
+            let link = self.links.current();
+            let tried = timeout(limit, self.try_once(&link, request.clone())).await;
             let tried = tried.unwrap_or_else(|_| {
                 let reason = format!("it did not answer within {limit:?}");
                 Tried::Lost { reason }
@@ -146,12 +149,19 @@ impl Caller {
             let (reason, asked) = match tried {
                 Tried::Answered(bytes) => return Ok(bytes),
                 Tried::Refused(error) => return Err(error),
+                // Its token was renewed, or it was not found before.
+                Tried::NotKnown { .. } if !was_known_anew && self.links.look_again(&link) => {
+                    was_known_anew = true;
+                    continue;
+                }
+                Tried::NotKnown { refused } => return Err(refused),
                 Tried::NotReached { reason, pause } => (reason, pause),
                 Tried::Lost { reason } => {
                     perhaps_done = true;
                     (reason, None)
                 }
             };
+            self.links.look_again(&link);
             let goes_on = match patience {
                 Patience::Long(_) if self.was_reached.load(Ordering::Relaxed) => RECONNECT,
                 Patience::Long(_) => FIRST_CONTACT,
@@ -165,8 +175,8 @@ impl Caller {
         }
     }
 
-    async fn try_once(&self, request: Request<Full<Bytes>>) -> Tried {
-        let response = match self.connections.send(request).await {
+    async fn try_once(&self, link: &Link, request: Request<Full<Bytes>>) -> Tried {
+        let response = match link.send(request).await {
             Ok(response) => response,
             Err(error) if error.is_connect() => {
                 return Tried::NotReached { reason: reason_of(&error), pause: None };
@@ -202,9 +212,11 @@ impl Caller {
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::REQUEST_TIMEOUT => Tried::NotReached { reason, pause: asked },
             StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => Tried::Lost { reason },
-            StatusCode::UNAUTHORIZED => self.not_let_in(reason, Some(TOKEN)),
+            StatusCode::UNAUTHORIZED => {
+                Tried::NotKnown { refused: self.not_let_in(reason, Some(TOKEN)) }
+            }
             StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST => {
-                self.not_let_in(reason, problem["hint"].as_str())
+                Tried::Refused(self.not_let_in(reason, problem["hint"].as_str()))
             }
             _ => Tried::Refused(StoreError::Unsupported {
                 what: format!("the server at {} refused: {reason}", self.name),
@@ -213,9 +225,9 @@ impl Caller {
         }
     }
 
-    fn not_let_in(&self, reason: String, hint: Option<&str>) -> Tried {
+    fn not_let_in(&self, reason: String, hint: Option<&str>) -> StoreError {
         let (store, hint) = (self.name.clone(), hint.map(str::to_owned));
-        Tried::Refused(StoreError::Refused { store, reason, hint })
+        StoreError::Refused { store, reason, hint }
     }
 
     fn gave_up(&self, reason: String, perhaps_done: bool) -> StoreError {
@@ -231,24 +243,19 @@ impl Caller {
     }
 }
 
-const TOKEN: &str =
-    "Put a token into TENURE_SERVER_TOKEN; `tenure token create` makes one where the server is.";
+/// What helps against a server that does not know who asks.
+pub(super) const TOKEN: &str = "Put a token into TENURE_SERVER_TOKEN. Where the server runs, `tenure token show` prints its own, and `tenure token create` makes one for you.";
 
-fn headers(options: &RemoteOptions) -> Option<HeaderMap> {
+fn headers(options: &RemoteOptions) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let json = HeaderValue::from_static("application/json");
     headers.insert(CONTENT_TYPE, json);
-    if let Some(token) = &options.token {
-        let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
     if let Some(label) = &options.label
         && let Ok(value) = HeaderValue::from_bytes(label.as_bytes())
     {
         headers.insert(HeaderName::from_static(wire::LABEL), value);
     }
-    Some(headers)
+    headers
 }
 
 /// The innermost reason: the outer ones only say that a request failed.

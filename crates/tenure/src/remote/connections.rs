@@ -1,11 +1,13 @@
 //! Connections to one server, used again and again.
 
+use super::dial::Dialer;
+use crate::local_server::LocalServer;
 use crate::url::Address;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::client::legacy::connect::Connect;
 use hyper_util::client::legacy::{Client, Error, ResponseFuture};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::pki_types::CertificateDer;
@@ -16,15 +18,9 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(5);
-
 /// How long a connection is kept that nobody uses: less than servers do, so that none is used that
 /// is about to end.
 const IDLE: Duration = Duration::from_secs(60);
-
-/// After this time without a word it is asked whether the other end is still there.
-const KEEPALIVE: Duration = Duration::from_secs(15);
 
 /// Of so many runtimes connections are kept; programs have one or two.
 const RUNTIMES: usize = 8;
@@ -38,8 +34,8 @@ pub(super) struct Connections {
 }
 
 enum Door {
-    Tcp(HttpConnector),
-    Tls(HttpsConnector<HttpConnector>),
+    Tcp(Dialer),
+    Tls(HttpsConnector<Dialer>),
     #[cfg(unix)]
     Socket(socket::Connector),
 }
@@ -51,10 +47,16 @@ type Sender = Arc<dyn Fn(Request<Full<Bytes>>) -> ResponseFuture + Send + Sync>;
 pub(super) type Unusable = (String, &'static str);
 
 impl Connections {
-    pub(super) fn new(address: &Address, ca_file: Option<&Path>) -> Result<Connections, Unusable> {
+    /// Connections to this address; to this very server, if one is given.
+    pub(super) fn new(
+        address: &Address,
+        ca_file: Option<&Path>,
+        server: Option<LocalServer>,
+    ) -> Result<Connections, Unusable> {
+        let dialer = Dialer::to(server);
         let door = match address {
-            Address::Url(url) if url.starts_with("https:") => Door::Tls(over_tls(ca_file)?),
-            Address::Url(_) => Door::Tcp(over_tcp()),
+            Address::Url(url) if url.starts_with("https:") => Door::Tls(over_tls(dialer, ca_file)?),
+            Address::Url(_) => Door::Tcp(dialer),
             #[cfg(unix)]
             Address::Socket(path) => Door::Socket(socket::Connector::to(path)),
             #[cfg(not(unix))]
@@ -104,17 +106,7 @@ fn sender(connector: impl Connect + Clone + Send + Sync + 'static) -> Sender {
     Arc::new(move |request| client.request(request))
 }
 
-fn over_tcp() -> HttpConnector {
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(CONNECT));
-    connector.set_keepalive(Some(KEEPALIVE));
-    // Whether that is right is for the one who wraps it.
-    connector.enforce_http(false);
-    connector
-}
-
-fn over_tls(ca_file: Option<&Path>) -> Result<HttpsConnector<HttpConnector>, Unusable> {
+fn over_tls(dialer: Dialer, ca_file: Option<&Path>) -> Result<HttpsConnector<Dialer>, Unusable> {
     provide_cryptography();
     let builder = HttpsConnectorBuilder::new();
     let builder = match ca_file {
@@ -130,7 +122,7 @@ fn over_tls(ca_file: Option<&Path>) -> Result<HttpsConnector<HttpConnector>, Unu
             (error.to_string(), "Name the certificates to trust by TENURE_SERVER_CA_FILE.")
         })?,
     };
-    Ok(builder.https_only().enable_http1().wrap_connector(over_tcp()))
+    Ok(builder.https_only().enable_http1().wrap_connector(dialer))
 }
 
 fn roots(file: &Path) -> Result<RootCertStore, String> {

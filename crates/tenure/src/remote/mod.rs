@@ -5,6 +5,8 @@
 
 mod call;
 mod connections;
+mod dial;
+mod link;
 mod slots;
 mod witness;
 

@@ -36,6 +36,7 @@ pub(super) fn run(
     chosen: bool,
     args: CreateArgs,
 ) -> Result<i32, Failure> {
+    let is_first = file.read()?.is_none();
     if !chosen && context.place().is_ok_and(|place| file.path().starts_with(&place.folder)) {
         context.place()?.prepare()?;
     }
@@ -53,5 +54,9 @@ pub(super) fn run(
     context
         .output
         .note(&format!("Made the token {name} ({role}) in {kept}. Its secret is not shown again."));
+    if is_first {
+        let only = "From now on servers of this store ask for a token of this file; the one that they made for this user does not count any more.";
+        context.output.note(only);
+    }
     Ok(0)
 }

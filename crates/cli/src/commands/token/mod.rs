@@ -3,6 +3,7 @@
 mod create;
 mod list;
 mod revoke;
+mod show;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -12,12 +13,15 @@ use tenure_server::gate::tokens::TokenFile;
 
 /// Make, show and end the tokens that a server asks for
 ///
+/// Without a file of tokens, a server makes one token for the user who runs it; `show` prints it.
+///
 /// Roles: read looks; work also holds, adds, claims and finishes; admin also breaks, cancels, edits
-/// and pauses. As soon as there is a file of tokens, servers of this store ask for one, and follow
-/// changes of the file within seconds.
+/// and pauses. As soon as there is a file of tokens, servers of this store ask for one of those alone,
+/// and follow changes of the file within seconds.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  export TENURE_SERVER_TOKEN=$(tenure token show)
   tenure token create ci --role work --expires 90d
   tenure token list
   tenure token revoke ci")]
@@ -34,6 +38,7 @@ enum TokenCommand {
     Create(create::CreateArgs),
     List(list::ListArgs),
     Revoke(revoke::RevokeArgs),
+    Show(show::ShowArgs),
 }
 
 impl TokenArgs {
@@ -43,6 +48,7 @@ impl TokenArgs {
             TokenCommand::Create(_) => "create",
             TokenCommand::List(_) => "list",
             TokenCommand::Revoke(_) => "revoke",
+            TokenCommand::Show(_) => "show",
         }
     }
 }
@@ -54,5 +60,6 @@ pub(crate) fn run(context: &Context, args: TokenArgs) -> Result<i32, Failure> {
         TokenCommand::Create(args) => create::run(context, &file, chosen, args),
         TokenCommand::List(args) => list::run(context, &file, args),
         TokenCommand::Revoke(args) => revoke::run(context, &file, args),
+        TokenCommand::Show(args) => show::run(context, &file, args),
     }
 }

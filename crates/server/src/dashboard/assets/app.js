@@ -1,6 +1,6 @@
 // The page: what is shown when, and the keys.
 
-import { Stream, token } from './connection.js';
+import { Stream, takeTokenFromAddress, token } from './connection.js';
 import { Board } from './board.js';
 import { fill, h, mark, say } from './dom.js';
 import { Events } from './events.js';
@@ -101,7 +101,10 @@ function setUpViews() {
     h('div', { class: 'main' }, timeline.element, events.element), workers.element);
   for (const name of VIEWS.slice(1)) fill(byId(`view-${name}`), ...parts[name].map((part) => part.element));
   for (const name of VIEWS) byId(`tab-${name}`).addEventListener('click', () => choose(name));
-  const fromAddress = () => { if (VIEWS.includes(location.hash.slice(1))) choose(location.hash.slice(1)); };
+  const fromAddress = () => {
+    if (takeTokenFromAddress()) stream.retryNow();
+    if (VIEWS.includes(location.hash.slice(1))) choose(location.hash.slice(1));
+  };
   addEventListener('hashchange', fromAddress);
   fromAddress();
   byId('search').addEventListener('input', () => changed('search'));

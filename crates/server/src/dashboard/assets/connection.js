@@ -15,6 +15,18 @@ export const token = {
   clear: () => sessionStorage.removeItem(TOKEN_KEY),
 };
 
+/**
+ * Takes the token out of an address such as `#token=…`, which `tenure serve` prints: it must not stay
+ * in the address bar or the history. Says whether there was one.
+ */
+export function takeTokenFromAddress() {
+  const found = /^#token=([\w.-]+)$/.exec(location.hash);
+  if (!found) return false;
+  token.set(found[1]);
+  history.replaceState(null, '', location.pathname + location.search);
+  return true;
+}
+
 function headers(more = {}) {
   const held = token.get();
   return held ? { ...more, authorization: `Bearer ${held}` } : more;

@@ -111,7 +111,7 @@ fn only_own_pages_may_ask() {
 
 #[test]
 fn foreign_sites_may_only_link_here() {
-    for peer in [peer("127.0.0.1:7070", false), Peer::Unix] {
+    for peer in [peer("127.0.0.1:7070", false), Peer::Unix { user: None }] {
         let ask = |method, site, mode| {
             let mode = ("sec-fetch-mode", mode);
             code(&peer, method, "/", &[("host", "localhost:7070"), ("sec-fetch-site", site), mode])
@@ -127,6 +127,6 @@ fn foreign_sites_may_only_link_here() {
 
 #[test]
 fn whoever_may_open_the_socket_may_call_it_anything() {
-    assert_eq!(host(&Peer::Unix, "anything"), None);
-    assert_eq!(code(&Peer::Unix, Method::GET, "/", &[]), None);
+    assert_eq!(host(&Peer::Unix { user: None }, "anything"), None);
+    assert_eq!(code(&Peer::Unix { user: None }, Method::GET, "/", &[]), None);
 }

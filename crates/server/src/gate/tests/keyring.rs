@@ -1,7 +1,7 @@
 //! What a running server knows of the tokens, as the file changes.
 
 use crate::caller::{Caller, Role};
-use crate::gate::keyring::Keyring;
+use crate::gate::keyring::{Keyring, Otherwise};
 use crate::gate::tokens::TokenFile;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,8 @@ impl Scene {
     }
 
     fn keyring(&self) -> Keyring {
-        Keyring::open(self.file.clone(), self.clock.clone()).unwrap()
+        let keyring = Keyring::open(self.file.clone(), self.clock.clone()).unwrap();
+        keyring.otherwise(Otherwise::LetIn)
     }
 }
 

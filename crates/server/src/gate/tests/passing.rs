@@ -3,7 +3,8 @@
 use crate::app::App;
 use crate::caller::{Caller, Role};
 use crate::gate::hosts::Hosts;
-use crate::gate::keyring::Keyring;
+use crate::gate::keyring::{Keyring, Otherwise};
+use crate::gate::own::Made;
 use crate::gate::pass::{Gate, pass};
 use crate::gate::peer::Peer;
 use crate::gate::rate::Rate;
@@ -19,11 +20,14 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use std::future::pending;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 use tenure::Client;
 use tenure::clock::{Clock, SystemClock};
+use tenure::local_server::ServerFolder;
+use tenure::secret::Secret;
 use tower::ServiceExt;
 
 struct Scene {
@@ -41,8 +45,14 @@ impl Scene {
     }
 
     async fn with(rate: Option<u32>) -> Scene {
+        Scene::otherwise(rate, |_| Otherwise::LetIn).await
+    }
+
+    async fn otherwise(rate: Option<u32>, otherwise: impl FnOnce(&Path) -> Otherwise) -> Scene {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::at(folder.path().join("tokens"));
+        let keyring = Keyring::open(file.clone(), Arc::new(SystemClock)).unwrap();
+        let keyring = keyring.otherwise(otherwise(folder.path()));
         let app = App::new(Client::open("memory:").await.unwrap());
         let lines = Arc::new(Mutex::new(Vec::new()));
         let log = lines.clone();
@@ -50,7 +60,7 @@ impl Scene {
             app: app.clone(),
             hosts: Hosts::default(),
             tls: None,
-            keyring: Arc::new(Keyring::open(file.clone(), Arc::new(SystemClock)).unwrap()),
+            keyring: Arc::new(keyring),
             rate: Rate::new(rate.map(|rate| NonZeroU32::new(rate).unwrap())),
             body_bytes_max: 2 * 1024 * 1024,
             log: Some(Arc::new(move |line: &str| log.lock().unwrap().push(line.to_owned()))),
@@ -120,7 +130,41 @@ async fn code(response: Response) -> String {
 }
 
 #[tokio::test]
-async fn without_tokens_this_machine_may_do_all() {
+async fn a_servers_own_token_lets_its_user_in_and_nobody_else() {
+    let store = "memory:".parse().unwrap();
+    let scene = Scene::otherwise(None, |folder| {
+        let folder = ServerFolder::at(folder.join("servers"));
+        Otherwise::Own(Made::get(&folder, &store, false).unwrap().token())
+    })
+    .await;
+    let folder = ServerFolder::at(scene._folder.path().join("servers"));
+    let secret = folder.token(&store).unwrap().unwrap();
+    assert_eq!(scene.get("/who").await.status(), StatusCode::UNAUTHORIZED);
+    let wrong = scene.ask(bearer("/who", "tnr_wrong")).await;
+    assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
+    assert!(text(scene.ask(bearer("/who", secret.reveal())).await).await.contains("Admin"));
+    // A socket tells who is at the other end.
+    let own = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(folder.path()).unwrap());
+    for (user, status) in [(Some(own), 200), (Some(own + 1), 401), (None, 401)] {
+        let mut asked = request("GET", "/who", Body::empty());
+        asked.extensions_mut().insert(Peer::Unix { user });
+        assert_eq!(scene.ask(asked).await.status().as_u16(), status, "{user:?}");
+    }
+    // Renewed by another server of the store: the old one does not count any more.
+    folder.replace_token(&store, &Secret::new("tnr_new")).unwrap();
+    scene.gate.keyring.refresh_own().unwrap();
+    let old = scene.ask(bearer("/who", secret.reveal())).await;
+    assert_eq!(old.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(scene.ask(bearer("/who", "tnr_new")).await.status(), StatusCode::OK);
+    // As soon as there is a file of tokens, only those count.
+    let given = scene.token("ci", Role::Read, None);
+    let own = scene.ask(bearer("/who", "tnr_new")).await;
+    assert_eq!(own.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(scene.ask(bearer("/who", &given)).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn without_authentication_this_machine_may_do_all() {
     let scene = Scene::new().await;
     assert!(text(scene.get("/who").await).await.contains("Admin"));
     let mut foreign = request("GET", "/who", Body::empty());
@@ -242,7 +286,7 @@ async fn one_caller_may_not_ask_too_often() {
 async fn nobody_on_this_machine_is_counted_unless_told() {
     let scene = Scene::new().await;
     for _ in 0..11_000 {
-        assert!(scene.gate.rate.check(&Peer::Unix, Some(&Caller::local())).is_ok());
+        assert!(scene.gate.rate.check(&Peer::Unix { user: None }, Some(&Caller::local())).is_ok());
     }
 }
 

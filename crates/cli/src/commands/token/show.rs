@@ -1,0 +1,44 @@
+//! `tenure token show`
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use clap::Args;
+use serde_json::json;
+use tenure_server::gate::tokens::TokenFile;
+
+/// Print the token that servers of this store made for this user
+///
+/// For programs that cannot find it by themselves, such as agents that reach a server over HTTP. It
+/// stays the same when the server is started again, until `tenure serve --new-token`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure token show
+  curl -H \"Authorization: Bearer $(tenure token show)\" http://127.0.0.1:7070/v1/locks")]
+pub(crate) struct ShowArgs {}
+
+pub(super) fn run(context: &Context, file: &TokenFile, _: ShowArgs) -> Result<i32, Failure> {
+    if file.read()?.is_some() {
+        let message = format!(
+            "servers of this store ask for a token of {}, of which only hashes are kept",
+            file.path().display()
+        );
+        return Err(Failure::new(Exit::NotFound, "NO_OWN_TOKEN", message)
+            .hint("Make one with `tenure token create NAME --role work`."));
+    }
+    let store = context.store_url()?;
+    let kept = match &context.servers {
+        Some(servers) => servers.token(&store)?.map(|token| (token, servers.token_file(&store))),
+        None => None,
+    };
+    let Some((token, file)) = kept else {
+        let message = format!("no server of {store} has made a token for this user yet");
+        return Err(Failure::new(Exit::NotFound, "NO_OWN_TOKEN", message)
+            .hint("Start one with `tenure serve`."));
+    };
+    context
+        .output
+        .done(json!({ "secret": token.reveal(), "file": file }), || token.reveal().to_owned());
+    Ok(0)
+}

@@ -1,0 +1,103 @@
+//! The token that a server makes for its user where there is no file of tokens.
+
+use super::Auth;
+use super::error::ServeError;
+use super::stamp::{Stamp, stamp};
+use super::tokens::{Hash, hash, random_secret};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::RwLock;
+use subtle::ConstantTimeEq;
+use tenure::local_server::{Announcement, Record, ServerFolder, ServerFolderError};
+use tenure::secret::Secret;
+use tenure::url::StoreUrl;
+
+/// The token as it was made or found when the server started.
+pub(crate) struct Made {
+    folder: ServerFolder,
+    store: StoreUrl,
+    file: PathBuf,
+    secret: Secret,
+}
+
+impl Made {
+    /// The token of this store's servers, made now if there is none or a new one is wanted.
+    pub(crate) fn get(
+        folder: &ServerFolder,
+        store: &StoreUrl,
+        renew: bool,
+    ) -> Result<Made, ServeError> {
+        let new = Secret::new(random_secret()?);
+        let secret = match renew {
+            true => {
+                folder.replace_token(store, &new)?;
+                new
+            }
+            false => folder.keep_token(store, new)?,
+        };
+        let file = folder.token_file(store);
+        Ok(Made { folder: folder.clone(), store: store.clone(), file, secret })
+    }
+
+    /// Tells this user's clients where the server listens.
+    pub(crate) fn announce(
+        &self,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<Announcement, ServerFolderError> {
+        self.folder.announce(&Record::of_this_process(addresses, &self.file))
+    }
+
+    /// What the keyring knows of it.
+    pub(crate) fn token(&self) -> OwnToken {
+        let known = Known { stamp: stamp(&self.file), hash: Some(hash(self.secret.reveal())) };
+        let place = Some((self.folder.clone(), self.store.clone(), self.file.clone()));
+        OwnToken { place, known: RwLock::new(known) }
+    }
+
+    /// How it is told to the one who started the server.
+    pub(crate) fn auth(&self) -> Auth<'_> {
+        Auth::Own { secret: &self.secret, file: &self.file, folder: &self.folder }
+    }
+}
+
+/// The token as a running server knows it, following its file.
+pub(crate) struct OwnToken {
+    place: Option<(ServerFolder, StoreUrl, PathBuf)>,
+    known: RwLock<Known>,
+}
+
+#[derive(Clone, Default)]
+struct Known {
+    stamp: Option<Stamp>,
+    hash: Option<Hash>,
+}
+
+impl OwnToken {
+    /// A token that nobody has.
+    pub(crate) fn none() -> OwnToken {
+        OwnToken { place: None, known: RwLock::default() }
+    }
+
+    /// Whether this is the hash of the token. Takes the same time for each.
+    pub(crate) fn is(&self, presented: &Hash) -> bool {
+        self.known().hash.is_some_and(|own| bool::from(presented.ct_eq(&own)))
+    }
+
+    /// Reads the file again if it was changed. One that is gone leaves what was known.
+    pub(crate) fn refresh(&self) -> Result<(), ServerFolderError> {
+        let Some((folder, store, file)) = &self.place else { return Ok(()) };
+        let stamp = stamp(file);
+        if stamp == self.known().stamp {
+            return Ok(());
+        }
+        if let Some(secret) = folder.token(store)? {
+            let known = Known { stamp, hash: Some(hash(secret.reveal())) };
+            *self.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = known;
+        }
+        Ok(())
+    }
+
+    fn known(&self) -> Known {
+        self.known.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+}

@@ -1,0 +1,198 @@
+//! What a running server says of itself, and whether that is still true.
+
+use crate::platform::{self, LocalWitness};
+use crate::secret::Secret;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use tenure_core::{Evidence, Liveness, Witness};
+
+/// How the file of a record ends.
+const SUFFIX: &str = "server";
+
+/// A running server: which process it is, where it listens, and where its token is kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    process: Evidence,
+    addresses: Vec<SocketAddr>,
+    /// The name of a file in the same folder.
+    pub(super) token_file: String,
+}
+
+impl Record {
+    /// A record of this process.
+    pub fn of_this_process(addresses: Vec<SocketAddr>, token_file: &Path) -> Record {
+        let name = token_file.file_name().unwrap_or_default();
+        let token_file = name.to_string_lossy().into_owned();
+        Record { process: platform::this_process(), addresses, token_file }
+    }
+
+    pub(super) fn file_name(&self) -> String {
+        format!("{}.{SUFFIX}", uuid::Uuid::new_v4().simple())
+    }
+
+    pub(super) fn is_one(file: &Path) -> bool {
+        file.extension().is_some_and(|suffix| suffix == SUFFIX)
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a record of words and numbers has a JSON form") + "\n"
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Record> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Whether its process is known to have ended.
+    pub(super) fn has_ended(&self) -> bool {
+        LocalWitness::new().liveness(&self.process) == Liveness::Dead
+    }
+
+    /// Its listener by which one reaches this host and port, if there is one.
+    pub(super) fn listener(self, host: &str, port: u16) -> Option<Listener> {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let asked: Option<IpAddr> = host.parse().ok();
+        if asked.is_none() && !host.eq_ignore_ascii_case("localhost") {
+            return None;
+        }
+        let fits = |address: &&SocketAddr| {
+            address.port() == port
+                && address.ip().is_loopback()
+                && asked.is_none_or(|asked| asked == address.ip())
+        };
+        let address = *self.addresses.iter().find(fits)?;
+        Some(Listener { process: self.process, address })
+    }
+}
+
+/// A listener, as a record claims it.
+pub(super) struct Listener {
+    process: Evidence,
+    address: SocketAddr,
+}
+
+/// A server of this user on this machine, seen at its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalServer {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it asks for.
+    pub token: Secret,
+    process: Evidence,
+    /// The number of its listening socket; none where the system does not tell.
+    socket: Option<u64>,
+}
+
+impl LocalServer {
+    /// The server behind this listener, if it is the one that wrote the record.
+    pub(super) fn verified(listener: Listener, token: Secret) -> Option<LocalServer> {
+        let Listener { process, address } = listener;
+        if LocalWitness::new().liveness(&process) != Liveness::Alive {
+            return None;
+        }
+        let pid = process.process?.pid;
+        let socket = match platform::listening_sockets(address) {
+            Some(sockets) => Some(sockets.into_iter().find(|it| platform::has_socket(pid, *it))?),
+            None => None,
+        };
+        Some(LocalServer { address, token, process, socket })
+    }
+
+    /// Whether it listens there still, and has all the time since it was found: then a connection
+    /// that was made in between leads to it.
+    ///
+    /// On Linux the kernel tells which socket listens at the address, and which user opened it.
+    /// Elsewhere only that the process still runs can be seen.
+    pub fn still_listens(&self) -> bool {
+        match self.socket {
+            Some(socket) => platform::listening_sockets(self.address)
+                .is_some_and(|sockets| sockets.contains(&socket)),
+            None => LocalWitness::new().liveness(&self.process) == Liveness::Alive,
+        }
+    }
+}
+
+/// A file that is removed when this is dropped.
+#[derive(Debug)]
+pub struct Announcement {
+    file: PathBuf,
+}
+
+impl Announcement {
+    pub(super) fn of(file: PathBuf) -> Announcement {
+        Announcement { file }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.file
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::local_server::ServerFolder;
+    use crate::url::StoreUrl;
+    use std::net::TcpListener;
+
+    fn scene() -> (tempfile::TempDir, ServerFolder, PathBuf) {
+        let home = tempfile::tempdir().unwrap();
+        let folder = ServerFolder::at(home.path().join("servers"));
+        let store: StoreUrl = "memory:".parse().unwrap();
+        folder.keep_token(&store, Secret::new("tnr_1")).unwrap();
+        let file = folder.token_file(&store);
+        (home, folder, file)
+    }
+
+    #[test]
+    fn a_listener_of_this_process_is_found_while_it_listens() {
+        let (_home, folder, token) = scene();
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(address).unwrap();
+            let address = listener.local_addr().unwrap();
+            let record = Record::of_this_process(vec![address], &token);
+            let announcement = folder.announce(&record).unwrap();
+            let host = address.ip().to_string();
+            let found = folder.find(&host, address.port()).expect("the server");
+            assert_eq!((found.token.reveal(), found.address), ("tnr_1", address));
+            assert!(found.still_listens());
+            assert!(folder.find("localhost", address.port()).is_some());
+            assert!(folder.find("127.0.0.2", address.port()).is_none());
+            assert!(folder.find("example.org", address.port()).is_none());
+            assert!(folder.find(&host, address.port() ^ 1).is_none());
+            drop(listener);
+            assert!(!found.still_listens());
+            assert!(folder.find(&host, address.port()).is_none());
+            drop(announcement);
+            assert!(folder.files_ending("server").is_empty());
+        }
+    }
+
+    #[test]
+    fn another_process_at_the_port_is_not_the_server() {
+        let (_home, folder, token) = scene();
+        // The record names a process that lives and has no such socket: this one listens.
+        let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let process = platform::process_evidence(other.id()).unwrap();
+        let record = Record { process, ..Record::of_this_process(vec![address], &token) };
+        let _announcement = folder.announce(&record).unwrap();
+        assert!(folder.find("127.0.0.1", address.port()).is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
+        // What a server left that was killed is removed by the next.
+        let next = folder.announce(&Record::of_this_process(vec![], &token)).unwrap();
+        assert_eq!(folder.files_ending("server"), [next.path()]);
+        assert!(token.exists());
+    }
+}

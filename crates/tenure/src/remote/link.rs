@@ -1,0 +1,103 @@
+//! Connections to one server, and the token that goes over them.
+
+use super::call::TOKEN;
+use super::connections::{Connections, Unusable};
+use crate::local_server::LocalServer;
+use crate::secret::Secret;
+use crate::url::{Address, RemoteOptions};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::{Request, Response, Uri};
+use hyper_util::client::legacy::Error;
+use std::sync::{Arc, Mutex};
+
+/// Connections, and the one token that is sent over them. A server's own token goes over
+/// connections to that server only, so a link is never given another token.
+pub(super) struct Link {
+    connections: Connections,
+    authorization: Option<HeaderValue>,
+    server: Option<LocalServer>,
+}
+
+impl Link {
+    /// Sends a request, with the token.
+    pub(super) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Error> {
+        if let Some(value) = &self.authorization {
+            request.headers_mut().insert(AUTHORIZATION, value.clone());
+        }
+        self.connections.send(request).await
+    }
+}
+
+/// The link that is used now, and how to find a better one.
+pub(super) struct Links {
+    address: Address,
+    options: RemoteOptions,
+    current: Mutex<Arc<Link>>,
+}
+
+impl Links {
+    pub(super) fn new(address: &Address, options: &RemoteOptions) -> Result<Links, Unusable> {
+        let link = link(address, options, find(address, options))?;
+        let (address, options) = (address.clone(), options.clone());
+        Ok(Links { address, options, current: Mutex::new(Arc::new(link)) })
+    }
+
+    /// The link to use.
+    pub(super) fn current(&self) -> Arc<Link> {
+        self.current.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Looks whether a server of this user is at the address that is not the one of this link, such
+    /// as the next one after a restart, and uses it from now on; says whether that is so.
+    ///
+    /// Once such a server was there, others that take its port are not spoken to.
+    pub(super) fn look_again(&self, tried: &Arc<Link>) -> bool {
+        let found = find(&self.address, &self.options);
+        let mut current = self.current.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !Arc::ptr_eq(&current, tried) {
+            return true;
+        }
+        if found.is_none() || found == tried.server {
+            return false;
+        }
+        match link(&self.address, &self.options, found) {
+            Ok(link) => *current = Arc::new(link),
+            Err(_) => return false,
+        }
+        true
+    }
+}
+
+fn link(
+    address: &Address,
+    options: &RemoteOptions,
+    server: Option<LocalServer>,
+) -> Result<Link, Unusable> {
+    let token = options.token.as_ref().or(server.as_ref().map(|server| &server.token));
+    let authorization = token.map(bearer).transpose()?;
+    let connections = Connections::new(address, options.ca_file.as_deref(), server.clone())?;
+    Ok(Link { connections, authorization, server })
+}
+
+/// The server of this user at this address, where no token was given.
+fn find(address: &Address, options: &RemoteOptions) -> Option<LocalServer> {
+    let folder = options.local_servers.as_ref().filter(|_| options.token.is_none())?;
+    // A socket in the file system shows by itself whose process is at the other end.
+    let Address::Url(url) = address else { return None };
+    let url: Uri = url.parse().ok()?;
+    let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
+    folder.find(url.host()?, port)
+}
+
+fn bearer(token: &Secret) -> Result<HeaderValue, Unusable> {
+    let unusable = |_| ("the token has characters that none has".to_owned(), TOKEN);
+    let mut value =
+        HeaderValue::from_str(&format!("Bearer {}", token.reveal())).map_err(unusable)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
