@@ -4,13 +4,15 @@ use crate::http::get;
 use crate::server::Server;
 use crate::support::{Over, Place};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const IDLE: usize = 1000;
 const SLOW: usize = 200;
+/// More than a server takes unless told.
+const CROWD: usize = 2200;
 
 /// Generous: a debug build with a thousand connections takes a fraction of it.
 const MEMORY_KIB_MAX: u64 = 300 * 1024;
@@ -18,7 +20,7 @@ const MEMORY_KIB_MAX: u64 = 300 * 1024;
 /// This process needs a descriptor for each connection, too.
 fn make_room() {
     let now = getrlimit(Resource::Nofile);
-    let wanted = (IDLE + SLOW + 500) as u64;
+    let wanted = (CROWD + 500) as u64;
     let current = now.maximum.map_or(wanted, |most| most.min(wanted));
     let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: now.maximum });
 }
@@ -69,16 +71,63 @@ fn those_who_send_a_byte_at_a_time() {
     server.stop();
 }
 
+/// More than the server has places for: they do not keep anybody out.
 #[test]
-fn those_who_find_no_room_wait_for_it() {
+fn more_who_say_nothing_than_there_are_places() {
+    make_room();
     let place = Place::new();
-    let server = Server::start(&place, &["--max-connections", "8"]);
-    let mut inside: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
-    let mut outside = server.connect();
-    let text = get("/healthz").text(server.address());
-    outside.write_all(text.as_bytes()).unwrap();
-    inside.pop();
-    assert_eq!(crate::http::read(&mut outside).status, 200);
+    let server = Server::start(&place, &[]);
+    let silent: Vec<TcpStream> = (0..CROWD).map(|_| server.connect()).collect();
+    for _ in 0..20 {
+        server.is_alive();
+        assert_eq!(server.ask(get("/v1/locks")).status, 200);
+    }
+    let store = format!("http://{}", server.address());
+    let mut locks = place.command(crate::support::TENURE);
+    locks.args(["--store", &store, "run", "x", "--", "true"]);
+    let ended = crate::support::Running::start(locks).end();
+    assert_eq!(ended.code, 0, "{ended:?}");
+    drop(silent);
+    server.stop();
+}
+
+#[test]
+fn a_caller_that_is_known_keeps_its_connection() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--max-connections", "16"]);
+    let own = server.own.clone().expect("a token");
+    let mut stream = server.connect();
+    let text = get("/v1/stream").token(&own).text(server.address());
+    stream.write_all(text.as_bytes()).unwrap();
+    let mut begun = [0; 12];
+    stream.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 200");
+    let silent: Vec<TcpStream> = (0..100).map(|_| server.connect()).collect();
+    server.is_alive();
+    place.json(&["tasks", "add", "--id", "news", "Something new"]);
+    let mut heard = Vec::new();
+    let mut buffer = [0; 4096];
+    while !String::from_utf8_lossy(&heard).contains("Something new") {
+        let length = stream.read(&mut buffer).unwrap();
+        assert!(length > 0, "it was closed: {}", String::from_utf8_lossy(&heard));
+        heard.extend_from_slice(&buffer[..length]);
+    }
+    drop(silent);
+}
+
+#[test]
+fn whoever_says_nothing_is_not_waited_for_long() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let mut silent = server.connect();
+    let mut begins = server.connect();
+    begins.write_all(b"GET /healthz HTTP/1.1\r\nHost: ").unwrap();
+    for stream in [&mut silent, &mut begins] {
+        let mut rest = Vec::new();
+        // Closed by the server: this test would wait for a minute.
+        stream.read_to_end(&mut rest).unwrap();
+        assert_eq!(String::from_utf8_lossy(&rest), "");
+    }
 }
 
 #[test]

@@ -32,8 +32,14 @@ fn a_foreign_page_is_not_answered() {
             assert_eq!((answer.status, answer.code().as_str()), (403, "ORIGIN"), "{origin}");
         }
     }
-    let cross = ask("POST", "/v1/locks/break").header("Sec-Fetch-Site", "cross-site");
-    assert_eq!(server.ask(cross).code(), "ORIGIN");
+    for site in ["cross-site", "same-site"] {
+        let page = ask("POST", "/v1/locks/break").header("Sec-Fetch-Site", site);
+        assert_eq!(server.ask(page).code(), "ORIGIN");
+        let image = get("/v1/locks").header("Sec-Fetch-Site", site);
+        assert_eq!(server.ask(image).code(), "ORIGIN");
+        let link = get("/").header("Sec-Fetch-Site", site).header("Sec-Fetch-Mode", "navigate");
+        assert_eq!(server.ask(link).status, 200);
+    }
     let own = format!("http://{}", server.address());
     let given = get("/healthz").header("Host", "locks.example.org");
     for fine in [get("/healthz").header("Origin", &own), given] {

@@ -112,6 +112,16 @@ pub(crate) fn stopping() -> Response {
     response
 }
 
+/// The answer to a caller for whom there is no place beside those that are being answered.
+pub(crate) fn full() -> Response {
+    let message = "all connections of this server are in use";
+    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", message)
+        .hint("Ask again in a moment, or start the server with a larger --max-connections.");
+    let mut response = problem.into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
 /// Ends a stream when the server ends, or when its caller's token does not count any more.
 pub(crate) fn bounded_stream(
     response: Response,

@@ -1,10 +1,12 @@
 //! Connections, from their coming in to the end of the server.
 
 use super::Note;
+use super::connection_limit::{Answering, ConnectionLimit, Place};
 use super::listen::{Incoming, Listener};
-use super::room::{Room, Seat};
 use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
+use hyper::body::{Frame, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -12,16 +14,23 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tower::Service;
 
-/// How long a client may take to send the head of a request, and may be silent between two: longer
+/// How long a client may take to send the head of its first request. Clients connect when they have
+/// something to ask.
+const FIRST_HEAD_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long it may take to send the head of a later request, and may be silent between two: longer
 /// than proxies keep a connection that nobody uses, so that they close it first.
 const HEAD_WITHIN: Duration = Duration::from_secs(75);
 
 /// How long it may take to agree on keys.
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
 
 /// The longest head, and what is kept for a connection at most. Browsers send up to 16 KiB.
 const BUFFER_BYTES_MAX: usize = 32 * 1024;
@@ -36,13 +45,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Connections {
     router: Router,
     builder: http1::Builder,
-    room: Room,
+    limit: ConnectionLimit,
     graceful: GracefulShutdown,
     note: Note,
 }
 
 impl Connections {
-    /// At most so many at once; see [`Room`].
+    /// At most so many at once; see [`ConnectionLimit`].
     pub(crate) fn new(router: Router, most: usize, note: Note) -> Connections {
         let mut builder = http1::Builder::new();
         builder
@@ -50,8 +59,8 @@ impl Connections {
             .header_read_timeout(HEAD_WITHIN)
             .max_buf_size(BUFFER_BYTES_MAX)
             .max_headers(HEADERS_MAX);
-        let room = Room::for_most(most);
-        Connections { router, builder, room, graceful: GracefulShutdown::new(), note }
+        let limit = ConnectionLimit::new(most);
+        Connections { router, builder, limit, graceful: GracefulShutdown::new(), note }
     }
 
     /// Accepts for ever.
@@ -61,11 +70,8 @@ impl Connections {
             match listener.accept().await {
                 Ok(incoming) => {
                     failed = false;
-                    // Not before there is somebody: a listener that nobody uses would keep a place.
-                    let place = self.room.place().await;
-                    if let Some(seat) = self.room.seat(place, incoming.address()) {
-                        self.serve(incoming, seat);
-                    }
+                    let place = self.limit.place(incoming.source()).await;
+                    self.serve(incoming, Arc::new(place));
                 }
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) => {
@@ -79,13 +85,15 @@ impl Connections {
         }
     }
 
-    fn serve(&self, incoming: Incoming, seat: Seat) {
+    fn serve(&self, incoming: Incoming, place: Arc<Place>) {
         let (router, builder) = (self.router.clone(), self.builder.clone());
         let watcher = self.graceful.watcher();
         tokio::spawn(async move {
             // How a connection ends concerns nobody but its client.
-            let _ = converse(incoming, router, &builder, watcher).await;
-            drop(seat);
+            tokio::select! {
+                _ = converse(incoming, router, &builder, watcher, &place) => {}
+                () = place.closed() => {}
+            }
         });
     }
 
@@ -100,16 +108,59 @@ async fn converse(
     router: Router,
     builder: &http1::Builder,
     watcher: Watcher,
+    place: &Arc<Place>,
 ) -> Option<()> {
     let (stream, peer) = timeout(HANDSHAKE_WITHIN, incoming.open()).await.ok()?.ok()?;
-    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let mut request: Request = request.map(axum::body::Body::new);
+    let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
+        let answering = place.answer();
+        let mut request: Request = request.map(Body::new);
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(place.clone());
         let answer = router.clone().call(request);
-        async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+        async move {
+            let answer = answer.await.unwrap_or_else(|never| match never {});
+            Ok::<_, Infallible>(answer.map(|body| Answer { body, _answering: answering }))
+        }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
-    watcher.watch(connection).await.ok()
+    tokio::select! {
+        ended = watcher.watch(connection) => ended.ok(),
+        () = says_nothing(place) => None,
+    }
+}
+
+/// Returns when a client has sent no request in time.
+async fn says_nothing(place: &Place) {
+    sleep(FIRST_HEAD_WITHIN).await;
+    if place.has_asked() {
+        std::future::pending().await
+    }
+}
+
+/// An answer, until whose end its connection is not idle.
+struct Answer {
+    body: Body,
+    _answering: Answering,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// Whether the one connection failed, and not the accepting.

@@ -76,7 +76,11 @@ impl Hosts {
             self.check_host(peer, uri, headers)?;
             self.check_origin(peer, headers)?;
         }
-        if is_of("sec-fetch-site", "cross-site", headers) {
+        // Another port of the same machine is the same site, and not the same server.
+        let is_foreign = ["cross-site", "same-site"]
+            .into_iter()
+            .any(|site| is_of("sec-fetch-site", site, headers));
+        if is_foreign {
             // Whoever follows a link comes to look at the page itself.
             let follows_link = is_of("sec-fetch-mode", "navigate", headers);
             if !(method.is_safe() && follows_link) {

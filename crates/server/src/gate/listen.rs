@@ -1,6 +1,7 @@
 //! Where connections come in.
 
 use super::Options;
+use super::connection_limit::Source;
 use super::error::ServeError;
 use super::pass::Gate;
 use super::peer::Peer;
@@ -9,7 +10,7 @@ use super::tls::Tls;
 use super::unix_socket::OwnSocket;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -175,12 +176,12 @@ impl Listener {
 }
 
 impl Incoming {
-    /// The address at the other end, if it is another machine's.
-    pub(crate) fn address(&self) -> Option<IpAddr> {
+    /// Where it comes from.
+    pub(crate) fn source(&self) -> Source {
         match self {
-            Incoming::Tcp(_, peer, _) => peer.address().filter(|address| !address.is_loopback()),
+            Incoming::Tcp(_, peer, _) => Source::of(peer),
             #[cfg(unix)]
-            Incoming::Unix(_) => None,
+            Incoming::Unix(_) => Source::Socket,
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod answers;
 mod auth;
+mod connection_limit;
 mod connections;
 mod error;
 mod health;
@@ -19,7 +20,6 @@ mod own;
 mod pass;
 mod peer;
 mod rate;
-mod room;
 mod signals;
 mod stamp;
 #[cfg(test)]

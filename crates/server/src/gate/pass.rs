@@ -1,6 +1,7 @@
 //! What every request passes, in this order: is it meant for us, who asks, how often, how much,
 //! how long. And what every answer passes on its way back.
 
+use super::connection_limit::Place;
 use super::hosts::Hosts;
 use super::keyring::Keyring;
 use super::peer::Peer;
@@ -75,7 +76,11 @@ impl Gate {
         self.hosts.check(&peer, method, uri, request.headers()).map_err(refuse)?;
         let caller = auth::caller(&self.keyring, &peer, request.headers());
         self.rate.check(&peer, caller.as_ref().ok())?;
+        let place = request.extensions().get::<Arc<Place>>();
         let caller = match caller {
+            Ok(_) if place.is_some_and(|place| !place.know()) => {
+                return Err(Box::new(answers::full()));
+            }
             Ok(caller) => caller,
             Err(_) if auth::is_open(request.uri().path()) => {
                 Caller { name: None, role: Role::Read }

@@ -1,8 +1,8 @@
 //! The gate, without a network.
 
 mod answers;
+mod connection_limit;
 mod hosts;
 mod keyring;
 mod passing;
-mod room;
 mod tokens;
