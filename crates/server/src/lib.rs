@@ -5,7 +5,7 @@
 //!
 //! 1. [`caller`]: who asks, and what it may do.
 //! 2. [`gate`]: what every request passes first, and how connections come in.
-//! 3. [`api`]: the JSON API; [`problem`]: how it says no.
+//! 3. [`api`]: the JSON API; [`problem`]: how it says no, and `plain` what is wrong with JSON.
 //! 4. [`metrics`], [`dashboard`], [`mcp`].
 
 pub mod api;
@@ -15,4 +15,5 @@ pub mod dashboard;
 pub mod gate;
 pub mod mcp;
 pub mod metrics;
+mod plain;
 pub mod problem;

@@ -154,6 +154,11 @@ fn what_others_can_read_is_not_used() {
     Server::start(&place, &["--new-token"]).stop();
 }
 
+/// Whether one waits for `deploy`.
+fn waits(place: &Place) -> bool {
+    place.why("deploy")["waiters"].as_array().is_some_and(|waiters| waiters.len() == 1)
+}
+
 /// Reads what one client sends before it gives up.
 fn heard(stream: TcpStream) -> String {
     let mut stream = stream;
@@ -191,7 +196,7 @@ fn not_even_by_a_client_that_knew_the_server() {
     let server = Server::start(&place, &[]);
     let (address, store) = (server.address().to_owned(), url(&server));
     let waiting = Running::start(command(&place, &store, &["run", "deploy", "--", "true"]));
-    until("one who waits", || (place.why("deploy")["waiters"] != 0.into()).then_some(()));
+    until("one who waits", || waits(&place).then_some(()));
     server.signal(Signal::KILL);
     server.end();
     let stranger = TcpListener::bind(&address).unwrap();

@@ -2,6 +2,7 @@
 
 use super::values::{Label, Object, SectionName, TaskName};
 use crate::caller::{Caller, Role};
+use crate::plain;
 use crate::problem::Problem;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
@@ -73,7 +74,7 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| usage(format!("the body: {error}")))
+    plain::read(bytes).map_err(usage)
 }
 
 /// The body could not be read.
@@ -91,7 +92,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Params<T>, Problem> {
-        let refused = |rejection: QueryRejection| usage(rejection.body_text());
+        let refused = |rejection: QueryRejection| usage(plain::of_query(&rejection.body_text()));
         Query::try_from_uri(&parts.uri).map(|Query(params)| Params(params)).map_err(refused)
     }
 }

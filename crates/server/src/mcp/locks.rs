@@ -1,6 +1,7 @@
 //! Locks: taking, giving back, and seeing who has them.
 
 use super::answer::{Refused, terse};
+use super::brief;
 use super::call::{self, Call, Progress};
 use super::session::Held;
 use super::work;
@@ -24,6 +25,7 @@ const SHOWN_MAX: usize = 100;
 const RETRY_AFTER_SECONDS: u64 = 60;
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct AcquireArguments {
     /// NAME, or path:GLOB for files; all or none of them
     resources: Vec<String>,
@@ -38,12 +40,14 @@ pub(super) struct AcquireArguments {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ReleaseArguments {
     /// Default: all your locks. task:ID hands a task back untouched
     resources: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WhoHoldsArguments {
     /// Default: everything
     resources: Option<Vec<String>>,
@@ -251,7 +255,7 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
         .held()
         .take(SHOWN_MAX)
         .map(|seen| {
-            let mut value = terse(view::hold_json(seen, witness, waiting_for(seen)));
+            let mut value = brief::entry(terse(view::hold_json(seen, witness, waiting_for(seen))));
             let is_own = |held: &Held| Proof::Grant(held.grant).recognises(seen);
             value["yours"] = json!(held.iter().any(is_own));
             value
@@ -262,7 +266,7 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
         .iter()
         .enumerate()
         .take(SHOWN_MAX)
-        .map(|(place, seen)| terse(view::waiter_json(seen, place + 1)))
+        .map(|(place, seen)| brief::entry(terse(view::waiter_json(seen, place + 1))))
         .collect();
     let counts = overview.counts();
     let (held, waiting) = (counts.held, counts.waiting);

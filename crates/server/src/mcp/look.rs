@@ -1,6 +1,7 @@
 //! How things stand.
 
 use super::answer::{Refused, terse};
+use super::brief;
 use super::call::Call;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,6 +16,12 @@ use tenure::{Client, Error, view};
 /// So many tasks are shown at once unless asked for.
 const LIMIT_DEFAULT: u32 = 50;
 
+/// So many at most.
+const LIMIT_MAX: u32 = 200;
+
+/// So many resources of one holder are named in a status.
+const HELD_MAX: usize = 20;
+
 /// So many changes of the store are looked back over first for results.
 const LOOK_BACK: u64 = 1000;
 
@@ -22,22 +29,27 @@ const LOOK_BACK: u64 = 1000;
 const HOLDERS_MAX: usize = 50;
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct NoArguments {}
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ListArguments {
+    /// Only this one, in full: id or exact title
+    task_id: Option<String>,
     /// pending, in_progress, review, completed, failed, cancelled, blocked or skipped
     status_filter: Option<String>,
     section: Option<String>,
-    /// Default 50
+    /// Default 50, at most 200
     limit: Option<u32>,
     /// next_after of the previous answer
     after: Option<u64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ResultsArguments {
-    /// Default: the newest finished ones
+    /// Default: the newest finished ones. A single one is shown in full
     task_ids: Option<Vec<String>>,
     /// Default 50
     limit: Option<u32>,
@@ -75,7 +87,15 @@ pub(super) async fn status(client: &Client) -> Result<Value, Error> {
     let holders: Vec<Value> = holders
         .into_iter()
         .take(HOLDERS_MAX)
-        .map(|(agent, resources)| json!({ "agent": agent, "holds": resources }))
+        .map(|(agent, mut resources)| {
+            let count = resources.len();
+            resources.truncate(HELD_MAX);
+            let mut value = json!({ "agent": agent, "holds": resources });
+            if count > HELD_MAX {
+                value["holds_in_all"] = json!(count);
+            }
+            value
+        })
         .collect();
     Ok(json!({
         "success": true,
@@ -89,6 +109,10 @@ pub(super) async fn status(client: &Client) -> Result<Value, Error> {
 }
 
 pub(super) async fn get_all_tasks(call: &Call, arguments: ListArguments) -> Result<Value, Refused> {
+    if let Some(text) = arguments.task_id.filter(|text| !text.is_empty()) {
+        let task = call.client.tasks().find(&text).await?;
+        return Ok(json!({ "success": true, "tasks": [terse(view::task_json(&task, None))] }));
+    }
     let status = match arguments.status_filter.as_deref() {
         None | Some("") => None,
         Some(word) => {
@@ -99,7 +123,7 @@ pub(super) async fn get_all_tasks(call: &Call, arguments: ListArguments) -> Resu
         status,
         section: arguments.section,
         after_age: arguments.after.unwrap_or(0),
-        limit: arguments.limit.unwrap_or(LIMIT_DEFAULT).max(1),
+        limit: arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX),
         ..TaskFilter::default()
     };
     Ok(list(&call.client, filter).await?)
@@ -108,17 +132,22 @@ pub(super) async fn get_all_tasks(call: &Call, arguments: ListArguments) -> Resu
 /// Tasks, oldest first, and where to go on.
 pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, Error> {
     let tasks = client.tasks().list(&filter).await?;
-    let more = tasks.len() as u64 >= u64::from(filter.limit);
-    let next = tasks.last().filter(|_| more).map(|task| task.age);
-    let mut value = json!({ "success": true, "tasks": shown(&tasks) });
-    if let Some(next) = next {
-        value["next_after"] = json!(next);
+    let shown = shown(&tasks);
+    let more = tasks.len() as u64 >= u64::from(filter.limit) || shown.len() < tasks.len();
+    let last = shown.len().checked_sub(1).and_then(|last| tasks.get(last)).filter(|_| more);
+    let mut value = json!({ "success": true });
+    if let Some(task) = last {
+        value["next_after"] = json!(task.age);
     }
+    if brief::is_any_in_part(&shown) {
+        value["shown_in_part_means"] = json!("get_all_tasks with task_id shows a task in full.");
+    }
+    value["tasks"] = json!(shown);
     Ok(value)
 }
 
 fn shown(tasks: &[Task]) -> Vec<Value> {
-    tasks.iter().map(|task| terse(view::task_json(task, None))).collect()
+    brief::entries(tasks.iter().map(|task| terse(view::task_json(task, None))))
 }
 
 /// As many tasks as there is room for: those that somebody may have to do with first.
@@ -152,7 +181,8 @@ pub(super) async fn get_results(
     call: &Call,
     arguments: ResultsArguments,
 ) -> Result<Value, Refused> {
-    let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).max(1) as usize;
+    let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX) as usize;
+    let is_one = arguments.task_ids.as_ref().is_some_and(|ids| ids.len() == 1);
     let mut tasks = Vec::new();
     match arguments.task_ids {
         Some(ids) => {
@@ -164,8 +194,20 @@ pub(super) async fn get_results(
             tasks = newest_results(&call.client, limit).await?;
         }
     }
-    let results: Vec<Value> = tasks.iter().map(result).collect();
-    Ok(json!({ "success": true, "results": results }))
+    let results = tasks.iter().map(result);
+    if is_one {
+        return Ok(json!({ "success": true, "results": results.collect::<Vec<_>>() }));
+    }
+    let results = brief::entries(results);
+    let mut value = json!({ "success": true });
+    if brief::is_any_in_part(&results) || results.len() < tasks.len() {
+        let (shown, all) = (results.len(), tasks.len());
+        value["message"] = json!(format!(
+            "{shown} of {all} shown; get_results with one task_id shows it in full."
+        ));
+    }
+    value["results"] = json!(results);
+    Ok(value)
 }
 
 /// The last of those that came to an end, newest first. Looks back step by step, for a store may

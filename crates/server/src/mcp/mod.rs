@@ -3,13 +3,16 @@
 //! One process per agent, over its standard streams ([`serve_stdio`]), or many agents through one
 //! server ([`router`]): both are as safe as each other, for all of it is decided in the store.
 //!
-//! 1. What the protocol asks, `server.rs`, and who it is that asks: `session.rs`, `sessions.rs`, `family.rs`.
+//! 1. What the protocol asks, `server.rs`, and who it is that asks: `session.rs`, `sessions.rs`, `family.rs`;
+//!    how a session is closed: `closing.rs`.
 //! 2. What is offered: `tools.rs`, `resources.rs`.
 //! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `look.rs`; waiting in `call.rs`.
-//! 4. How they answer: `answer.rs`. No answer says how to end what others hold.
+//! 4. How they answer: `answer.rs`, and `brief.rs` for lists. No answer says how to end what others hold.
 
 mod answer;
+mod brief;
 mod call;
+mod closing;
 mod family;
 mod locks;
 mod look;
@@ -88,14 +91,18 @@ pub fn router_with(app: App, options: Options) -> Router {
     let mut manager = LocalSessionManager::default();
     // An agent that thinks for long keeps its session at least as long as what it holds.
     manager.session_config.keep_alive = Some(options.longest_ttl() + Duration::from_secs(60));
+    let manager = Arc::new(manager);
     let sessions = Arc::new(Sessions::new(app.client, options));
     // The gate has checked Host and Origin already, and knows which ones are meant.
     let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
     config.session_store = Some(sessions.clone());
+    let close = closing::Closing::new(manager.clone(), sessions.clone());
     let service = StreamableHttpService::new(
         move || Ok(Server::over_http(sessions.clone())),
-        Arc::new(manager),
+        manager,
         config,
     );
-    Router::new().route_service("/mcp", service)
+    Router::new()
+        .route_service("/mcp", service)
+        .layer(axum::middleware::from_fn_with_state(close, closing::close))
 }

@@ -30,7 +30,7 @@ done. If an answer has success false, do what its `next` says; what another hold
 touch. Every call prolongs what you hold; an answer with `lost` names what you hold no longer.";
 
 /// The header with the id that the protocol gives a session.
-const SESSION_ID: &str = "mcp-session-id";
+pub(super) const SESSION_ID: &str = "mcp-session-id";
 
 /// One conversation with one agent, or over HTTP perhaps a single request of it.
 pub(super) struct Server {
@@ -86,7 +86,7 @@ impl Server {
         let (session, new_name) = self.session(&caller, &mut arguments, &context).await?;
         let agent = text(&mut arguments, "agent_id")?;
         let program = context.client_info().map(|info| info.name);
-        let client = session.client(agent.as_deref(), program.as_deref())?;
+        let client = session.client(agent.as_deref(), program.as_deref()).await?;
         // Looking with a token that may only look must not change anything.
         if caller.role >= Role::Work {
             session.renew().await?;

@@ -47,6 +47,15 @@ struct Holds {
     ended: bool,
 }
 
+/// What a session is called.
+#[derive(Default)]
+struct Named {
+    /// The name that the agent gave itself last.
+    chosen: Option<String>,
+    /// The name that is shown, and the client under it.
+    shown: Option<(String, Client)>,
+}
+
 /// One agent's session.
 pub(super) struct Session {
     client: Client,
@@ -55,7 +64,7 @@ pub(super) struct Session {
     family: Family,
     /// Under which name it was opened, where names are asked for.
     pub(super) owner: Option<String>,
-    named: std::sync::Mutex<Option<(String, Client)>>,
+    named: std::sync::Mutex<Named>,
     /// Locked while the store is asked to change what is held, so that none of it seems lost that
     /// another call of this session just gave back. Not while anything is waited for.
     holds: Mutex<Holds>,
@@ -84,28 +93,49 @@ impl Session {
         }
     }
 
-    /// The client under this session's label: the name that the agent gives itself, else that of
-    /// the options, else its program's, and the session's mark.
-    pub(super) fn client(
+    /// The client under this session's label: the name that the agent gave itself, in this call or
+    /// before, else that of the options, else its program's, and the session's mark. As long as the
+    /// session holds something its label stays, so that others see one holder.
+    pub(super) async fn client(
         &self,
         agent: Option<&str>,
         program: Option<&str>,
     ) -> Result<Client, Refused> {
-        let name = match (agent, &self.options.label, program) {
+        let is_idle = self.is_idle().await;
+        let mut named = self.named.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let name = match (agent.or(named.chosen.as_deref()), &self.options.label, program) {
             (Some(agent), _, _) => agent.to_owned(),
             (None, Some(label), _) => label.clone(),
             (None, None, Some(program)) => plain(program),
             (None, None, None) => "agent".to_owned(),
         };
-        let mut named = self.named.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some((known, client)) = &*named
-            && *known == name
-        {
-            return Ok(client.clone());
+        let client = match &named.shown {
+            Some((shown, client)) if *shown == name => client.clone(),
+            _ => self.shown_as(&name)?,
+        };
+        if agent.is_some() {
+            named.chosen = Some(name.clone());
         }
-        let client = self.client.shown_as(&format!("{name}/{}", self.family.mark()))?;
-        *named = Some((name, client.clone()));
-        Ok(client)
+        match &named.shown {
+            Some((_, shown)) if !is_idle => Ok(shown.clone()),
+            _ => {
+                named.shown = Some((name, client.clone()));
+                Ok(client)
+            }
+        }
+    }
+
+    fn shown_as(&self, name: &str) -> Result<Client, Error> {
+        self.client.shown_as(&format!("{name}/{}", self.family.mark()))
+    }
+
+    /// Goes by the name again under which it holds this.
+    fn go_by(&self, label: &str) -> Result<(), Error> {
+        let name = label.rsplit_once('/').map_or(label, |(name, _)| name);
+        let shown = Some((name.to_owned(), self.shown_as(name)?));
+        let mut named = self.named.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *named = Named { chosen: Some(name.to_owned()), shown };
+        Ok(())
     }
 
     /// Under which grant sections are kept.
@@ -125,6 +155,9 @@ impl Session {
         let own = seen.holds.iter().filter(|seen| self.family.has(seen.hold.grant));
         let own: Vec<&SeenHold> = own.collect();
         let claimed = self.claimed(&own).await?;
+        if let Some(first) = own.first() {
+            self.go_by(&first.hold.holder.label)?;
+        }
         let mut holds = self.holds().await;
         for seen in own {
             let (grant, resource) = (seen.hold.grant, seen.hold.want.resource.clone());
@@ -185,6 +218,13 @@ impl Session {
     /// What is held, as far as the session knows.
     pub(super) async fn held(&self) -> Vec<Held> {
         self.holds().await.held.clone()
+    }
+
+    /// The tasks that the session works on, except this one.
+    pub(super) async fn other_tasks(&self, task: &TaskId) -> Vec<String> {
+        let held = self.held().await;
+        let tasks = held.iter().filter_map(|held| held.task.as_ref());
+        tasks.filter(|other| *other != task).map(TaskId::to_string).collect()
     }
 
     /// Whether nothing is held.

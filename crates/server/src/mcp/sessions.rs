@@ -86,6 +86,18 @@ impl Sessions {
         self.remember(id, &session)
     }
 
+    /// Ends what is held under this id since before the server was started; says whether there was
+    /// anything.
+    pub(super) async fn close(&self, id: &str, owner: Option<String>) -> Result<bool, Error> {
+        if id.parse::<Uuid>().is_err() {
+            return Ok(false);
+        }
+        let session = self.begin(id, owner);
+        let has_held = session.take_up().await?;
+        session.end().await?;
+        Ok(has_held)
+    }
+
     /// A new name for a session, and the session.
     pub(super) fn begin_named(&self, owner: Option<String>) -> (GrantId, Arc<Session>) {
         let id = GrantId::random();

@@ -17,6 +17,7 @@ const TITLE_MAX_CHARS: usize = 80;
 const DRAWS: usize = 16;
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct NewTaskArguments {
     /// What to do; the first line is its title
     description: String,
@@ -44,6 +45,7 @@ pub(super) struct NewTaskArguments {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct BatchArguments {
     /// Each as for create_task; may depend on ids of the same batch
     #[schemars(with = "Vec<serde_json::Map<String, Value>>")]

@@ -4,6 +4,7 @@ use super::answer::Refused;
 use super::call::Call;
 use super::{locks, look, tasks, work};
 use crate::caller::Role;
+use crate::plain;
 use rmcp::handler::server::common::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
@@ -170,7 +171,7 @@ fn slim(schema: &mut Value) {
                     fields["type"] = only.clone();
                 }
             }
-            if fields.get("additionalProperties") == Some(&json!(true)) {
+            if fields.get("additionalProperties").is_some_and(Value::is_boolean) {
                 fields.remove("additionalProperties");
             }
             fields.values_mut().for_each(slim);
@@ -200,6 +201,5 @@ pub(super) async fn run(call: &Call, name: &str, arguments: Value) -> Result<Val
 }
 
 fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Refused> {
-    serde_json::from_value(arguments)
-        .map_err(|error| Refused::usage(format!("the arguments are not as described: {error}")))
+    plain::read_value(arguments).map_err(Refused::usage)
 }

@@ -19,10 +19,15 @@ use tokio::sync::watch;
 /// So often one who waits for a task says how it stands, and notices that it need not wait.
 const SLICE: Duration = Duration::from_secs(1);
 
+/// What an agent should know that claims a task while it has others.
+const STILL_CLAIMED: &str = "You claimed these before and still hold them, so that no other agent \
+    can do them: finish each with complete_task or fail_task, or hand it back with release_lock.";
+
 /// When to ask again where nothing tells more.
 const RETRY_AFTER_SECONDS: u64 = 30;
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ClaimArguments {
     /// Only this one: id or exact title
     task_id: Option<String>,
@@ -35,6 +40,7 @@ pub(super) struct ClaimArguments {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct CompleteArguments {
     task_id: String,
     /// What came of it
@@ -49,6 +55,7 @@ pub(super) struct CompleteArguments {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct FailArguments {
     task_id: String,
     /// Why
@@ -82,7 +89,14 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         }
         Ok(claimed) => {
             call.session.keep_task(&claimed).await?;
-            Ok(json!({ "success": true, "task": claimed_json(&call.client, &claimed).await }))
+            let task = claimed_json(&call.client, &claimed).await;
+            let mut value = json!({ "success": true, "task": task });
+            let others = call.session.other_tasks(&claimed.task.id).await;
+            if !others.is_empty() {
+                value["still_claimed"] = json!(others);
+                value["still_claimed_means"] = json!(STILL_CLAIMED);
+            }
+            Ok(value)
         }
         Err(none) => no_claim(&call.client, &request, none).await,
     }

@@ -145,3 +145,40 @@ async fn a_body_that_may_be_left_out_is_checked_if_it_is_there() {
     let none = request(Method::POST, "/v1/sections/*/pause", None);
     server.send(none, Caller::local()).await.good();
 }
+
+#[tokio::test]
+async fn a_mistake_is_named_in_plain_words() {
+    let server = Server::new().await;
+    let add = |task: Value| ("/v1/tasks", json!({ "tasks": [task] }));
+    let acquire = |body: Value| ("/v1/locks/acquire", body);
+    for ((path, body), detail) in [
+        (
+            add(json!({ "title": "x", "priority": "high" })),
+            "priority of tasks[0] must be a whole number, not \"high\"",
+        ),
+        (
+            add(json!({ "title": "x", "priority": 101 })),
+            "priority of tasks[0] must be a number from 0 to 100, not 101",
+        ),
+        (add(json!({})), "title of tasks[0] is missing"),
+        (acquire(json!({ "resources": "deploy" })), "resources must be a list, not \"deploy\""),
+        (acquire(json!({ "resources": [7] })), "resources[0] must be a string, not 7"),
+        (acquire(json!({})), "resources is missing"),
+        (
+            acquire(json!({ "resources": ["a"], "wait": 5 })),
+            "\"wait\" is not known here; did you mean \"wait_ms\"?",
+        ),
+    ] {
+        let answer = server.post(path, body.clone()).await;
+        assert_eq!(answer.status, 400, "{body}: {answer:?}");
+        assert_eq!(answer.json()["detail"], detail, "{body}");
+    }
+    for (path, detail) in [
+        ("/v1/locks/show", "resource is missing"),
+        ("/v1/tasks?limit=x", "limit must be a whole number"),
+        ("/v1/tasks?sections=x", "\"sections\" is not known here; did you mean \"section\"?"),
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.json()["detail"], detail, "{path}");
+    }
+}

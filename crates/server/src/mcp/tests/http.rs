@@ -198,7 +198,7 @@ async fn a_session_goes_on_with_another_server_until_it_is_closed() {
     let close = close.header("host", "example.org").body(Body::empty()).unwrap();
     let bob = Extension(caller("bob", Role::Work));
     let closed = after.layer(bob).oneshot(close).await.unwrap();
-    assert!(closed.status().is_success(), "{closed:?}");
+    assert_eq!(closed.status(), StatusCode::OK);
     let freed = async {
         while !client.look_everywhere().await.unwrap().holds.is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -220,4 +220,38 @@ async fn a_reader_does_not_prolong_what_a_session_of_its_token_held() {
     clock.advance(Duration::from_secs(6 * 60));
     let (seen, _) = ask(&router, reader(), "who_holds", session).await;
     assert_eq!(seen["holds"], json!([]), "{seen}");
+}
+
+async fn delete(router: &Router, session: Option<&str>) -> StatusCode {
+    let mut close = Request::delete("/mcp").header("host", "example.org");
+    if let Some(session) = session {
+        close = close.header("mcp-session-id", session);
+    }
+    let bob = Extension(caller("bob", Role::Work));
+    let close = close.body(Body::empty()).unwrap();
+    router.clone().layer(bob).oneshot(close).await.unwrap().status()
+}
+
+#[tokio::test]
+async fn closing_a_session_answers_whether_there_was_one() {
+    let (client, _) = store().await;
+    let (router, session) = holding(&App::new(client.clone())).await;
+    assert_eq!(delete(&router, None).await, StatusCode::NOT_FOUND);
+    assert_eq!(delete(&router, Some("made-up")).await, StatusCode::NOT_FOUND);
+    let unknown = uuid::Uuid::new_v4().to_string();
+    assert_eq!(delete(&router, Some(&unknown)).await, StatusCode::NOT_FOUND);
+    assert_eq!(delete(&router, Some(&session)).await, StatusCode::OK);
+    let gone = async {
+        while !client.look_everywhere().await.unwrap().holds.is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.expect("what it held is free");
+    assert_eq!(delete(&router, Some(&session)).await, StatusCode::NOT_FOUND);
+    // One that began with an earlier server.
+    let (_, session) = holding(&App::new(client.clone())).await;
+    let after = crate::mcp::router(App::new(client.clone()));
+    assert_eq!(delete(&after, Some(&session)).await, StatusCode::OK);
+    assert!(client.look_everywhere().await.unwrap().holds.is_empty());
+    assert_eq!(delete(&after, Some(&session)).await, StatusCode::NOT_FOUND);
 }

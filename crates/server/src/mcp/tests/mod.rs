@@ -2,6 +2,7 @@
 
 mod http;
 mod leases;
+mod lists;
 mod offers;
 mod refusals;
 

@@ -111,3 +111,45 @@ async fn a_description_gives_the_title_and_long_ones_stay_whole() {
     let rest = agent.call("get_all_tasks", json!({ "after": page["next_after"] })).await;
     assert_eq!(rest["tasks"].as_array().unwrap().len(), 1, "{rest}");
 }
+
+#[tokio::test]
+async fn a_mistake_in_the_arguments_is_named_in_plain_words() {
+    let (client, _) = store().await;
+    let mut agent = Agent::start(&client, Options::default()).await;
+    let cases = [
+        (
+            "create_task",
+            json!({ "description": "x", "priority": "high" }),
+            "priority must be a whole number from 0 to 255, not \"high\"",
+        ),
+        (
+            "acquire_lock",
+            json!({ "resources": "deploy" }),
+            "resources must be a list, not \"deploy\"",
+        ),
+        ("acquire_lock", json!({}), "resources is missing"),
+        (
+            "acquire_lock",
+            json!({ "resources": ["x"], "wait": 5 }),
+            "\"wait\" is not known here; did you mean \"wait_seconds\"?",
+        ),
+        (
+            "claim_task",
+            json!({ "taskId": "x" }),
+            "\"taskId\" is not known here; did you mean \"task_id\"?",
+        ),
+        (
+            "create_tasks_batch",
+            json!({ "tasks": [{ "description": "x" }, { "description": "y", "depends": ["x"] }] }),
+            "\"depends\" is not known here; did you mean \"dependencies\"?",
+        ),
+        ("get_status", json!({ "all": true }), "\"all\" is not known here, nor is anything else"),
+    ];
+    for (tool, arguments, message) in cases {
+        let answer = agent.refused(tool, arguments.clone()).await;
+        assert_eq!(answer["code"], "USAGE", "{answer}");
+        assert_eq!(answer["message"], message, "{tool} {arguments}");
+    }
+    let listed = agent.call("get_all_tasks", json!({})).await;
+    assert_eq!(listed["tasks"], json!([]), "nothing was added: {listed}");
+}

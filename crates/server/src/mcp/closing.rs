@@ -1,0 +1,60 @@
+//! `DELETE /mcp`: closes a session of the protocol. Answers 200, or 404 if there is none.
+
+use super::server::SESSION_ID;
+use super::sessions::Sessions;
+use crate::caller::{Caller, Role};
+use crate::problem::Problem;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use rmcp::transport::streamable_http_server::session::SessionManager;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use std::sync::Arc;
+
+/// What knows the sessions that there are.
+#[derive(Clone)]
+pub(super) struct Closing {
+    manager: Arc<LocalSessionManager>,
+    sessions: Arc<Sessions>,
+}
+
+impl Closing {
+    pub(super) fn new(manager: Arc<LocalSessionManager>, sessions: Arc<Sessions>) -> Closing {
+        Closing { manager, sessions }
+    }
+}
+
+/// Closes a session, and passes on all other requests.
+pub(super) async fn close(
+    State(closing): State<Closing>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.method() != Method::DELETE {
+        return next.run(request).await;
+    }
+    let id = request.headers().get(SESSION_ID).and_then(|id| id.to_str().ok());
+    let Some(id) = id.map(str::to_owned) else {
+        return no_session("the request names no session in Mcp-Session-Id");
+    };
+    if matches!(closing.manager.has_session(&id.as_str().into()).await, Ok(true)) {
+        let mut response = next.run(request).await;
+        if response.status().is_success() {
+            *response.status_mut() = StatusCode::OK;
+        }
+        return response;
+    }
+    // It may have begun with another server, before this one was started.
+    let caller = request.extensions().get::<Caller>().filter(|it| it.role >= Role::Work);
+    let Some(caller) = caller else { return no_session("there is no such session") };
+    match closing.sessions.close(&id, caller.name.clone()).await {
+        Ok(true) => StatusCode::OK.into_response(),
+        Ok(false) => no_session("there is no such session"),
+        Err(error) => Problem::from(error).into_response(),
+    }
+}
+
+fn no_session(message: &str) -> Response {
+    Problem::new(StatusCode::NOT_FOUND, "NO_SESSION", message).into_response()
+}
