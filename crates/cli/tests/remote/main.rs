@@ -15,5 +15,6 @@ mod holding;
 mod killed;
 mod power;
 mod same;
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
 mod server;
 mod waiting;

@@ -164,8 +164,9 @@ impl ConnectionLimit {
         if state.strangers.get(&source).is_some_and(|count| *count >= shared.each_max) {
             state.close_stranger(source);
         } else if state.strangers() >= shared.strangers_max {
-            let heaviest = state.heaviest();
-            heaviest.is_some_and(|source| state.close_stranger(source));
+            if let Some(heaviest) = state.heaviest() {
+                state.close_stranger(heaviest);
+            }
         }
         if state.connections.len() >= shared.most {
             let is_idle = |it: &Connection| it.requests == 0;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, NewTask};
 use tenure::core::{Mode, Proof, Resource};
 use tenure::{Attempt, ClaimRequest, Claims, Client, Error, Guard, LeaseAttempt, Tie, Wait};
+use tenure_server::dashboard::leading_page;
 use tokio::net::TcpListener;
 
 #[derive(Clone)]
@@ -54,6 +55,9 @@ impl Control {
                 gate.role = text(asked, "role").parse().expect("a role");
                 gate.token = asked["token"].as_str().map(str::to_owned);
             }),
+            "leading_page" => {
+                return Ok(json!({ "page": leading_page(text(asked, "address")) }));
+            }
             "stop" => self.page.stop(),
             "start" => self.page.start_again().await,
             other => panic!("no verb {other}"),

@@ -56,6 +56,7 @@ scenarios! {
     hostile_titles_are_text
     it_comes_back_after_a_restart
     a_token_is_asked_for
+    an_address_with_a_token_signs_in
     all_by_keyboard
     a_takeover_is_marked
     a_lapsed_lease_ends_in_the_timeline

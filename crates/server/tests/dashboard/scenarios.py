@@ -2,7 +2,9 @@
 
 import re
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 from browser import WAIT_MS, Control, tab
 from pictures import pictures  # noqa: F401
@@ -262,6 +264,32 @@ def a_token_is_asked_for(url, control):
         page.get_by_role("button", name="Sign out").click()
         field.wait_for()
         assert page.evaluate("sessionStorage.length") == 0
+        opened.assert_quiet(but=["401"])
+
+
+def an_address_with_a_token_signs_in(url, control):
+    control.gate(role="read", token="tnr_right")
+    control.guard(by="alice", resource="deploy")
+    address = f"{url}/#token=tnr_right"
+    kept = "[Object.values(sessionStorage), Object.values(localStorage), document.cookie]"
+    with tempfile.TemporaryDirectory() as folder, tab(url) as opened:
+        page = opened.page
+        # As `tenure serve --open` does: a private file leads to the address.
+        lead = Path(folder, "open.html")
+        lead.write_text(control.leading_page(address=address)["page"])
+        page.goto(lead.as_uri())
+        lock(page, "deploy").wait_for()
+        assert "tnr_right" not in page.evaluate("location.href"), page.url
+        assert page.evaluate(kept) == [["tnr_right"], [], ""], page.evaluate(kept)
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("Token").wait_for()
+        # Pasted into a tab that shows the page: nothing is loaded anew.
+        page.goto(address)
+        lock(page, "deploy").wait_for()
+        assert "tnr_right" not in page.evaluate("location.href"), page.url
+        page.keyboard.press("2")
+        assert page.locator("#view-tasks").is_visible()
+        opened.requests = [asked for asked in opened.requests if not asked.startswith("file:")]
         opened.assert_quiet(but=["401"])
 
 
