@@ -33,7 +33,7 @@ pub(super) fn frame() -> OpenApi {
     OpenApiBuilder::new()
         .info(info)
         .components(Some(components))
-        // A server that listens on this machine only may ask for no token.
+        // Over a socket, and with --no-auth, no token is needed.
         .security(Some([
             SecurityRequirement::new("token", Vec::<String>::new()),
             SecurityRequirement::default(),

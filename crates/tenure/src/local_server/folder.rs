@@ -176,6 +176,8 @@ impl ServerFolder {
 
     fn write(&self, file: &Path, text: &str, existing: Existing) -> Result<(), ServerFolderError> {
         let refused = |source| ServerFolderError::Io { path: file.to_owned(), source };
+        #[cfg(unix)]
+        check_ancestor(&self.path, rustix::process::geteuid().as_raw())?;
         create_folder(&self.path)
             .map_err(|source| ServerFolderError::Io { path: self.path.clone(), source })?;
         self.check()?;
@@ -307,6 +309,19 @@ fn check_owner(path: &Path, metadata: &fs::Metadata) -> Result<(), ServerFolderE
     }
 }
 
+/// Refuses to make a folder in another user's: root often has the home of the user who called it,
+/// who could then not use the folder any more.
+#[cfg(unix)]
+fn check_ancestor(folder: &Path, own: u32) -> Result<(), ServerFolderError> {
+    use std::os::unix::fs::MetadataExt;
+    let nearest =
+        folder.ancestors().skip(1).find_map(|path| Some((path, fs::metadata(path).ok()?)));
+    match nearest.filter(|(_, metadata)| metadata.uid() != own && metadata.uid() != 0) {
+        Some((path, _)) => Err(ServerFolderError::Foreign { path: path.to_owned() }),
+        None => Ok(()),
+    }
+}
+
 /// Elsewhere the user's own folder is private by inheritance.
 #[cfg(not(unix))]
 fn check_owner(_: &Path, _: &fs::Metadata) -> Result<(), ServerFolderError> {
@@ -353,6 +368,18 @@ mod tests {
         assert_eq!((mode(folder.path()), mode(&folder.token_file(&one))), (0o700, 0o600));
         folder.replace_token(&one, &Secret::new("third")).unwrap();
         assert_eq!(folder.token(&one).unwrap().unwrap().reveal(), "third");
+    }
+
+    #[test]
+    fn root_leaves_nothing_in_the_home_of_the_user_who_called_it() {
+        let home = tempfile::tempdir().unwrap();
+        let own = rustix::process::geteuid().as_raw();
+        let user = if own == 0 { 65534 } else { own };
+        std::os::unix::fs::chown(home.path(), Some(user), None).unwrap();
+        let folder = home.path().join(".local/state/tenure/servers");
+        let refused = check_ancestor(&folder, 0);
+        assert!(matches!(refused, Err(ServerFolderError::Foreign { .. })), "{refused:?}");
+        assert!(check_ancestor(&folder, user).is_ok());
     }
 
     #[test]

@@ -10,4 +10,6 @@ mod folder;
 mod record;
 
 pub use folder::{ServerFolder, ServerFolderError};
+#[cfg(feature = "http")]
+pub(crate) use record::listeners;
 pub use record::{Announcement, LocalServer, Record};

@@ -5,6 +5,8 @@ use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+#[cfg(feature = "http")]
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use tenure_core::{Evidence, Liveness, Witness};
 
@@ -92,7 +94,7 @@ impl LocalServer {
             return None;
         }
         let pid = process.process?.pid;
-        let socket = match platform::listening_sockets(address) {
+        let socket = match platform::own_listening_sockets(address) {
             Some(sockets) => Some(sockets.into_iter().find(|it| platform::has_socket(pid, *it))?),
             None => None,
         };
@@ -106,11 +108,30 @@ impl LocalServer {
     /// Elsewhere only that the process still runs can be seen.
     pub fn still_listens(&self) -> bool {
         match self.socket {
-            Some(socket) => platform::listening_sockets(self.address)
+            Some(socket) => platform::own_listening_sockets(self.address)
                 .is_some_and(|sockets| sockets.contains(&socket)),
             None => LocalWitness::new().liveness(&self.process) == Liveness::Alive,
         }
     }
+}
+
+/// The sockets that listen at this host and port, whoever has them; nothing where the system does not
+/// tell. Only of hosts that are this machine: `localhost` and loopback addresses.
+#[cfg(feature = "http")]
+pub(crate) fn listeners(host: &str, port: u16) -> Option<Vec<u64>> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let addresses: Vec<IpAddr> = match host.parse::<IpAddr>() {
+        Ok(address) if address.is_loopback() => vec![address],
+        Err(_) if host.eq_ignore_ascii_case("localhost") => {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        }
+        _ => return None,
+    };
+    let mut sockets = Vec::new();
+    for address in addresses {
+        sockets.extend(platform::listening_sockets(SocketAddr::new(address, port))?);
+    }
+    Some(sockets)
 }
 
 /// A file that is removed when this is dropped.

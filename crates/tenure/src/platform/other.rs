@@ -50,6 +50,10 @@ pub(crate) fn listening_sockets(_: std::net::SocketAddr) -> Option<Vec<u64>> {
     None
 }
 
+pub(crate) fn own_listening_sockets(_: std::net::SocketAddr) -> Option<Vec<u64>> {
+    None
+}
+
 pub(crate) fn has_socket(_: u32, _: u64) -> bool {
     false
 }

@@ -9,7 +9,7 @@ use tenure_core::{Evidence, Group, Process};
 mod listening;
 pub(crate) mod mailbox;
 
-pub(crate) use listening::{has_socket, listening_sockets};
+pub(crate) use listening::{has_socket, listening_sockets, own_listening_sockets};
 
 /// Time since some fixed point of this boot, on a clock that all processes share, that no one can
 /// set, and that stands still while the machine sleeps: nobody works then.

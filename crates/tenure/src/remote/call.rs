@@ -1,7 +1,7 @@
 //! One request, sent until it is answered.
 
 use super::connections::Unusable;
-use super::link::{Link, Links};
+use super::link::{Link, Links, Looked};
 use crate::client::Once;
 use crate::store::StoreError;
 use crate::url::{Address, RemoteOptions};
@@ -149,12 +149,16 @@ impl Caller {
             let (reason, asked) = match tried {
                 Tried::Answered(bytes) => return Ok(bytes),
                 Tried::Refused(error) => return Err(error),
-                // Its token was renewed, or it was not found before.
-                Tried::NotKnown { .. } if !was_known_anew && self.links.look_again(&link) => {
-                    was_known_anew = true;
-                    continue;
-                }
-                Tried::NotKnown { refused } => return Err(refused),
+                Tried::NotKnown { refused } => match self.links.look_again(&link) {
+                    // Its token was renewed, or it was not found before.
+                    Looked::Changed if !was_known_anew => {
+                        was_known_anew = true;
+                        continue;
+                    }
+                    // It answered just before it ended: the next one may be found.
+                    Looked::Gone => ("it has just ended".to_owned(), None),
+                    Looked::Changed | Looked::Same => return Err(refused),
+                },
                 Tried::NotReached { reason, pause } => (reason, pause),
                 Tried::Lost { reason } => {
                     perhaps_done = true;

@@ -2,7 +2,7 @@
 
 use super::call::TOKEN;
 use super::connections::{Connections, Unusable};
-use crate::local_server::LocalServer;
+use crate::local_server::{self, LocalServer};
 use crate::secret::Secret;
 use crate::url::{Address, RemoteOptions};
 use http_body_util::Full;
@@ -53,24 +53,44 @@ impl Links {
     }
 
     /// Looks whether a server of this user is at the address that is not the one of this link, such
-    /// as the next one after a restart, and uses it from now on; says whether that is so.
+    /// as the next one after a restart, and uses it from now on.
     ///
     /// Once such a server was there, others that take its port are not spoken to.
-    pub(super) fn look_again(&self, tried: &Arc<Link>) -> bool {
+    pub(super) fn look_again(&self, tried: &Arc<Link>) -> Looked {
+        let before = self.listeners();
         let found = find(&self.address, &self.options);
         let mut current = self.current.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if !Arc::ptr_eq(&current, tried) {
-            return true;
+            return Looked::Changed;
         }
-        if found.is_none() || found == tried.server {
-            return false;
+        if found.is_some() && found != tried.server {
+            let Ok(link) = link(&self.address, &self.options, found) else { return Looked::Same };
+            *current = Arc::new(link);
+            return Looked::Changed;
         }
-        match link(&self.address, &self.options, found) {
-            Ok(link) => *current = Arc::new(link),
-            Err(_) => return false,
+        // A server announces itself before it listens: one that listened all the time since is
+        // known, or is none of this user's.
+        match before.as_ref().is_some_and(Vec::is_empty) || self.listeners() != before {
+            true => Looked::Gone,
+            false => Looked::Same,
         }
-        true
     }
+
+    /// The sockets that listen at the address; none where the system does not tell.
+    fn listeners(&self) -> Option<Vec<u64>> {
+        let (host, port) = host_and_port(&self.address)?;
+        local_server::listeners(&host, port)
+    }
+}
+
+/// What is at an address.
+pub(super) enum Looked {
+    /// Another server of this user, which is used from now on.
+    Changed,
+    /// What was there before, as far as can be seen.
+    Same,
+    /// Nothing for now.
+    Gone,
 }
 
 fn link(
@@ -87,11 +107,16 @@ fn link(
 /// The server of this user at this address, where no token was given.
 fn find(address: &Address, options: &RemoteOptions) -> Option<LocalServer> {
     let folder = options.local_servers.as_ref().filter(|_| options.token.is_none())?;
-    // A socket in the file system shows by itself whose process is at the other end.
+    let (host, port) = host_and_port(address)?;
+    folder.find(&host, port)
+}
+
+/// Over TCP; a socket in the file system shows by itself whose process is at the other end.
+fn host_and_port(address: &Address) -> Option<(String, u16)> {
     let Address::Url(url) = address else { return None };
     let url: Uri = url.parse().ok()?;
     let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
-    folder.find(url.host()?, port)
+    Some((url.host()?.to_owned(), port))
 }
 
 fn bearer(token: &Secret) -> Result<HeaderValue, Unusable> {

@@ -15,7 +15,8 @@ use tenure_server::gate::tokens::TokenFile;
 #[command(after_help = "\
 Examples:
   tenure token show
-  curl -H \"Authorization: Bearer $(tenure token show)\" http://127.0.0.1:7070/v1/locks")]
+  export TENURE_SERVER_TOKEN=$(tenure token show)
+  echo \"Authorization: Bearer $(tenure token show)\" | curl -H @- http://127.0.0.1:7070/v1/locks")]
 pub(crate) struct ShowArgs {}
 
 pub(super) fn run(context: &Context, file: &TokenFile, _: ShowArgs) -> Result<i32, Failure> {

@@ -17,20 +17,32 @@ struct Listening {
 /// The sockets of this user that take the connections to this address, by number; several only if
 /// they share the port. It is empty if another user has the address, and nothing where the system
 /// does not tell.
+pub(crate) fn own_listening_sockets(address: SocketAddr) -> Option<Vec<u64>> {
+    let own = rustix::process::geteuid().as_raw();
+    let found = listening()?;
+    let found = sockets_of(&found, address);
+    Some(match found.iter().all(|it| it.user == own) {
+        true => found.iter().map(|it| it.number).collect(),
+        false => vec![],
+    })
+}
+
+/// The same, whichever user has them.
 pub(crate) fn listening_sockets(address: SocketAddr) -> Option<Vec<u64>> {
+    let found = listening()?;
+    Some(sockets_of(&found, address).iter().map(|it| it.number).collect())
+}
+
+/// All sockets of this network name space that listen.
+fn listening() -> Option<Vec<Listening>> {
     if !cfg!(target_os = "linux") {
         return None;
     }
     let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(fs::read_to_string);
-    if tables.iter().all(Result::is_err) {
-        return Some(vec![]);
-    }
-    let all: Vec<Listening> =
-        tables.iter().flatten().flat_map(|table| table.lines()).filter_map(parse).collect();
-    Some(sockets_of(&all, address, rustix::process::geteuid().as_raw()))
+    Some(tables.iter().flatten().flat_map(|table| table.lines()).filter_map(parse).collect())
 }
 
-fn sockets_of(all: &[Listening], address: SocketAddr, user: u32) -> Vec<u64> {
+fn sockets_of(all: &[Listening], address: SocketAddr) -> Vec<&Listening> {
     let at = |ip: IpAddr| -> Vec<&Listening> {
         let same = |it: &&Listening| {
             it.address.port() == address.port() && it.address.ip().to_canonical() == ip
@@ -43,10 +55,7 @@ fn sockets_of(all: &[Listening], address: SocketAddr, user: u32) -> Vec<u64> {
     if found.is_empty() {
         found = everywhere.into_iter().flat_map(at).collect();
     }
-    match found.iter().all(|it| it.user == user) {
-        true => found.iter().map(|it| it.number).collect(),
-        false => vec![],
-    }
+    found
 }
 
 /// Whether the process has this socket open. Only its own user can see that.
@@ -105,13 +114,14 @@ mod tests {
     fn the_listener_of_an_address_is_told_from_others() {
         let all: Vec<Listening> = TABLE.lines().filter_map(parse).collect();
         assert_eq!(all.len(), 3, "{all:?}");
-        let sockets = |address: &str, user| sockets_of(&all, address.parse().unwrap(), user);
-        assert_eq!(sockets("127.0.0.1:7070", 1000), [111]);
-        assert!(sockets("127.0.0.1:7070", 1001).is_empty());
+        let sockets = |address: &str| -> Vec<(u64, u32)> {
+            let found = sockets_of(&all, address.parse().unwrap());
+            found.iter().map(|it| (it.number, it.user)).collect()
+        };
+        assert_eq!(sockets("127.0.0.1:7070"), [(111, 1000)]);
         // The same port of the other loopback address belongs to another user.
-        assert!(sockets("[::1]:7070", 1000).is_empty());
-        assert_eq!(sockets("[::1]:7070", 1001), [114]);
-        assert_eq!(sockets("127.0.0.1:7071", 0), [112]);
-        assert!(sockets("127.0.0.1:7072", 0).is_empty());
+        assert_eq!(sockets("[::1]:7070"), [(114, 1001)]);
+        assert_eq!(sockets("127.0.0.1:7071"), [(112, 0)]);
+        assert!(sockets("127.0.0.1:7072").is_empty());
     }
 }
