@@ -253,13 +253,13 @@ fn canonical(store: &StoreUrl) -> StoreUrl {
         (Some(Ok(folder)), Some(name)) => folder.join(name),
         _ => path.to_owned(),
     };
-    match store.clone() {
-        StoreUrl::Sqlite { path } => StoreUrl::Sqlite { path: whole(&path) },
-        StoreUrl::File { folder, dialect, exclusion_shown } => {
-            StoreUrl::File { folder: whole(&folder), dialect, exclusion_shown }
-        }
-        other => other,
+    let mut store = store.clone();
+    match &mut store {
+        StoreUrl::Sqlite { path } => *path = whole(path),
+        StoreUrl::File { folder, .. } => *folder = whole(folder),
+        StoreUrl::Memory | StoreUrl::Remote(_) => {}
     }
+    store
 }
 
 fn is_of_gone_store(file: &Path) -> bool {
