@@ -73,7 +73,7 @@ pub(crate) struct ServeArgs {
     /// The longest body that carries tasks, in bytes; others have at most 1 MiB
     #[arg(long, value_name = "BYTES", default_value_t = LARGE_BODY_BYTES_MAX, value_parser = args::numbers::body_bytes)]
     max_body: u64,
-    /// At most so many connections at once; others wait
+    /// At most so many connections at once; when there is no place for another, an idle one is closed
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX as u32, value_parser = args::numbers::connections)]
     max_connections: u32,
     /// What requests in flight are given to end
