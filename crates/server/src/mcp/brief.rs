@@ -26,6 +26,7 @@ pub(super) fn entry(mut value: Value) -> Value {
         }
     }
     if !cut.is_empty() {
+        cut.sort();
         fields.insert(IN_PART.to_owned(), json!(cut));
     }
     value

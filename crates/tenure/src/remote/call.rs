@@ -168,6 +168,8 @@ impl Caller {
             self.links.look_again(&link);
             let goes_on = match patience {
                 Patience::Long(_) if self.was_reached.load(Ordering::Relaxed) => RECONNECT,
+                // It was seen at its address, and ended since.
+                Patience::Long(_) if link.is_to_known_server() => RECONNECT,
                 Patience::Long(_) => FIRST_CONTACT,
                 Patience::Wait(_) | Patience::Once(_) => Duration::ZERO,
             };

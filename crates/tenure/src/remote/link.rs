@@ -21,6 +21,11 @@ pub(super) struct Link {
 }
 
 impl Link {
+    /// Whether it leads to a server of this user that was seen at its address.
+    pub(super) fn is_to_known_server(&self) -> bool {
+        self.server.is_some()
+    }
+
     /// Sends a request, with the token.
     pub(super) async fn send(
         &self,
