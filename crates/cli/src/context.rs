@@ -326,6 +326,13 @@ impl Context {
         self.variable(GRANT_VARIABLE)?.parse().ok()
     }
 
+    /// The grants of the commands around this one, which pass on what they hold.
+    pub(crate) fn grants_around(&self) -> Vec<GrantId> {
+        let mut grants = self.kept_grants();
+        grants.extend(self.own_grant().filter(|own| !grants.contains(own)));
+        grants
+    }
+
     /// The grants that those around this command keep while it runs.
     pub(crate) fn kept_grants(&self) -> Vec<GrantId> {
         let list = self.variable(KEEPS_VARIABLE).unwrap_or_default();

@@ -30,6 +30,9 @@ pub(crate) struct HoldArgs {
     /// What for, shown to those who look or wait
     #[arg(long, value_name = "TEXT")]
     operation: Option<String>,
+    /// A lease of yours that holds this already: the command runs under it
+    #[arg(long, value_name = "GRANT")]
+    grant: Option<GrantId>,
     /// Exit with this code instead of 6 if it is not obtained
     #[arg(short = 'E', long = "conflict-exit-code", value_name = "CODE", value_parser = args::numbers::exit_code)]
     conflict_code: Option<u8>,
@@ -67,7 +70,8 @@ pub(crate) async fn obtain(
         // grace longer than a third of the lease, one that ignores SIGTERM may outlive the lease.
         .margin(args.grace(context).min(ttl / 3))
         .operation(operation);
-    let request = keeping(context, client, request).await?;
+    let request = keeping(context, request);
+    let request = args.grant.into_iter().fold(request, Request::under);
 
     let display = WaitDisplay::new(&context.output, resources, wait).for_mode(mode);
     let telling = display.clone();
@@ -93,23 +97,14 @@ pub(crate) fn request_for(client: &Client, resources: &[Resource], wait: Wait) -
     resources.fold(client.request(first), Request::also).wait(wait)
 }
 
-/// Says which grants the caller keeps while it waits: those of commands around this one, and the
-/// detached ones of a label that was chosen, which no process speaks for.
-pub(crate) async fn keeping(
-    context: &Context,
-    client: &Client,
-    mut request: Request,
-) -> Result<Request, Failure> {
-    for grant in context.kept_grants() {
-        request = request.while_holding(grant);
+/// Says what the caller has: the grants of commands around this one, which cover what is asked for,
+/// and the detached leases of a label that was chosen, which no process speaks for.
+pub(crate) fn keeping(context: &Context, request: Request) -> Request {
+    let request = context.grants_around().into_iter().fold(request, Request::under);
+    match context.chosen_label() {
+        Some(_) => request.while_holding_own_leases(),
+        None => request,
     }
-    let Some(label) = context.chosen_label() else { return Ok(request) };
-    let seen = client.look_everywhere().await?;
-    let detached = seen.holds.iter().map(|seen| &seen.hold).filter(|hold| {
-        let process = hold.holder.evidence.as_ref().and_then(|evidence| evidence.process);
-        hold.holder.chosen && hold.holder.label == label && process.is_none()
-    });
-    Ok(detached.fold(request, |request, hold| request.while_holding(hold.grant)))
 }
 
 /// Whoever ran into a limit is told which one.

@@ -24,6 +24,10 @@ pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// no turn to write.
     const LOOKS_FIRST: bool = false;
 
+    /// Whether this undoes an earlier request of the same caller. It is remembered even where there
+    /// was nothing to undo, so that the earlier request is refused if it arrives later.
+    const CALLS_OFF: bool = false;
+
     /// What the caller learns.
     type Answer: Serialize + DeserializeOwned + Send + 'static;
 
@@ -91,6 +95,59 @@ impl Act for Leave {
 
     fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, bool) {
         rules::leave(seen, self.grant, witness)
+    }
+}
+
+/// Undoes an [`Acquire`] whose answer is of no use any more: its place in the queue is given up, and
+/// what it got is given back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CallOff {
+    /// The request.
+    pub grant: GrantId,
+    /// What it asked for.
+    pub resources: Vec<Resource>,
+    /// Whether the grant was made for that request, so that all it holds comes from it.
+    pub is_new: bool,
+}
+
+impl Act for CallOff {
+    const VERB: &'static str = "call_off";
+    const CALLS_OFF: bool = true;
+    /// Whether there was anything to undo.
+    type Answer = bool;
+
+    fn look(&self) -> Look {
+        Look::Queues(self.resources.clone())
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, bool) {
+        rules::call_off(seen, self.grant, self.is_new, witness)
+    }
+}
+
+/// Undoes a [`Claiming`] whose answer is of no use any more: the tasks that it got are handed back
+/// untouched.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CallOffClaim {
+    /// The grants of the claim.
+    pub grants: Vec<GrantId>,
+    /// Under which grant the worker keeps its section.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<GrantId>,
+}
+
+impl Act for CallOffClaim {
+    const VERB: &'static str = "call_off_claim";
+    const CALLS_OFF: bool = true;
+    /// The tasks that were handed back.
+    type Answer = Vec<TaskId>;
+
+    fn look(&self) -> Look {
+        Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() })
+    }
+
+    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<TaskId>) {
+        tasks::call_off_claim(seen, &self.grants, self.runner, witness)
     }
 }
 

@@ -65,6 +65,8 @@ pub enum Write {
         grant: GrantId,
         /// How long from now.
         ttl: Duration,
+        /// What for from now on; as before, if it is not said.
+        operation: Option<String>,
     },
     /// A hold that ended.
     DropHold {
@@ -77,6 +79,8 @@ pub enum Write {
     Wait(Waiter),
     /// A place in the queue whose waiter gave a sign of life.
     KeepPlace(Waiter),
+    /// A place in the queue whose waiter is woken with this change.
+    Woken(Waiter),
     /// A place in the queue that ended.
     DropWait(Waiter),
     /// A task, new or changed.

@@ -42,7 +42,7 @@ pub enum EventKind {
     },
     /// The holder gave it back.
     Released,
-    /// The lease ran out and the hold was removed.
+    /// The lease ran out, or its holder no longer trusted it, and the hold was removed.
     Lapsed {
         /// When the lease ran out, for showing: it is removed later, by the next who asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]

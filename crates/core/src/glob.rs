@@ -196,6 +196,16 @@ impl Glob {
                 .any(|left| other.alternatives.iter().any(|right| left.overlaps(right)))
     }
 
+    /// Whether this glob matches every path that the other matches, as far as can be told segment
+    /// by segment: a yes is certain, a no is not.
+    pub fn includes(&self, other: &Glob) -> bool {
+        self == other
+            || other
+                .alternatives
+                .iter()
+                .all(|theirs| self.alternatives.iter().any(|mine| mine.includes(theirs)))
+    }
+
     /// The longest leading run of whole literal segments, unescaped: `src/api` for
     /// `src/api/**/*.rs`, the whole path for a literal one, empty if the first segment varies.
     ///

@@ -90,6 +90,15 @@ impl Want {
     }
 }
 
+impl Want {
+    /// Whether holding this includes holding the other: the same or more of the resource, in the
+    /// same or a stricter mode.
+    pub fn includes(&self, other: &Want) -> bool {
+        let strict = self.mode == Mode::Exclusive || self.mode == other.mode;
+        strict && self.resource.includes(&other.resource)
+    }
+}
+
 /// Whether these wants can be held beside `others`, all at once.
 pub fn compatible<'a>(wants: &[Want], others: impl Iterator<Item = &'a Want> + Clone) -> bool {
     wants.iter().all(|want| {
@@ -214,6 +223,30 @@ mod tests {
                 "{mode:?} beside {others:?}"
             );
             assert!(compatible(&[want("b", *mode)], others.iter()));
+        }
+    }
+
+    #[test]
+    fn what_is_held_includes_the_same_or_less_of_it() {
+        use Mode::*;
+        let cases = [
+            (("a", Exclusive), ("a", Exclusive), true),
+            (("a", Exclusive), ("a", Shared), true),
+            (("a", Exclusive), ("a", Slot { of: 3 }), true),
+            (("a", Shared), ("a", Shared), true),
+            (("a", Shared), ("a", Exclusive), false),
+            (("a", Slot { of: 3 }), ("a", Slot { of: 3 }), true),
+            (("a", Slot { of: 3 }), ("a", Slot { of: 2 }), false),
+            (("a", Exclusive), ("b", Exclusive), false),
+            (("path:src/**", Exclusive), ("path:src/a.rs", Exclusive), true),
+            (("path:src/a.rs", Exclusive), ("path:src/**", Exclusive), false),
+            (("path:src/**", Shared), ("path:src/a.rs", Exclusive), false),
+            (("path:src/**", Exclusive), ("path://tree/src/a.rs", Exclusive), true),
+            (("path://tree/src/**", Exclusive), ("path:src/a.rs", Exclusive), false),
+        ];
+        for ((held, mode), (wanted, wanted_mode), expected) in cases {
+            let includes = want(held, mode).includes(&want(wanted, wanted_mode));
+            assert_eq!(includes, expected, "{held} {mode} and {wanted} {wanted_mode}");
         }
     }
 

@@ -64,6 +64,11 @@ impl Holder {
         boot.is_empty() || own != Some(boot)
     }
 
+    /// Whether this holder is tied to no process: only time, a release or a reboot ends its hold.
+    pub fn is_detached(&self) -> bool {
+        self.evidence.as_ref().is_none_or(|evidence| evidence.process.is_none())
+    }
+
     /// What is known about this holder's life. Without evidence, nothing is.
     pub fn liveness(&self, witness: &dyn Witness) -> Liveness {
         self.evidence.as_ref().map_or(Liveness::Unknown, |evidence| witness.liveness(evidence))

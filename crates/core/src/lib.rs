@@ -28,6 +28,7 @@
 //!     operation: None,
 //!     ttl: Duration::from_secs(30),
 //!     keeps: vec![],
+//!     owner: Default::default(),
 //!     queue: None,
 //! };
 //! let (decision, outcome) = rules::acquire(&nobody_holds_anything, &ask, &NoWitness);
@@ -44,6 +45,7 @@ pub mod holder;
 pub mod id;
 pub mod millis;
 pub mod overview;
+pub mod owner;
 pub mod resource;
 pub mod rules;
 pub mod seen;
@@ -57,10 +59,11 @@ pub use holder::{
 };
 pub use id::{GrantId, Revision, Token, WallTime};
 pub use overview::{Counts, HoldState, JudgedHold, Overview, Worker};
+pub use owner::Owner;
 pub use resource::{Kind, Resource, ResourceError};
 pub use rules::{
-    Ask, Blocker, BreakAsk, Cycle, CycleStep, Grant, Outcome, Proof, Reason, ReleaseAsk, Released,
-    Takeover, TakeoverReason, VerifyAnswer,
+    Ask, Blocker, BreakAsk, Cycle, CycleStep, Grant, Outcome, Owned, Proof, Reason, ReleaseAsk,
+    Released, Takeover, TakeoverReason, VerifyAnswer,
 };
-pub use seen::{Look, Pick, Seen, SeenHold, SeenSection, SeenWaiter, TaskLook};
+pub use seen::{Look, Pick, Seen, SeenHold, SeenSection, SeenWaiter, TURN, TaskLook};
 pub use task::{Claim, FinishedClaim, Part, RECOVERIES_MAX, Section, Status, Task, TaskId, Verb};

@@ -184,6 +184,18 @@ impl Resource {
         }
     }
 
+    /// Whether all of the other is part of this: the same name, or a glob whose every path this
+    /// one matches. Says no where that cannot be told from the form of the globs.
+    pub fn includes(&self, other: &Resource) -> bool {
+        match (&self.paths, &other.paths) {
+            (Some(mine), Some(theirs)) => {
+                (mine.worktree.is_none() || mine.worktree == theirs.worktree)
+                    && mine.glob.includes(&theirs.glob)
+            }
+            _ => self == other,
+        }
+    }
+
     /// The long form, `kind:name`, which is unique; for stores.
     pub fn key(&self) -> String {
         format!("{}:{}", self.kind, self.name)

@@ -206,9 +206,21 @@ pub struct SeenWaiter {
     pub waited_for: Duration,
     /// Since when, for showing.
     pub waiting_since: WallTime,
+    /// How long ago it was woken, if it gave no sign of life since.
+    #[serde(rename = "woken_for_ms", with = "millis::optional", default)]
+    pub woken_for: Option<Duration>,
 }
 
+/// How long a waiter that was woken may take to ask again: then those behind it pass, and it keeps
+/// its place. A living process takes milliseconds; one on a machine out of breath, less than this.
+pub const TURN: Duration = Duration::from_secs(1);
+
 impl SeenWaiter {
+    /// Whether it was woken and did not come: its process is stopped, or out of reach.
+    pub fn missed_its_turn(&self) -> bool {
+        self.woken_for.is_some_and(|woken_for| woken_for >= TURN)
+    }
+
     /// This place as others than its owner may see it: with the public form of its grants.
     pub fn veiled(&self) -> SeenWaiter {
         let mut veiled = self.clone();

@@ -12,6 +12,8 @@ mod holding;
 mod looking;
 #[path = "rules/overview.rs"]
 mod overview;
+#[path = "rules/owning.rs"]
+mod owning;
 #[path = "rules/queueing.rs"]
 mod queueing;
 #[path = "rules/taking_over.rs"]

@@ -1,7 +1,7 @@
 //! The clock by which a local store judges leases, and a clock for tests.
 
 use crate::platform;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_core::WallTime;
 
@@ -10,6 +10,10 @@ pub trait Clock: Send + Sync {
     /// Time since a fixed point of this boot: shared by all processes of the machine, never set,
     /// and standing still while the machine sleeps.
     fn now(&self) -> Duration;
+
+    /// The same, but going on while the machine sleeps: for trust in a lease that another machine
+    /// judges. Only its differences mean something.
+    fn now_with_suspend(&self) -> Duration;
 
     /// The time of day, for showing only.
     fn wall(&self) -> WallTime;
@@ -27,6 +31,10 @@ impl Clock for SystemClock {
         platform::monotonic()
     }
 
+    fn now_with_suspend(&self) -> Duration {
+        platform::monotonic_with_suspend()
+    }
+
     #[expect(clippy::disallowed_methods, reason = "this is the clock that others ask")]
     fn wall(&self) -> WallTime {
         WallTime(match SystemTime::now().duration_since(UNIX_EPOCH) {
@@ -41,6 +49,28 @@ impl Clock for SystemClock {
     }
 }
 
+/// A clock whose time goes on while the machine sleeps: that of a client whose store is judged by
+/// another machine's clock.
+pub(crate) struct SuspendClock(pub(crate) Arc<dyn Clock>);
+
+impl Clock for SuspendClock {
+    fn now(&self) -> Duration {
+        self.0.now_with_suspend()
+    }
+
+    fn now_with_suspend(&self) -> Duration {
+        self.0.now_with_suspend()
+    }
+
+    fn wall(&self) -> WallTime {
+        self.0.wall()
+    }
+
+    fn boot(&self) -> String {
+        self.0.boot()
+    }
+}
+
 /// A clock that moves only when told to; for tests.
 #[derive(Debug)]
 pub struct ManualClock {
@@ -50,6 +80,7 @@ pub struct ManualClock {
 #[derive(Debug)]
 struct ManualState {
     now: Duration,
+    slept: Duration,
     wall: WallTime,
     boot: String,
 }
@@ -58,7 +89,8 @@ impl ManualClock {
     /// A clock that has run for an hour since its first boot.
     pub fn new() -> ManualClock {
         let now = Duration::from_secs(3600);
-        let state = ManualState { now, wall: WallTime(1_700_000_000_000), boot: "boot-1".into() };
+        let wall = WallTime(1_700_000_000_000);
+        let state = ManualState { now, slept: Duration::ZERO, wall, boot: "boot-1".into() };
         ManualClock { state: Mutex::new(state) }
     }
 
@@ -70,6 +102,14 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         self.with(|state| {
             state.now += by;
+            state.wall.0 += by.as_millis() as i64;
+        });
+    }
+
+    /// Lets the machine sleep for this long: only the clocks that count it go on.
+    pub fn suspend(&self, by: Duration) {
+        self.with(|state| {
+            state.slept += by;
             state.wall.0 += by.as_millis() as i64;
         });
     }
@@ -103,6 +143,10 @@ impl Default for ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Duration {
         self.with(|state| state.now)
+    }
+
+    fn now_with_suspend(&self) -> Duration {
+        self.with(|state| state.now + state.slept)
     }
 
     fn wall(&self) -> WallTime {

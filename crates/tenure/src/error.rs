@@ -90,6 +90,11 @@ impl Error {
             Error::Store(error) => error.hint(),
             Error::Url(error) => Some(error.hint()),
             Error::Resource(ResourceError::Path(error)) => error.hint().map(str::to_owned),
+            Error::Deadlock(cycle) if cycle.own_lease => Some(
+                "A detached lease does not cover a command of the same label: pass its grant with \
+                 --grant, or release it first."
+                    .to_owned(),
+            ),
             Error::Deadlock(_) => Some(
                 "Release what you hold first, or ask for all resources in one request.".to_owned(),
             ),

@@ -69,7 +69,7 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
         let attempt = request.hold().await;
         display.end(matches!(attempt, Ok(Attempt::Held(_))));
         return match attempt? {
-            Attempt::Held(guard) => hold(context, &client, guard, args.operation.as_deref()).await,
+            Attempt::Held(guard) => hold(context, guard, args.operation.as_deref()).await,
             Attempt::Busy(busy) => {
                 Err(name_limit(Failure::locked_as(&resources, mode, &busy), wait))
             }
@@ -79,7 +79,7 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
     display.end(matches!(attempt, Ok(LeaseAttempt::Held(_))));
     match attempt? {
         LeaseAttempt::Held(lease) => {
-            context.output.done(lease_json(&client, &lease), || match context.output.quiet {
+            context.output.done(lease_json(&lease), || match context.output.quiet {
                 true => lease.grant.to_string(),
                 false => lease_words(&lease),
             });
@@ -115,18 +115,13 @@ async fn build(
         Some(pid) => request.for_process(pid),
         None => request.detached(),
     };
-    keeping(context, client, request).await
+    Ok(keeping(context, request))
 }
 
-async fn hold(
-    context: &Context,
-    client: &Client,
-    guard: Guard,
-    operation: Option<&str>,
-) -> Result<i32, Failure> {
+async fn hold(context: &Context, guard: Guard, operation: Option<&str>) -> Result<i32, Failure> {
     let names = show::names(&guard.lease().resources);
     let what = operation.unwrap_or(&names);
-    let data = lease_json(client, guard.lease());
+    let data = lease_json(guard.lease());
     let told_to_end = told_to_end();
     context.output.done(data, || format!("Lock acquired for: {what}"));
     context.output.note("Press Ctrl+C to release...");
@@ -143,7 +138,7 @@ async fn hold(
     }
 }
 
-fn lease_json(client: &Client, lease: &Lease) -> Value {
+fn lease_json(lease: &Lease) -> Value {
     let names: Vec<String> = lease.resources.iter().map(Resource::to_string).collect();
     let takeovers = lease.takeovers.iter().map(|takeover| {
         json!({
@@ -154,7 +149,7 @@ fn lease_json(client: &Client, lease: &Lease) -> Value {
     });
     json!({
         "resources": names,
-        "holder": client.holder().label,
+        "holder": lease.holder.label,
         "grant": lease.grant,
         "token": lease.token,
         "slots": lease.slots,

@@ -70,7 +70,13 @@ fn waiter(label: &str, operation: &str) -> SeenWaiter {
         keeps: vec![],
         ttl: seconds(30),
     };
-    SeenWaiter { waiter, left: seconds(20), waited_for: seconds(12), waiting_since: before(12) }
+    SeenWaiter {
+        waiter,
+        left: seconds(20),
+        waited_for: seconds(12),
+        waiting_since: before(12),
+        woken_for: None,
+    }
 }
 
 fn task(id: &str, title: &str, section: Option<&str>, by: &str) -> Task {

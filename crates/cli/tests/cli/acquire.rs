@@ -39,10 +39,14 @@ fn the_same_grant_renews() {
 }
 
 #[test]
-fn the_same_label_is_not_the_same_holder() {
+fn the_same_label_owns_its_lease() {
     let sandbox = Sandbox::new();
     sandbox.acquire("deploy --as alice");
-    assert_snapshot!(sandbox.see("tenure acquire -n deploy --as alice"));
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure acquire -n deploy --as alice --ttl 5m",
+        "tenure acquire -n deploy --as bob",
+        "tenure run -w 5 deploy --as alice -- echo never",
+    ]));
 }
 
 #[test]

@@ -155,8 +155,9 @@ fn a_broken_lease_stops_the_command() {
 fn waiting_for_oneself_is_refused() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.see_all(&[
-        "tenure --as alice run deploy -- tenure --as alice run deploy -- echo never",
-        "tenure --as alice run deploy -- tenure --as alice --json run deploy -- echo never",
+        "tenure --as alice run --shared deploy -- tenure --as alice run deploy -- echo never",
+        "tenure --as alice run --shared deploy -- tenure --as alice --json run deploy -- echo never",
+        "tenure --as alice run deploy -- tenure --as alice run deploy -- echo through",
     ]));
 }
 

@@ -134,7 +134,7 @@ fn a_denial_never_teaches_the_flag_that_forces() {
         &["run", "-n", "task:7", "--", "true"],
         &["acquire", "-n", "x"],
         &["acquire", "-w", "0.1", "section:s"],
-        &["acquire", "-n", "x", "--as", "alice"],
+        &["acquire", "-n", "x", "--as", "bob"],
         &["wait", "-w", "0.1", "x"],
         &["release", "x"],
         &["release", "x", "--as", "bob"],

@@ -2,6 +2,7 @@
 
 use crate::roles::variable;
 use crate::support::{Ended, Over, Place, Running, until};
+use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,13 +126,62 @@ fn of_five_in_a_circle_one_is_refused_at_the_start() {
 }
 
 #[test]
-fn a_command_that_asks_for_what_it_runs_under_is_refused_at_once() {
+fn a_command_goes_under_what_the_commands_around_it_hold() {
     let place = Place::new();
-    let words = ["run", "a", "--", "sh", "-c", "exec $T --json run a -- touch $D/ran"];
-    assert_deadlock(&place.run(&words), &["a"]);
-    let words = ["run", "a", "b", "--", "sh", "-c", "exec $T --json acquire b c"];
-    assert_deadlock(&place.run(&words), &["b"]);
+    let inner = "$T run a -- $T run b a -- touch $D/ran && $T verify a --token $TENURE_TOKEN";
+    let ended = place.run(&["run", "a", "b", "--", "sh", "-c", inner]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(place.path("ran").exists());
+    // What it holds around itself is given back by the outermost, and by no other.
+    let inner = "$T run -n path:src/a -- true && $T run -n path:src/b -- true";
+    let script = format!("env -u TENURE_KEEPS -u TENURE_GRANT sh -c '{inner}'");
+    let ended = place.run(&["run", "path:src/**", "--", "sh", "-c", &script]);
+    assert_eq!(ended.code, 6, "without the grants it is a stranger: {ended:?}");
+    assert_eq!(place.run(&["run", "path:src/**", "--", "sh", "-c", inner]).code, 0);
+    assert_eq!(place.run(&["run", "-n", "path:src/**", "a", "b", "--", "true"]).code, 0);
+}
+
+#[test]
+fn a_command_that_asks_for_more_than_it_runs_under_is_refused_at_once() {
+    let place = Place::new();
+    let inner = "exec $T --json run 'path:src/**' -- touch $D/ran";
+    let ended = place.run(&["run", "path:src/a", "--", "sh", "-c", inner]);
+    assert_deadlock(&ended, &["path:src/a"]);
+    let inner = "exec $T --json run a -- touch $D/ran";
+    assert_deadlock(&place.run(&["run", "--shared", "a", "--", "sh", "-c", inner]), &["a"]);
     assert!(!place.path("ran").exists());
+}
+
+#[test]
+fn a_detached_lease_covers_a_command_of_its_label_only_by_its_grant() {
+    let place = Place::new();
+    let (token, grant) = place.acquire(&["a", "--as", "bob"]);
+    let ended = place.run(&["--json", "run", "a", "--as", "bob", "--", "touch", "ran"]);
+    assert_deadlock(&ended, &["a"]);
+    assert!(ended.text().contains("pass its grant"), "{ended:?}");
+    let ended = place.run(&["run", "a", "--as", "bob", "--grant", &grant, "--", "true"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(place.accepts("a", token), "the lease goes on");
+}
+
+#[test]
+fn the_same_label_asks_again_and_goes_on_holding() {
+    let place = Place::new();
+    let (token, grant) = place.acquire(&["a", "--as", "bob", "--ttl", "1m"]);
+    let again = ["acquire", "a", "--as", "bob", "--ttl", "9m", "--operation", "more"];
+    let ended = place.run(&[&["--json"], &again[..]].concat());
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let lease = &ended.json()["data"];
+    assert_eq!(lease["reason"], "already_owned", "{lease}");
+    assert_eq!((lease["token"].as_u64(), lease["grant"].as_str()), (Some(token), Some(&*grant)));
+    assert_eq!((&lease["holder"], &lease["ttl_seconds"]), (&json!("bob"), &json!(540.0)));
+    assert_eq!(place.why("a")["holders"][0]["operation"], "more");
+    // Without a label only the grant shows whose it is, and the answer names the holder's label.
+    let ended = place.run(&["--json", "acquire", "a", "--grant", &grant]);
+    assert_eq!(ended.json()["data"]["holder"], "bob", "{ended:?}");
+    assert_eq!(place.run(&["acquire", "-n", "a", "--as", "eve"]).code, 6);
+    assert_eq!(place.run(&["release", "a", "--as", "bob"]).code, 0);
+    assert_eq!(place.run(&["run", "-n", "a", "--", "true"]).code, 0);
 }
 
 #[test]

@@ -154,15 +154,20 @@ fn a_stop_shorter_than_the_lease_costs_nothing() {
 }
 
 #[test]
-fn a_waiter_that_is_stopped_keeps_nobody_waiting_for_ever_and_is_served_later() {
-    let place = Place::new();
+fn a_waiter_that_is_stopped_keeps_nobody_waiting_and_is_served_later() {
+    [Engine::Sqlite, Engine::Files].into_iter().for_each(passed_while_stopped);
+}
+
+fn passed_while_stopped(engine: Engine) {
+    let place = Place::with(engine);
     let (_, grant) = place.acquire(&["x"]);
     let waiters = || place.why("x")["waiters"].as_array().map_or(0, Vec::len);
     let script = "echo $0 >>$D/order";
     let stopped = place.start(&["run", "-w", "120", "x", "--", "sh", "-c", script, "stopped"]);
     until("the first in the queue", || (waiters() == 1).then_some(()));
     stop(&place, &stopped);
-    let next = place.start(&["run", "-w", "120", "x", "--", "sh", "-c", script, "next"]);
+    // Less than its place lasts: it need not wait for that to lapse.
+    let next = place.start(&["run", "-w", "12", "x", "--", "sh", "-c", script, "next"]);
     until("the second in the queue", || (waiters() == 2).then_some(()));
 
     assert_eq!(place.run(&["release", "--grant", &grant]).code, 0);

@@ -63,6 +63,27 @@ impl Alternative {
         Some(Alternative { prefix: prefix.to_owned(), is_literal: depth.is_none(), segments })
     }
 
+    /// Whether every path that the other matches is matched by this one; a no is not certain.
+    pub(super) fn includes(&self, other: &Alternative) -> bool {
+        // By how much is left of each: the work is the product of both lengths.
+        let (mine, theirs) = (&self.segments, &other.segments);
+        let mut rows = vec![vec![false; theirs.len() + 1]; mine.len() + 1];
+        for left in (0..=mine.len()).rev() {
+            for right in (0..=theirs.len()).rev() {
+                rows[left][right] = match (mine.get(left), theirs.get(right)) {
+                    (None, None) => true,
+                    (None, Some(_)) => false,
+                    (Some(Segment::AnyDepth), rest) => {
+                        rows[left + 1][right] || (rest.is_some() && rows[left][right + 1])
+                    }
+                    (Some(_), None) => false,
+                    (Some(one), Some(other)) => one.includes(other) && rows[left + 1][right + 1],
+                };
+            }
+        }
+        rows[0][0]
+    }
+
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -131,6 +152,15 @@ impl Segment {
             Segment::Pattern(symbols) => {
                 walk::matches(symbols, name.chars(), Symbol::is_run, Symbol::accepts)
             }
+        }
+    }
+
+    /// Whether this takes every file name that the other takes; a no is not certain.
+    fn includes(&self, other: &Segment) -> bool {
+        match other {
+            Segment::AnyDepth => false,
+            Segment::Literal(name) => self.accepts(name),
+            pattern => self == pattern || *self == Segment::Pattern(vec![Symbol::Run]),
         }
     }
 

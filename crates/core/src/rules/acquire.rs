@@ -7,7 +7,9 @@ use crate::millis;
 use crate::rules::cycle::{self, Cycle};
 use crate::rules::draft::Draft;
 use crate::rules::reap::TakeoverReason;
-use crate::{Evidence, GrantId, Holder, Seen, SeenHold, SeenWaiter, Token, Witness};
+use crate::{
+    Evidence, GrantId, Holder, Owner, Resource, Seen, SeenHold, SeenWaiter, Token, Witness,
+};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -31,6 +33,9 @@ pub struct Ask {
     pub ttl: Duration,
     /// Grants that the caller keeps while it waits.
     pub keeps: Vec<GrantId>,
+    /// On whose behalf: what this owner holds already may cover what is wanted.
+    #[serde(default, skip_serializing_if = "Owner::is_nobody")]
+    pub owner: Owner,
     /// Whether to queue if it is not free, and how long the place lasts without a sign of life.
     #[serde(rename = "queue_ms", with = "millis::optional", default)]
     pub queue: Option<Duration>,
@@ -73,6 +78,23 @@ pub struct Grant {
     /// they are not held by slots.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<u32>,
+    /// The hold that it goes under, where the owner had it already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owned: Option<Owned>,
+}
+
+/// What an owner holds already, and goes on holding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owned {
+    /// Under which grant; the owner has shown that it is its own.
+    pub grant: GrantId,
+    /// Under which label.
+    pub holder: Holder,
+    /// What of it covers the request.
+    pub resources: Vec<Resource>,
+    /// How long the lease lasts from each renewal.
+    #[serde(rename = "ttl_ms", with = "millis")]
+    pub ttl: Duration,
 }
 
 /// How a grant came about.
@@ -81,7 +103,7 @@ pub struct Grant {
 pub enum Reason {
     /// It was free.
     AcquiredNew,
-    /// The same grant held it already; its lease starts anew.
+    /// The same grant or owner held it already; its lease starts anew.
     AlreadyOwned,
     /// The former holder's lease had lapsed.
     ClaimedExpired,
@@ -122,10 +144,11 @@ pub enum Blocker {
 
 /// Takes all that is wanted, or queues, or says who is in the way.
 pub fn acquire(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> (Decision, Outcome) {
-    if let Some(answer) = renew_own(seen, ask) {
+    if let Some(answer) = already_owned(seen, ask, witness) {
         return answer;
     }
-    let mut draft = Draft::new(seen, witness);
+    let mut draft = Draft::new(seen, witness).looking_at(&ask.wants);
+    draft.set_aside_covering(ask);
     for own in seen.holds_of(ask.grant).filter(|own| touches(ask, &own.hold.want)) {
         // Part of it was lost: what is left is worth nothing alone, and starts anew with the rest.
         let kind = if own.lapsed() { EventKind::LAPSED } else { EventKind::Released };
@@ -146,33 +169,73 @@ pub fn acquire(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> (Decision, Outc
     grant(seen, draft, ask, place, takeovers)
 }
 
-fn renew_own(seen: &Seen, ask: &Ask) -> Option<(Decision, Outcome)> {
-    let held = |want: &Want| {
-        seen.holds_of(ask.grant).find(|seen| seen.hold.want == *want && !seen.lapsed())
+/// Goes under what the owner holds already, if one grant of it covers all that is wanted.
+fn already_owned(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> Option<(Decision, Outcome)> {
+    let covers = |seen: &SeenHold, want: &Want| {
+        let own = seen.hold.grant == ask.grant && seen.hold.want == *want;
+        !seen.lapsed() && (own || (ask.is_covered_by(&seen.hold, want) && !seen.gone(witness)))
     };
-    let token = held(ask.wants.first()?)?.hold.token;
-    if !ask.wants.iter().all(|want| held(want).is_some()) {
-        return None;
+    let first = ask.wants.first()?;
+    let candidates = seen.holds.iter().filter(|seen| covers(seen, first));
+    let grant = candidates.map(|seen| seen.hold.grant).find(|grant| {
+        ask.wants.iter().all(|want| seen.holds_of(*grant).any(|seen| covers(seen, want)))
+    })?;
+    let mut holds: Vec<&Hold> = Vec::new();
+    for want in &ask.wants {
+        let covering = seen.holds_of(grant).filter(|seen| covers(seen, want));
+        // The very same first: a glob around it may cover it as well.
+        let found = covering.min_by_key(|seen| seen.hold.want.resource != want.resource)?;
+        if !holds.contains(&&found.hold) {
+            holds.push(&found.hold);
+        }
     }
-    let writes = ask.wants.iter().map(|want| Write::Extend {
-        resource: want.resource.clone(),
-        grant: ask.grant,
-        ttl: ask.ttl,
+    let writes = holds.iter().map(|hold| {
+        let (ttl, operation) = match ask.may_change(hold) {
+            true => (ask.ttl, ask.operation.clone()),
+            false => (hold.ttl, None),
+        };
+        Write::Extend { resource: hold.want.resource.clone(), grant, ttl, operation }
     });
     let change = crate::Change { writes: writes.collect(), ..Default::default() };
-    let slots = ask.wants.iter().filter_map(|want| held(want)?.hold.slot).collect();
-    let grant = Grant { token, reason: Reason::AlreadyOwned, takeovers: vec![], slots };
+    let slots = holds.iter().filter_map(|hold| hold.slot).collect();
+    let (token, holder) = (holds[0].token, holds[0].holder.clone());
+    let ttls = holds.iter().map(|hold| if ask.may_change(hold) { ask.ttl } else { hold.ttl });
+    let owned = Owned {
+        grant,
+        holder,
+        ttl: ttls.min().unwrap_or(ask.ttl),
+        resources: holds.iter().map(|hold| hold.want.resource.clone()).collect(),
+    };
+    let (reason, owned) = (Reason::AlreadyOwned, Some(owned));
+    let grant = Grant { token, reason, takeovers: vec![], slots, owned };
     Some((change.decide(), Outcome::Granted(grant)))
+}
+
+impl Ask {
+    /// Whether the owner's hold includes this want, and lets this request go under it.
+    pub(super) fn is_covered_by(&self, hold: &Hold, want: &Want) -> bool {
+        hold.want.includes(want) && self.owner.covers(hold, &self.holder)
+    }
+
+    /// Whether this request asks for the same as the hold, tied to the same: then the lease's
+    /// length and operation are those of the latest request. A command that goes under a wider hold,
+    /// or under that of a command around it, leaves them as they are.
+    fn may_change(&self, hold: &Hold) -> bool {
+        let process = |holder: &Holder| holder.evidence.as_ref().and_then(|some| some.process);
+        let same = self.wants.iter().any(|want| *want == hold.want);
+        same && (hold.grant == self.grant || process(&self.holder) == process(&hold.holder))
+    }
 }
 
 fn touches(ask: &Ask, other: &Want) -> bool {
     ask.wants.iter().any(|want| want.resource.overlaps(&other.resource))
 }
 
-/// Those who wait since longer.
+/// Those that wait since longer, without those that were woken, live and did not come.
 fn earlier<'a>(draft: &Draft<'a>, place: Option<&SeenWaiter>) -> Vec<&'a SeenWaiter> {
     let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
-    draft.waiters().filter(|seen| seen.waiter.ticket < mine).collect()
+    let counts = |seen: &&SeenWaiter| !seen.missed_its_turn() || seen.gone(draft.witness());
+    draft.waiters().filter(|seen| seen.waiter.ticket < mine).filter(counts).collect()
 }
 
 /// Removes holds in the way that no longer count. Nobody is judged who is not in the way: to look
@@ -226,7 +289,7 @@ fn grant(
         }
         _ => Reason::ClaimedExpired,
     };
-    let outcome = Outcome::Granted(Grant { token, reason, takeovers, slots });
+    let outcome = Outcome::Granted(Grant { token, reason, takeovers, slots, owned: None });
     (draft.decide(Some(ask.grant)), outcome)
 }
 
@@ -247,7 +310,8 @@ fn wait_or_refuse(
     let Some(ttl) = ask.queue else {
         return (draft.decide(None), Outcome::Busy { blockers });
     };
-    if !ask.keeps.is_empty() && place.is_none() {
+    let keeps_some = !ask.keeps.is_empty() || !ask.owner.is_nobody();
+    if keeps_some && place.is_none() {
         if !seen.whole {
             return (Decision::LookWider, Outcome::Busy { blockers });
         }
@@ -265,7 +329,7 @@ fn wait_or_refuse(
             None => ask.holder.clone(),
         },
         operation: ask.operation.clone(),
-        keeps: ask.keeps.clone(),
+        keeps: kept(seen, ask),
         ttl,
     };
     let ahead = seen
@@ -283,6 +347,18 @@ fn wait_or_refuse(
         }
     }
     (draft.decide(Some(ask.grant)), Outcome::Waiting { blockers, ahead, ticket })
+}
+
+/// All that the asker keeps while it waits, as far as was looked.
+fn kept(seen: &Seen, ask: &Ask) -> Vec<GrantId> {
+    let owned = seen.holds.iter().filter(|seen| ask.owner.owns(&seen.hold));
+    let mut keeps = ask.keeps.clone();
+    for grant in owned.map(|seen| seen.hold.grant) {
+        if grant != ask.grant && !keeps.contains(&grant) {
+            keeps.push(grant);
+        }
+    }
+    keeps
 }
 
 /// Removes the places of the dead just before the asker's, so that it waits behind somebody whose

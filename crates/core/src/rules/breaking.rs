@@ -31,7 +31,7 @@ pub fn break_hold(
         .iter()
         .find(|seen| seen.hold.want.resource == ask.resource && seen.hold.token == ask.token);
     let Some(target) = target else { return (Decision::Nothing, None) };
-    let mut draft = Draft::new(seen, witness);
+    let mut draft = Draft::new(seen, witness).looking_at(std::slice::from_ref(&target.hold.want));
     let kind = EventKind::Broken { by: ask.by.clone(), reason: ask.reason.clone() };
     draft.drop_hold(target, kind);
     draft.require_durable();

@@ -4,7 +4,7 @@
 //! any remove, for one of those grants. A request that keeps nothing cannot close one: nobody can
 //! be waiting for it.
 
-use crate::hold::{Want, must_exclude};
+use crate::hold::{Hold, Want, must_exclude};
 use crate::rules::acquire::Ask;
 use crate::{GrantId, Resource, Seen, SeenHold, SeenWaiter, Witness};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,10 @@ use std::collections::HashSet;
 pub struct Cycle {
     /// Each step: somebody waits for a resource that the next one has or waits for before them.
     pub steps: Vec<CycleStep>,
+    /// Whether a detached lease of the caller's own label is in the way of a hold that is to be
+    /// tied to a process.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_lease: bool,
 }
 
 /// One step of a cycle.
@@ -44,17 +48,23 @@ impl std::fmt::Display for Cycle {
 
 /// The cycle that waiting for `ask` would close, if any. Needs to see everything.
 pub(super) fn closed_by(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> Option<Cycle> {
-    let search = Search { seen, kept: &ask.keeps, witness };
+    let search = Search { seen, ask, witness };
     let mut visited = HashSet::from([ask.grant]);
     let mut steps = Vec::new();
-    search
-        .from(&ask.holder.label, ask.grant, &ask.wants, u64::MAX, &mut visited, &mut steps)
-        .then_some(Cycle { steps })
+    search.from(&ask.holder.label, ask.grant, &ask.wants, u64::MAX, &mut visited, &mut steps).then(
+        || {
+            let own_lease = !ask.holder.is_detached()
+                && search.holds_in_the_way(ask.grant, &ask.wants).any(|seen| {
+                    ask.owner.owns(&seen.hold) && !ask.owner.grants.contains(&seen.hold.grant)
+                });
+            Cycle { steps, own_lease }
+        },
+    )
 }
 
 struct Search<'a> {
     seen: &'a Seen,
-    kept: &'a [GrantId],
+    ask: &'a Ask,
     witness: &'a dyn Witness,
 }
 
@@ -75,7 +85,7 @@ impl Search<'_> {
                 resource: hold.hold.want.resource.clone(),
                 blocked_by: format!("held by {}", hold.hold.holder.label),
             });
-            if self.kept.contains(&hold.hold.grant) {
+            if self.is_kept(&hold.hold) {
                 return true;
             }
             let keepers =
@@ -128,10 +138,22 @@ impl Search<'_> {
             )
     }
 
+    fn is_kept(&self, hold: &Hold) -> bool {
+        self.ask.keeps.contains(&hold.grant) || self.ask.owner.owns(hold)
+    }
+
+    /// Whether the asker goes under this hold, as far as it touches what is wanted.
+    fn is_covering(&self, hold: &Hold) -> bool {
+        let mut touched =
+            self.ask.wants.iter().filter(|want| want.resource.overlaps(&hold.want.resource));
+        touched.all(|want| self.ask.is_covered_by(hold, want))
+    }
+
     fn holds_in_the_way(&self, grant: GrantId, wants: &[Want]) -> impl Iterator<Item = &SeenHold> {
         self.seen.holds.iter().filter(move |seen| {
             seen.hold.grant != grant
                 && must_exclude(wants, std::slice::from_ref(&seen.hold.want))
+                && !(grant == self.ask.grant && self.is_covering(&seen.hold))
                 && !seen.gone(self.witness)
         })
     }

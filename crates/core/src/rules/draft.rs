@@ -4,6 +4,7 @@ use crate::decision::{Change, Decision, Write};
 use crate::event::{EventKind, NewEvent, WhyLeft};
 use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
 use crate::rules::SteadyWitness;
+use crate::rules::acquire::Ask;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::{GrantId, Liveness, Resource, Seen, SeenHold, SeenWaiter, Witness};
 use std::collections::HashSet;
@@ -20,6 +21,10 @@ pub(super) struct Draft<'a> {
     freed: Vec<Resource>,
     /// Who asks now, and so gives a sign of life, whatever the record of its place says.
     asker: Option<GrantId>,
+    /// The resources whose queues are shown, where a rule says so; those that overlap them are too.
+    shown: Option<Vec<Resource>>,
+    /// Holds that the asker goes under: not in its way, and in that of others as before.
+    covering: HashSet<usize>,
 }
 
 impl<'a> Draft<'a> {
@@ -33,6 +38,32 @@ impl<'a> Draft<'a> {
             added: Vec::new(),
             freed: Vec::new(),
             asker: None,
+            shown: None,
+            covering: HashSet::new(),
+        }
+    }
+
+    /// Says what was looked at, so that room made elsewhere is not overlooked.
+    pub(super) fn looking_at(mut self, wants: &[Want]) -> Draft<'a> {
+        self.shown = Some(wants.iter().map(|want| want.resource.clone()).collect());
+        self
+    }
+
+    /// Leaves aside, in what is in the asker's way, the holds of its owner that cover all that they
+    /// touch of the request.
+    pub(super) fn set_aside_covering(&mut self, ask: &Ask) {
+        if ask.owner.is_nobody() {
+            return;
+        }
+        for (index, seen) in self.seen.holds.iter().enumerate() {
+            let mut touched =
+                ask.wants.iter().filter(|want| want.resource.overlaps(&seen.hold.want.resource));
+            let covers = |want: &Want| ask.is_covered_by(&seen.hold, want);
+            // To look at a process is dear: only that of a hold that would cover is looked at.
+            let is_covering = touched.clone().next().is_some() && touched.all(covers);
+            if is_covering && !seen.gone(&self.witness) {
+                self.covering.insert(index);
+            }
         }
     }
 
@@ -41,13 +72,16 @@ impl<'a> Draft<'a> {
         &self.witness
     }
 
-    /// The holds that would be left, without those that the draft adds.
+    /// The holds that would be left, without those that the draft adds and those that the asker goes
+    /// under.
     pub(super) fn holds(&self) -> impl Iterator<Item = &'a SeenHold> + Clone + use<'a, '_> {
         let seen: &'a Seen = self.seen;
         seen.holds
             .iter()
             .enumerate()
-            .filter(|(index, _)| !self.dropped_holds.contains(index))
+            .filter(|(index, _)| {
+                !self.dropped_holds.contains(index) && !self.covering.contains(index)
+            })
             .map(|(_, seen)| seen)
     }
 
@@ -245,6 +279,7 @@ impl<'a> Draft<'a> {
     /// stays in the queue or holds now.
     pub(super) fn decide(mut self, asker: Option<GrantId>) -> Decision {
         self.asker = asker;
+        self.covering.clear();
         if !self.freed.is_empty() && !self.wake_ready() {
             return Decision::LookWider;
         }
@@ -257,13 +292,29 @@ impl<'a> Draft<'a> {
         let shown_until = self.seen.shown_until.unwrap_or(u64::MAX);
         let waiting: Vec<&SeenWaiter> =
             self.waiters().filter(|seen| seen.waiter.ticket <= shown_until).collect();
-        for (index, seen) in waiting.iter().enumerate() {
-            if self.fits(&seen.waiter.wants, &waiting[..index]) && !self.drop_wait_if_gone(seen) {
+        // Those that were woken before and did not come are passed, and keep their place.
+        let mut before: Vec<&SeenWaiter> = Vec::with_capacity(waiting.len());
+        for seen in &waiting {
+            if self.fits(&seen.waiter.wants, &before) && !self.drop_wait_if_gone(seen) {
                 self.change.wake.push(seen.waiter.grant);
+                if seen.woken_for.is_none() {
+                    self.change.writes.push(Write::Woken(seen.waiter.clone()));
+                }
+            }
+            if !seen.missed_its_turn() {
+                before.push(seen);
             }
         }
+        if !self.seen.whole && self.freed.iter().any(|resource| !self.is_shown(resource)) {
+            return false;
+        }
         self.seen.shown_until.is_none()
-            || self.freed.iter().all(|resource| self.is_full(resource, &waiting))
+            || self.freed.iter().all(|resource| self.is_full(resource, &before))
+    }
+
+    /// Whether all that wait for any of this are shown, up to the end of what is shown of each queue.
+    fn is_shown(&self, resource: &Resource) -> bool {
+        self.shown.as_ref().is_none_or(|shown| shown.iter().any(|one| one.includes(resource)))
     }
 
     /// Whether nobody who waits behind these could hold any of this, in whatever mode. Only those

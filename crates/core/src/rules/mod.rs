@@ -11,10 +11,10 @@ mod steady;
 pub mod tasks;
 mod verify;
 
-pub use acquire::{Ask, Blocker, Grant, Outcome, Reason, Takeover, acquire};
+pub use acquire::{Ask, Blocker, Grant, Outcome, Owned, Reason, Takeover, acquire};
 pub use breaking::{BreakAsk, break_hold};
 pub use cycle::{Cycle, CycleStep};
-pub use leave::leave;
+pub use leave::{call_off, leave};
 pub use reap::{TakeoverReason, gone_holds, gone_reason, gone_waiters, reap};
 pub use release::{Proof, ReleaseAsk, Released, release};
 pub(crate) use steady::SteadyWitness;

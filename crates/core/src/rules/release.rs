@@ -3,7 +3,7 @@
 use crate::decision::Decision;
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
-use crate::{GrantId, Resource, Seen, SeenHold, Witness};
+use crate::{GrantId, Resource, Seen, SeenHold, Want, Witness};
 use serde::{Deserialize, Serialize};
 
 /// What shows that a hold is the caller's.
@@ -42,6 +42,9 @@ pub struct ReleaseAsk {
     pub proof: Proof,
     /// Which resources; none given means all that the proof covers.
     pub resources: Option<Vec<Resource>>,
+    /// Whether its holder counts it as lost already, and stopped what it did under it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 /// What came of giving back. Grants are in their public form.
@@ -67,9 +70,10 @@ pub fn release(seen: &Seen, ask: &ReleaseAsk, witness: &dyn Witness) -> (Decisio
         let others = seen.holds.iter().filter(concerned).filter(|_| ask.resources.is_some());
         return (Decision::Nothing, Released::NotHeld(others.map(SeenHold::veiled).collect()));
     }
-    let mut draft = Draft::new(seen, witness);
+    let wants: Vec<Want> = mine.iter().map(|seen| seen.hold.want.clone()).collect();
+    let mut draft = Draft::new(seen, witness).looking_at(&wants);
     for hold in &mine {
-        let kind = if hold.lapsed() { EventKind::LAPSED } else { EventKind::Released };
+        let kind = if hold.lapsed() || ask.lost { EventKind::LAPSED } else { EventKind::Released };
         draft.drop_hold(hold, kind);
     }
     let ended = mine.into_iter().map(SeenHold::veiled).collect();

@@ -129,7 +129,7 @@ impl Witness for Diary {
 
 fn looked_at_by_release(world: &World, number: u32) -> Vec<u32> {
     let diary = Diary { asked: RefCell::default(), dying: 0 };
-    let ask = ReleaseAsk { proof: Proof::Grant(grant_id(number)), resources: None };
+    let ask = ReleaseAsk { proof: Proof::Grant(grant_id(number)), resources: None, lost: false };
     rules::release(&world.show(&Look::Everything), &ask, &diary);
     diary.asked.into_inner()
 }

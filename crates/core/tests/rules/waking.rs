@@ -2,7 +2,7 @@
 
 use crate::support::{AskExt, PLACE_MS, TTL_MS, View, World, ask, exclusive, in_every_view};
 use crate::support::{shared, slot};
-use tenure_core::{Kind, Want};
+use tenure_core::{Kind, TURN, Want};
 
 #[test]
 fn a_release_wakes_those_at_the_front_who_fit_beside_each_other() {
@@ -269,5 +269,59 @@ fn whoever_waits_for_a_path_behind_those_who_wait_for_another_is_woken() {
         world.must_wait(&ask(9, &[exclusive("path:docs/b")]).queued());
         world.release(2, &["path:docs/**"]);
         assert_eq!(world.woken(), [8, 9]);
+    });
+}
+
+#[test]
+fn a_dead_waiter_makes_room_in_each_of_its_queues() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[exclusive("a")]));
+        world.must_wait(&ask(2, &[exclusive("a"), exclusive("b")]).queued());
+        world.must_wait(&ask(3, &[exclusive("b")]).queued());
+        world.kill(2);
+        // It looks at a alone, and finds that one who also waited for b is dead.
+        world.must_wait(&ask(4, &[exclusive("a")]).queued());
+        assert_eq!(world.queue(), [3, 4]);
+        assert_eq!(world.woken(), [3]);
+    });
+}
+
+#[test]
+fn a_hold_that_is_taken_over_makes_room_in_all_that_it_overlapped() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[exclusive("path:src/**")]));
+        world.must_wait(&ask(2, &[exclusive("path:src/b")]).queued());
+        world.kill(1);
+        world.must_grant(&ask(3, &[exclusive("path:src/a")]));
+        assert_eq!(world.woken(), [2]);
+    });
+}
+
+#[test]
+fn one_that_was_woken_and_does_not_come_is_passed_and_keeps_its_place() {
+    let patient = |number: u32| tenure_core::Ask {
+        queue: Some(10 * TURN),
+        ..ask(number, &[exclusive("a")]).lasting_ms(60_000)
+    };
+    in_every_view(|world| {
+        let turn_ms = TURN.as_millis() as u64;
+        world.must_grant(&patient(1));
+        for number in 2..=4 {
+            world.must_wait(&patient(number));
+        }
+        world.release(1, &["a"]);
+        assert_eq!(world.woken(), [2]);
+        world.pass_ms(turn_ms - 1);
+        assert_ne!(world.must_wait(&patient(3)), Some(0), "its turn is not over");
+        assert_eq!(world.must_be_busy(&ask(9, &[exclusive("a")])).first(), Some(&2));
+        world.pass_ms(1);
+        world.must_grant(&patient(3));
+        assert_eq!(world.queue(), [2, 4], "it keeps its place");
+        world.release(3, &["a"]);
+        assert_eq!(world.woken(), [2, 4], "the one that was passed, and the next that lives");
+        // A sign of life, and it is first again.
+        world.must_grant(&patient(2));
+        world.must_wait(&patient(4));
+        assert_eq!((world.holders(), world.queue()), (vec![2], vec![4]));
     });
 }

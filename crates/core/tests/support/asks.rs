@@ -1,7 +1,7 @@
 //! Requests in few words. A request has a number; its grant, its label and its process follow.
 
 use std::time::Duration;
-use tenure_core::{Ask, Evidence, GrantId, Holder, Mode, Process, Want};
+use tenure_core::{Ask, Evidence, GrantId, Holder, Mode, Owner, Process, Want};
 
 /// How long a lease lasts, unless a test says otherwise.
 pub const TTL_MS: u64 = 100;
@@ -45,6 +45,7 @@ pub fn ask(number: u32, wants: &[Want]) -> Ask {
         operation: None,
         ttl: Duration::from_millis(TTL_MS),
         keeps: vec![],
+        owner: Owner::default(),
         queue: None,
     };
     ask.by_process(number)
@@ -60,6 +61,10 @@ pub trait AskExt {
     fn by_process(self, pid: u32) -> Ask;
     /// Is tied to no process: nobody can tell whether its holder lives.
     fn untied(self) -> Ask;
+    /// Is made on behalf of whoever has this label, and holds under it.
+    fn owned_by(self, label: &str) -> Ask;
+    /// Is made on behalf of whoever has the grants with these numbers.
+    fn owning(self, numbers: &[u32]) -> Ask;
     /// Has a lease of this length.
     fn lasting_ms(self, ttl_ms: u64) -> Ask;
 }
@@ -87,6 +92,17 @@ impl AskExt for Ask {
 
     fn untied(self) -> Ask {
         Ask { holder: Holder { evidence: None, ..self.holder }, ..self }
+    }
+
+    fn owned_by(self, label: &str) -> Ask {
+        let holder = Holder { label: label.to_owned(), ..self.holder };
+        let owner = Owner { label: Some(label.to_owned()), ..self.owner };
+        Ask { holder, owner, ..self }
+    }
+
+    fn owning(self, numbers: &[u32]) -> Ask {
+        let grants = numbers.iter().map(|number| grant_id(*number)).collect();
+        Ask { owner: Owner { grants, ..self.owner }, ..self }
     }
 
     fn lasting_ms(self, ttl_ms: u64) -> Ask {

@@ -51,6 +51,12 @@ impl World {
                     let stored = &self.waiters[self.waiter_index(waiter.ticket)];
                     assert_eq!(stored.waiter.grant, waiter.grant);
                 }
+                Write::Woken(waiter) => {
+                    assert!(
+                        change.wake.contains(&waiter.grant),
+                        "only those are marked who are woken"
+                    );
+                }
                 Write::DropWait(waiter) if became_a_grant(change, waiter.grant) => {}
                 Write::DropWait(waiter) => {
                     let stored = &self.waiters[self.waiter_index(waiter.ticket)];
@@ -136,7 +142,9 @@ impl World {
         let live: Vec<&StoredHold> = self.holds.iter().filter(|s| self.hold_counts(s)).collect();
         for (index, one) in live.iter().enumerate() {
             for other in &live[index + 1..] {
-                assert!(beside(one, other), "{:?} beside {:?}", one.hold, other.hold);
+                let own = [one, other].map(|stored| super::number_of(stored.hold.grant));
+                let is_owner = own.iter().all(|number| self.of_one_owner.contains(number));
+                assert!(is_owner || beside(one, other), "{:?} beside {:?}", one.hold, other.hold);
             }
             let Mode::Slot { of } = one.hold.want.mode else { continue };
             let same = live.iter().filter(|s| s.hold.want.resource == one.hold.want.resource);

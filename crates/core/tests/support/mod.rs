@@ -37,6 +37,8 @@ pub struct World {
     pub last_was_durable: bool,
     /// How often a rule asked to look wider.
     pub wider_looks: usize,
+    /// Grants of one owner, which may hold beside each other.
+    pub of_one_owner: BTreeSet<u32>,
     /// Who holds according to the events alone.
     replayed: Vec<(Resource, Token, String)>,
     events_read: usize,
@@ -54,6 +56,7 @@ pub struct StoredWaiter {
     pub waiter: Waiter,
     pub since_ms: u64,
     pub deadline_ms: u64,
+    pub woken_ms: Option<u64>,
 }
 
 /// The processes that are dead; all others live.
@@ -83,6 +86,7 @@ impl World {
             last_woken: vec![],
             last_was_durable: false,
             wider_looks: 0,
+            of_one_owner: BTreeSet::new(),
             replayed: vec![],
             events_read: 0,
         }
@@ -145,9 +149,12 @@ impl World {
                 let deadline_ms = since_ms + hold.ttl.as_millis() as u64;
                 self.holds.push(StoredHold { hold, since_ms, deadline_ms });
             }
-            Write::Extend { resource, grant, ttl } => {
+            Write::Extend { resource, grant, ttl, operation } => {
                 let index = self.hold_index(&resource, grant);
                 self.holds[index].hold.ttl = ttl;
+                if operation.is_some() {
+                    self.holds[index].hold.operation = operation;
+                }
                 self.holds[index].deadline_ms = since_ms + ttl.as_millis() as u64;
             }
             Write::DropHold { resource, grant } => {
@@ -156,11 +163,16 @@ impl World {
             }
             Write::Wait(waiter) => {
                 let deadline_ms = since_ms + waiter.ttl.as_millis() as u64;
-                self.waiters.push(StoredWaiter { waiter, since_ms, deadline_ms });
+                self.waiters.push(StoredWaiter { waiter, since_ms, deadline_ms, woken_ms: None });
             }
             Write::KeepPlace(waiter) => {
                 let index = self.waiter_index(waiter.ticket);
                 self.waiters[index].deadline_ms = since_ms + waiter.ttl.as_millis() as u64;
+                self.waiters[index].woken_ms = None;
+            }
+            Write::Woken(waiter) => {
+                let index = self.waiter_index(waiter.ticket);
+                self.waiters[index].woken_ms = Some(since_ms);
             }
             Write::DropWait(waiter) => {
                 let index = self.waiter_index(waiter.ticket);

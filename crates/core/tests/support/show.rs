@@ -108,6 +108,7 @@ impl World {
             left: Duration::from_millis(stored.deadline_ms.saturating_sub(self.now_ms)),
             waited_for: Duration::from_millis(self.now_ms - stored.since_ms),
             waiting_since: WallTime(i64::try_from(stored.since_ms).unwrap()),
+            woken_for: stored.woken_ms.map(|ms| Duration::from_millis(self.now_ms - ms)),
         }
     }
 }

@@ -60,7 +60,7 @@ impl World {
             Some(resources) => Look::At { resources: resources.clone(), ticket: None },
             None => Look::Everything,
         };
-        let ask = ReleaseAsk { proof, resources };
+        let ask = ReleaseAsk { proof, resources, lost: false };
         self.transact(&look, |seen, witness| rules::release(seen, &ask, witness))
     }
 

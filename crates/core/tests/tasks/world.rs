@@ -128,7 +128,7 @@ impl World {
                     let deadline = self.now_ms + hold.ttl.as_millis() as u64;
                     self.holds.push((hold, deadline));
                 }
-                Write::Extend { resource, grant, ttl } => {
+                Write::Extend { resource, grant, ttl, .. } => {
                     let deadline = self.now_ms + ttl.as_millis() as u64;
                     let is_it = |(hold, _): &&mut (Hold, u64)| {
                         hold.want.resource == resource && hold.grant == grant
@@ -196,6 +196,7 @@ impl World {
     pub fn take_and_release(&mut self, name: &str) -> bool {
         let grant = GrantId::random();
         let ask = Ask {
+            owner: Default::default(),
             grant,
             wants: vec![Want::exclusive(resource(name))],
             holder: Holder::chosen("other").unwrap(),
@@ -206,7 +207,7 @@ impl World {
             queue: None,
         };
         let outcome = self.act(&Acquire { ask, ticket: None, whole_queues: false });
-        let ask = ReleaseAsk { proof: Proof::Grant(grant), resources: None };
+        let ask = ReleaseAsk { proof: Proof::Grant(grant), resources: None, lost: false };
         self.act(&Release { at: None, ask });
         matches!(outcome, Outcome::Granted(_))
     }
@@ -235,6 +236,7 @@ impl World {
 /// The next task, keeping its section.
 pub fn claim_ask(worker: &str) -> ClaimAsk {
     ClaimAsk {
+        owner: Default::default(),
         grants: vec![GrantId::random()],
         runner: Some(runner(worker)),
         holder: holder(worker, None),

@@ -20,8 +20,8 @@ use serde_json::json;
 use std::time::Duration;
 use tenure::core::BreakAsk;
 use tenure::core::act::{
-    Acquire, Act, ChangeSections, Claiming, Delete, FinishAll, Finishing, Leave, LeaveIdleSections,
-    PutSection, Reap, Recover, Release, Start,
+    Acquire, Act, CallOff, CallOffClaim, ChangeSections, Claiming, Delete, FinishAll, Finishing,
+    Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, Start,
 };
 use tenure::core::rules::tasks::{AddAsk, EditAsk, HandVerb, HeartbeatAsk, ImportAsk};
 use tenure::store::{StoreError, TaskFilter};
@@ -149,6 +149,8 @@ async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
     match verb.as_str() {
         Acquire::VERB => asked.perform::<Acquire>(work, as_it_is).await,
         Leave::VERB => asked.perform::<Leave>(work, as_it_is).await,
+        CallOff::VERB => asked.perform::<CallOff>(work, as_it_is).await,
+        CallOffClaim::VERB => asked.perform::<CallOffClaim>(work, as_it_is).await,
         Release::VERB => asked.perform::<Release>(work, as_it_is).await,
         AddAsk::VERB => asked.perform::<AddAsk>(work, as_it_is).await,
         ImportAsk::VERB => asked.perform::<ImportAsk>(work, as_it_is).await,

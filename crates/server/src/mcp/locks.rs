@@ -69,23 +69,19 @@ pub(super) async fn acquire_lock(
         None => call.session.options.lock_ttl,
     };
     let held = call.session.held().await;
-    // Whoever asks again for what it holds goes on holding it.
-    let mine = held.iter().find(|held| same(&held.resources, &resources));
-    let (grant, is_new) = match mine {
-        Some(held) => (held.grant, false),
-        None => (call.session.new_grant(), true),
-    };
+    let grant = call.session.new_grant();
     let mode = mode(arguments.mode.as_deref())?;
     let mut request = request(call, &resources)?
         .mode(mode)
         .ttl(ttl)
         .wait(call::patience(limit))
-        .with_grant(grant);
+        .with_new_grant(grant);
     if let Some(operation) = arguments.operation {
         request = request.operation(operation);
     }
-    for other in held.iter().filter(|held| held.grant != grant) {
-        request = request.while_holding(other.grant);
+    // What the session holds already covers what it asks for.
+    for held in &held {
+        request = request.under(held.grant);
     }
     let attempt = obtain(call, request, view::names(&resources), limit).await?;
     match attempt.filter(|_| !call.is_cancelled()) {
@@ -99,9 +95,7 @@ pub(super) async fn acquire_lock(
         Some(LeaseAttempt::Busy(busy)) => Ok(busy_json(&resources, mode, &busy)),
         None => {
             // The wait has left the queue; what it got, or was about to, is given back.
-            if is_new {
-                call.client.release(Proof::Grant(grant), Some(&resources)).await?;
-            }
+            call.client.release(Proof::Grant(grant), Some(&resources)).await?;
             Err(Refused::cancelled())
         }
     }
@@ -118,10 +112,6 @@ fn already_yours(resources: &[Resource]) -> Refused {
     let message = format!("You hold part of {} already", view::names(resources));
     let next = "Give that back first, then ask for all of it in one call.";
     Refused::new("ALREADY_YOURS", message, next)
-}
-
-fn same(some: &[Resource], others: &[Resource]) -> bool {
-    some.iter().all(|one| others.contains(one)) && others.iter().all(|one| some.contains(one))
 }
 
 fn request(call: &Call, resources: &[Resource]) -> Result<Request, Refused> {

@@ -80,6 +80,7 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         section_ttl: options.section_ttl,
         runner: Some(call.session.runner()),
         tie: call.session.tie,
+        under: call.session.held().await.iter().map(|held| held.grant).collect(),
         ..ClaimRequest::default()
     };
     match claim(call, request.clone(), limit).await? {

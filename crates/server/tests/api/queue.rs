@@ -61,6 +61,32 @@ async fn whoever_asks_again_with_its_grant_keeps_its_place() {
 }
 
 #[tokio::test]
+async fn a_label_that_asks_again_goes_on_holding() {
+    let server = Server::new().await;
+    let first = server.acquire("db", json!({ "as": "alice", "ttl_ms": 60_000 })).await;
+    let glob = server.acquire("path:src/**", json!({ "as": "alice" })).await;
+    let again = json!({ "as": "alice", "ttl_ms": 90_000, "wait_ms": 60_000 });
+    let again = server.acquire("db", again).await;
+    assert_eq!((&again["reason"], &again["holder"]), (&json!("already_owned"), &json!("alice")));
+    assert_eq!((&again["grant"], &again["token"]), (&first["grant"], &first["token"]));
+    assert_eq!(again["ttl_ms"], 90_000);
+    let file = server.acquire("path:src/a.rs", json!({ "as": "alice" })).await;
+    assert_eq!((&file["reason"], &file["grant"]), (&json!("already_owned"), &glob["grant"]));
+    for stranger in [json!({ "resources": ["db"] }), json!({ "resources": ["db"], "as": "bob" })] {
+        server.post("/v1/locks/acquire", stranger).await.refused(409, "LOCKED");
+    }
+    // A task of its own is claimed beside what it holds.
+    server.add(json!({ "id": "t", "title": "T", "files": ["src/a.rs"] })).await;
+    let claim = json!({ "task": "t" });
+    let none = server.post("/v1/tasks/claim", claim.clone()).await.good();
+    assert_eq!(none["tasks"], json!([]), "{none}");
+    let mut mine = claim;
+    mine["as"] = json!("alice");
+    let claimed = server.post("/v1/tasks/claim", mine).await.good();
+    assert_eq!(claimed["tasks"][0]["id"], "t", "{claimed}");
+}
+
+#[tokio::test]
 async fn a_wait_without_a_grant_of_its_own_leaves_the_queue() {
     let server = Server::new().await;
     server.acquire("db", json!({})).await;

@@ -7,6 +7,7 @@ use crate::store::{
     Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter, hearing,
 };
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure_core::act::Act;
 use tenure_core::{
@@ -49,7 +50,7 @@ impl Backend {
     /// Decides an act.
     pub async fn perform<A: Act>(&self, act: &A) -> Result<A::Answer, StoreError> {
         match self {
-            Backend::Local(local) => local.perform(None, act).await,
+            Backend::Local(local) => local.perform(None, None, act).await,
             #[cfg(feature = "http")]
             Backend::Remote(remote) => remote.perform(act).await,
         }
@@ -62,7 +63,7 @@ impl Backend {
         act: &A,
     ) -> Result<A::Answer, StoreError> {
         match self {
-            Backend::Local(local) => local.perform(Some(once), act).await,
+            Backend::Local(local) => local.perform(Some(once), None, act).await,
             #[cfg(feature = "http")]
             Backend::Remote(remote) => remote.perform_once(once, act).await,
         }
@@ -182,7 +183,21 @@ impl Local {
         Local { store, witness, boot: platform::this_boot().boot }
     }
 
-    async fn perform<A: Act>(&self, once: Option<&Once>, act: &A) -> Result<A::Answer, StoreError> {
+    /// Decides an act, unless it was called off by then.
+    pub(super) async fn perform_unless<A: Act>(
+        &self,
+        called_off: &Arc<AtomicBool>,
+        act: &A,
+    ) -> Result<A::Answer, StoreError> {
+        self.perform(None, Some(called_off.clone()), act).await
+    }
+
+    async fn perform<A: Act>(
+        &self,
+        once: Option<&Once>,
+        called_off: Option<Arc<AtomicBool>>,
+        act: &A,
+    ) -> Result<A::Answer, StoreError> {
         let look = act.look();
         if A::LOOKS_FIRST {
             let (decision, answer) = act.decide(&self.store.read(&look).await?, &*self.witness);
@@ -191,11 +206,16 @@ impl Local {
             }
         }
         let slot = once.map(|once| once.slot.clone());
-        let (rule, said) = hearing(rule(act.clone(), once.cloned(), self.clone()));
+        let (rule, said) = hearing(rule(act.clone(), once.cloned(), called_off, self.clone()));
         self.store.transact_owned(slot, look, rule).await?;
         match said.last().expect("a store always asks the rule") {
             Told::Now(answer) => Ok(answer),
             Told::Before { asked, answered } => self.again(&asked, &answered),
+            Told::CalledOff => Err(StoreError::Unavailable {
+                store: self.store.info().url,
+                reason: "the request was called off".to_owned(),
+                hint: None,
+            }),
         }
     }
 
@@ -258,15 +278,21 @@ enum Told<T> {
         asked: Once,
         answered: Answered,
     },
+    /// Nobody wants it any more.
+    CalledOff,
 }
 
 /// Decides an act, unless this very request was decided before.
 fn rule<A: Act>(
     act: A,
     once: Option<Once>,
+    called_off: Option<Arc<AtomicBool>>,
     local: Local,
 ) -> impl FnMut(&Seen) -> (Decision, Told<A::Answer>) + Send + 'static {
     move |seen| {
+        if called_off.as_ref().is_some_and(|called_off| called_off.load(Ordering::SeqCst)) {
+            return (Decision::Nothing, Told::CalledOff);
+        }
         if let (Some(asked), Some(answered)) = (&once, &seen.answered)
             && answered.number >= asked.number
         {
@@ -274,6 +300,9 @@ fn rule<A: Act>(
             return (Decision::Nothing, told);
         }
         let (mut decision, answer) = act.decide(seen, &*local.witness);
+        if A::CALLS_OFF && once.is_some() && decision == Decision::Nothing {
+            decision = Decision::Write(Change::default());
+        }
         if let Decision::Write(change) = &mut decision {
             change.durable |= is_trusted_after_power_loss(change, seen, &local.boot);
             change.writes.extend(once.as_ref().and_then(|once| remember(once, &answer)));
@@ -287,7 +316,7 @@ fn rule<A: Act>(
 fn is_trusted_after_power_loss(change: &Change, seen: &Seen, boot: &str) -> bool {
     change.writes.iter().any(|write| match write {
         Write::Hold(hold) => hold.holder.may_outlive(boot),
-        Write::Extend { resource, grant, ttl } => seen.holds_of(*grant).any(|seen| {
+        Write::Extend { resource, grant, ttl, .. } => seen.holds_of(*grant).any(|seen| {
             let hold = &seen.hold;
             hold.want.resource == *resource && *ttl > hold.ttl && hold.holder.may_outlive(boot)
         }),

@@ -77,7 +77,11 @@ impl Guard {
     /// Says that this process group works under the hold too: while any of it lives, the holder is
     /// not dead, whatever happens to this process. Says no if the lease is already lost.
     pub async fn bind_group(&self, leader: u32) -> Result<bool, Error> {
-        bind_group(&self.client, &self.held, leader).await
+        match self.held.lease.is_covered {
+            // The hold goes on being tied to the one that took it, and ends with that.
+            true => self.confirm().await,
+            false => bind_group(&self.client, &self.held, leader).await,
+        }
     }
 
     /// Renews now and says whether it is still held, by the store's word. After a yes the lease may
@@ -90,11 +94,16 @@ impl Guard {
     }
 
     /// Gives it back now, and says whether it was held until now. A guard made from a grant that
-    /// held already ([`Request::with_grant`](super::Request::with_grant)) gives it back for all.
+    /// held already ([`Request::with_grant`](super::Request::with_grant)) gives it back for all. One
+    /// that goes under a hold of its owner leaves it to that hold's taker.
     pub async fn release(mut self) -> Result<Ending, Error> {
         self.ended = true;
         let lease = &self.held.lease;
         self.client.inner.keeper.forget(&self.held);
+        if lease.is_covered {
+            let is_held = self.is_held() && !was_ended(&self.client, &self.held).await;
+            return Ok(if is_held { Ending::Released } else { Ending::Lost });
+        }
         let released =
             verbs::release(&self.client, Proof::Grant(lease.grant), Some(&lease.resources)).await;
         let released = match released {
@@ -193,7 +202,8 @@ impl Drop for Guard {
         if self.shares {
             return;
         }
-        let ask = ReleaseAsk { proof: Proof::Grant(lease.grant), resources: None };
+        let lost = self.held.is_lost();
+        let ask = ReleaseAsk { proof: Proof::Grant(lease.grant), resources: None, lost };
         let errand = Errand::Release(Release { at: Some(lease.resources.clone()), ask });
         self.client.inner.keeper.send(errand);
     }

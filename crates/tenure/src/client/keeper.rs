@@ -7,6 +7,7 @@
 
 use super::backend::Backend;
 use super::lease::Lease;
+use super::revocable::Revocable;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::store::{Renewal, Renewed, StoreError};
@@ -14,7 +15,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tenure_core::act::{Finishing, Leave, Recover, Release};
+use tenure_core::GrantId;
+use tenure_core::act::{CallOff, CallOffClaim, Finishing, Leave, Recover, Release};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -69,6 +71,8 @@ pub(super) enum Errand {
     Release(Release),
     HandBack(Box<Finishing>),
     Recover(Recover),
+    CallOff(Box<(Revocable, CallOff)>),
+    CallOffClaim(Box<(Revocable, CallOffClaim)>),
 }
 
 impl Errand {
@@ -78,6 +82,8 @@ impl Errand {
             Errand::Release(act) => drop(backend.perform(&act).await?),
             Errand::HandBack(act) => drop(backend.perform(&*act).await?),
             Errand::Recover(act) => drop(backend.perform(&act).await?),
+            Errand::CallOff(errand) => errand.0.undo(backend, &errand.1).await?,
+            Errand::CallOffClaim(errand) => errand.0.undo(backend, &errand.1).await?,
         }
         Ok(())
     }
@@ -166,6 +172,12 @@ impl Keeper {
     /// Renews this no longer.
     pub(super) fn forget(&self, held: &Held) {
         self.shared.state().kept.remove(&key(held));
+    }
+
+    /// Whether this is the grant, in its public form, of something that is renewed here.
+    pub(super) fn keeps(&self, grant: GrantId) -> bool {
+        let state = self.shared.state();
+        state.kept.values().any(|kept| kept.held.lease.grant.veiled() == grant.veiled())
     }
 
     /// Runs an errand soon.

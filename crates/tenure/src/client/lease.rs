@@ -2,7 +2,7 @@
 
 use crate::store::Renewal;
 use std::time::Duration;
-use tenure_core::{GrantId, Reason, Resource, Takeover, Token, WallTime};
+use tenure_core::{GrantId, Holder, Reason, Resource, Takeover, Token, WallTime};
 
 /// A grant with its token and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Lease {
     pub resources: Vec<Resource>,
     /// Proves ownership; not to be shown to others.
     pub grant: GrantId,
+    /// Under which label, and tied to what.
+    pub holder: Holder,
     /// The fencing token.
     pub token: Token,
     /// How long it lasts from each renewal.
@@ -32,6 +34,8 @@ pub struct Lease {
     /// that obtained it, and ending a margin early.
     pub trusted_until: Duration,
     pub(crate) margin: Duration,
+    /// Whether it goes under a hold that another request of its owner took and will give back.
+    pub(crate) is_covered: bool,
 }
 
 impl Lease {

@@ -8,6 +8,7 @@ mod left;
 mod obtain;
 mod request;
 mod resolve;
+mod revocable;
 mod swarm;
 mod tasks;
 mod verbs;
@@ -25,7 +26,7 @@ pub use tenure_core::act::Broken;
 pub use verbs::{Cleanup, Free};
 pub use work::Runner;
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SuspendClock, SystemClock};
 use crate::error::Error;
 use crate::platform::{self, LocalWitness};
 use crate::store::file::Dialect;
@@ -53,6 +54,7 @@ pub(crate) struct Inner {
     witness: Arc<dyn Witness + Send + Sync>,
     holder: Holder,
     keeper: Keeper,
+    warn: Warn,
     recoveries_max: u32,
     /// When dead workers were last looked for.
     recovered_at: Arc<Mutex<Option<Duration>>>,
@@ -88,9 +90,13 @@ pub struct ClientBuilder {
     poll_interval: Duration,
     look_only: bool,
     recoveries_max: u32,
+    warn: Warn,
     remote: RemoteOptions,
     wrap: Option<Wrap>,
 }
+
+/// Is told what a person should know of, though nothing failed.
+type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Puts something between a client and its store.
 type Wrap = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
@@ -137,6 +143,13 @@ impl ClientBuilder {
     /// [`RECOVERIES_MAX`](tenure_core::RECOVERIES_MAX) times unless told otherwise.
     pub fn recoveries_max(mut self, times: u32) -> ClientBuilder {
         self.recoveries_max = times;
+        self
+    }
+
+    /// What to do with warnings, each a sentence, such as one of a wait without a limit for what a
+    /// guard of the same client holds. Unless told otherwise they go to standard error.
+    pub fn on_warning(mut self, warn: impl Fn(&str) + Send + Sync + 'static) -> ClientBuilder {
+        self.warn = Arc::new(warn);
         self
     }
 
@@ -197,18 +210,29 @@ impl ClientBuilder {
         };
         let witness = self.witness.unwrap_or_else(|| Arc::new(LocalWitness::knowing(ended_boots)));
         let backend = backend(witness.clone());
-        let keeper = Keeper::new(backend.clone(), self.clock.clone());
+        // A lease that another machine judges runs on while this one sleeps.
+        let clock = match backend.info().local {
+            true => self.clock,
+            false => Arc::new(SuspendClock(self.clock)),
+        };
+        let keeper = Keeper::new(backend.clone(), clock.clone());
         let inner = Inner {
             backend,
-            clock: self.clock,
+            clock,
             witness,
             holder,
             keeper,
+            warn: self.warn,
             recoveries_max: self.recoveries_max,
             recovered_at: Arc::default(),
         };
         Ok(Client { inner: Arc::new(inner) })
     }
+}
+
+#[expect(clippy::print_stderr, reason = "the warning is for a person, and nobody asked for it")]
+fn print_warning(warning: &str) {
+    eprintln!("tenure: warning: {warning}");
 }
 
 /// Host and process for people to recognise, and something random because both repeat.
@@ -234,6 +258,7 @@ impl Client {
             poll_interval: Duration::from_secs(5),
             look_only: false,
             recoveries_max: RECOVERIES_MAX,
+            warn: Arc::new(print_warning),
             remote: RemoteOptions::of_user(),
             wrap: None,
         }
@@ -278,6 +303,7 @@ impl Client {
             witness: self.inner.witness.clone(),
             holder,
             keeper: Keeper::new(self.inner.backend.clone(), self.inner.clock.clone()),
+            warn: self.inner.warn.clone(),
             recoveries_max: self.inner.recoveries_max,
             recovered_at: self.inner.recovered_at.clone(),
         };
@@ -294,7 +320,9 @@ impl Client {
         Request::new(self.clone(), resource)
     }
 
-    /// Holds the resource alone, waiting for as long as it takes.
+    /// Holds the resource alone, waiting for as long as it takes. Guards of one client exclude each
+    /// other as those of strangers do: a task that holds the resource already waits for itself. A
+    /// warning says so, see [`ClientBuilder::on_warning`].
     pub async fn acquire(&self, resource: impl IntoResource) -> Result<Guard, Error> {
         match self.request(resource).hold().await? {
             Attempt::Held(guard) => Ok(guard),

@@ -4,15 +4,17 @@ use super::Inner;
 use super::keeper::Errand;
 use super::lease::Lease;
 use super::request::Wait;
+use super::revocable::Revocable;
 use crate::error::Error;
 use crate::platform;
 use crate::store::StoreError;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
-use tenure_core::act::{Acquire, Leave};
+use tenure_core::act::{Acquire, CallOff, Leave};
 use tenure_core::{
-    Ask, Blocker, Evidence, Grant, GrantId, Kind, Liveness, Outcome, Resource, SeenHold, WallTime,
+    Ask, Blocker, Evidence, Grant, GrantId, Kind, Liveness, Outcome, Owned, Resource, SeenHold,
+    TURN, WallTime,
 };
 
 /// How long a place in a queue lasts without a sign of life: so long can a stopped process keep
@@ -65,6 +67,8 @@ pub(super) struct Patience {
     pub(super) wait: Wait,
     /// Whether its place in the queue is left there for whoever asks again with the same grant.
     pub(super) keep_place: bool,
+    /// Whether the request's grant is used for the first time.
+    pub(super) is_new: bool,
 }
 
 pub(super) async fn obtain(
@@ -81,10 +85,17 @@ pub(super) async fn obtain(
         Wait::Forever => None,
     };
     ask.queue = limit.is_none_or(|limit| !limit.is_zero()).then_some(PLACE_LEASE);
-    let kept = patience.keep_place;
-    let mut place =
-        Place { inner, grant: ask.grant, resources: resources(&ask), ticket: None, kept };
+    let mut place = Place {
+        inner,
+        grant: ask.grant,
+        is_new: patience.is_new,
+        resources: resources(&ask),
+        ticket: None,
+        kept: patience.keep_place,
+        line: Some(Revocable::new(&inner.backend)),
+    };
     let wants_section = ask.wants.iter().any(|want| want.resource.kind() == Kind::Section);
+    let mut warned = false;
     loop {
         if wants_section {
             // A worker that fell silent keeps its section no longer than its task.
@@ -120,6 +131,9 @@ pub(super) async fn obtain(
         if let Some(tell) = &mut tell {
             tell(&waiting);
         }
+        if limit.is_none() && !warned {
+            warned = warn_of_own_guard(inner, &waiting);
+        }
         let left = limit.map(|limit| limit.saturating_sub(waited));
         sleep_until_turn(&place, &waiting, left).await?;
     }
@@ -128,6 +142,23 @@ pub(super) async fn obtain(
 /// Whether this may be a part of a claim.
 fn may_be_claimed(seen: &SeenHold) -> bool {
     seen.hold.want.resource.kind() != Kind::Lock
+}
+
+/// Warns of a wait without a limit for what a guard of the same client holds, and says whether it
+/// did. Another task or thread may drop that guard, so it cannot be refused.
+fn warn_of_own_guard(inner: &Inner, waiting: &Waiting) -> bool {
+    let own = waiting.blockers.iter().find_map(|blocker| match blocker {
+        Blocker::Hold(seen) if inner.keeper.keeps(seen.hold.grant) => Some(seen),
+        _ => None,
+    });
+    if let Some(seen) = own {
+        let resource = &seen.hold.want.resource;
+        (inner.warn)(&format!(
+            "waiting without a limit for {resource}, which a guard of this client holds: the wait \
+             ends when another task or thread drops that guard"
+        ));
+    }
+    own.is_some()
 }
 
 fn resources(ask: &Ask) -> Vec<Resource> {
@@ -142,40 +173,54 @@ fn lease(
     waited: Duration,
     margin: Duration,
 ) -> Lease {
-    Lease {
-        resources: resources(ask),
+    let owned = grant.owned.unwrap_or_else(|| Owned {
         grant: ask.grant,
-        token: grant.token,
+        holder: ask.holder.clone(),
+        resources: resources(ask),
         ttl: ask.ttl,
+    });
+    Lease {
+        is_covered: owned.grant != ask.grant,
+        resources: owned.resources,
+        grant: owned.grant,
+        holder: owned.holder,
+        token: grant.token,
+        ttl: owned.ttl,
         reason: grant.reason,
         takeovers: grant.takeovers,
         slots: grant.slots,
         waited,
         acquired_at: wall,
-        expires_at: WallTime(wall.0.saturating_add(ask.ttl.as_millis() as i64)),
-        trusted_until: (asked_at + ask.ttl).saturating_sub(margin),
+        expires_at: WallTime(wall.0.saturating_add(owned.ttl.as_millis() as i64)),
+        trusted_until: (asked_at + owned.ttl).saturating_sub(margin),
         margin,
     }
 }
 
-/// A request's place in the queues, which is given up when the request is dropped.
+/// A request's place in the queues, which is given up when the request is dropped. If its answer is
+/// still on its way then, or was lost, the request is called off.
 struct Place<'a> {
     inner: &'a Inner,
     grant: GrantId,
     resources: Vec<Resource>,
+    /// Whether all that the grant holds comes from this request.
+    is_new: bool,
     ticket: Option<u64>,
     /// Whether it stays in the queue until it lapses.
     kept: bool,
+    line: Option<Revocable>,
 }
 
 impl Place<'_> {
-    async fn ask(&self, ask: &Ask) -> Result<Outcome, Error> {
+    async fn ask(&mut self, ask: &Ask) -> Result<Outcome, Error> {
         // It may have a place far back, from an earlier request.
         let whole_queues = self.ticket.is_none() && self.kept;
         let mut act = Acquire { ask: ask.clone(), ticket: self.ticket, whole_queues };
         let mut tries = 1;
+        let backend = &self.inner.backend;
+        let line = self.line.get_or_insert_with(|| Revocable::new(backend));
         loop {
-            match self.inner.backend.perform(&act).await {
+            match line.perform(backend, &act).await {
                 Err(StoreError::Unknown { .. }) if tries < UNKNOWN_TRIES => {
                     tries += 1;
                     // It may have a place by now, far back, whose ticket it was not told.
@@ -194,6 +239,13 @@ impl Place<'_> {
     }
 
     fn errand(&mut self) -> Option<Errand> {
+        let is_open = self.line.as_ref().is_some_and(Revocable::is_open) && !self.kept;
+        if let Some(line) = self.line.take_if(|_| is_open) {
+            line.call_off();
+            let (grant, resources) = (self.grant, self.resources.clone());
+            let act = CallOff { grant, resources, is_new: self.is_new };
+            return Some(Errand::CallOff(Box::new((line, act))));
+        }
         let ticket = self.ticket.take().filter(|_| !self.kept)?;
         Some(Errand::Leave(Leave { grant: self.grant, resources: self.resources.clone(), ticket }))
     }
@@ -213,16 +265,28 @@ async fn sleep_until_turn(
     waiting: &Waiting,
     left: Option<Duration>,
 ) -> Result<(), Error> {
-    let mut patience = LOOK_AGAIN;
-    if waiting.ahead == Some(0) {
-        patience = LOOK_AGAIN_AT_HEAD.min(next_lapse(&waiting.blockers));
-    }
+    let patience = match waiting.ahead {
+        Some(0) => LOOK_AGAIN_AT_HEAD.min(next_lapse(&waiting.blockers)),
+        // Whether the one before takes its turn can only be seen by looking.
+        Some(1) => TURN,
+        _ => LOOK_AGAIN,
+    };
+    let patience = patience.min(next_missed_turn(&waiting.blockers));
     let patience = left.map_or(patience, |left| patience.min(left));
     let mut watched = watched(place.inner, &place.resources, waiting);
     tokio::select! {
         turn = place.inner.backend.turn(place.grant, patience) => Ok(turn?),
         () = any(&mut watched) => Ok(()),
     }
+}
+
+/// When the first of those that were woken has missed its turn, if it does not come.
+fn next_missed_turn(blockers: &[Blocker]) -> Duration {
+    let left = blockers.iter().filter_map(|blocker| match blocker {
+        Blocker::Hold(_) => None,
+        Blocker::Waiter(seen) => seen.woken_for.map(|woken_for| TURN.saturating_sub(woken_for)),
+    });
+    left.min().map_or(LOOK_AGAIN, |left| left + Duration::from_millis(1))
 }
 
 /// When the first of the leases in the way lapses, if it is not renewed; just past it, so that the

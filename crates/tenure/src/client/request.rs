@@ -7,7 +7,7 @@ use super::{Client, GUARD_LEASE};
 use crate::error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 use crate::platform;
 use std::time::Duration;
-use tenure_core::{Ask, Evidence, GrantId, Holder, Mode, Resource, ResourceError, Want};
+use tenure_core::{Ask, Evidence, GrantId, Holder, Mode, Owner, Resource, ResourceError, Want};
 
 /// How long to wait for what is not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +82,10 @@ pub struct Request {
     margin: Option<Duration>,
     operation: Option<String>,
     keeps: Vec<GrantId>,
+    owner: Owner,
     tie: Tie,
     grant: Option<GrantId>,
+    is_new: bool,
     keep_place: bool,
     on_wait: Option<Tell>,
 }
@@ -113,8 +115,10 @@ impl Request {
             margin: None,
             operation: None,
             keeps: Vec::new(),
+            owner: Owner::default(),
             tie: Tie::ThisProcess,
             grant: None,
+            is_new: true,
             keep_place: false,
             on_wait: None,
         }
@@ -173,6 +177,24 @@ impl Request {
         self
     }
 
+    /// Presents a grant of the command or session around this request. What it holds covers what is
+    /// asked for: the answer is then [`Reason::AlreadyOwned`](tenure_core::Reason), under that grant.
+    /// What it holds and does not cover the request is refused at once, if it is in the way: nothing
+    /// could end that wait.
+    pub fn under(mut self, grant: GrantId) -> Request {
+        self.owner.grants.push(grant);
+        self
+    }
+
+    /// Says that the caller keeps the detached leases of its chosen label while it waits, so that a
+    /// wait for one of them is refused at the start. Requests for detached leases go under them
+    /// without this.
+    pub fn while_holding_own_leases(mut self) -> Request {
+        let holder = &self.client.inner.holder;
+        self.owner.label = holder.chosen.then(|| holder.label.clone());
+        self
+    }
+
     /// Ties the lease to another process of this machine: when that dies, it ends.
     pub fn for_process(mut self, pid: u32) -> Request {
         self.tie = Tie::Process(pid);
@@ -196,6 +218,14 @@ impl Request {
     /// this way renews while it lives, and leaves it to the first one to release it.
     pub fn with_grant(mut self, grant: GrantId) -> Request {
         self.grant = Some(grant);
+        self.is_new = false;
+        self
+    }
+
+    /// Asks under this grant, which is used for the first time.
+    pub fn with_new_grant(mut self, grant: GrantId) -> Request {
+        self.grant = Some(grant);
+        self.is_new = true;
         self
     }
 
@@ -234,9 +264,10 @@ impl Request {
         let on_wait = self.on_wait.take();
         let (client, wait) = (self.client.clone(), self.wait);
         let margin = self.margin.unwrap_or_else(|| default_margin(self.ttl));
-        let keep_place = self.keep_place;
+        let (keep_place, is_new) = (self.keep_place, self.is_new);
         let ask = self.into_ask()?;
-        obtain::obtain(&client.inner, ask, Patience { wait, keep_place }, margin, on_wait).await
+        obtain::obtain(&client.inner, ask, Patience { wait, keep_place, is_new }, margin, on_wait)
+            .await
     }
 
     fn into_ask(self) -> Result<Ask, Error> {
@@ -261,14 +292,20 @@ impl Request {
         // server that waits for a caller takes the caller's place with it.
         let waits_here = evidence.is_some() || !self.keep_place;
         let presence = waits_here.then(platform::this_process);
+        let holder = Holder { evidence, ..self.client.inner.holder.clone() };
+        let mut owner = self.owner;
+        if holder.chosen && holder.is_detached() {
+            owner.label = Some(holder.label.clone());
+        }
         Ok(Ask {
             grant: self.grant.unwrap_or_else(GrantId::random),
             wants,
-            holder: Holder { evidence, ..self.client.inner.holder.clone() },
+            holder,
             presence,
             operation: self.operation,
             ttl: self.ttl,
             keeps: self.keeps,
+            owner,
             queue: None,
         })
     }

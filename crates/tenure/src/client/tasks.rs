@@ -3,6 +3,7 @@
 use super::keeper::{Errand, Held};
 use super::lease::Lease;
 use super::request::{Tie, Wait};
+use super::revocable::Revocable;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
 use crate::exchange::TaskFile;
@@ -10,15 +11,16 @@ use crate::store::{Tally, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::{
-    ChangeSections, Claiming, Delete, FinishAll, Finishing, LeaveIdleSections, PutSection, Start,
+    CallOffClaim, ChangeSections, Claiming, Delete, FinishAll, Finishing, LeaveIdleSections,
+    PutSection, Start,
 };
 use tenure_core::rules::tasks::{
     AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, Heartbeat,
     HeartbeatAsk, ImportAsk, Imported, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
-    GrantId, Holder, Look, Proof, Reason, Resource, Section, SeenSection, Task, TaskId, TaskLook,
-    Token, WallTime, rules,
+    GrantId, Holder, Look, Owner, Proof, Reason, Resource, Section, SeenSection, Task, TaskId,
+    TaskLook, Token, WallTime, rules,
 };
 use tokio::sync::watch;
 
@@ -58,6 +60,8 @@ pub struct ClaimRequest {
     pub tie: Tie,
     /// Which of the client's workers asks; its label is the client's and this.
     pub worker: Option<String>,
+    /// Grants of the session or of the commands around the claim: what they hold is not in its way.
+    pub under: Vec<GrantId>,
 }
 
 impl Default for ClaimRequest {
@@ -73,6 +77,7 @@ impl Default for ClaimRequest {
             runner: None,
             tie: Tie::ThisProcess,
             worker: None,
+            under: vec![],
         }
     }
 }
@@ -126,10 +131,11 @@ impl Tasks {
         let mut act = Claiming { ask: self.ask(request)?, wider: 0 };
         self.recover_now_and_then().await?;
         let asked_at = self.client.inner.clock.now();
-        let mut answer = self.client.inner.backend.perform(&act).await?;
+        let mut open = OpenClaim::new(&self.client, &act.ask);
+        let mut answer = open.perform(&act).await?;
         while matches!(answer, Err(NoClaim::AllTaken { look_wider: true, .. })) && act.wider < 2 {
             act.wider += 1;
-            answer = self.client.inner.backend.perform(&act).await?;
+            answer = open.perform(&act).await?;
         }
         Ok(match answer {
             Ok(tasks) => Claims::Claimed { tasks, asked_at },
@@ -138,12 +144,16 @@ impl Tasks {
     }
 
     fn ask(&self, request: &ClaimRequest) -> Result<ClaimAsk, Error> {
+        let holder = self.holder(request)?;
+        let owns = holder.chosen && holder.is_detached();
+        let label = owns.then(|| holder.label.clone());
         Ok(ClaimAsk {
+            owner: Owner { label, grants: request.under.clone() },
             grants: std::iter::once(request.grant.unwrap_or_else(GrantId::random))
                 .chain((1..request.count).map(|_| GrantId::random()))
                 .collect(),
             runner: request.runner,
-            holder: self.holder(request)?,
+            holder,
             ttl: request.ttl,
             section_ttl: request.section_ttl,
             task: request.task.clone(),
@@ -366,7 +376,11 @@ impl Tasks {
         asked_at: Duration,
         kept: Kept,
     ) -> Work {
-        let lease = claim_lease(&claimed, ttl, margin, asked_at, self.client.inner.clock.wall());
+        let claim = claimed.task.claim.as_ref();
+        let label = claim.map_or_else(String::new, |claim| claim.by.clone());
+        let holder = Holder { label, ..self.client.holder().clone() };
+        let wall = self.client.inner.clock.wall();
+        let lease = claim_lease(&claimed, holder, ttl, margin, asked_at, wall);
         let held = Arc::new(Held::new(lease));
         self.client.inner.keeper.keep(held.clone());
         let call = watch::Sender::new(false);
@@ -386,6 +400,7 @@ pub(super) struct Kept {
 
 fn claim_lease(
     claimed: &Claimed,
+    holder: Holder,
     ttl: Duration,
     margin: Duration,
     asked_at: Duration,
@@ -394,6 +409,7 @@ fn claim_lease(
     Lease {
         resources: claimed.resources.clone(),
         grant: claimed.grant,
+        holder,
         token: claimed.token,
         ttl,
         reason: Reason::AcquiredNew,
@@ -404,6 +420,37 @@ fn claim_lease(
         expires_at: WallTime(wall.0.saturating_add(ttl.as_millis() as i64)),
         trusted_until: (asked_at + ttl).saturating_sub(margin),
         margin,
+        is_covered: false,
+    }
+}
+
+/// A claim whose answer may be on its way. If it is dropped then, what it got is handed back.
+struct OpenClaim<'a> {
+    client: &'a Client,
+    line: Option<Revocable>,
+    grants: Vec<GrantId>,
+    runner: Option<GrantId>,
+}
+
+impl OpenClaim<'_> {
+    fn new<'a>(client: &'a Client, ask: &ClaimAsk) -> OpenClaim<'a> {
+        let line = Some(Revocable::new(&client.inner.backend));
+        OpenClaim { client, line, grants: ask.grants.clone(), runner: ask.runner }
+    }
+
+    async fn perform(&mut self, act: &Claiming) -> Result<Result<Vec<Claimed>, NoClaim>, Error> {
+        let backend = &self.client.inner.backend;
+        let line = self.line.get_or_insert_with(|| Revocable::new(backend));
+        Ok(line.perform(backend, act).await?)
+    }
+}
+
+impl Drop for OpenClaim<'_> {
+    fn drop(&mut self) {
+        let Some(line) = self.line.take().filter(Revocable::is_open) else { return };
+        line.call_off();
+        let act = CallOffClaim { grants: std::mem::take(&mut self.grants), runner: self.runner };
+        self.client.inner.keeper.send(Errand::CallOffClaim(Box::new((line, act))));
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn release(
     resources: Option<&[Resource]>,
 ) -> Result<Released, Error> {
     let resources = resources.map(<[Resource]>::to_vec);
-    let act = Release { at: resources.clone(), ask: ReleaseAsk { proof, resources } };
+    let act = Release { at: resources.clone(), ask: ReleaseAsk { proof, resources, lost: false } };
     Ok(client.inner.backend.perform(&act).await?)
 }
 

@@ -70,6 +70,7 @@ impl Runner {
         let lease = Lease {
             resources: vec![part.resource.clone()],
             grant: self.id,
+            holder: self.tasks.client.holder().clone(),
             token: part.token,
             ttl,
             reason: Reason::AcquiredNew,
@@ -80,6 +81,7 @@ impl Runner {
             expires_at: WallTime::default(),
             trusted_until: (asked_at + ttl).saturating_sub(self.margin),
             margin: self.margin,
+            is_covered: false,
         };
         let held = Arc::new(Held::new(lease));
         self.tasks.client.inner.keeper.keep(held.clone());

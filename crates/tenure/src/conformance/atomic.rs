@@ -228,7 +228,7 @@ fn ensure_table(seen: &Seen) -> Verdict {
 }
 
 async fn give_back(store: &dyn Store, grant: GrantId, names: &[&str]) -> Verdict {
-    let ask = ReleaseAsk { proof: Proof::Grant(grant), resources: None };
+    let ask = ReleaseAsk { proof: Proof::Grant(grant), resources: None, lost: false };
     store.transact(&at(names), &mut |seen| rules::release(seen, &ask, &NoWitness).0).await?;
     Ok(())
 }

@@ -239,6 +239,7 @@ pub(super) async fn acquire(
         operation: None,
         ttl: LONG,
         keeps: vec![],
+        owner: Default::default(),
         queue: None,
     };
     let mut outcome = None;

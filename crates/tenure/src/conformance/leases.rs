@@ -119,15 +119,19 @@ async fn extending_starts_the_lease_anew(harness: &dyn Harness) -> Verdict {
     }
     let before = hold_of(&*store, "a").await?;
     harness.pass(SHORT / 2).await;
-    let extend = Write::Extend { resource: resource("a"), grant: grant(1), ttl: LONG };
-    let stranger = Write::Extend { resource: resource("b"), grant: grant(2), ttl: LONG };
+    let more = || Some("more".to_owned());
+    let extend =
+        Write::Extend { resource: resource("a"), grant: grant(1), ttl: LONG, operation: more() };
+    let stranger =
+        Write::Extend { resource: resource("b"), grant: grant(2), ttl: LONG, operation: None };
     let change = Change { writes: vec![extend, stranger], ..Change::default() };
     write(&*store, |_| change.clone()).await?;
     harness.pass(SHORT).await;
     let (a, b) = (hold_of(&*store, "a").await?, hold_of(&*store, "b").await?);
     ensure!(!a.lapsed(), "it lapsed though it was extended");
     ensure!(a.left > SHORT && a.left <= LONG, "{:?} is left of {LONG:?}", a.left);
-    ensure_eq!(a.hold, Hold { ttl: LONG, ..before.hold }, "the extended hold");
+    let extended = Hold { ttl: LONG, operation: more(), ..before.hold };
+    ensure_eq!(a.hold, extended, "the extended hold");
     ensure_eq!(a.acquired_at, before.acquired_at, "when it was acquired");
     ensure!(a.renewed_at != before.renewed_at, "an extended hold was renewed just now");
     ensure!(b.lapsed(), "the other one was not extended, but {:?} is left", b.left);

@@ -117,6 +117,7 @@ pub(super) async fn add(store: &dyn Store, tasks: Vec<NewTask>) -> Result<Vec<Ad
 
 fn claim_ask(worker: &str, ttl: Duration) -> ClaimAsk {
     ClaimAsk {
+        owner: Default::default(),
         grants: vec![GrantId::random()],
         runner: None,
         holder: Holder::chosen(worker).expect("the suite's own labels are fine"),

@@ -13,6 +13,7 @@ cases!("waking":
     a_wake_that_came_before_counts,
     a_wake_is_heard_on_every_handle,
     a_request_is_woken_where_it_last_gave_a_sign_of_life,
+    it_is_known_since_when_one_was_woken_and_did_not_come,
     every_one_of_many_is_woken,
     tidying_up_leaves_those_who_wait,
     patience_ends,
@@ -41,6 +42,25 @@ async fn a_wake_that_came_before_counts(harness: &dyn Harness) -> Verdict {
     write(&*other, |_| waking(&[grant(2), grant(3)])).await?;
     store.turn(grant(2), ENDLESS).await?;
     store.turn(grant(3), ENDLESS).await?;
+    Ok(())
+}
+
+async fn it_is_known_since_when_one_was_woken_and_did_not_come(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let other = harness.another(&store).await;
+    queue(&*store, &["a", "path:b"], grant(1), LONG).await?;
+    let place = place_of(&*store, grant(1)).await?;
+    ensure_eq!(place.woken_for, None, "before it was woken");
+    let woken = Change { writes: vec![Write::Woken(place.waiter.clone())], ..waking(&[grant(1)]) };
+    write(&*other, |_| woken.clone()).await?;
+    harness.pass(SHORT).await;
+    for handle in [&store, &other] {
+        let woken_for = place_of(&**handle, grant(1)).await?.woken_for;
+        ensure!(woken_for.is_some_and(|woken_for| woken_for >= SHORT), "{woken_for:?} since then");
+    }
+    let keep = Change { writes: vec![Write::KeepPlace(place.waiter)], ..Change::default() };
+    write(&*store, |_| keep.clone()).await?;
+    ensure_eq!(place_of(&*other, grant(1)).await?.woken_for, None, "after a sign of life");
     Ok(())
 }
 

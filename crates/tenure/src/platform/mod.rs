@@ -20,8 +20,8 @@ pub(crate) use system::die;
 pub(crate) use system::mailbox;
 pub(crate) use system::{
     boot_id, create_whole, ended, exchange, group_exists, has_name, has_socket, is_ours_alone,
-    listening_sockets, machine_id, monotonic, own_listening_sockets, pid_namespace, rename_new,
-    start_of, stopped_holder,
+    listening_sockets, machine_id, monotonic, monotonic_with_suspend, own_listening_sockets,
+    pid_namespace, rename_new, start_of, stopped_holder,
 };
 
 use std::sync::OnceLock;

@@ -10,6 +10,11 @@ pub(crate) fn monotonic() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
+/// Here the one clock counts suspend as well.
+pub(crate) fn monotonic_with_suspend() -> Duration {
+    monotonic()
+}
+
 #[cfg(debug_assertions)]
 pub(crate) fn die() -> ! {
     std::process::abort()

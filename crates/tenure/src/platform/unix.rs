@@ -20,6 +20,17 @@ pub(crate) fn monotonic() -> Duration {
     Duration::from_nanos(nanoseconds)
 }
 
+/// The same on a clock that goes on while the machine sleeps; only differences mean something.
+pub(crate) fn monotonic_with_suspend() -> Duration {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let clock = rustix::time::ClockId::Boottime;
+    // Elsewhere this one counts suspend, or none does.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let clock = rustix::time::ClockId::Monotonic;
+    let now = rustix::time::clock_gettime(clock);
+    Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
+}
+
 const NANOSECONDS: i128 = 1_000_000_000;
 
 /// How far this process's clocks are from the machine's, in nanoseconds: a container may have been

@@ -15,6 +15,7 @@ use crate::store::{Finding, Renewal, Renewed, StoreError, StoreInfo, Tally, Task
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
 use call::{Caller, Patience};
+pub(crate) use slots::Slot;
 use slots::Slots;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +52,21 @@ impl Remote {
 
     pub(crate) async fn perform<A: Act>(&self, act: &A) -> Result<A::Answer, StoreError> {
         let slot = self.slots.take();
+        self.perform_once(slot.once(), act).await
+    }
+
+    /// A slot for requests that follow each other, the last of which may call off the one before.
+    pub(crate) fn slot(&self) -> Slot {
+        self.slots.take()
+    }
+
+    /// Decides an act as the next request of this slot.
+    pub(crate) async fn perform_in<A: Act>(
+        &self,
+        slot: &mut Slot,
+        act: &A,
+    ) -> Result<A::Answer, StoreError> {
+        slot.advance();
         self.perform_once(slot.once(), act).await
     }
 

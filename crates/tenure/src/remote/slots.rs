@@ -4,12 +4,13 @@
 //! request under a slot says that the answer to the last one came, and it may be forgotten.
 
 use crate::client::Once;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The slots of one client.
+#[derive(Clone)]
 pub(super) struct Slots {
-    client: String,
-    state: Mutex<State>,
+    client: Arc<str>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
@@ -21,19 +22,19 @@ struct State {
 
 impl Default for Slots {
     fn default() -> Slots {
-        Slots { client: uuid::Uuid::new_v4().simple().to_string(), state: Mutex::default() }
+        Slots { client: uuid::Uuid::new_v4().simple().to_string().into(), state: Arc::default() }
     }
 }
 
 impl Slots {
     /// A slot for one request; given back when dropped.
-    pub(super) fn take(&self) -> Slot<'_> {
+    pub(super) fn take(&self) -> Slot {
         let mut state = self.state();
         let once = state.free.pop().unwrap_or_else(|| {
             state.made += 1;
             Once { slot: format!("{}-{}", self.client, state.made), number: 1 }
         });
-        Slot { slots: self, once }
+        Slot { slots: self.clone(), once }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -42,19 +43,24 @@ impl Slots {
 }
 
 /// A slot that carries a request.
-pub(super) struct Slot<'a> {
-    slots: &'a Slots,
+pub(crate) struct Slot {
+    slots: Slots,
     once: Once,
 }
 
-impl Slot<'_> {
+impl Slot {
     /// The request's name.
     pub(super) fn once(&self) -> &Once {
         &self.once
     }
+
+    /// Goes on to the next request: whatever the slot carried before is refused from then on.
+    pub(super) fn advance(&mut self) {
+        self.once.number += 1;
+    }
 }
 
-impl Drop for Slot<'_> {
+impl Drop for Slot {
     fn drop(&mut self) {
         // Also one that was given up: if it should arrive after the next, it is refused.
         let next = Once { slot: self.once.slot.clone(), number: self.once.number + 1 };

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tenure::core::{Event, GrantId, Look, Revision, Seen, Task};
 use tenure::store::{
@@ -23,6 +23,8 @@ pub struct Faulty {
     pub renewals: AtomicU32,
     /// Leases of which a renewal said that they are lost.
     pub losses: AtomicU32,
+    /// Whether this is a store on another machine.
+    pub is_far: AtomicBool,
     /// Whether nothing is answered at all.
     silent: watch::Sender<bool>,
 }
@@ -48,6 +50,7 @@ impl Faulty {
             failing_renewals: AtomicU32::new(0),
             renewals: AtomicU32::new(0),
             losses: AtomicU32::new(0),
+            is_far: AtomicBool::new(false),
             silent: watch::Sender::new(false),
         })
     }
@@ -80,7 +83,8 @@ fn unavailable() -> StoreError {
 #[async_trait]
 impl Store for Faulty {
     fn info(&self) -> StoreInfo {
-        self.inner.info()
+        let info = self.inner.info();
+        StoreInfo { local: info.local && !self.is_far.load(Ordering::SeqCst), ..info }
     }
 
     async fn transact_once(

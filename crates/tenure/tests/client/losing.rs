@@ -1,10 +1,12 @@
 //! Whoever loses a lease is told, whatever the store does; and nobody keeps one by accident.
 
 use crate::faulty::{ALWAYS, Faulty};
-use crate::{Stores, ensure_becomes_free, held, on_every_store};
+use crate::{Stores, ensure_becomes_free, events, held, on_every_store};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tenure::{Client, Ending, Wait};
+use tenure::clock::ManualClock;
+use tenure::{Client, Ending, GUARD_LEASE, Wait};
 
 on_every_store!(
     whoever_is_broken_is_told,
@@ -13,6 +15,8 @@ on_every_store!(
     passing_trouble_costs_nothing,
     nobody_renews_for_a_guard_that_is_gone,
     a_lease_without_a_guard_runs_out,
+    sleep_costs_a_lease_of_another_machine_and_none_of_this_one,
+    a_guard_that_was_lost_is_not_recorded_as_released,
 );
 
 /// A lease short enough to be waited for.
@@ -89,4 +93,34 @@ async fn a_lease_without_a_guard_runs_out(stores: &Stores) {
     crate::lease(one.request("a").ttl(SHORT)).await;
     let guard = held(other.request("a").wait(Wait::Forever).hold().await.unwrap());
     assert_eq!(guard.lease().reason, tenure::core::Reason::ClaimedExpired);
+}
+
+async fn sleep_costs_a_lease_of_another_machine_and_none_of_this_one(stores: &Stores) {
+    for is_far in [false, true] {
+        let store = Faulty::new(stores.handle());
+        store.is_far.store(is_far, Ordering::SeqCst);
+        let clock = Arc::new(ManualClock::new());
+        let one = Client::builder().clock(clock.clone()).over(store).unwrap();
+        let guard = held(one.request("a").hold().await.unwrap());
+        clock.suspend(GUARD_LEASE);
+        assert_eq!(guard.is_held(), !is_far, "on another machine: {is_far}");
+        if is_far {
+            guard.lost().await;
+        }
+        let _ = guard.release().await.unwrap();
+    }
+}
+
+async fn a_guard_that_was_lost_is_not_recorded_as_released(stores: &Stores) {
+    let clock = Arc::new(ManualClock::new());
+    let one = Client::builder().clock(clock.clone()).over(stores.handle()).unwrap();
+    let guard = held(one.request("a").hold().await.unwrap());
+    // It trusts its lease no longer, although the store would: it was stopped for almost as long.
+    clock.advance(GUARD_LEASE);
+    guard.lost().await;
+    drop(guard);
+    let other = stores.anonymous();
+    ensure_becomes_free(&other, "a").await;
+    let ends: Vec<_> = events(&other).await.into_iter().map(|kind| kind.word()).collect();
+    assert_eq!(ends, ["acquired", "lapsed"]);
 }

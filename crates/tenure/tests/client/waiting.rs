@@ -12,7 +12,7 @@ use tenure::core::{
 };
 use tenure::platform::process_evidence;
 use tenure::store::Store;
-use tenure::{Attempt, Error, Wait};
+use tenure::{Attempt, Client, Error, Wait};
 
 on_every_store!(
     those_who_wait_are_served_in_order,
@@ -22,6 +22,7 @@ on_every_store!(
     whoever_waits_is_told_who_is_in_the_way,
     a_cycle_of_waits_is_refused_and_named,
     waiting_for_oneself_is_refused,
+    a_wait_for_a_guard_of_the_same_client_is_warned_of,
     a_dead_process_is_replaced_at_once,
     a_dead_waiter_leaves_the_queue,
 );
@@ -200,4 +201,22 @@ async fn queue_as(store: &dyn Store, evidence: Evidence) {
         Decision::Write(Change { writes, events: vec![event], ..Change::default() })
     };
     store.transact(&Look::Everything, &mut decide).await.unwrap();
+}
+
+async fn a_wait_for_a_guard_of_the_same_client_is_warned_of(stores: &Stores) {
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let telling = move |warning: &str| tell.send(warning.to_owned()).unwrap();
+    let one = Client::builder().on_warning(telling).over(stores.handle()).unwrap();
+    let first = one.acquire("a").await.unwrap();
+    let limited = one.acquire_within("a", Duration::from_millis(10)).await.unwrap();
+    assert!(matches!(limited, Attempt::Busy(_)), "guards of one client exclude each other");
+    assert!(told.try_recv().is_err(), "a limit is honoured, and ends the wait");
+    let second = tokio::spawn({
+        let one = one.clone();
+        async move { one.acquire("a").await }
+    });
+    let warning = told.recv().await.unwrap();
+    assert!(warning.contains("a guard of this client holds"), "{warning}");
+    first.release().await.unwrap();
+    second.await.unwrap().unwrap().release().await.unwrap();
 }

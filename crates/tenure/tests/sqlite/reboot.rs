@@ -103,6 +103,7 @@ async fn ask(store: &SqliteStore, number: u128, witness: &(dyn Witness + Sync)) 
         operation: None,
         ttl: crate::HOUR,
         keeps: vec![],
+        owner: Default::default(),
         queue: Some(crate::HOUR),
     };
     let mut outcome = None;

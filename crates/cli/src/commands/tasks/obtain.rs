@@ -52,6 +52,7 @@ impl HowArgs {
             section_ttl: context.settings.duration(Key::SectionTimeout),
             runner: context.chosen_label().map(runner_grant),
             tie: self.pid.map_or(Tie::Nothing, Tie::Process),
+            under: context.grants_around(),
             ..ClaimRequest::default()
         }
     }

@@ -10,7 +10,7 @@ use crate::rules::tasks::EVERYTHING;
 use crate::rules::tasks::parts::{ClaimState, claim_state, keeps, kept_section, parts_of};
 use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
 use crate::task::{Claim, PRIORITY_DEFAULT, Part, Section, Status, Task, TaskId, Verb, after};
-use crate::{GrantId, Holder, Kind, Resource, Token, Witness};
+use crate::{GrantId, Holder, Kind, Owner, Resource, Token, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -40,6 +40,9 @@ pub struct ClaimAsk {
     pub section: Option<String>,
     /// Only with all of these labels.
     pub labels: Vec<String>,
+    /// On whose behalf: what this owner holds is not in its own way.
+    #[serde(default, skip_serializing_if = "Owner::is_nobody")]
+    pub owner: Owner,
 }
 
 impl ClaimAsk {
@@ -260,14 +263,13 @@ impl Round<'_> {
         for seen in touching {
             self.draft.drop_if_gone(seen);
         }
-        let held = self.draft.holds().map(|seen| &seen.hold.want);
+        let others = || self.draft.holds().filter(|seen| !self.ask.owner.owns(&seen.hold));
+        let held = others().map(|seen| &seen.hold.want);
         let waited = self.draft.waiters().flat_map(|seen| &seen.waiter.wants);
         if compatible(wants, held.chain(waited).chain(self.draft.added())) {
             return Ok(());
         }
-        let by = self
-            .draft
-            .holds()
+        let by = others()
             .find(|seen| wants.iter().any(|want| want.resource.overlaps(&seen.hold.want.resource)));
         Err(match by {
             Some(seen) => Obstacle {
@@ -335,7 +337,12 @@ impl Round<'_> {
             let ttl = self.seen.holds_of(runner).fold(ttl, |ttl, seen| {
                 if seen.hold.want.resource == resource { ttl.max(seen.left) } else { ttl }
             });
-            self.draft.write(Write::Extend { resource: resource.clone(), grant: runner, ttl });
+            self.draft.write(Write::Extend {
+                resource: resource.clone(),
+                grant: runner,
+                ttl,
+                operation: None,
+            });
             self.sections.push((resource, kept));
         }
         kept

@@ -71,6 +71,7 @@ fn play(seen: &mut Seen, change: &Change) {
             | Write::Extend { .. }
             | Write::Wait(_)
             | Write::KeepPlace(_)
+            | Write::Woken(_)
             | Write::DropTask(_)
             | Write::Section(_)
             | Write::DropSection(_)

@@ -73,7 +73,8 @@ pub fn heartbeat(seen: &Seen, ask: &HeartbeatAsk, witness: &dyn Witness) -> (Dec
         _ => return refuse(Heartbeat::NotYours(task.clone().veiled())),
     };
     let ttl = ask.ttl.unwrap_or(hold.hold.ttl);
-    let own = Write::Extend { resource: task.id.resource(), grant: claim.grant, ttl };
+    let own =
+        Write::Extend { resource: task.id.resource(), grant: claim.grant, ttl, operation: None };
     let parts = claim.parts.iter().map(|part| {
         let kept = seen.holds_of(part.grant).find(|seen| seen.hold.want.resource == part.resource);
         // A section that is kept from task to task has a lease of its own, never a shorter one.
@@ -81,7 +82,7 @@ pub fn heartbeat(seen: &Seen, ask: &HeartbeatAsk, witness: &dyn Witness) -> (Dec
             Some(kept) if part.grant != claim.grant => ttl.max(kept.hold.ttl),
             _ => ttl,
         };
-        Write::Extend { resource: part.resource.clone(), grant: part.grant, ttl }
+        Write::Extend { resource: part.resource.clone(), grant: part.grant, ttl, operation: None }
     });
     let writes = std::iter::once(own).chain(parts).collect();
     let section = claim.parts.iter().any(|part| part.resource.kind() == Kind::Section);

@@ -1,6 +1,7 @@
 //! The rules of tasks: adding, claiming, finishing, recovering, changing by hand.
 
 mod add;
+mod call_off;
 mod claim;
 mod edit;
 mod finish;
@@ -13,6 +14,7 @@ mod recover;
 mod sections;
 
 pub use add::{AddAsk, AddError, Added, NewTask, add};
+pub use call_off::call_off_claim;
 pub use claim::{ClaimAsk, Claimed, NoClaim, claim, why_not};
 pub use edit::{EditAsk, EditError, HandVerb, TaskChange, delete, edit};
 pub use finish::{Finish, FinishAsk, Finished, finish, start};

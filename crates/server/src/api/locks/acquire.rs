@@ -68,7 +68,7 @@ pub(super) async fn acquire(
     let wanted = client.resolve(wanted).await?;
     let request = request(&client, &asked, &wanted, mode, wait);
     match api.unless_stopping(wait, request.lease()).await? {
-        LeaseAttempt::Held(lease) => Ok(Json(lease_json(&client, &lease, mode))),
+        LeaseAttempt::Held(lease) => Ok(Json(lease_json(&lease, mode))),
         LeaseAttempt::Busy(busy) => {
             let is_kept = asked.grant.is_some() && wait != Wait::No;
             Err(refused(&wanted, mode, &busy, is_kept))
@@ -120,7 +120,7 @@ fn refused(wanted: &[Resource], mode: Mode, busy: &Busy, is_kept: bool) -> Probl
     refusal.into()
 }
 
-fn lease_json(client: &Client, lease: &Lease, mode: Mode) -> Value {
+fn lease_json(lease: &Lease, mode: Mode) -> Value {
     let names: Vec<String> = lease.resources.iter().map(Resource::to_string).collect();
     let took_over = lease.takeovers.iter().map(|takeover| {
         json!({
@@ -132,7 +132,7 @@ fn lease_json(client: &Client, lease: &Lease, mode: Mode) -> Value {
     json!({
         "grant": lease.grant,
         "token": lease.token,
-        "holder": client.holder().label,
+        "holder": lease.holder.label,
         "resources": names,
         "mode": match mode {
             Mode::Exclusive => "exclusive".to_owned(),

@@ -190,3 +190,32 @@ async fn locks_are_taken_together_and_given_back_apart() {
         assert_eq!(refused["code"], code, "{refused}");
     }
 }
+
+#[tokio::test]
+async fn a_session_is_never_in_its_own_way() {
+    let (client, _) = store().await;
+    let mut one = Agent::start(&client, Options::default()).await;
+    let mut other = Agent::start(&client, Options::default()).await;
+    let held = one.call("acquire_lock", json!({ "resources": ["path:a", "path:docs/**"] })).await;
+    for (id, file) in [("first", "a"), ("second", "docs/x"), ("third", "src/**")] {
+        let task = json!({ "id": id, "description": id, "files": [file] });
+        one.call("create_task", task).await;
+    }
+    let denied = other.call("claim_task", json!({ "task_id": "first" })).await;
+    assert_eq!(denied["success"], false, "{denied}");
+    for id in ["first", "second", "third"] {
+        let claimed = one.call("claim_task", json!({ "task_id": id, "wait_seconds": 60 })).await;
+        assert_eq!(claimed["task"]["id"], id, "{claimed}");
+    }
+    // Nor do the files of its tasks keep it from a lock.
+    let file = one.call("acquire_lock", json!({ "resources": ["path:src/x"] })).await;
+    assert_eq!(file["reason"], "already_owned", "{file}");
+    let longer = json!({ "resources": ["path:docs/**", "path:a"], "ttl_seconds": 900 });
+    let again = one.call("acquire_lock", longer).await;
+    assert_eq!((&again["reason"], &again["token"]), (&json!("already_owned"), &held["token"]));
+    assert_eq!(again["ttl_seconds"], 900.0, "{again}");
+    // The task holds its file itself: it stays when the lock is given back.
+    one.call("release_lock", json!({ "resources": ["path:a"] })).await;
+    let denied = other.call("acquire_lock", json!({ "resources": ["path:a"] })).await;
+    assert_eq!(denied["success"], false, "{denied}");
+}

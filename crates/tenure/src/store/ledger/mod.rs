@@ -172,6 +172,12 @@ impl Ledger {
                     stored.waiter.ttl = span(ttl_ms);
                     stored.deadline_ms = deadline_ms;
                     stored.mailbox = mailbox;
+                    stored.woken_ms = None;
+                }
+            }
+            Record::Woken { ticket, at_ms } => {
+                if let Some(stored) = self.waits.get_mut(&ticket) {
+                    stored.woken_ms = Some(at_ms);
                 }
             }
             Record::DropWait { ticket } => self.drop_wait(ticket),
@@ -237,6 +243,7 @@ impl Ledger {
         for stored in self.waits.values_mut() {
             stored.since_ms = begin_ms;
             stored.deadline_ms = begin_ms.saturating_add(stored.waiter.ttl.as_millis() as i64);
+            stored.woken_ms = None;
         }
     }
 
@@ -371,6 +378,7 @@ impl StoredWaiter {
             left: span(self.deadline_ms.saturating_sub(at.now_ms).min(ttl_ms)),
             waited_for: span(at.now_ms.saturating_sub(self.since_ms)),
             waiting_since: self.waiting_since,
+            woken_for: self.woken_ms.map(|woken_ms| span(at.now_ms.saturating_sub(woken_ms))),
         }
     }
 }

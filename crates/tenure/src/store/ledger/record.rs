@@ -24,6 +24,8 @@ pub(crate) enum Record {
     Wait(StoredWaiter),
     /// A sign of life of one who waits.
     KeepPlace { ticket: u64, ttl_ms: i64, deadline_ms: i64, mailbox: String },
+    /// One who waits was woken.
+    Woken { ticket: u64, at_ms: i64 },
     /// A place in the queue that ended.
     DropWait { ticket: u64 },
     /// A task, new or changed.
@@ -72,6 +74,9 @@ pub(crate) struct StoredWaiter {
     pub(crate) since_ms: i64,
     pub(crate) deadline_ms: i64,
     pub(crate) waiting_since: WallTime,
+    /// When it was woken, if it gave no sign of life since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) woken_ms: Option<i64>,
 }
 
 /// What a renewal changes.
@@ -84,6 +89,8 @@ pub(crate) struct Renewed {
     pub(crate) renewed_at: WallTime,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) evidence: Option<Evidence>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) operation: Option<String>,
 }
 
 impl Renewed {
@@ -95,6 +102,9 @@ impl Renewed {
         stored.renewed_at = self.renewed_at;
         if let Some(evidence) = &self.evidence {
             stored.hold.holder.evidence = Some(evidence.clone());
+        }
+        if let Some(operation) = &self.operation {
+            stored.hold.operation = Some(operation.clone());
         }
         stored
     }
@@ -112,13 +122,14 @@ impl Record {
                 renewed_at: wall,
                 hold,
             }),
-            Write::Extend { resource, grant, ttl } => Record::Renew(Renewed {
+            Write::Extend { resource, grant, ttl, operation } => Record::Renew(Renewed {
                 grant,
                 resources: vec![resource],
                 ttl_ms: milliseconds_up(ttl),
                 deadline_ms: at.deadline_ms(ttl),
                 renewed_at: wall,
                 evidence: None,
+                operation,
             }),
             Write::DropHold { resource, grant } => Record::DropHold { resource, grant },
             Write::Wait(waiter) => Record::Wait(StoredWaiter {
@@ -126,6 +137,7 @@ impl Record {
                 since_ms: at.now_ms,
                 deadline_ms: at.deadline_ms(waiter.ttl),
                 waiting_since: wall,
+                woken_ms: None,
                 waiter,
             }),
             Write::KeepPlace(waiter) => Record::KeepPlace {
@@ -134,6 +146,7 @@ impl Record {
                 deadline_ms: at.deadline_ms(waiter.ttl),
                 mailbox: mailbox.to_owned(),
             },
+            Write::Woken(waiter) => Record::Woken { ticket: waiter.ticket, at_ms: at.now_ms },
             Write::DropWait(waiter) => Record::DropWait { ticket: waiter.ticket },
             Write::Task(task) => Record::Task(task),
             Write::DropTask(id) => Record::DropTask(id),
@@ -152,6 +165,7 @@ impl Record {
             deadline_ms: at.deadline_ms(renewal.ttl),
             renewed_at: WallTime(at.wall_ms),
             evidence: renewal.bind.clone(),
+            operation: None,
         })
     }
 

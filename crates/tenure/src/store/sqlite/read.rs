@@ -45,7 +45,7 @@ macro_rules! waits {
     ($rest:literal) => {
         concat!(
             "SELECT ticket, grant_id, wants, label, chosen, evidence, operation, keeps, ttl_ms, \
-             deadline_ms, since_ms, waiting_since_at_ms, mailbox, resource FROM waits ",
+             deadline_ms, since_ms, waiting_since_at_ms, mailbox, resource, woken_ms FROM waits ",
             $rest
         )
     };
@@ -358,6 +358,9 @@ fn read_waiter(row: &Row<'_>, at: Moment) -> Result<(SeenWaiter, String), RowErr
         left: span(left_ms(row, 8, at)?),
         waited_for: span(at.now_ms.saturating_sub(row.get(10)?)),
         waiting_since: WallTime(row.get(11)?),
+        woken_for: row
+            .get::<_, Option<i64>>(14)?
+            .map(|woken_ms| span(at.now_ms.saturating_sub(woken_ms))),
     };
     Ok((waiter, text(row, 12)?.to_owned()))
 }

@@ -204,8 +204,8 @@ INSERT INTO answers SELECT slot, number, text, at_ms FROM answers_before;
 DROP TABLE answers_before;
 ";
 
-/// What a claim took beside the task, as JSON, who finished a task under which claim, and which slot a
-/// hold has, where its resource is held by slots.
+/// What a claim took beside the task, as JSON, who finished a task under which claim, which slot a
+/// hold has, where its resource is held by slots, and when a waiter was woken.
 ///
 /// `boot` has the boot under which times are counted, or nothing where no id of it could be read.
 /// `ended_boots` has those before it, of which every process is dead. `answers.at_ms` is counted by
@@ -217,4 +217,5 @@ ALTER TABLE tasks ADD COLUMN finished_grant TEXT;
 ALTER TABLE tasks ADD COLUMN finished_token INTEGER;
 ALTER TABLE holds ADD COLUMN slot INTEGER;
 CREATE TABLE ended_boots (number INTEGER PRIMARY KEY, id TEXT NOT NULL) STRICT;
+ALTER TABLE waits ADD COLUMN woken_ms INTEGER;
 ";

@@ -50,11 +50,12 @@ fn apply_one(
 ) -> Result<(), RowError> {
     match write {
         Write::Hold(hold) => insert_hold(session, hold, at),
-        Write::Extend { resource, grant, ttl } => {
+        Write::Extend { resource, grant, ttl, operation } => {
             let ttl_ms = milliseconds_up(*ttl);
             session
                 .statement(
-                    "UPDATE holds SET ttl_ms = ?3, deadline_ms = ?4, renewed_at_ms = ?5
+                    "UPDATE holds SET ttl_ms = ?3, deadline_ms = ?4, renewed_at_ms = ?5,
+                        operation = coalesce(?6, operation)
                      WHERE resource = ?1 AND grant_id = ?2",
                 )?
                 .execute(params![
@@ -62,7 +63,8 @@ fn apply_one(
                     grant.to_string(),
                     ttl_ms,
                     at.begin_ms.saturating_add(ttl_ms),
-                    at.wall_ms
+                    at.wall_ms,
+                    operation,
                 ])?;
             Ok(())
         }
@@ -77,13 +79,22 @@ fn apply_one(
             let ttl_ms = milliseconds_up(waiter.ttl);
             let deadline_ms = at.begin_ms.saturating_add(ttl_ms);
             let mut statement = session.statement(
-                "UPDATE waits SET ttl_ms = ?3, deadline_ms = ?4, mailbox = ?5
+                "UPDATE waits SET ttl_ms = ?3, deadline_ms = ?4, mailbox = ?5, woken_ms = NULL
                  WHERE resource = ?1 AND ticket = ?2",
             )?;
             for want in &waiter.wants {
                 let ticket = waiter.ticket as i64;
                 let key = want.resource.key();
                 statement.execute(params![key, ticket, ttl_ms, deadline_ms, mailbox])?;
+            }
+            Ok(())
+        }
+        Write::Woken(waiter) => {
+            let mut statement = session
+                .statement("UPDATE waits SET woken_ms = ?3 WHERE resource = ?1 AND ticket = ?2")?;
+            for want in &waiter.wants {
+                let (key, ticket) = (want.resource.key(), waiter.ticket as i64);
+                statement.execute(params![key, ticket, at.now_ms])?;
             }
             Ok(())
         }

@@ -1,0 +1,49 @@
+//! Undoing a claim whose answer is of no use any more.
+
+use crate::decision::{Decision, Write};
+use crate::event::EventKind;
+use crate::rules::draft::Draft;
+use crate::seen::{Seen, SeenHold};
+use crate::task::{Status, Task, TaskId, Verb, after};
+use crate::{GrantId, Witness};
+
+/// Hands back what was claimed under these grants, as if it had never been handed out: the attempt
+/// does not count, and a section that the runner took with one of these tasks is given up.
+pub fn call_off_claim(
+    seen: &Seen,
+    grants: &[GrantId],
+    runner: Option<GrantId>,
+    witness: &dyn Witness,
+) -> (Decision, Vec<TaskId>) {
+    let mut draft = Draft::new(seen, witness);
+    let mut handed_back = Vec::new();
+    for task in &seen.tasks {
+        let Some(claim) = task.claim.as_ref().filter(|claim| grants.contains(&claim.grant)) else {
+            continue;
+        };
+        let Some(status) = after(task.status, Verb::Release) else { continue };
+        let resource = task.id.resource();
+        let of_claim = |seen: &&SeenHold| {
+            let hold = &seen.hold;
+            let of_section = Some(hold.grant) == runner && hold.token == claim.token;
+            hold.grant == claim.grant || of_section
+        };
+        let holds: Vec<&SeenHold> = draft.holds().filter(of_claim).collect();
+        for hold in holds {
+            let is_task = hold.hold.want.resource == resource;
+            let kind = if is_task { EventKind::HandedBack } else { EventKind::Released };
+            draft.drop_hold(hold, kind);
+        }
+        draft.write(Write::Task(Box::new(untouched(task, status))));
+        handed_back.push(task.id.clone());
+    }
+    if !handed_back.is_empty() {
+        draft.require_durable();
+    }
+    (draft.decide(None), handed_back)
+}
+
+fn untouched(task: &Task, status: Status) -> Task {
+    let attempts = task.attempts.saturating_sub(1);
+    Task { status, attempts, claim: None, claimed_at: None, started_at: None, ..task.clone() }
+}

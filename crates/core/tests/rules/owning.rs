@@ -1,0 +1,150 @@
+//! What an owner holds already covers what it asks for, and what it does not cover is refused.
+
+use crate::support::{AskExt, ask, exclusive, grant_id, in_every_view, number_of, shared, slot};
+use std::time::Duration;
+use tenure_core::{Ask, Reason};
+
+/// A request for a detached lease by an agent with this label.
+fn detached(number: u32, label: &str, wants: &[tenure_core::Want]) -> Ask {
+    ask(number, wants).untied().owned_by(label)
+}
+
+#[test]
+fn the_same_again_is_already_owned_and_takes_the_new_length_and_operation() {
+    in_every_view(|world| {
+        let first = world.must_grant(&detached(1, "alice", &[exclusive("a")]));
+        let again = Ask {
+            operation: Some("the second".to_owned()),
+            ..detached(2, "alice", &[exclusive("a")]).lasting_ms(5_000)
+        };
+        let second = world.must_grant(&again);
+        assert_eq!((second.reason, second.token), (Reason::AlreadyOwned, first.token));
+        let owned = second.owned.unwrap();
+        assert_eq!((number_of(owned.grant), owned.ttl), (1, Duration::from_secs(5)));
+        assert_eq!(owned.holder.label, "alice");
+        assert_eq!(world.holders(), [1], "there is one hold");
+        assert_eq!(world.holds[0].hold.operation.as_deref(), Some("the second"));
+        world.pass_ms(1_000);
+        assert_eq!(world.must_be_busy(&detached(3, "bob", &[exclusive("a")])), [1]);
+    });
+}
+
+#[test]
+fn what_is_included_in_a_hold_goes_under_it_and_leaves_it_as_it_is() {
+    in_every_view(|world| {
+        let glob = detached(1, "alice", &[exclusive("path:src/**")]).lasting_ms(5_000);
+        let glob = world.must_grant(&glob);
+        let file = world.must_grant(&detached(2, "alice", &[exclusive("path:src/a.rs")]));
+        assert_eq!((file.reason, file.token), (Reason::AlreadyOwned, glob.token));
+        let owned = file.owned.unwrap();
+        assert_eq!(owned.resources, ["path:src/**".parse().unwrap()]);
+        assert_eq!(owned.ttl, Duration::from_secs(5), "a shorter request does not shorten it");
+        let shared = world.must_grant(&detached(3, "alice", &[shared("path:src/b.rs")]));
+        assert_eq!(shared.reason, Reason::AlreadyOwned);
+        assert_eq!(world.holders(), [1]);
+    });
+}
+
+#[test]
+fn a_hold_that_is_tied_to_a_process_is_owned_by_that_hold_alone() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[exclusive("a")]).owned_by("alice"));
+        assert_eq!(world.must_be_busy(&detached(2, "alice", &[exclusive("a")])), [1]);
+        let queued = ask(3, &[exclusive("a")]).owned_by("alice").queued();
+        world.must_wait(&queued);
+    });
+}
+
+#[test]
+fn a_detached_lease_does_not_cover_a_command_of_the_same_label() {
+    in_every_view(|world| {
+        world.must_grant(&detached(1, "alice", &[exclusive("a")]));
+        let command = ask(2, &[exclusive("a")]).owned_by("alice");
+        assert_eq!(world.must_be_busy(&command), [1]);
+        let cycle = world.must_deadlock(&command.clone().queued());
+        assert!(cycle.own_lease, "{cycle:?}");
+        // Unless its grant is passed on.
+        let under = world.must_grant(&command.owning(&[1]));
+        assert_eq!(under.reason, Reason::AlreadyOwned);
+        assert_eq!(number_of(under.owned.unwrap().grant), 1);
+    });
+}
+
+#[test]
+fn a_grant_that_is_passed_on_covers_and_its_lease_stays_as_it_is() {
+    in_every_view(|world| {
+        let outer = ask(1, &[exclusive("a"), exclusive("path:src/**")]).lasting_ms(5_000);
+        let outer = world.must_grant(&outer);
+        let inner = ask(2, &[exclusive("path:src/a.rs"), exclusive("a")]).owning(&[1]);
+        let inner = world.must_grant(&inner);
+        assert_eq!((inner.reason, inner.token), (Reason::AlreadyOwned, outer.token));
+        assert_eq!(inner.owned.unwrap().ttl, Duration::from_secs(5));
+        assert_eq!(world.must_be_busy(&ask(3, &[exclusive("a")]).owning(&[2])), [1]);
+    });
+}
+
+#[test]
+fn what_is_only_partly_covered_is_taken_beside_what_covers_it() {
+    in_every_view(|world| {
+        world.of_one_owner.extend([1, 2]);
+        world.must_grant(&ask(1, &[exclusive("a")]));
+        let both = world.must_grant(&ask(2, &[exclusive("a"), exclusive("b")]).owning(&[1]));
+        assert_eq!((both.reason, both.owned), (Reason::AcquiredNew, None));
+        assert_eq!(world.must_be_busy(&ask(3, &[exclusive("b")])), [2]);
+        world.release(1, &["a"]);
+        assert_eq!(world.must_be_busy(&ask(3, &[exclusive("a")])), [2], "held as long as asked");
+    });
+}
+
+#[test]
+fn what_the_owner_holds_and_does_not_cover_is_refused_at_once() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[exclusive("path:src/a.rs"), shared("s")]));
+        for wants in [exclusive("path:src/**"), exclusive("s")] {
+            let wider = ask(2, &[wants]).owning(&[1]);
+            assert_eq!(world.must_be_busy(&wider), [1]);
+            let cycle = world.must_deadlock(&wider.queued());
+            assert_eq!(cycle.steps.len(), 1);
+        }
+        world.must_grant(&detached(4, "alice", &[exclusive("path:doc/a")]));
+        world.must_deadlock(&detached(5, "alice", &[exclusive("path:doc/**")]).queued());
+    });
+}
+
+#[test]
+fn what_others_hold_or_wait_for_is_in_the_way_of_an_owner_too() {
+    in_every_view(|world| {
+        world.must_grant(&detached(1, "alice", &[slot("gpu", 2)]));
+        world.must_grant(&ask(2, &[slot("gpu", 2)]));
+        let again = world.must_grant(&detached(3, "alice", &[slot("gpu", 2)]));
+        assert_eq!(again.reason, Reason::AlreadyOwned, "it has its slot");
+        assert_eq!(world.must_be_busy(&detached(4, "bob", &[slot("gpu", 2)])).len(), 2);
+    });
+}
+
+#[test]
+fn what_lapsed_covers_nothing() {
+    in_every_view(|world| {
+        world.must_grant(&detached(1, "alice", &[exclusive("a")]));
+        world.pass_ms(10_000);
+        let anew = world.must_grant(&detached(2, "alice", &[exclusive("a")]));
+        assert_eq!(anew.reason, Reason::ClaimedExpired);
+        assert_eq!(world.holders(), [2]);
+        world.must_grant(&ask(3, &[exclusive("b")]));
+        world.kill(3);
+        let anew = world.must_grant(&ask(4, &[exclusive("b")]).owning(&[3]));
+        assert_eq!(anew.reason, Reason::ClaimedDead);
+        assert_eq!(grant_id(4), world.holds[1].hold.grant);
+    });
+}
+
+#[test]
+fn a_cycle_through_the_leases_of_a_label_is_refused() {
+    in_every_view(|world| {
+        world.must_grant(&detached(1, "alice", &[exclusive("a")]).lasting_ms(60_000));
+        world.must_grant(&detached(2, "bob", &[exclusive("b")]).lasting_ms(60_000));
+        world.must_wait(&detached(3, "alice", &[exclusive("b")]).queued());
+        let cycle = world.must_deadlock(&detached(4, "bob", &[exclusive("a")]).queued());
+        assert_eq!(cycle.steps.len(), 2, "{cycle:?}");
+    });
+}
