@@ -122,7 +122,7 @@ pub fn finish(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision,
     }
     let claim = match own_claim(seen, task, ask, witness) {
         Ok(claim) => claim,
-        Err(refused) => return (Decision::Nothing, refused),
+        Err(refused) => return (Decision::Nothing, *refused),
     };
     let (verb, event) = verb_and_event(task, &ask.finish);
     let Some(status) = after(task.status, verb) else {
@@ -148,14 +148,14 @@ fn own_claim<'a>(
     task: &'a Task,
     ask: &FinishAsk,
     witness: &dyn Witness,
-) -> Result<&'a Claim, Finished> {
+) -> Result<&'a Claim, Box<Finished>> {
     let own = own_hold(seen, task, &ask.proof, ask.token);
     let (Some(claim), Some(_)) = (&task.claim, own) else {
-        return Err(Finished::NotYours(task.clone().veiled()));
+        return Err(Box::new(Finished::NotYours(task.clone().veiled())));
     };
     match claim_state(seen, task, witness) {
         Some(ClaimState::Lost { part }) => {
-            Err(Finished::ClaimLost { task: task.clone().veiled(), part })
+            Err(Box::new(Finished::ClaimLost { task: task.clone().veiled(), part }))
         }
         _ => Ok(claim),
     }
@@ -288,7 +288,7 @@ fn is_freed_by(other: &Task, task: &Task, finish: &Finish) -> bool {
 pub fn start(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
     let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Finished::NotFound) };
     if let Err(refused) = own_claim(seen, task, ask, witness) {
-        return (Decision::Nothing, refused);
+        return (Decision::Nothing, *refused);
     }
     let task = Task { started_at: Some(seen.wall), ..task.clone() };
     let mut draft = Draft::new(seen, witness);
