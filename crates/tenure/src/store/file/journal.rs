@@ -31,7 +31,7 @@ const ROTATE_BYTES: u64 = 256 * 1024;
 /// How much of the tasks, and of the answers to requests, counts as state in that: what one-shot
 /// commands about locks do not read must not let the changes grow that they do read.
 const TASKS_SHARE: u64 = 4;
-const ANSWERS_SHARE: u64 = 16;
+const ANSWERS_SHARE: u64 = 4;
 
 /// How often a line that looks wrong is read again before it counts: whoever reads without the seat
 /// may have met somebody who cut off a torn line and wrote another in its place.
