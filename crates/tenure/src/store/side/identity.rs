@@ -32,8 +32,11 @@ pub(crate) enum IdentityError {
 /// Device and number of a file.
 type FileId = (u64, u64);
 
+/// For each file that this process has open at a path, whether it was lost.
+type Known = HashMap<(PathBuf, FileId), Weak<AtomicBool>>;
+
 /// The handles of this process share what they know of a file.
-static KNOWN: Mutex<Option<HashMap<(PathBuf, FileId), Weak<AtomicBool>>>> = Mutex::new(None);
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 
 impl Identity {
     /// The identity of the file that is at this path now. To be taken before it is opened, and
