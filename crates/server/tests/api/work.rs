@@ -91,7 +91,49 @@ async fn there_is_nothing_to_be_had_for_a_reason() {
     assert_eq!(busy["why"]["details"]["lockedBy"], "alice");
     let waits = claim(json!({ "task": "c" })).await.good();
     assert_eq!(waits["why"]["code"], "NOT_READY");
-    assert!(waits["why"]["details"]["why"][0].as_str().unwrap().contains('a'), "{waits}");
+    let why = "it waits for a (\"A\"), which is in_progress";
+    assert_eq!(waits["why"]["details"]["why"], json!([why]), "{waits}");
+    let named = server.get("/v1/tasks/c/why").await.good();
+    assert!(named.to_string().contains("which is in_progress"), "{named}");
+    server.post("/v1/tasks/b/cancel", json!({})).await.good();
+    let left = claim(json!({})).await.good();
+    assert_eq!(left["why"]["code"], "NOT_READY");
+    let expected = json!(["1 is being worked on by alice", "1 waits for other tasks"]);
+    assert_eq!(left["why"]["details"]["why"], expected, "{left}");
+}
+
+#[tokio::test]
+async fn a_claim_that_lost_a_part_is_lost() {
+    let runner = "01234567-89ab-cdef-0123-456789abcdef";
+    for part in ["task:a", "path:src/**", "section:S"] {
+        let server = Server::new().await;
+        server.add(json!({ "id": "a", "title": "A", "section": "S", "files": ["src/**"] })).await;
+        let claimed = server.claim(json!({ "as": "alice", "runner": runner })).await;
+        let body = json!({ "resource": part, "token": claimed["token"], "reason": "test" });
+        server.post("/v1/locks/break", body).await.good();
+        let own = json!({ "grant": claimed["grant"], "runner": runner });
+        for verb in ["start", "heartbeat", "complete", "fail", "review", "release"] {
+            let path = format!("/v1/tasks/a/{verb}");
+            server.post(&path, own.clone()).await.refused(409, "LEASE_LOST");
+        }
+        let task = &server.get("/v1/tasks/a").await.good()["task"];
+        assert_eq!((&task["status"], &task["attempts"]), (&json!("pending"), &json!(1)), "{part}");
+        assert_eq!(server.get("/v1/locks").await.good()["locks"], json!([]), "{part}");
+    }
+}
+
+#[tokio::test]
+async fn a_finish_may_be_said_again() {
+    let server = Server::new().await;
+    server.add(json!({ "id": "a", "title": "A" })).await;
+    let claimed = server.claim(json!({ "as": "alice" })).await;
+    let own = json!({ "grant": claimed["grant"], "token": claimed["token"] });
+    let done = server.post("/v1/tasks/a/complete", own.clone()).await.good();
+    assert_eq!(done["repeated"], false);
+    let again = server.post("/v1/tasks/a/complete", own.clone()).await.good();
+    assert_eq!((&again["repeated"], &again["task"]), (&json!(true), &done["task"]));
+    server.post("/v1/tasks/a/fail", own).await.refused(409, "LEASE_LOST");
+    server.post("/v1/tasks/a/complete", json!({ "as": "bob" })).await.refused(409, "LEASE_LOST");
 }
 
 #[tokio::test]

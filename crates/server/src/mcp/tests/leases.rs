@@ -219,3 +219,42 @@ async fn a_session_is_never_in_its_own_way() {
     let denied = other.call("acquire_lock", json!({ "resources": ["path:a"] })).await;
     assert_eq!(denied["success"], false, "{denied}");
 }
+
+#[tokio::test]
+async fn a_claim_that_lost_its_section_is_lost_and_told() {
+    let (client, _) = store().await;
+    let mut agent = Agent::start(&client, Options::default()).await;
+    agent.call("create_task", json!({ "id": "a", "description": "A", "section": "S" })).await;
+    agent.call("claim_task", json!({})).await;
+    let section = "section:S".parse().unwrap();
+    let token = client.look(std::slice::from_ref(&section)).await.unwrap().holds[0].hold.token;
+    client.break_hold(&section, token, "test").await.unwrap();
+    let answer = agent.call("heartbeat", json!({})).await;
+    assert_eq!(answer["lost"], json!(["task:a"]), "{answer}");
+    agent.refused("complete_task", json!({ "task_id": "a" })).await;
+    let mut other = Agent::start(&client, Options::default()).await;
+    let task = other.call("claim_task", json!({})).await["task"].clone();
+    assert_eq!((&task["id"], &task["attempts"]), (&json!("a"), &json!(2)), "{task}");
+}
+
+#[tokio::test]
+async fn a_finish_may_be_said_again_and_what_a_task_waits_for_is_named() {
+    let (client, _) = store().await;
+    let mut agent = Agent::start(&client, Options::default()).await;
+    agent.call("create_task", json!({ "id": "a", "description": "A" })).await;
+    let after = json!({ "id": "b", "description": "B", "dependencies": ["a"] });
+    agent.call("create_task", after).await;
+    let waits = agent.call("claim_task", json!({ "task_id": "b" })).await;
+    let message = waits["message"].as_str().unwrap();
+    assert!(message.contains("it waits for a (\"A\"), which is pending"), "{message}");
+    agent.call("claim_task", json!({ "task_id": "a" })).await;
+    let none = agent.call("claim_task", json!({})).await;
+    let message = none["message"].as_str().unwrap();
+    assert!(message.contains("1 is being worked on by"), "{message}");
+    assert!(message.contains("1 waits for other tasks"), "{message}");
+    for _ in 0..2 {
+        let done = agent.call("complete_task", json!({ "task_id": "a" })).await;
+        assert_eq!(done["status"], "completed", "{done}");
+    }
+    agent.refused("fail_task", json!({ "task_id": "a", "error": "no" })).await;
+}
