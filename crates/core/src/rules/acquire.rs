@@ -80,7 +80,7 @@ pub struct Grant {
     pub slots: Vec<u32>,
     /// The hold that it goes under, where the owner had it already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owned: Option<Owned>,
+    pub owned: Option<Box<Owned>>,
 }
 
 /// What an owner holds already, and goes on holding.
@@ -206,7 +206,7 @@ fn already_owned(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> Option<(Decis
         ttl: ttls.min().unwrap_or(ask.ttl),
         resources: holds.iter().map(|hold| hold.want.resource.clone()).collect(),
     };
-    let (reason, owned) = (Reason::AlreadyOwned, Some(owned));
+    let (reason, owned) = (Reason::AlreadyOwned, Some(Box::new(owned)));
     let grant = Grant { token, reason, takeovers: vec![], slots, owned };
     Some((change.decide(), Outcome::Granted(grant)))
 }
@@ -222,7 +222,7 @@ impl Ask {
     /// or under that of a command around it, leaves them as they are.
     fn may_change(&self, hold: &Hold) -> bool {
         let process = |holder: &Holder| holder.evidence.as_ref().and_then(|some| some.process);
-        let same = self.wants.iter().any(|want| *want == hold.want);
+        let same = self.wants.contains(&hold.want);
         same && (hold.grant == self.grant || process(&self.holder) == process(&hold.holder))
     }
 }

@@ -163,10 +163,10 @@ impl ConnectionLimit {
         let mut state = shared.lock();
         if state.strangers.get(&source).is_some_and(|count| *count >= shared.each_max) {
             state.close_stranger(source);
-        } else if state.strangers() >= shared.strangers_max {
-            if let Some(heaviest) = state.heaviest() {
-                state.close_stranger(heaviest);
-            }
+        } else if state.strangers() >= shared.strangers_max
+            && let Some(heaviest) = state.heaviest()
+        {
+            state.close_stranger(heaviest);
         }
         if state.connections.len() >= shared.most {
             let is_idle = |it: &Connection| it.requests == 0;

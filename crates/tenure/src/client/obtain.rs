@@ -34,6 +34,10 @@ const UNKNOWN_TRIES: u32 = 3;
 /// How many of those in the way are watched for their end.
 const WATCHED_MAX: usize = 8;
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a lease is the usual answer, and is not kept in bulk"
+)]
 pub(super) enum Obtained {
     Held(Lease),
     Busy(Busy),
@@ -173,12 +177,13 @@ fn lease(
     waited: Duration,
     margin: Duration,
 ) -> Lease {
-    let owned = grant.owned.unwrap_or_else(|| Owned {
+    let new = || Owned {
         grant: ask.grant,
         holder: ask.holder.clone(),
         resources: resources(ask),
         ttl: ask.ttl,
-    });
+    };
+    let owned = grant.owned.map_or_else(new, |owned| *owned);
     Lease {
         is_covered: owned.grant != ask.grant,
         resources: owned.resources,

@@ -32,6 +32,10 @@ pub enum Attempt {
 
 /// What came of a request for a lease.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a lease is the usual answer, and is not kept in bulk"
+)]
 pub enum LeaseAttempt {
     /// It is held until the lease is released or lapses.
     Held(Lease),
