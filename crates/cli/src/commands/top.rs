@@ -34,7 +34,6 @@ pub(crate) async fn run(context: &Context, args: TopArgs) -> Result<i32, Failure
 }
 
 /// Whether the terminal can redraw in place; `TERM=dumb` says that it only prints lines.
-#[expect(clippy::disallowed_methods, reason = "describes the terminal, not settings")]
 fn can_move_cursor() -> bool {
     std::env::var_os("TERM").is_none_or(|name| name != "dumb")
 }

@@ -6,7 +6,6 @@
 //! Measured times are printed, not judged. What is left to chance tells its seed; `FAULTS_SEED`
 //! repeats it.
 
-#![allow(clippy::print_stdout, reason = "what was measured or skipped is told")]
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "tests stand outside the layers")]
 #![expect(clippy::print_stdout, reason = "seeds and measured times are for people")]
