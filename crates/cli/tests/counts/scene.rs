@@ -21,7 +21,7 @@ impl Scene {
         work(&place);
         let waiters = wait(&place);
         let connections = die_waiting(&place);
-        let server = Server::start(&place, &[]);
+        let server = Server::start(&place, &["--no-auth"]);
         Scene { place, server, waiters, _connections: connections }
     }
 
@@ -110,7 +110,7 @@ fn die_waiting(place: &Place) -> Vec<TcpStream> {
     is_waiting(place, 5);
     doomed.kill();
     let gone = place.acquire(&["gone", "--as", "brief", "--ttl", "10m"]);
-    let server = Server::start(place, &[]);
+    let server = Server::start(place, &["--no-auth"]);
     let connections = ["alpha", "gpu", "gone"].map(|resource| {
         let mut connection = server.connect();
         let body = json!({ "resources": [resource], "as": "caller", "wait_ms": 60_000 });

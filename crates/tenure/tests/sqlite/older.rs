@@ -19,6 +19,7 @@ fn make_version_5(plain: &Connection) {
              ALTER TABLE tasks DROP COLUMN finished_grant;
              ALTER TABLE tasks DROP COLUMN finished_token;
              ALTER TABLE holds DROP COLUMN slot;
+             ALTER TABLE waits DROP COLUMN woken_ms;
              DROP TABLE ended_boots;
              PRAGMA user_version = 5;",
         )

@@ -25,6 +25,9 @@ const TAKEN: i32 = 2;
 /// The code by which tenure says that nothing is left.
 const NOTHING_READY: i32 = 4;
 
+/// How `tasks claim` ends when others work on all that is left.
+const ALL_TAKEN: i32 = 6;
+
 pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
     let peer = Peer::find(ground);
     if peer.is_none() {
@@ -98,7 +101,7 @@ fn tenure_round(ground: &Ground, size: usize, round: usize) -> Result<Tally, Ben
             run(&mut command)
         };
         let claimed = command(&["claim", "-n"])?;
-        if claimed.status.code() == Some(NOTHING_READY) {
+        if matches!(claimed.status.code(), Some(NOTHING_READY | ALL_TAKEN)) {
             return Ok(false);
         }
         let id = text(succeed(claimed)?);
