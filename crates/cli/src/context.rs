@@ -123,7 +123,7 @@ impl Context {
         let only = dialect.and_then(Dialect::only_resource);
         match only.filter(|only| resource != *only) {
             Some(only) => Err(Failure::usage(format!(
-                "this folder has one lock for everything in it, {only:?}, and no lock {:?}",
+                "this folder has one lock for everything in it, {only}, and no lock {:?}",
                 resource.to_string()
             ))
             .hint(format!("Leave the name out, or write {only}."))),
