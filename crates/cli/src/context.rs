@@ -3,17 +3,21 @@
 use crate::args::{self, Global, Written};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, WARN, styled};
+use std::cell::OnceCell;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::config::{Key, Origin, Settings, Sources};
 use tenure::core::{GrantId, Kind, Resource};
 use tenure::local_server::ServerFolder;
-use tenure::place::{self, PathError, Place, PlaceError, Reach, Surroundings};
+use tenure::locate::trust::{Subject, Trust};
+use tenure::locate::{self, LocateError, Located, Search, User};
+use tenure::place::{self, PathError, Place, PlaceError, PlaceKind, Reach, Surroundings};
 use tenure::secret::Secret;
 use tenure::store::file::Dialect;
-use tenure::url::{RemoteOptions, StoreUrl};
+use tenure::url::{Address, RemoteOptions, StoreUrl};
 use tenure::{Client, ClientBuilder, Wait};
 use tenure_server::metrics::Metrics;
 
@@ -23,9 +27,15 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) sources: Sources,
     pub(crate) no_wait: bool,
+    /// What the user has trusted.
+    pub(crate) trust: Trust,
+    /// The user's own folder for stores, if there is a home.
+    pub(crate) user_folder: Option<PathBuf>,
     place: Result<Place, place::PlaceError>,
     /// Where servers of this user keep their tokens; none where the user has no home.
     pub(crate) servers: Option<ServerFolder>,
+    /// The store that is meant, once it was asked for.
+    located: OnceCell<Result<Located, Failure>>,
     /// The label that the caller chose in another program's way.
     session: Option<String>,
 }
@@ -45,6 +55,9 @@ const SERVER_TOKEN_VARIABLE: &str = "TENURE_SERVER_TOKEN";
 /// The label under which commands act that name none.
 pub(crate) const AGENT_VARIABLE: &str = "TENURE_AGENT";
 
+/// Tokens are far shorter; the limit keeps a wrong path from filling the memory.
+const TOKEN_BYTES_MAX: u64 = 16 * 1024;
+
 /// The grant under which this command was started.
 pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
 
@@ -58,6 +71,15 @@ impl Context {
         Context::at(global, output, directory)
     }
 
+    /// What surrounds another folder.
+    pub(crate) fn around(
+        global: &Global,
+        output: Output,
+        folder: &Path,
+    ) -> Result<Context, Failure> {
+        Context::at(global, output, folder.to_owned())
+    }
+
     /// What surrounds a file, wherever the caller stands.
     pub(crate) fn beside(global: &Global, output: Output, file: &Path) -> Result<Context, Failure> {
         let file = tenure::file::real_path(file)?;
@@ -68,9 +90,12 @@ impl Context {
         let surroundings = Surroundings::of_process(directory);
         let place = place::find(&surroundings);
         let servers = ServerFolder::of(&surroundings);
+        let user_folder = surroundings.user_folder();
+        let trust = Trust::of_process(user_folder.clone()).map_err(LocateError::from)?;
         let mut sources = Sources::of_process()?;
         sources.explicit_file = global.config.clone();
         sources.project_file = place.as_ref().ok().map(Place::config_file);
+        sources.project_is_own = place.as_ref().is_ok_and(|place| place.kind == PlaceKind::User);
         let mut flag = |key: Key, value: &Option<String>| {
             if let Some(value) = value {
                 sources.flags.push((key.name().to_owned(), value.clone()));
@@ -80,8 +105,18 @@ impl Context {
         flag(Key::Agent, &global.label);
         let settings = Settings::load(&sources)?;
         let no_wait = global.no_wait;
-        let mut context =
-            Context { output, settings, sources, no_wait, place, servers, session: None };
+        let mut context = Context {
+            output,
+            settings,
+            sources,
+            no_wait,
+            trust,
+            user_folder,
+            place,
+            servers,
+            located: OnceCell::new(),
+            session: None,
+        };
         if context.dialect() == Some(Dialect::Memory) {
             // How programs of that dialect name themselves.
             context.session = context.variable(SESSION_VARIABLE).filter(|name| !name.is_empty());
@@ -172,21 +207,77 @@ impl Context {
 
     /// The store, with its path made absolute so that it can be handed to children.
     pub(crate) fn store_url(&self) -> Result<StoreUrl, Failure> {
-        let Some(url) = self.settings.text(Key::Store) else {
-            return Ok(StoreUrl::Sqlite { path: self.place()?.database() });
-        };
-        let url: StoreUrl = url.parse().map_err(tenure::Error::from)?;
-        Ok(url.beneath(&self.base()))
+        Ok(self.located()?.url.clone())
     }
 
-    /// A path in a settings file is relative to that file's folder's parent for a project file in
-    /// `.tenure/`, and elsewhere to the current folder: that is what its writer saw.
-    fn base(&self) -> PathBuf {
-        let base = match &self.settings.setting(Key::Store).origin {
-            Origin::File(file) => file.parent().and_then(Path::parent).map(Path::to_owned),
-            _ => None,
+    /// The store, and why it is the one that is meant. What stands in the way is found once, and
+    /// what is worth a warning is said once.
+    pub(crate) fn located(&self) -> Result<&Located, Failure> {
+        let located = self.located.get_or_init(|| {
+            let located = self.locate()?;
+            self.output.detail(&format!("Store: {} ({})", located.url, located.reason));
+            if let Some(foreign) = &located.foreign_owner {
+                self.output.note(&format!(
+                    "{}: {foreign}; who owns it can change who holds what. `tenure trust` accepts \
+                     it.",
+                    styled(WARN, "Warning")
+                ));
+            }
+            Ok(located)
+        });
+        located.as_ref().map_err(Clone::clone)
+    }
+
+    fn locate(&self) -> Result<Located, Failure> {
+        let search = Search {
+            settings: &self.settings,
+            place: self.place.as_ref().ok(),
+            directory: &self.directory(),
+            trust: &self.trust,
+            user: User::of_process(),
         };
-        base.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
+        locate::locate(&search).map_err(|error| match error {
+            LocateError::NoPlace => match self.place() {
+                Err(failure) => failure,
+                Ok(_) => error.into(),
+            },
+            error => error.into(),
+        })
+    }
+
+    /// What a person should know of the project's settings: whether they are trusted, or need not be.
+    pub(crate) fn project_trust(&self, subject: impl FnOnce() -> Subject) -> &'static str {
+        match (self.trust.covers(&subject()), self.located()) {
+            (Ok(true), _) => "trusted",
+            (Ok(false), Ok(_)) => "needs no trust",
+            _ => "not trusted",
+        }
+    }
+
+    /// Other stores of this machine that exist and might have been meant, with what each is.
+    pub(crate) fn other_stores(&self) -> Vec<(StoreUrl, &'static str)> {
+        let used = self.located().ok().map(|located| located.url.clone());
+        let sqlite = |path| StoreUrl::Sqlite { path };
+        let places = [
+            (self.user_folder.as_ref().map(|folder| folder.join("tenure.db")), "your own"),
+            (self.place.as_ref().ok().map(Place::database), "the project's"),
+            (Some(place::machine_folder().join("tenure.db")), "the machine's"),
+        ];
+        let stores = places.into_iter().filter_map(|(path, what)| Some((sqlite(path?), what)));
+        let mut others: Vec<(StoreUrl, &'static str)> = Vec::new();
+        for (url, what) in stores {
+            let known =
+                Some(&url) == used.as_ref() || others.iter().any(|(other, _)| *other == url);
+            if !known && url.exists() {
+                others.push((url, what));
+            }
+        }
+        others
+    }
+
+    /// What paths on the command line are relative to.
+    pub(crate) fn directory(&self) -> PathBuf {
+        std::env::current_dir().unwrap_or_default()
     }
 
     /// A client for commands that change something; makes the default store if there is none.
@@ -225,16 +316,60 @@ impl Context {
 
     async fn changing(&self, builder: ClientBuilder) -> Result<Client, Failure> {
         let url = self.store_url()?;
-        if url == StoreUrl::Memory {
-            let message = "a store in memory ends with this command: nobody else could see it";
-            return Err(Failure::new(Exit::Configuration, "STORE_URL", message)
-                .hint("Use sqlite:PATH; memory: is for programs that use the library."));
-        }
+        refuse_memory(&url)?;
         if self.settings.text(Key::Store).is_none() {
             self.place()?.prepare()?;
         }
         url.check_place()?;
+        if self.settings.text(Key::Store).is_some() {
+            self.allow_new(&url)?;
+        }
         Ok(builder.open(&url.to_string()).await?)
+    }
+
+    /// Makes the store that was named, with the folders around it.
+    pub(crate) async fn make_store(&self) -> Result<Client, Failure> {
+        let url = self.store_url()?;
+        refuse_memory(&url)?;
+        if let Some(folder) = url.folder() {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                let message = format!("cannot create {}: {error}", folder.display());
+                Failure::new(Exit::Configuration, "STORE_PLACE", message)
+            })?;
+        }
+        url.check_place()?;
+        Ok(self.builder()?.one_shot().open(&url.to_string()).await?)
+    }
+
+    /// A path with a slip of the pen in it must not become a store of its own, in which nobody is
+    /// excluded. So a named store is made by itself only where its folder is there and has no other
+    /// store, and then a person is told.
+    fn allow_new(&self, url: &StoreUrl) -> Result<(), Failure> {
+        refuse_closed(url)?;
+        if url.exists() {
+            return Ok(());
+        }
+        if *url == StoreUrl::machine() {
+            return Err(no_store(url));
+        }
+        if let StoreUrl::Sqlite { path } = url
+            && let Some(folder) = url.folder()
+            && folder.is_dir()
+        {
+            let Some(other) = other_store_in(folder) else {
+                let new = format!("Making the store {url}, which is new");
+                match std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+                    true => self.output.note(&new),
+                    false => self.output.detail(&new),
+                }
+                return Ok(());
+            };
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let message =
+                format!("there is no store {name} in {}, but there is {other}", folder.display());
+            return Err(Failure::new(Exit::Configuration, "NO_STORE", message).hint(NO_STORE_HINT));
+        }
+        Err(no_store(url))
     }
 
     /// A client for commands that only look: where there is no store yet, nothing is held.
@@ -273,12 +408,11 @@ impl Context {
     /// Whoever only looks at a store that was named must not make one by a slip of the pen.
     fn refuse_missing(&self) -> Result<(), Failure> {
         let url = self.store_url()?;
+        refuse_closed(&url)?;
         if self.settings.text(Key::Store).is_none() || url.exists() {
             return Ok(());
         }
-        let message = format!("there is no store at {url}");
-        Err(Failure::new(Exit::Configuration, "NO_STORE", message)
-            .hint("Check the path; `tenure init` with the same --store makes it."))
+        Err(no_store(&url))
     }
 
     /// Opens clients with the settings and the label.
@@ -295,20 +429,46 @@ impl Context {
 
     /// How to reach a server, if the store is one.
     fn remote(&self) -> Result<RemoteOptions, Failure> {
-        let token = self.variable(SERVER_TOKEN_VARIABLE).filter(|token| !token.is_empty());
-        let token = match (token, self.settings.text(Key::TokenFile)) {
-            (None, Some(file)) if matches!(self.store_url(), Ok(StoreUrl::Remote(_))) => {
-                let read = std::fs::read_to_string(file).map_err(|error| {
-                    let message = format!("the token in {file} cannot be read: {error}");
-                    Failure::new(Exit::Configuration, "SERVER_TOKEN", message)
-                })?;
-                Some(read.trim().to_owned())
-            }
-            (token, _) => token,
+        let StoreUrl::Remote(address) = self.store_url()? else {
+            return Ok(RemoteOptions::default());
         };
-        let token = token.map(Secret::new);
-        let ca_file = self.settings.text(Key::CaFile).map(PathBuf::from);
+        let ca_file = self.path_setting(Key::CaFile);
+        let token = self.token_for(&address)?.map(Secret::new);
         Ok(RemoteOptions { token, local_servers: self.servers.clone(), ca_file, label: None })
+    }
+
+    /// The token for this server, if there is one and it is meant for it.
+    fn token_for(&self, address: &Address) -> Result<Option<String>, Failure> {
+        if let Some(text) = self.settings.text(Key::ServerUrl) {
+            let Ok(StoreUrl::Remote(owner)) = text.parse::<StoreUrl>() else {
+                let message = format!("server.url: {text:?} is not the address of a server");
+                return Err(Failure::new(Exit::Configuration, "CONFIG", message)
+                    .hint("Write http://HOST:PORT, https://HOST:PORT or unix:SOCKET."));
+            };
+            if !owner.is_same_server(address) {
+                self.output.detail(&format!("Your token is for {text}, and is not sent."));
+                return Ok(None);
+            }
+        }
+        let token = self.variable(SERVER_TOKEN_VARIABLE).filter(|token| !token.is_empty());
+        match (token, self.path_setting(Key::TokenFile)) {
+            (None, Some(file)) => read_token(&file).map(Some).map_err(|error| {
+                let message = format!("the token in {} cannot be read: {error}", file.display());
+                Failure::new(Exit::Configuration, "SERVER_TOKEN", message)
+            }),
+            (token, _) => Ok(token),
+        }
+    }
+
+    /// A path in a setting. In a project's file it is relative to the project.
+    fn path_setting(&self, key: Key) -> Option<PathBuf> {
+        let path = self.settings.text(key)?;
+        Some(match &self.settings.setting(key).origin {
+            Origin::Project(file) => {
+                file.parent().and_then(Path::parent).unwrap_or(Path::new("")).join(path)
+            }
+            _ => path.into(),
+        })
     }
 
     /// Whether the label was given on this very command line.
@@ -379,4 +539,61 @@ impl Context {
         };
         resources.iter().map(lease).min().unwrap_or(Duration::from_secs(3600))
     }
+}
+
+const NO_STORE_HINT: &str = "Check the path; `tenure init` with the same --store makes it.";
+
+fn refuse_memory(url: &StoreUrl) -> Result<(), Failure> {
+    if *url != StoreUrl::Memory {
+        return Ok(());
+    }
+    let message = "a store in memory ends with this command: nobody else could see it";
+    Err(Failure::new(Exit::Configuration, "STORE_URL", message)
+        .hint("Use sqlite:PATH; memory: is for programs that use the library."))
+}
+
+/// A store that is there and may not even be looked at is not a missing one.
+fn refuse_closed(url: &StoreUrl) -> Result<(), Failure> {
+    let StoreUrl::Sqlite { path } = url else { return Ok(()) };
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            let message = format!("you may not use the store {url}: {error}");
+            let failure = Failure::new(Exit::Configuration, "STORE_UNAVAILABLE", message);
+            Err(match *url == StoreUrl::machine() {
+                true => failure.hint("It is for the members of a group; ask an administrator."),
+                false => failure.hint("Check who owns the folders around it."),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_store(url: &StoreUrl) -> Failure {
+    if *url == StoreUrl::machine() {
+        let message = format!("there is no store for all users of this machine ({url})");
+        return Failure::new(Exit::Configuration, "NO_STORE", message)
+            .hint("An administrator makes it: `sudo tenure init --store machine: --group GROUP`.");
+    }
+    let message = format!("there is no store at {url}");
+    Failure::new(Exit::Configuration, "NO_STORE", message).hint(NO_STORE_HINT)
+}
+
+/// So many names of a folder are looked at, to find another store in it.
+const NAMES_MAX: usize = 10_000;
+
+/// The name of a store in this folder, by the folder that each has beside it.
+fn other_store_in(folder: &Path) -> Option<String> {
+    let entries = std::fs::read_dir(folder).ok()?.take(NAMES_MAX).filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut stores = names.filter_map(|name| Some(name.strip_suffix(".side")?.to_owned()));
+    stores.find(|name| folder.join(name).is_file())
+}
+
+fn read_token(file: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(file)?.take(TOKEN_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > TOKEN_BYTES_MAX {
+        return Err(std::io::Error::other("it is too long to be one"));
+    }
+    Ok(text.trim().to_owned())
 }

@@ -3,12 +3,13 @@
 use crate::child::SpawnError;
 use crate::exit::Exit;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::error::Error as _;
 use tenure::config::ConfigError;
 use tenure::core::{Mode, Resource, ResourceError};
 use tenure::file::FileError;
 use tenure::local_server::ServerFolderError;
+use tenure::locate::LocateError;
 use tenure::place::{PathError, PlaceError};
 use tenure::refusal::Refusal;
 use tenure::{Busy, Error};
@@ -16,7 +17,7 @@ use tenure_server::gate::ServeError;
 use tenure_server::gate::tokens::TokenError;
 
 /// Why a command failed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// What the process ends with.
     pub(crate) exit: i32,
@@ -147,6 +148,33 @@ impl From<ServerFolderError> for Failure {
     fn from(error: ServerFolderError) -> Failure {
         let failure = Failure::new(Exit::Configuration, "OWN_TOKEN", error.to_string());
         failure.hint(error.hint())
+    }
+}
+
+impl From<LocateError> for Failure {
+    fn from(error: LocateError) -> Failure {
+        let (code, details) = match &error {
+            LocateError::Url(_) => ("STORE_URL", Value::Null),
+            LocateError::Untrusted(untrusted) => {
+                let settings = untrusted.settings.iter().map(|(key, _)| key.name());
+                let links = untrusted.links.iter().map(|link| &link.path);
+                let details = json!({
+                    "file": untrusted.file,
+                    "settings": settings.collect::<Vec<_>>(),
+                    "links": links.collect::<Vec<_>>(),
+                });
+                ("UNTRUSTED", details)
+            }
+            LocateError::Foreign(foreign) => {
+                ("FOREIGN_OWNER", json!({ "path": foreign.path, "owner": foreign.owner }))
+            }
+            LocateError::Trust(_) => ("TRUST", Value::Null),
+            _ => ("STORE_PLACE", Value::Null),
+        };
+        let mut failure =
+            Failure::new(Exit::Configuration, code, error.to_string()).details(details);
+        failure.hint = error.hint();
+        failure
     }
 }
 

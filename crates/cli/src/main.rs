@@ -145,6 +145,8 @@ fn words(command: &Command) -> (&'static str, Option<&'static str>) {
         Command::Mcp(_) => ("mcp", None),
         Command::Init(_) => ("init", None),
         Command::Config(args) => ("config", Some(args.subcommand())),
+        Command::Trust(_) => ("trust", None),
+        Command::Whoami(_) => ("whoami", None),
         Command::Doctor(_) => ("doctor", None),
         Command::Selftest(_) => ("selftest", None),
         Command::Bench(_) => ("bench", None),
@@ -166,6 +168,10 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
     let context = match &cli.command {
         // Whoever changes a file must meet all others who do, wherever they stand.
         Command::Update(args) => Context::beside(&cli.global, output, &args.file)?,
+        Command::Trust(args) => match &args.path {
+            Some(path) if path.is_dir() => Context::around(&cli.global, output, path)?,
+            _ => Context::new(&cli.global, output)?,
+        },
         _ => Context::new(&cli.global, output)?,
     };
     let result = runtime.block_on(async {
@@ -192,6 +198,8 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Mcp(args) => commands::mcp::run(&context, args).await,
             Command::Init(args) => commands::init::run(&context, args).await,
             Command::Config(args) => commands::config::run(&context, args),
+            Command::Trust(args) => commands::trust::run(&context, args),
+            Command::Whoami(args) => commands::whoami::run(&context, args),
             Command::Doctor(args) => commands::doctor::run(&context, args).await,
             Command::Selftest(args) => commands::selftest::run(&context, &args),
             Command::Completions(args) => commands::completions::run(&context, args),

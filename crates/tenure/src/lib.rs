@@ -64,6 +64,7 @@ pub mod exchange;
 pub mod exit;
 pub mod file;
 pub mod local_server;
+pub mod locate;
 pub mod place;
 pub mod platform;
 pub mod refusal;

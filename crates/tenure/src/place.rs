@@ -15,6 +15,7 @@ mod error;
 mod exclusion;
 mod file_system;
 mod git;
+mod machine;
 mod paths;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 pub use error::{PathError, PlaceError};
 pub use exclusion::{EXCLUSION_FILE, ExclusionRecord, ExclusionResult, check_exclusion};
 pub use file_system::{FileSystem, check_file_system};
+pub use machine::{MACHINE_FOLDER_VARIABLE, group_id, machine_folder, prepare_machine_folder};
 pub use paths::Reach;
 
 /// The folder that holds a store, in a repository or in any other folder.
@@ -60,8 +62,9 @@ impl Surroundings {
         }
     }
 
-    /// The user's own folder for stores, without looking whether it exists.
-    pub(crate) fn user_folder(&self) -> Option<PathBuf> {
+    /// The user's own folder for stores and for what tenure remembers of the user, without looking
+    /// whether it exists.
+    pub fn user_folder(&self) -> Option<PathBuf> {
         let default = if cfg!(target_os = "macos") {
             "Library/Application Support"
         } else if cfg!(windows) {
@@ -118,16 +121,19 @@ impl Place {
         self.folder.join("config.yaml")
     }
 
-    /// Creates the folder, and the `.gitignore` by which `.tenure` ignores itself.
+    /// Creates the folder, and the `.gitignore` by which `.tenure` ignores all in it but its
+    /// settings, which a team may want to commit.
     ///
     /// Safe to call any number of times and from many processes at once. An existing `.gitignore`
-    /// is left alone, so that a team can choose to commit what it likes.
+    /// is left alone, so that a team can choose to commit what it likes, unless it is exactly what
+    /// earlier versions of tenure made.
     pub fn prepare(&self) -> Result<(), PlaceError> {
         create_folder(&self.folder, matches!(self.kind, PlaceKind::User))
             .map_err(|source| PlaceError::from_writing(&self.folder, source))?;
         if self.folder.file_name().is_some_and(|name| name == FOLDER_NAME) {
             let file = self.folder.join(".gitignore");
-            create_if_absent(&file, b"*\n")
+            create_if_absent(&file, IGNORED)
+                .and_then(|()| replace_if(&file, IGNORED_BEFORE, IGNORED))
                 .map_err(|source| PlaceError::from_writing(&file, source))?;
         }
         Ok(())
@@ -139,9 +145,15 @@ impl Place {
     }
 }
 
+/// What a `.tenure` ignores: everything, this file included, but for the settings.
+const IGNORED: &[u8] = b"*\n!config.yaml\n";
+
+/// What earlier versions made, by which the settings could not be committed.
+const IGNORED_BEFORE: &[u8] = b"*\n";
+
 /// Lets a folder ignore itself, as far as that is possible.
 pub(crate) fn ignore_in_git(folder: &Path) {
-    let _ = create_if_absent(&folder.join(".gitignore"), b"*\n");
+    let _ = create_if_absent(&folder.join(".gitignore"), IGNORED);
 }
 
 /// Lets the repository around a folder ignore these files in it, as far as that is possible.
@@ -168,15 +180,34 @@ pub fn find(surroundings: &Surroundings) -> Result<Place, PlaceError> {
             worktree_root: repository.worktree.unwrap_or_else(|| root.clone()),
             root: root.clone(),
         };
-        return Ok(Place::new(root.join(folder), kind));
+        let folder = root.join(folder);
+        is_folder(&folder)?;
+        return Ok(Place::new(folder, kind));
     }
-    let mut upward = directory.ancestors().map(|folder| folder.join(FOLDER_NAME));
-    if let Some(folder) = upward.find(|folder| folder.is_dir()) {
-        return Ok(Place::new(folder, PlaceKind::Folder));
+    for folder in directory.ancestors().map(|folder| folder.join(FOLDER_NAME)) {
+        if is_folder(&folder)? {
+            return Ok(Place::new(folder, PlaceKind::Folder));
+        }
     }
     match surroundings.user_folder() {
         Some(folder) => Ok(Place::new(folder, PlaceKind::User)),
         None => Err(PlaceError::NoHome { path: directory }),
+    }
+}
+
+/// Whether there is a folder. A link that leads to none is an error: passing over it would lead to
+/// another store than everybody else's. A file of that name is something else, and passed over.
+fn is_folder(folder: &Path) -> Result<bool, PlaceError> {
+    match fs::metadata(folder) {
+        Ok(meta) if meta.is_dir() => return Ok(true),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(PlaceError::from_reading(folder, error));
+        }
+        _ => {}
+    }
+    match fs::read_link(folder) {
+        Ok(target) => Err(PlaceError::DanglingLink { path: folder.to_owned(), target }),
+        Err(_) => Ok(false),
     }
 }
 
@@ -207,12 +238,33 @@ fn create_if_absent(file: &Path, content: &[u8]) -> io::Result<()> {
     if fs::symlink_metadata(file).is_ok() {
         return Ok(());
     }
-    let mut beside = file.as_os_str().to_owned();
-    beside.push(format!(".{}.new", uuid::Uuid::new_v4().simple()));
+    let beside = beside(file);
     let created = fs::write(&beside, content).and_then(|()| match fs::hard_link(&beside, file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     });
     let _ = fs::remove_file(&beside);
     created
+}
+
+/// Replaces a plain file that has exactly this content. A file that may not be replaced stays: what
+/// git ignores is no reason to stop.
+fn replace_if(file: &Path, before: &[u8], after: &[u8]) -> io::Result<()> {
+    let meta = fs::symlink_metadata(file)?;
+    if !meta.is_file() || meta.len() != before.len() as u64 || fs::read(file)? != before {
+        return Ok(());
+    }
+    let beside = beside(file);
+    let replaced = fs::write(&beside, after).and_then(|()| fs::rename(&beside, file));
+    if replaced.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    Ok(())
+}
+
+/// A name of its own beside a file, for what is to take its place.
+fn beside(file: &Path) -> PathBuf {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(format!(".{}.new", uuid::Uuid::new_v4().simple()));
+    beside.into()
 }

@@ -25,6 +25,34 @@ pub enum Address {
     Socket(PathBuf),
 }
 
+impl Address {
+    /// Whether both are the same server: the same scheme, host and port, or the same socket. A path
+    /// behind the port does not matter.
+    pub fn is_same_server(&self, other: &Address) -> bool {
+        match (self, other) {
+            (Address::Url(one), Address::Url(other)) => {
+                origin(one).is_some_and(|one| Some(one) == origin(other))
+            }
+            (Address::Socket(one), Address::Socket(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+/// Scheme, host and port of a server's URL.
+fn origin(url: &str) -> Option<(String, String, u16)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split('/').next()?.to_ascii_lowercase();
+    let scheme = scheme.to_ascii_lowercase();
+    // The last colon is no port inside the brackets of an IPv6 address.
+    let port = authority.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
+    let (host, port) = match port {
+        Some((host, port)) => (host.to_owned(), port.parse().ok()?),
+        None => (authority.clone(), if scheme == "https" { 443 } else { 80 }),
+    };
+    Some((scheme, host.trim_end_matches('.').to_owned(), port))
+}
+
 /// How to reach a server.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteOptions {
@@ -52,7 +80,7 @@ impl RemoteOptions {
 pub enum StoreUrl {
     /// `memory:`, for one process.
     Memory,
-    /// `sqlite:PATH`.
+    /// `sqlite:PATH`; `machine:` is the one at [`StoreUrl::machine`].
     Sqlite {
         /// The database file.
         path: PathBuf,
@@ -123,7 +151,7 @@ impl UrlError {
     pub fn hint(&self) -> String {
         match self {
             UrlError::Unknown { .. } | UrlError::Absent { .. } => {
-                "Stores are written sqlite:PATH, file:FOLDER, http://HOST:PORT, unix:SOCKET or memory: (for one process)."
+                "Stores are written sqlite:PATH, file:FOLDER, machine: (for all users of this machine), http://HOST:PORT, unix:SOCKET or memory: (for one process)."
                     .to_owned()
             }
             UrlError::Server { .. } => {
@@ -152,6 +180,7 @@ impl FromStr for StoreUrl {
             text.split_once(':').ok_or_else(|| UrlError::Unknown { url: url() })?;
         match scheme {
             "memory" => Ok(StoreUrl::Memory),
+            "machine" if rest.is_empty() => Ok(StoreUrl::machine()),
             "sqlite" | "file" if rest.is_empty() => Err(UrlError::NoPath { url: url() }),
             "sqlite" => Ok(StoreUrl::Sqlite { path: rest.into() }),
             "file" => parse_file(text, rest),
@@ -235,6 +264,12 @@ impl fmt::Display for StoreUrl {
 }
 
 impl StoreUrl {
+    /// `machine:`, the store for all users of this machine. Its folder is
+    /// [`machine_folder`](crate::place::machine_folder).
+    pub fn machine() -> StoreUrl {
+        StoreUrl::Sqlite { path: place::machine_folder().join("tenure.db") }
+    }
+
     /// The same store, with a path that does not depend on the current folder.
     pub fn beneath(self, base: &Path) -> StoreUrl {
         match self {
@@ -256,6 +291,27 @@ impl StoreUrl {
             StoreUrl::Sqlite { path } => Some(path.parent().unwrap_or(Path::new("."))),
             StoreUrl::File { folder, .. } => Some(folder),
         }
+    }
+
+    /// All that the store reads and writes, as far as it has names that are known beforehand: its
+    /// files and folders, existing or not.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let (folder, own) = match (self, self.own_folder()) {
+            (StoreUrl::Sqlite { path }, _) => {
+                let beside = |suffix: &str| {
+                    let mut name = path.clone().into_os_string();
+                    name.push(suffix);
+                    PathBuf::from(name)
+                };
+                return ["", "-wal", "-shm", "-journal", ".side"].map(beside).to_vec();
+            }
+            (StoreUrl::File { folder, .. }, Some(own)) => (folder, own),
+            _ => return vec![],
+        };
+        let mut paths = vec![folder.clone(), own.clone()];
+        paths.extend(["journal", "done", "held", "side", "aside"].map(|name| own.join(name)));
+        paths.extend(self.dialect().into_iter().flat_map(|dialect| dialect.task_files(folder)));
+        paths
     }
 
     /// The folder that is tenure's own, for what lies beside the store.
@@ -365,6 +421,24 @@ fn open_sqlite(path: &Path, _: OpenOptions) -> Result<Arc<dyn Store>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_known_by_scheme_host_and_port() {
+        let address = |text: &str| match text.parse() {
+            Ok(StoreUrl::Remote(address)) => address,
+            other => panic!("{text}: {other:?}"),
+        };
+        let same = |one: &str, other: &str| address(one).is_same_server(&address(other));
+        assert!(same("https://Locks.example.org", "https://locks.example.org:443/prefix"));
+        assert!(same("http://[::1]", "http://[::1]:80"));
+        assert!(same("unix:/run/t.sock", "unix:/run/t.sock"));
+        assert!(!same("https://locks.example.org", "http://locks.example.org"));
+        assert!(!same("https://locks.example.org", "https://locks.example.org:8443"));
+        assert!(!same("https://locks.example.org", "https://locks.example.org.evil.net"));
+        assert!(!same("http://a:1", "http://a:2"));
+        assert!(!same("http://a:x", "http://b:x"));
+        assert!(!same("unix:/run/t.sock", "http://localhost"));
+    }
 
     #[test]
     fn what_is_written_is_read_and_written_again() {

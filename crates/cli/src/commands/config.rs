@@ -7,7 +7,10 @@ use crate::show;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use tenure::config::{Setting, edit};
+use tenure::clock::SystemClock;
+use tenure::config::{Setting, Settings, edit};
+use tenure::locate::{self, LocateError};
+use tenure::place::PlaceKind;
 
 /// Show and change settings
 ///
@@ -68,37 +71,54 @@ pub(crate) fn run(context: &Context, args: ConfigArgs) -> Result<i32, Failure> {
     }
 }
 
-fn setting_json(setting: &Setting) -> Value {
+/// Whether the setting counts: what a project's file says may need trust.
+fn counts(context: &Context, setting: &Setting) -> bool {
+    let settings = &context.settings;
+    let waits = setting.key.needs_trust() && settings.is_from_project(setting.key);
+    !waits || context.located().is_ok()
+}
+
+fn setting_json(context: &Context, setting: &Setting) -> Value {
     json!({
         "key": setting.key.name(),
         "value": setting.value,
         "origin": setting.origin.to_string(),
         "default": setting.key.info().default,
         "description": setting.key.info().description,
+        "counts": counts(context, setting),
     })
 }
 
 fn show_all(context: &Context) -> Result<i32, Failure> {
     let settings = context.settings.all();
-    let data: Vec<Value> = settings.iter().map(setting_json).collect();
+    let data: Vec<Value> = settings.iter().map(|setting| setting_json(context, setting)).collect();
     context.output.done(json!({ "settings": data }), || {
         let header = ["KEY", "VALUE", "FROM", "WHAT"].map(str::to_owned);
         let rows = settings.iter().map(|setting| {
             [
                 setting.key.name().to_owned(),
                 setting.value.clone(),
-                setting.origin.to_string(),
+                match counts(context, setting) {
+                    true => setting.origin.to_string(),
+                    false => format!("{} (not trusted)", setting.origin),
+                },
                 setting.key.info().description.to_owned(),
             ]
         });
         show::table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
     });
+    if let Some(untrusted) = settings.iter().find(|setting| !counts(context, setting)) {
+        context.output.note(&format!(
+            "{} is not trusted, so not all of it counts; see `tenure trust --show`.",
+            untrusted.origin
+        ));
+    }
     Ok(0)
 }
 
 fn get(context: &Context, key: &str) -> Result<i32, Failure> {
     let setting = context.settings.get(key).ok_or_else(|| unknown(key))?;
-    context.output.done(setting_json(setting), || setting.value.clone());
+    context.output.done(setting_json(context, setting), || setting.value.clone());
     Ok(0)
 }
 
@@ -126,13 +146,38 @@ fn set(context: &Context, key: &str, value: &str, user: bool) -> Result<i32, Fai
         }
         (false, _) => project_file(context)?,
     };
-    if !user && context.sources.explicit_file.is_none() {
+    let is_project = !user && context.sources.explicit_file.is_none();
+    if is_project {
         context.place()?.prepare()?;
     }
+    let relied_on = !is_project || is_relied_on(context)?;
     edit::set(&file, key, value)?;
+    if is_project && relied_on {
+        trust_anew(context)?;
+    }
     let data = json!({ "key": key, "value": value, "file": file });
     context.output.done(data, || format!("Set {key} to {value} in {}", file.display()));
     Ok(0)
+}
+
+/// Whether all that the project's file says counts already: what its user adds then does too.
+fn is_relied_on(context: &Context) -> Result<bool, Failure> {
+    let subject = locate::subject(context.place()?, &context.settings);
+    let asks = !subject.claims.is_empty() || !subject.links.is_empty();
+    Ok(!asks || context.trust.covers(&subject).map_err(LocateError::from)?)
+}
+
+/// Trusts the file as it is after its user changed it here.
+fn trust_anew(context: &Context) -> Result<(), Failure> {
+    let place = context.place()?;
+    if place.kind == PlaceKind::User {
+        return Ok(());
+    }
+    let subject = locate::subject(place, &Settings::load(&context.sources)?);
+    if !subject.claims.is_empty() {
+        context.trust.remember(&subject, &SystemClock).map_err(LocateError::from)?;
+    }
+    Ok(())
 }
 
 fn path(context: &Context) -> Result<i32, Failure> {

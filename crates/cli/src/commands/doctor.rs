@@ -8,11 +8,14 @@ use clap::Args;
 use serde_json::json;
 use std::path::Path;
 use tenure::core::Overview;
+use tenure::Client;
 use tenure::file;
+use tenure::locate::Located;
 use tenure::place::{self, ExclusionRecord, FileSystem, Place, PlaceError};
 use tenure::platform;
 use tenure::store::Finding;
 use tenure::view;
+use tenure::url::StoreUrl;
 
 /// Check the store, the file system, the clock and what crashed processes left
 ///
@@ -67,7 +70,9 @@ async fn examine(context: &Context) -> Vec<Finding> {
             return findings;
         }
     };
+    findings.extend(context.located().ok().and_then(owner));
     if let Some(folder) = url.folder() {
+        findings.extend(permissions(folder));
         findings.push(match url.check_place() {
             Ok(Some(record)) => shown(&record),
             Err(error @ PlaceError::NotShown { .. }) => {
@@ -91,7 +96,52 @@ async fn examine(context: &Context) -> Vec<Finding> {
             }
         }
     }
+    for (url, what) in context.other_stores() {
+        findings.extend(other_store(&url, what).await);
+    }
     findings
+}
+
+/// Says that the store belongs to another user, unless that was accepted.
+fn owner(located: &Located) -> Option<Finding> {
+    let foreign = located.foreign_owner.as_ref()?;
+    let message = format!("{foreign}, who can change who holds what; `tenure trust` accepts it");
+    Some(finding("owner", false, message))
+}
+
+/// Says who else can write into the store's folder, and so decide who holds what.
+#[cfg(unix)]
+fn permissions(folder: &Path) -> Option<Finding> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = std::fs::metadata(folder).ok()?;
+    let folder = folder.display();
+    if meta.mode() & 0o002 != 0 {
+        let message =
+            format!("every user of this machine can write into {folder}; chmod o-w if not meant");
+        return Some(finding("permissions", false, message));
+    }
+    let shared = meta.mode() & 0o020 != 0;
+    shared.then(|| {
+        let message = format!("the members of group {} can write into {folder}", meta.gid());
+        finding("permissions", true, message)
+    })
+}
+
+#[cfg(not(unix))]
+fn permissions(_: &Path) -> Option<Finding> {
+    None
+}
+
+/// Something is held in a store that is not used here: perhaps that one was meant.
+async fn other_store(url: &StoreUrl, what: &str) -> Option<Finding> {
+    let builder = Client::builder().one_shot().look_only();
+    let client = builder.open(&url.to_string()).await.ok()?;
+    let held = client.look_everywhere().await.ok()?.holds.len();
+    let message = format!(
+        "{url} ({what}) has {held} held and is not used here: commands there and here do not \
+         exclude each other"
+    );
+    (held > 0).then(|| finding("other store", true, message))
 }
 
 /// Removes what killed updates left of the files that they were to replace.

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 use tenure::config::Key;
 use tenure::place::{Place, PlaceKind};
+use tenure::url::StoreUrl;
 
 /// Make the store
 ///
@@ -19,18 +20,35 @@ use tenure::place::{Place, PlaceKind};
 #[command(after_help = "\
 Examples:
   tenure init                             for this repository, or this folder
-  tenure init --here                      for this folder, even in a repository")]
+  tenure init --here                      for this folder, even in a repository
+  tenure init --store sqlite:/srv/t.db    at a place of your choice
+  sudo tenure init --store machine: --group devs
+                                          for all members of a group on this machine")]
 pub(crate) struct InitArgs {
     /// In this folder, repository or not
     #[arg(long)]
     here: bool,
+    /// With --store machine:, the group whose members may use it [default: tenure]
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
 }
 
+/// The group that may use the machine's store unless another is named.
+const MACHINE_GROUP: &str = "tenure";
+
 pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failure> {
+    let is_machine =
+        context.settings.text(Key::Store).is_some() && context.store_url()? == StoreUrl::machine();
+    if args.group.is_some() && !is_machine {
+        return Err(Failure::usage("--group is for --store machine: alone"));
+    }
     if context.settings.text(Key::Store).is_some() {
         let url = context.store_url()?;
         let fresh = !url.exists();
-        let client = context.client().await?;
+        if is_machine && fresh {
+            prepare_machine(args.group.as_deref())?;
+        }
+        let client = context.make_store().await?;
         return tell(context, &client.info().url, fresh);
     }
     let found = context.place()?;
@@ -42,6 +60,26 @@ pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failur
     let url = format!("sqlite:{}", place.database().display());
     tenure::Client::builder().one_shot().open(&url).await?;
     tell(context, &url, fresh)
+}
+
+/// Makes the folder of the machine's store for a group.
+fn prepare_machine(group: Option<&str>) -> Result<(), Failure> {
+    let name = group.unwrap_or(MACHINE_GROUP);
+    let Some(id) = tenure::place::group_id(name) else {
+        let message = format!("there is no group {name:?} on this machine");
+        return Err(Failure::new(Exit::Usage, "USAGE", message)
+            .hint("Name the group whose members may use the store with --group."));
+    };
+    let folder = tenure::place::machine_folder();
+    tenure::place::prepare_machine_folder(&folder, id).map_err(|error| {
+        let message = error.to_string();
+        Failure::new(Exit::Configuration, "STORE_PLACE", message)
+            .hint("An administrator makes the store for all users: run this with sudo.")
+    })?;
+    // What this process makes from here on, the store's files, is for the group too.
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::RWXO);
+    Ok(())
 }
 
 fn here() -> Result<Place, Failure> {
@@ -59,6 +97,9 @@ fn here() -> Result<Place, Failure> {
 
 fn tell(context: &Context, url: &str, fresh: bool) -> Result<i32, Failure> {
     let data = json!({ "store": url, "created": fresh });
+    if context.output.quiet && !context.output.json {
+        return Ok(0);
+    }
     context.output.done(data, || match fresh {
         true => format!("Made the store {}", styled(NAME, url)),
         false => format!("The store {} is there already", styled(NAME, url)),

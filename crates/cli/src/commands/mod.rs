@@ -24,9 +24,11 @@ pub(crate) mod task_files;
 pub(crate) mod tasks;
 pub(crate) mod token;
 pub(crate) mod top;
+pub(crate) mod trust;
 pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod wait;
+pub(crate) mod whoami;
 pub(crate) mod why;
 pub(crate) mod work;
 

@@ -91,9 +91,3 @@ fn a_place_that_cannot_be_made() {
     sandbox.write("file", "");
     assert_snapshot!(sandbox.see("tenure --store sqlite:file/locks.db status"));
 }
-
-#[test]
-fn a_folder_that_is_not_there_is_made() {
-    let sandbox = Sandbox::bare();
-    assert_snapshot!(sandbox.see("tenure --store sqlite:new/folder/locks.db acquire deploy"));
-}

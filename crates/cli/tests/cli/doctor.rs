@@ -35,3 +35,18 @@ fn with_a_broken_store() {
         "tenure --store nonsense doctor",
     ]));
 }
+
+/// Two stores on one machine, a folder that everybody can write into, and settings that do not count.
+#[test]
+fn what_may_not_be_meant() {
+    let sandbox = Sandbox::repository();
+    let _filters = on_any_file_system();
+    sandbox.quietly("cd / && tenure acquire deploy");
+    sandbox.quietly("tenure init && chmod o+w .tenure");
+    let other = sandbox.see("tenure doctor");
+    sandbox.quietly("chmod o-w,g+w .tenure");
+    let group = sandbox.see("tenure doctor | sed 's/group [0-9]*/group [GROUP]/'");
+    sandbox.write(".tenure/config.yaml", "store: http://127.0.0.1:1\n");
+    let untrusted = sandbox.see("tenure doctor");
+    assert_snapshot!(format!("{other}\n{group}\n{untrusted}"));
+}

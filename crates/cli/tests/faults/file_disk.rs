@@ -4,7 +4,8 @@
 use crate::faulty_disk::{FILL, with_disk};
 use crate::support::{Ended, Engine, Place, Running, TENURE};
 
-const STORE: &str = "export TENURE_STORE=file:disk/store TENURE_ROTATE_BYTES=3000\n";
+const STORE: &str =
+    "export TENURE_STORE=file:disk/store TENURE_ROTATE_BYTES=3000; mkdir -p disk/store\n";
 
 fn says_why(message: &str, words: &str) {
     let lines: Vec<&str> = message.lines().collect();

@@ -198,7 +198,7 @@ fn tasks_of_a_file_store_without_write_permission_can_be_looked_at_and_not_chang
 fn without_permission(store: &str, hint: &str) {
     let place = Place::new();
     let script = format!(
-        "export TENURE_STORE={store}
+        "export TENURE_STORE={store}; mkdir $D/store
         {TRY}{BEGIN}
         chmod -R a-w $D/store
         tenure=$T

@@ -62,6 +62,10 @@ impl Place {
     pub fn with(engine: Engine) -> Place {
         let folder = tempfile::tempdir().expect("a scratch folder");
         std::fs::create_dir(folder.path().join("home")).expect("a home");
+        if engine == Engine::Files {
+            // Other commands than `init` make no folder for a store that was named.
+            std::fs::create_dir(folder.path().join("store")).expect("a folder for the store");
+        }
         Place { folder, engine }
     }
 

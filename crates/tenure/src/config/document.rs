@@ -16,6 +16,10 @@ use serde_saphyr::granit_parser::{
 const NESTING_AT_MOST: usize = 8;
 const TOO_DEEP: &str = "nested too deeply";
 
+/// There are some twenty keys. Each new one is compared with those before it, so a file of a
+/// megabyte full of them would take minutes.
+const KEYS_AT_MOST: usize = 256;
+
 /// A place in a file. Both numbers count from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
@@ -201,6 +205,9 @@ impl OpenMapping {
         range: Range<usize>,
         span: &Span,
     ) -> Result<(), Malformed> {
+        if self.mapping.entries.len() == KEYS_AT_MOST {
+            return Err(malformed(&span.start, format!("more than {KEYS_AT_MOST} keys")));
+        }
         if let Some(first) = self.mapping.get(&text) {
             let problem =
                 format!("duplicate key {text:?}, first on line {}", first.key.position.line);

@@ -33,7 +33,7 @@ pub fn set(file: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
     fs::create_dir_all(folder).map_err(not_writable)?;
     let _turn = Turn::take(folder);
 
-    let before = layers::read_text(&target)?.unwrap_or_default();
+    let before = layers::read_text(&target, false)?.unwrap_or_default();
     let after = edited(&before, file, key, value)?;
     if after == before {
         return Ok(());

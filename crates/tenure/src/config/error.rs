@@ -23,6 +23,18 @@ pub enum ConfigError {
         /// The folder.
         path: PathBuf,
     },
+    /// A pipe, a socket or a device stands where a file is expected.
+    #[error("the settings file {} is not a plain file", .path.display())]
+    NotAFile {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// A link stands where a file is expected, and leads nowhere.
+    #[error("the settings file {} is a link that leads nowhere", .path.display())]
+    DanglingLink {
+        /// The link.
+        path: PathBuf,
+    },
     /// The file could not be read.
     #[error("cannot read the settings file {}: {source}", .path.display())]
     Unreadable {
@@ -110,6 +122,10 @@ impl ConfigError {
                     "move the directory away, or use {} in it",
                     path.join("config.yaml").display()
                 )
+            }
+            Self::NotAFile { .. } => "replace it by a file, or remove it".into(),
+            Self::DanglingLink { .. } => {
+                "make the file that the link names, or remove the link".into()
             }
             Self::Unreadable { .. } => "check that you may read it".into(),
             Self::TooLarge { .. } => "check that it is the right file".into(),

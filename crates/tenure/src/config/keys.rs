@@ -27,6 +27,8 @@ pub enum Key {
     Store,
     /// `agent`
     Agent,
+    /// `server.url`
+    ServerUrl,
     /// `server.tokenFile`
     TokenFile,
     /// `server.caFile`
@@ -43,6 +45,12 @@ impl Key {
     /// What the table says about the key.
     pub fn info(self) -> &'static KeyInfo {
         &KEYS[self as usize]
+    }
+
+    /// Whether a project's file may set this only after its user has trusted the file: such a key
+    /// decides where data and credentials go, or under whose name the user acts.
+    pub fn needs_trust(self) -> bool {
+        matches!(self, Self::Store | Self::Agent) || self.name().starts_with("server.")
     }
 
     /// The name by which people write the key.
@@ -96,7 +104,7 @@ const WAIT: Kind = Kind::Duration { shortest: Duration::ZERO };
 const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 
 /// Every key that can be set.
-pub static KEYS: [KeyInfo; 12] = [
+pub static KEYS: [KeyInfo; 13] = [
     KeyInfo {
         key: Key::TaskTimeout,
         name: "locking.taskTimeout",
@@ -176,6 +184,14 @@ pub static KEYS: [KeyInfo; 12] = [
         default: "",
         description: "label of the holder; empty to make one up",
         variable: "TENURE_AGENT",
+    },
+    KeyInfo {
+        key: Key::ServerUrl,
+        name: "server.url",
+        kind: Kind::Text,
+        default: "",
+        description: "the server that your token is for; it is sent to no other",
+        variable: "TENURE_SERVER_URL",
     },
     KeyInfo {
         key: Key::TokenFile,
@@ -295,6 +311,15 @@ mod tests {
             assert!(info.kind.check(info.default).is_ok(), "{}", info.name);
             assert!(info.variable.starts_with("TENURE_"));
             assert!(!info.description.contains('\n'));
+        }
+    }
+
+    /// A key that is added to the group of servers needs trust without anybody thinking of it.
+    #[test]
+    fn what_decides_where_things_go_needs_trust() {
+        for info in &KEYS {
+            let harmless = info.name.starts_with("locking.") || info.name.starts_with("tasks.");
+            assert_eq!(info.key.needs_trust(), !harmless, "{}", info.name);
         }
     }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::document::{self, Entry, Mapping, Node, Position};
 use super::keys::{self, KEYS, Key};
-use super::{ConfigError, Origin, Setting, Settings, Sources};
+use super::{ConfigError, Origin, ProjectFile, Setting, Settings, Sources};
+use sha2::{Digest, Sha256};
 
 /// A settings file is a few hundred bytes. The limit keeps a wrong path from filling the memory.
 const FILE_BYTES_AT_MOST: u64 = 1024 * 1024;
@@ -21,8 +22,26 @@ pub(super) fn load(sources: &Sources) -> Result<Settings, ConfigError> {
     for info in &KEYS {
         all.push(check(info.key, info.default, Origin::BuiltIn, None)?);
     }
-    for (key, value, position, path) in file_values(sources)? {
-        all[key as usize] = check(key, &value, Origin::File(path.to_owned()), Some(position))?;
+    let mut project = None;
+    for file in files(sources) {
+        let Some(text) = read_text(file.path, file.named)? else {
+            if file.named {
+                return Err(ConfigError::Missing { path: file.path.to_owned() });
+            }
+            continue;
+        };
+        let found = match parse(&text, file.path)? {
+            Some(root) => values(&root, file.path)?,
+            None => vec![],
+        };
+        if file.is_project {
+            project = Some(project_file(file.path, &text, &found));
+        }
+        for (key, value, position) in found {
+            let path = file.path.to_owned();
+            let origin = if file.is_project { Origin::Project(path) } else { Origin::File(path) };
+            all[key as usize] = check(key, &value, origin, Some(position))?;
+        }
     }
     for info in &KEYS {
         // An empty variable is how scripts unset one.
@@ -37,7 +56,35 @@ pub(super) fn load(sources: &Sources) -> Result<Settings, ConfigError> {
         let key = known(name, Origin::Flag, None)?;
         all[key as usize] = check(key, value, Origin::Flag, None)?;
     }
-    Ok(Settings { all })
+    Ok(Settings { all, project })
+}
+
+/// A file to read.
+struct File<'a> {
+    path: &'a Path,
+    /// Named for this one command: it must exist.
+    named: bool,
+    is_project: bool,
+}
+
+fn files(sources: &Sources) -> Vec<File<'_>> {
+    if let Some(path) = &sources.explicit_file {
+        return vec![File { path, named: true, is_project: false }];
+    }
+    let user = sources.user_file.iter().map(|path| File { path, named: false, is_project: false });
+    let project = sources.project_file.iter();
+    let is_project = !sources.project_is_own;
+    user.chain(project.map(|path| File { path, named: false, is_project })).collect()
+}
+
+fn project_file(path: &Path, text: &str, found: &[(Key, String, Position)]) -> ProjectFile {
+    let digest = Sha256::digest(text.as_bytes());
+    let claims = found.iter().filter(|(key, ..)| key.needs_trust());
+    ProjectFile {
+        path: path.to_owned(),
+        sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        claims: claims.map(|(key, value, _)| (*key, value.clone())).collect(),
+    }
 }
 
 /// The key with this name, or an error that names the nearest one.
@@ -63,9 +110,13 @@ pub(super) fn check(
 }
 
 /// The text of a file, or `None` if there is no file.
-pub(super) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
-    let bytes = match read_bytes(path) {
-        Ok(bytes) => bytes,
+///
+/// A file that was named for this command may also be a pipe. Others must be plain files: nothing
+/// that lies in a project may keep a command waiting.
+pub(super) fn read_text(path: &Path, named: bool) -> Result<Option<String>, ConfigError> {
+    let bytes = match read_bytes(path, named) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Err(ConfigError::NotAFile { path: path.to_owned() }),
         Err(error) => return absent_or_unreadable(path, error),
     };
     if bytes.len() as u64 > FILE_BYTES_AT_MOST {
@@ -157,45 +208,38 @@ fn value_of(
     Ok((!scalar.is_null).then(|| (key, scalar.text.clone(), position)))
 }
 
-fn file_values(sources: &Sources) -> Result<Vec<(Key, String, Position, &Path)>, ConfigError> {
-    let files = match &sources.explicit_file {
-        Some(explicit) => [Some(explicit), None],
-        None => [sources.user_file.as_ref(), sources.project_file.as_ref()],
-    };
-    let mut found = Vec::new();
-    for path in files.into_iter().flatten() {
-        match read_text(path)? {
-            Some(text) => {
-                if let Some(root) = parse(&text, path)? {
-                    let values = values(&root, path)?.into_iter();
-                    found.extend(values.map(|(key, text, at)| (key, text, at, path.as_path())));
-                }
-            }
-            None if sources.explicit_file.is_some() => {
-                let path = path.to_owned();
-                return Err(ConfigError::Missing { path });
-            }
-            None => {}
-        }
-    }
-    Ok(found)
-}
-
 fn keys_of(mapping: &Mapping) -> impl Iterator<Item = &Entry> {
     let entries = mapping.entries.iter();
     entries.filter(|entry| entry.key.text != DESCRIPTION)
 }
 
-fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+fn read_bytes(path: &Path, named: bool) -> io::Result<Option<Vec<u8>>> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    // Opening a pipe would wait for a writer.
+    #[cfg(unix)]
+    if !named {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NONBLOCK);
+    }
+    let file = options.open(path)?;
+    let kind = file.metadata()?.file_type();
+    if !named && !kind.is_file() && !kind.is_dir() {
+        return Ok(None);
+    }
     let mut bytes = Vec::new();
     // One byte more than allowed tells a file at the limit from one beyond it.
-    let mut file = fs::File::open(path)?.take(FILE_BYTES_AT_MOST + 1);
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    file.take(FILE_BYTES_AT_MOST + 1).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }
 
 fn absent_or_unreadable(path: &Path, source: io::Error) -> Result<Option<String>, ConfigError> {
     match source.kind() {
+        // A link that leads nowhere is a mistake; going on without its settings could mean another
+        // store.
+        io::ErrorKind::NotFound if fs::symlink_metadata(path).is_ok() => {
+            Err(ConfigError::DanglingLink { path: path.to_owned() })
+        }
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
         // Some systems refuse to open a directory, others to read it.
         _ if path.is_dir() => Err(ConfigError::Directory { path: path.to_owned() }),

@@ -30,6 +30,9 @@ pub struct Sources {
     pub user_file: Option<PathBuf>,
     /// The project's file. May be absent.
     pub project_file: Option<PathBuf>,
+    /// Whether `project_file` is the user's own as well, because there is no project: it lies beside
+    /// the user's own store.
+    pub project_is_own: bool,
     /// A file named for this one command. It replaces the other two and must exist.
     pub explicit_file: Option<PathBuf>,
     /// Environment variables. Those of the key table count, unless empty; others are ignored.
@@ -92,8 +95,10 @@ pub fn user_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf>
 pub enum Origin {
     /// Nobody set it.
     BuiltIn,
-    /// This file.
+    /// This file of the user, or one that was named for this command.
     File(PathBuf),
+    /// This file of the project, which may be a stranger's.
+    Project(PathBuf),
     /// This environment variable.
     Environment(String),
     /// The command line.
@@ -104,7 +109,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => formatter.write_str("built-in"),
-            Self::File(path) => path.display().fmt(formatter),
+            Self::File(path) | Self::Project(path) => path.display().fmt(formatter),
             Self::Environment(variable) => formatter.write_str(variable),
             Self::Flag => formatter.write_str("command line"),
         }
@@ -128,6 +133,18 @@ pub struct Setting {
 pub struct Settings {
     /// In the order of [`KEYS`].
     all: Vec<Setting>,
+    project: Option<ProjectFile>,
+}
+
+/// A project's file, as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The SHA-256 of its content, in hexadecimal.
+    pub sha256: String,
+    /// What it sets that needs trust, whether another layer won or not.
+    pub claims: Vec<(Key, String)>,
 }
 
 impl Settings {
@@ -136,6 +153,16 @@ impl Settings {
     /// A file that does not exist costs one failed open, and no YAML is parsed for it.
     pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
         layers::load(sources)
+    }
+
+    /// The project's file, if one was read.
+    pub fn project(&self) -> Option<&ProjectFile> {
+        self.project.as_ref()
+    }
+
+    /// Whether the project's file decides this setting.
+    pub fn is_from_project(&self, key: Key) -> bool {
+        matches!(self.setting(key).origin, Origin::Project(_))
     }
 
     /// The setting with this name, such as `locking.taskTimeout`.

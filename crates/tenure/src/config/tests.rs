@@ -52,6 +52,7 @@ fn without_any_source_everything_is_built_in() {
             "tasks.maxRecoveries=3",
             "store=",
             "agent=",
+            "server.url=",
             "server.tokenFile=",
             "server.caFile=",
         ]
@@ -91,7 +92,7 @@ fn a_later_layer_wins_key_by_key() {
         ("locking.sectionTimeout", "120m", Origin::BuiltIn),
         ("locking.taskTimeout", "1m", Origin::File(user.clone())),
         ("agent", "ada", Origin::File(user)),
-        ("locking.lockTimeout", "2m", Origin::File(project.clone())),
+        ("locking.lockTimeout", "2m", Origin::Project(project.clone())),
         ("locking.grace", "3s", Origin::Environment("TENURE_GRACE".to_owned())),
         ("locking.runTimeout", "4s", Origin::Flag),
     ] {

@@ -31,6 +31,14 @@ pub enum PlaceError {
         /// Where the search started.
         path: PathBuf,
     },
+    /// A link stands where the store's folder is expected, and leads to no folder.
+    #[error("{} is a link to {}, and there is no folder", .path.display(), .target.display())]
+    DanglingLink {
+        /// The link.
+        path: PathBuf,
+        /// What it says.
+        target: PathBuf,
+    },
     /// The folder is on a file system that is mounted read-only.
     #[error("{} is on a read-only file system", .path.display())]
     ReadOnly {
@@ -78,6 +86,7 @@ impl PlaceError {
             Self::Unreadable { path, .. }
             | Self::BrokenRepository { path, .. }
             | Self::NoHome { path }
+            | Self::DanglingLink { path, .. }
             | Self::ReadOnly { path }
             | Self::NotWritable { path, .. }
             | Self::Network { path, .. }
@@ -109,6 +118,9 @@ impl PlaceError {
             Self::NoHome { .. } => {
                 "set HOME, create a .tenure folder here, or name a store with \
                  TENURE_STORE"
+            }
+            Self::DanglingLink { .. } => {
+                "make the folder, as by mounting the disk that it is on, or remove the link"
             }
             Self::ReadOnly { .. } => {
                 "make it writable, or name a store on another disk with TENURE_STORE, such as \

@@ -318,6 +318,65 @@ fn preparing_keeps_what_is_there() {
     assert_eq!(fs::read_to_string(&ignore).expect("there"), "*.db\n");
 }
 
+/// What git would commit of a repository.
+fn uncommitted(root: &Path) -> String {
+    let output = Command::new("git")
+        .args(["status", "--porcelain", "--untracked-files=all"])
+        .current_dir(root)
+        .output()
+        .expect("git is installed");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_settings_of_a_project_can_be_committed_and_nothing_else() {
+    let ground = Ground::new();
+    let root = ground.repository("repo");
+    let place = ground.find(&root).expect("a place");
+    place.prepare().expect("created");
+    fs::create_dir(place.folder.join("logs")).expect("a folder for the test");
+    for name in ["tenure.db", "tokens", "logs/config.yaml"] {
+        fs::write(place.folder.join(name), "").expect("a file for the test");
+    }
+    assert_eq!(uncommitted(&root), "");
+    fs::write(place.config_file(), "").expect("a file for the test");
+    assert_eq!(uncommitted(&root), "?? .tenure/config.yaml\n");
+}
+
+#[test]
+fn what_earlier_versions_ignored_is_brought_up_to_date() {
+    let ground = Ground::new();
+    let root = ground.repository("repo");
+    let place = ground.find(&root).expect("a place");
+    let ignore = ground.create("repo/.tenure").join(".gitignore");
+    fs::write(&ignore, "*\n").expect("a file for the test");
+    fs::write(place.config_file(), "").expect("a file for the test");
+    assert_eq!(uncommitted(&root), "");
+    place.prepare().expect("prepared");
+    assert_eq!(uncommitted(&root), "?? .tenure/config.yaml\n");
+    assert_eq!(fs::read_dir(&place.folder).expect("there").count(), 2);
+}
+
+/// Everybody else meant what the link leads to, as when a disk is not mounted.
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_an_error() {
+    let ground = Ground::new();
+    let below = ground.create("a/b");
+    let root = ground.repository("repo");
+    fs::write(ground.path("file"), "").expect("a file for the test");
+    for target in ["nowhere", "../file", ".tenure"] {
+        for link in [ground.path("a/.tenure"), root.join(".tenure")] {
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(target, &link).expect("a link for the test");
+        }
+        for directory in [&below, &root] {
+            let error = ground.find(directory).expect_err("a link to nowhere");
+            assert!(error.path().ends_with(".tenure"), "{target}: {error}");
+        }
+    }
+}
+
 #[test]
 fn many_may_prepare_at_once() {
     let ground = Ground::new();
@@ -328,7 +387,7 @@ fn many_may_prepare_at_once() {
         }
     });
     let ignore = fs::read_to_string(place.folder.join(".gitignore")).expect("there");
-    assert_eq!(ignore, "*\n");
+    assert_eq!(ignore, "*\n!config.yaml\n");
 }
 
 /// So that whoever is killed while it prepares leaves either none or a whole one.
@@ -343,7 +402,7 @@ fn the_ignore_file_appears_whole() {
             let preparing = scope.spawn(|| place.prepare().expect("prepared"));
             while !preparing.is_finished() {
                 let seen = fs::read_to_string(&ignore);
-                assert!(seen.as_ref().map_or(true, |text| text == "*\n"), "{seen:?}");
+                assert!(seen.as_ref().map_or(true, |text| text == "*\n!config.yaml\n"), "{seen:?}");
             }
         });
         let left = fs::read_dir(&place.folder).expect("a folder").count();

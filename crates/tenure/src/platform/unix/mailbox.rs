@@ -13,6 +13,10 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     // Only its owner reads it. Who may write to it is said by the umask, as for all files here.
     let mode = Mode::RUSR | Mode::WUSR | Mode::WGRP | Mode::WOTH;
     mknodat(rustix::fs::CWD, &new, FileType::Fifo, mode, 0)?;
+    if is_for_group(path) {
+        // Whoever releases may be another member, with another umask than the one who waits.
+        let _ = rustix::fs::chmod(&new, mode | Mode::WGRP);
+    }
     // Reading and writing at once: the pipe then never reports its end when the last writer leaves.
     let opened = rustix::fs::open(&new, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
     let result = opened.map_err(io::Error::from).and_then(|descriptor: OwnedFd| {
@@ -23,6 +27,13 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
         let _ = std::fs::remove_file(&new);
     }
     result
+}
+
+/// Whether the members of a group share the folder of this pipe.
+fn is_for_group(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let folder = path.parent().and_then(|folder| std::fs::metadata(folder).ok());
+    folder.is_some_and(|folder| folder.mode() & Mode::WGRP.bits() != 0)
 }
 
 /// Puts a message into somebody's pipe. Says no where nobody reads it any more; never blocks.

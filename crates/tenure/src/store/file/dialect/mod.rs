@@ -90,6 +90,11 @@ impl Dialect {
         (self == Dialect::Memory).then(|| self.stale_after())
     }
 
+    /// The files of the other programs' task list, beside the lock files.
+    pub(crate) fn task_files(self, folder: &Path) -> Vec<PathBuf> {
+        tasks::files(self, folder)
+    }
+
     /// How old a lock may become before the other programs take it away.
     fn stale_after(self) -> Duration {
         match self {

@@ -28,7 +28,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::{
     Claim, GrantId, Hold, Holder, Look, Mode, Resource, Seen, SeenHold, Status, Task, TaskId,
@@ -58,6 +58,15 @@ enum Files {
 pub(super) struct Foreign {
     pub(super) by: String,
     pub(super) since: Option<WallTime>,
+}
+
+/// The files of the list that a folder of this dialect has.
+pub(super) fn files(dialect: Dialect, folder: &Path) -> Vec<PathBuf> {
+    match dialect {
+        Dialect::Coordination => vec![folder.join("tasks.json")],
+        Dialect::Worker => queue::files(folder),
+        Dialect::Swarm | Dialect::Memory => vec![],
+    }
 }
 
 impl Board {

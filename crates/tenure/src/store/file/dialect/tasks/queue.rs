@@ -42,16 +42,26 @@ struct State {
     error: Option<String>,
 }
 
+/// The folder of `queue.json` and `execution_log.jsonl`.
+fn home(folder: &Path) -> &Path {
+    // The lock files usually have a folder of their own beside the two.
+    let beside = folder.parent().unwrap_or(folder);
+    let inside = folder.join("queue.json").exists();
+    let apart = folder.file_name().is_some_and(|name| name == "task_locks");
+    match inside || !(apart || beside.join("queue.json").exists()) {
+        true => folder,
+        false => beside,
+    }
+}
+
+/// The files of the list whose lock files are in this folder.
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+    ["queue.json", "execution_log.jsonl"].map(|name| home(folder).join(name)).to_vec()
+}
+
 impl Queue {
     pub(super) fn new(folder: &Path, own: &Path, store: &str) -> Queue {
-        // The lock files usually have a folder of their own beside the two.
-        let beside = folder.parent().unwrap_or(folder);
-        let inside = folder.join("queue.json").exists();
-        let apart = folder.file_name().is_some_and(|name| name == "task_locks");
-        let home = match inside || !(apart || beside.join("queue.json").exists()) {
-            true => folder,
-            false => beside,
-        };
+        let home = home(folder);
         Queue {
             queue: home.join("queue.json"),
             log: home.join("execution_log.jsonl"),

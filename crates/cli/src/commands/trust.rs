@@ -1,0 +1,155 @@
+//! `tenure trust`: what a project's own files may decide.
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{NAME, WARN, styled};
+use crate::show;
+use clap::{Args, ValueHint};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tenure::clock::SystemClock;
+use tenure::locate::trust::{Subject, Trust};
+use tenure::locate::{self, LocateError};
+use tenure::place::PlaceKind;
+
+/// Let a project's settings choose the store, the server and your label
+///
+/// A repository may be a stranger's. Its .tenure/config.yaml may set timeouts; what it says of
+/// `store`, `server` and `agent` counts only after you trusted the file, unless the store is inside
+/// the project. The same goes for links in it that lead elsewhere, and for a .tenure of another
+/// user. This shows what would count, and remembers the file as it is: when it changes, you are asked
+/// again.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure trust --show                     what this project asks for
+  tenure trust                            let it count, until it changes
+  tenure trust --list
+  tenure trust --revoke")]
+pub(crate) struct TrustArgs {
+    /// The project's folder, or a folder in it [default: the current one]
+    #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
+    pub(crate) path: Option<PathBuf>,
+    /// Show what would count, and remember nothing; exit 3 if it does not count yet
+    #[arg(long, conflicts_with_all = ["list", "revoke"])]
+    show: bool,
+    /// List what you trust
+    #[arg(long, conflicts_with_all = ["path", "revoke"])]
+    list: bool,
+    /// Trust it no longer
+    #[arg(long)]
+    revoke: bool,
+}
+
+pub(crate) fn run(context: &Context, args: TrustArgs) -> Result<i32, Failure> {
+    if args.list {
+        return list(context);
+    }
+    if args.revoke {
+        return revoke(context, args.path);
+    }
+    let place = context.place()?;
+    if place.kind == PlaceKind::User {
+        let message = "there is no project here: no git repository and no .tenure folder";
+        return Err(Failure::new(Exit::NotFound, "NO_PROJECT", message)
+            .hint("Your own settings need no trust."));
+    }
+    let subject = locate::subject(place, &context.settings);
+    if args.show {
+        let counts = context.located().is_ok();
+        let trusted = covers(&context.trust, &subject)?;
+        let data = json(&subject, trusted, counts);
+        context.output.done(data, || {
+            let state = match (trusted, counts) {
+                (true, _) => "It is trusted.",
+                (false, true) => "It needs no trust.",
+                (false, false) => "It is not trusted, and does not count.",
+            };
+            format!("{}\n{state}", lines(&subject))
+        });
+        let exit = if counts { Exit::Ok } else { Exit::Configuration };
+        return Ok(exit.code());
+    }
+    context.trust.remember(&subject, &SystemClock).map_err(LocateError::from)?;
+    if context.output.quiet && !context.output.json {
+        return Ok(0);
+    }
+    context.output.done(json(&subject, true, true), || {
+        format!("{}\nTrusted, until it changes.", lines(&subject))
+    });
+    Ok(0)
+}
+
+fn covers(trust: &Trust, subject: &Subject) -> Result<bool, Failure> {
+    Ok(trust.covers(subject).map_err(LocateError::from)?)
+}
+
+fn json(subject: &Subject, trusted: bool, counts: bool) -> Value {
+    let settings = subject.claims.iter().map(|(key, value)| (key.name().to_owned(), json!(value)));
+    let links = subject.links.iter();
+    json!({
+        "path": subject.folder,
+        "sha256": subject.sha256,
+        "trusted": trusted,
+        "counts": counts,
+        "settings": settings.collect::<serde_json::Map<_, _>>(),
+        "links": links
+            .map(|link| json!({ "path": link.path, "target": link.target }))
+            .collect::<Vec<_>>(),
+    })
+}
+
+/// What a person should see before it counts.
+fn lines(subject: &Subject) -> String {
+    let mut lines = vec![styled(NAME, subject.folder.display())];
+    for (key, value) in &subject.claims {
+        lines.push(format!("  {:<18} {value}", key.name()));
+    }
+    for link in &subject.links {
+        let leads = styled(WARN, "leads to");
+        lines.push(format!("  {} {leads} {}", link.path.display(), link.target.display()));
+    }
+    if subject.claims.is_empty() && subject.links.is_empty() {
+        lines.push("  sets nothing that needs trust".to_owned());
+    }
+    lines.push(format!("  {:<18} {}", "sha256", subject.sha256));
+    lines.join("\n")
+}
+
+fn list(context: &Context) -> Result<i32, Failure> {
+    let records = context.trust.list().map_err(LocateError::from)?;
+    context.output.done(json!({ "trusted": records }), || {
+        if records.is_empty() {
+            return "You trust no project's settings.".to_owned();
+        }
+        let header = ["PATH", "SINCE", "SHA256"].map(str::to_owned);
+        let rows = records.iter().map(|record| {
+            let short = record.sha256.chars().take(12).collect();
+            [record.path.display().to_string(), record.at.clone(), short]
+        });
+        show::table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
+    });
+    Ok(0)
+}
+
+/// Also of a project that is gone: then the path names what was trusted.
+fn revoke(context: &Context, path: Option<PathBuf>) -> Result<i32, Failure> {
+    let mut paths: Vec<PathBuf> =
+        path.into_iter().map(|path| context.directory().join(path)).collect();
+    paths.extend(context.place().ok().map(|place| place.folder.clone()));
+    let mut forgotten = 0;
+    for path in paths.iter().flat_map(|path| [path.clone(), path.join(".tenure")]) {
+        forgotten += context.trust.forget(&path).map_err(LocateError::from)?;
+    }
+    let shown = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
+    if forgotten == 0 {
+        let message = format!("{shown} is not trusted");
+        return Err(Failure::new(Exit::NotFound, "NOT_TRUSTED", message)
+            .hint("`tenure trust --list` shows what is."));
+    }
+    context.output.done(json!({ "path": shown, "revoked": forgotten }), || {
+        format!("{shown} is not trusted any more")
+    });
+    Ok(0)
+}

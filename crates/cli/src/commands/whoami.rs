@@ -1,0 +1,134 @@
+//! `tenure whoami`: which store is used and why, and under which label.
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{BAD, DIM, NAME, styled};
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::Path;
+use tenure::config::Key;
+use tenure::locate;
+use tenure::place::PlaceKind;
+
+/// Show which store is used and why, who you are, and which settings count
+///
+/// It opens nothing, and makes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure whoami
+  tenure where --json
+  tenure -v run deploy -- ./deploy.sh     says the store on stderr, and goes on")]
+pub(crate) struct WhoamiArgs {}
+
+pub(crate) fn run(context: &Context, _: WhoamiArgs) -> Result<i32, Failure> {
+    let located = context.located();
+    let files = files(context);
+    let others = context.other_stores();
+    let (label, label_origin) = label(context);
+    let store = match &located {
+        Ok(located) => json!({
+            "url": located.url.to_string(),
+            "reason": located.reason.word(),
+            "explanation": located.reason.to_string(),
+            "exists": located.url.exists(),
+        }),
+        Err(_) => Value::Null,
+    };
+    let problem = located.as_ref().err().map(
+        |failure| json!({ "code": failure.code, "message": failure.message, "hint": failure.hint }),
+    );
+    let data = json!({
+        "store": store,
+        "problem": problem,
+        "label": label,
+        "label_chosen_by": label_origin,
+        "config": files.iter().map(File::json).collect::<Vec<_>>(),
+        "other_stores": others.iter().map(|(url, what)| {
+            json!({ "url": url.to_string(), "what": what })
+        }).collect::<Vec<_>>(),
+    });
+    context.output.done(data, || {
+        let mut lines = Vec::new();
+        match &located {
+            Ok(located) => {
+                let missing = if located.url.exists() { "" } else { " (not made yet)" };
+                lines.push(field("store", &format!("{}{missing}", styled(NAME, &located.url))));
+                lines.push(field("why", &located.reason.to_string()));
+            }
+            Err(failure) => {
+                lines
+                    .push(field("store", &format!("{}: {}", styled(BAD, "none"), failure.message)));
+                lines.extend(failure.hint.iter().map(|hint| field("hint", hint)));
+            }
+        }
+        lines.push(field(
+            "label",
+            &match (&label, &label_origin) {
+                (Some(label), Some(origin)) => format!("{} ({origin})", styled(NAME, label)),
+                _ => "made up for each command; choose one with --as or TENURE_AGENT".to_owned(),
+            },
+        ));
+        lines.extend(files.iter().map(|file| field("settings", &file.line())));
+        lines.extend(others.iter().map(|(url, what)| {
+            field("not used", &format!("{url} {}", styled(DIM, format!("({what})"))))
+        }));
+        lines.join("\n")
+    });
+    Ok(0)
+}
+
+fn field(name: &str, value: &str) -> String {
+    format!("{name:<9} {value}")
+}
+
+fn label(context: &Context) -> (Option<String>, Option<String>) {
+    let label = context.chosen_label().map(str::to_owned);
+    let setting = context.settings.setting(Key::Agent);
+    let origin = match context.settings.text(Key::Agent) {
+        Some(_) => setting.origin.to_string(),
+        None => "CLAWDBOT_SESSION_ID".to_owned(),
+    };
+    (label.clone(), label.map(|_| origin))
+}
+
+/// A settings file that is looked at.
+struct File {
+    path: String,
+    kind: &'static str,
+    exists: bool,
+    /// Of a project's file: whether all in it counts, and why.
+    state: Option<&'static str>,
+}
+
+impl File {
+    fn new(path: &Path, kind: &'static str) -> File {
+        File { path: path.display().to_string(), kind, exists: path.exists(), state: None }
+    }
+
+    fn json(&self) -> Value {
+        json!({ "file": self.path, "kind": self.kind, "exists": self.exists, "trust": self.state })
+    }
+
+    fn line(&self) -> String {
+        let state = if self.exists { self.state.unwrap_or_default() } else { "not there" };
+        let state = if state.is_empty() { String::new() } else { format!(": {state}") };
+        format!("{} ({}{state})", self.path, self.kind)
+    }
+}
+
+fn files(context: &Context) -> Vec<File> {
+    if let Some(named) = &context.sources.explicit_file {
+        return vec![File::new(named, "named by --config")];
+    }
+    let mut files = Vec::new();
+    files.extend(context.sources.user_file.iter().map(|path| File::new(path, "yours")));
+    let Ok(place) = context.place() else { return files };
+    let own = place.kind == PlaceKind::User;
+    let mut project = File::new(&place.config_file(), if own { "yours" } else { "the project's" });
+    if !own && project.exists {
+        project.state = Some(context.project_trust(|| locate::subject(place, &context.settings)));
+    }
+    files.push(project);
+    files
+}

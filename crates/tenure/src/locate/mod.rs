@@ -1,0 +1,302 @@
+//! Which store a command uses, and why; and what a project's own files may decide about it.
+//!
+//! A repository is often somebody else's work. Its `.tenure/config.yaml` may say how long leases
+//! last, but not where data and credentials go, or under whose name its user acts, until the user
+//! has trusted that file: see [`trust`]. The same holds for links in it that lead out of it, and
+//! for a `.tenure` that belongs to another user.
+//!
+//! [`locate`] gives the store or says what stands in the way. It never falls back to another store.
+
+mod inside;
+mod ownership;
+#[cfg(test)]
+mod tests;
+pub mod trust;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::config::{Key, Origin, Settings};
+use crate::place::{Place, PlaceKind};
+use crate::url::{StoreUrl, UrlError};
+pub use inside::Link;
+pub use ownership::{ForeignOwner, User};
+use trust::{Trust, TrustError};
+
+/// What [`locate`] looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// All settings.
+    pub settings: &'a Settings,
+    /// Where the default store lives, if there is a place for one.
+    pub place: Option<&'a Place>,
+    /// What a relative path on the command line or in a variable is relative to.
+    pub directory: &'a Path,
+    /// What the user has trusted.
+    pub trust: &'a Trust,
+    /// Who asks.
+    pub user: User,
+}
+
+/// The store that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// Its URL, with an absolute path.
+    pub url: StoreUrl,
+    /// What decided it.
+    pub reason: Reason,
+    /// Whether it is the project's own: the default one, or one inside the project.
+    pub in_project: bool,
+    /// Its folder belongs to this other user, which is worth a warning.
+    pub foreign_owner: Option<ForeignOwner>,
+}
+
+/// What decided which store is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// `--store`.
+    Flag,
+    /// This environment variable.
+    Variable(String),
+    /// This file: the user's, or one that was named for this command.
+    File(PathBuf),
+    /// The project's file.
+    Project(PathBuf),
+    /// The repository with this root.
+    Repository {
+        /// The root of its main worktree.
+        root: PathBuf,
+        /// Whether the command runs in a linked worktree.
+        linked: bool,
+    },
+    /// The nearest `.tenure` upward, outside a repository.
+    NearestFolder,
+    /// No repository and no `.tenure` is around.
+    UserFolder,
+}
+
+impl Reason {
+    /// One word for scripts.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Variable(_) => "variable",
+            Self::File(_) => "file",
+            Self::Project(_) => "project",
+            Self::Repository { .. } => "repository",
+            Self::NearestFolder => "folder",
+            Self::UserFolder => "user",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => f.write_str("named by --store"),
+            Self::Variable(name) => write!(f, "named by {name}"),
+            Self::File(path) => write!(f, "set in {}", path.display()),
+            Self::Project(path) => write!(f, "set in the project's {}", path.display()),
+            Self::Repository { root, linked: false } => {
+                write!(f, "of the git repository {}", root.display())
+            }
+            Self::Repository { root, linked: true } => {
+                write!(f, "of the git repository {}, shared by all its worktrees", root.display())
+            }
+            Self::NearestFolder => f.write_str("the nearest .tenure folder upward"),
+            Self::UserFolder => f.write_str(
+                "your own: no git repository and no .tenure folder is around the current folder",
+            ),
+        }
+    }
+}
+
+/// What a project asks for and its user has not trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untrusted {
+    /// The project's `.tenure` folder, by which trust is remembered.
+    pub folder: PathBuf,
+    /// Its settings file.
+    pub file: PathBuf,
+    /// The settings that need trust.
+    pub settings: Vec<(Key, String)>,
+    /// Links of the store that lead out of the project.
+    pub links: Vec<Link>,
+}
+
+impl fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(link) = self.links.first() {
+            return write!(
+                f,
+                "{} leads out of its project, to {}, and you have not trusted that",
+                link.path.display(),
+                link.target.display()
+            );
+        }
+        let keys: Vec<&str> = self.settings.iter().map(|(key, _)| key.name()).collect();
+        write!(
+            f,
+            "{} sets {}, and you have not trusted this file",
+            self.file.display(),
+            keys.join(", ")
+        )
+    }
+}
+
+/// Why no store can be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocateError {
+    /// There is no place for the default store.
+    #[error("there is no place for a store")]
+    NoPlace,
+    /// The URL names no store.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// The project asks for something that its user has not trusted.
+    #[error("{0}")]
+    Untrusted(Untrusted),
+    /// The place belongs to another user.
+    #[error("{0}")]
+    Foreign(ForeignOwner),
+    /// What was trusted cannot be read.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+}
+
+impl LocateError {
+    /// What to do about it, in one sentence.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoPlace => None,
+            Self::Url(error) => Some(error.hint()),
+            Self::Untrusted(_) => Some(
+                "A person who has read the file can let it count with `tenure trust`; or name a \
+                 store with --store."
+                    .to_owned(),
+            ),
+            Self::Foreign(_) => Some(
+                "A person who knows that user can let it count with `tenure trust`; or name a \
+                 store with --store."
+                    .to_owned(),
+            ),
+            Self::Trust(error) => Some(error.hint()),
+        }
+    }
+}
+
+/// Finds the store that is meant, and refuses what a project may not decide.
+pub fn locate(search: &Search<'_>) -> Result<Located, LocateError> {
+    let Search { settings, place, .. } = *search;
+    let (url, reason) = match settings.text(Key::Store) {
+        Some(text) => (text.parse::<StoreUrl>()?.beneath(&base(search)), named_by(settings)),
+        None => {
+            let place = place.ok_or(LocateError::NoPlace)?;
+            (StoreUrl::Sqlite { path: place.database() }, found_by(place))
+        }
+    };
+    let project = place.filter(|place| place.kind != PlaceKind::User);
+    let is_default = settings.text(Key::Store).is_none();
+    // What the user named has nothing to do with who owns the project, and where it leads was seen.
+    let by_project = is_default || settings.is_from_project(Key::Store);
+    let in_project = project.is_some_and(|place| inside::is_inside(place, &url));
+    let mut foreign_owner = None;
+    if let Some(place) = project {
+        let subject = subject(place, settings);
+        let links = if by_project { subject.links.as_slice() } else { &[] };
+        let untrusted = untrusted(search, place, &url, in_project, links);
+        let owner = if by_project { ownership::foreign_owner(place, search.user) } else { None };
+        if (untrusted.is_some() || owner.is_some()) && !search.trust.covers(&subject)? {
+            if let Some(untrusted) = untrusted {
+                return Err(LocateError::Untrusted(untrusted));
+            }
+            if let Some(owner) = owner.as_ref().filter(|owner| owner.is_refused) {
+                return Err(LocateError::Foreign(owner.clone()));
+            }
+            foreign_owner = owner;
+        }
+    }
+    Ok(Located { url, reason, in_project: is_default || in_project, foreign_owner })
+}
+
+/// What trust in a project is about, whatever store is used by this one command.
+pub fn subject(place: &Place, settings: &Settings) -> trust::Subject {
+    let claims = settings.project().map(|project| project.claims.as_slice()).unwrap_or_default();
+    let chosen = claims.iter().find(|(key, value)| *key == Key::Store && !value.is_empty());
+    let url = match chosen {
+        Some((_, text)) => {
+            let base = base_of(&Origin::Project(place.config_file()), Path::new(""));
+            text.parse::<StoreUrl>().ok().map(|url| url.beneath(&base))
+        }
+        None => Some(StoreUrl::Sqlite { path: place.database() }),
+    };
+    let links = url.map(|url| inside::links_out(place, &url)).unwrap_or_default();
+    trust::Subject::of(place, settings, &links)
+}
+
+/// What of the project's wishes concerns this store and needs trust.
+fn untrusted(
+    search: &Search<'_>,
+    place: &Place,
+    url: &StoreUrl,
+    in_project: bool,
+    links: &[Link],
+) -> Option<Untrusted> {
+    let settings = search.settings;
+    let matters = |key: Key| match key {
+        Key::Store => {
+            let lifts_refusal = matches!(url, StoreUrl::File { exclusion_shown: true, .. });
+            !in_project || lifts_refusal
+        }
+        // In the project's own store the project may say what its holders are called; elsewhere the
+        // user would act under a name that a stranger chose.
+        Key::Agent => !in_project,
+        _ => matches!(url, StoreUrl::Remote(_)),
+    };
+    let needs = |key: &Key| key.needs_trust() && settings.is_from_project(*key) && matters(*key);
+    let claims = settings.project().map(|project| project.claims.clone()).unwrap_or_default();
+    let wanted: Vec<(Key, String)> = claims.into_iter().filter(|(key, _)| needs(key)).collect();
+    if wanted.is_empty() && links.is_empty() {
+        return None;
+    }
+    Some(Untrusted {
+        folder: place.folder.clone(),
+        file: place.config_file(),
+        settings: wanted,
+        links: links.to_vec(),
+    })
+}
+
+fn named_by(settings: &Settings) -> Reason {
+    match &settings.setting(Key::Store).origin {
+        Origin::Flag | Origin::BuiltIn => Reason::Flag,
+        Origin::Environment(name) => Reason::Variable(name.clone()),
+        Origin::File(path) => Reason::File(path.clone()),
+        Origin::Project(path) => Reason::Project(path.clone()),
+    }
+}
+
+fn found_by(place: &Place) -> Reason {
+    match &place.kind {
+        PlaceKind::Repository { root, worktree_root } => {
+            Reason::Repository { root: root.clone(), linked: root != worktree_root }
+        }
+        PlaceKind::Folder => Reason::NearestFolder,
+        PlaceKind::User => Reason::UserFolder,
+    }
+}
+
+fn base(search: &Search<'_>) -> PathBuf {
+    base_of(&search.settings.setting(Key::Store).origin, search.directory)
+}
+
+/// A path in a settings file is relative to the folder that has the file's folder, so to the root of
+/// a project for its `.tenure/config.yaml`. Elsewhere it is relative to the current folder.
+fn base_of(origin: &Origin, directory: &Path) -> PathBuf {
+    let base = match origin {
+        Origin::File(file) | Origin::Project(file) => file.parent().and_then(Path::parent),
+        _ => None,
+    };
+    directory.join(base.unwrap_or(Path::new("")))
+}

@@ -1,0 +1,83 @@
+//! The place of the one store for all users of a machine, `machine:`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{PlaceError, absolute};
+
+/// Another folder for the machine's store than the usual one.
+pub const MACHINE_FOLDER_VARIABLE: &str = "TENURE_MACHINE_DIR";
+
+/// The folder of the machine's store, without looking whether it exists. Reads the environment.
+pub fn machine_folder() -> PathBuf {
+    folder_from(std::env::var_os(MACHINE_FOLDER_VARIABLE), std::env::var_os("ProgramData"))
+}
+
+fn folder_from(variable: Option<OsString>, program_data: Option<OsString>) -> PathBuf {
+    if let Some(folder) = absolute(variable) {
+        return folder;
+    }
+    if cfg!(windows) {
+        let data = absolute(program_data);
+        return data.unwrap_or_else(|| "C:\\ProgramData".into()).join("tenure");
+    }
+    match cfg!(target_os = "macos") {
+        true => "/Library/Application Support/tenure".into(),
+        false => "/var/lib/tenure".into(),
+    }
+}
+
+/// Makes the folder of the machine's store for the members of a group: they may read and write in
+/// it, and what they make there belongs to the group. Other users may not even look.
+#[cfg(unix)]
+pub fn prepare_machine_folder(folder: &Path, group: u32) -> Result<(), PlaceError> {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    let failed = |source| PlaceError::from_writing(folder, source);
+    fs::create_dir_all(folder).map_err(failed)?;
+    std::os::unix::fs::chown(folder, None, Some(group)).map_err(failed)?;
+    // After the owner: changing that takes the group's bit away.
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o2770)).map_err(failed)
+}
+
+/// Makes the folder of the machine's store. Who may use it is for the system's administrator to say.
+#[cfg(not(unix))]
+pub fn prepare_machine_folder(folder: &Path, _group: u32) -> Result<(), PlaceError> {
+    std::fs::create_dir_all(folder).map_err(|source| PlaceError::from_writing(folder, source))
+}
+
+/// The number of a group, by its name in `/etc/group` or by the number itself.
+pub fn group_id(name: &str) -> Option<u32> {
+    if let Ok(number) = name.parse() {
+        return Some(number);
+    }
+    group_in(&std::fs::read_to_string("/etc/group").ok()?, name)
+}
+
+fn group_in(groups: &str, name: &str) -> Option<u32> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok()).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_known_by_name_or_number() {
+        let groups = "root:x:0:\nlocks:x:1007:alice,bob\n# comment\nbroken\n";
+        assert_eq!(group_in(groups, "locks"), Some(1007));
+        assert_eq!(group_in(groups, "lock"), None);
+        assert_eq!(group_in(groups, "broken"), None);
+        assert_eq!(group_id("12"), Some(12));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_relative_variable_is_ignored() {
+        assert_eq!(folder_from(Some("/x/y".into()), None), PathBuf::from("/x/y"));
+        assert_eq!(folder_from(Some("y".into()), None), folder_from(None, None));
+    }
+}
