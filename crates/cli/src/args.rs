@@ -51,7 +51,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// The store: sqlite:PATH, machine: or a server; the nearest one by default [env: TENURE_STORE]
+    /// The store: sqlite:PATH; the nearest one by default [env: TENURE_STORE]
     #[arg(long, global = true, value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) store: Option<String>,
     /// Your label, under which you hold; unique by default [env: TENURE_AGENT]

@@ -177,3 +177,42 @@ fn no_file_names_a_place_on_somebodys_machine() {
     }
     none("tracked files that name a place on somebody's machine", offenders);
 }
+
+/// A machine that was just started updates itself: its package manager is waited for, and its lists
+/// are fetched once. Shown with a stand-in for apt-get, whose lists are locked the first two times.
+#[cfg(unix)]
+#[test]
+fn the_scripts_wait_for_the_package_manager() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let stand_ins = [
+        ("sudo", "exec \"$@\""),
+        ("sleep", "true"),
+        (
+            "apt-get",
+            "echo \"$*\" >>$LOG; case \"$*\" in *update*)
+                [ $(grep -c update $LOG) -gt 2 ] && exit 0
+                echo 'E: Could not get lock /var/lib/apt/lists/lock' >&2; exit 100;;
+             esac",
+        ),
+    ];
+    for (name, script) in stand_ins {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let log = folder.path().join("log");
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let script = "set -euo pipefail; . scripts/needs; install_packages one; install_packages two";
+    let mut command = Command::new("bash");
+    command.args(["-c", script]).current_dir(root()).env("PATH", path).env("LOG", &log);
+    let output = command.env_remove("PACKAGE_LISTS_UPDATED").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let patient = "-o DPkg::Lock::Timeout=300";
+    let install = format!("{patient} install -y -qq --no-install-recommends");
+    let update = format!("{patient} update -qq");
+    let expected =
+        [&update, &update, &update, &format!("{install} one"), &format!("{install} two")];
+    let said = fs::read_to_string(log).unwrap();
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+}

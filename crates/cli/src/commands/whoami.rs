@@ -10,9 +10,9 @@ use tenure::config::Key;
 use tenure::locate;
 use tenure::place::PlaceKind;
 
-/// Show which store is used and why, who you are, and which settings count
+/// Show which store is used and why, and who you are
 ///
-/// It opens nothing, and makes nothing.
+/// It also shows which settings files count. It opens nothing, and makes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

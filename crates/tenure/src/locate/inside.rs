@@ -28,11 +28,14 @@ pub(super) fn is_inside(place: &Place, url: &StoreUrl) -> bool {
     !paths.is_empty() && paths.iter().all(inside)
 }
 
-/// What of the store begins inside the project and ends outside.
+/// What of the store, and of what commands keep beside the default one, begins inside the project
+/// and ends outside.
 pub(super) fn links_out(place: &Place, url: &StoreUrl) -> Vec<Link> {
     let Some(root) = root_of(place) else { return vec![] };
+    let mut paths = url.paths();
+    paths.extend(["logs", "tokens"].map(|name| place.folder.join(name)));
     let mut links: Vec<Link> = Vec::new();
-    for path in url.paths().iter().filter(|path| is_below(root, path)) {
+    for path in paths.iter().filter(|path| is_below(root, path)) {
         if let Some(link) = link_out(root, path)
             && !links.contains(&link)
         {
