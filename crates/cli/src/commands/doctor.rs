@@ -7,15 +7,15 @@ use crate::output::{BAD, GOOD, styled};
 use clap::Args;
 use serde_json::json;
 use std::path::Path;
-use tenure::core::Overview;
 use tenure::Client;
+use tenure::core::Overview;
 use tenure::file;
 use tenure::locate::Located;
 use tenure::place::{self, ExclusionRecord, FileSystem, Place, PlaceError};
 use tenure::platform;
 use tenure::store::Finding;
-use tenure::view;
 use tenure::url::StoreUrl;
+use tenure::view;
 
 /// Check the store, the file system, the clock and what crashed processes left
 ///
