@@ -97,17 +97,18 @@ fn members_of_the_group_share_it_and_others_do_not() {
     let seen = sandbox.see(&member(1002, "run -n deploy -- true"));
     assert!(seen.contains("exit: 6") && seen.contains("alice"), "{seen}");
     // One waits, the other frees it: the pipe between them is for the group.
-    let waiting = member(1002, "run --as bob deploy -- echo entered > shared/out");
+    let waiting = member(1002, "run --as bob -w 60 deploy -- echo entered");
     let release = member(1001, "release deploy --as alice");
     let waits = member(1001, "why deploy --json");
     sandbox.quietly(&format!(
-        "({waiting}) & \
-         until ({waits}) | grep -q '\"bob\"'; do sleep 0.05; done; \
-         pipes=$(find machine -type p); [ -n \"$pipes\" ] || exit 1; \
-         for pipe in $pipes; do [ $(stat -c %a $pipe) = 620 ] || exit 1; done; \
-         ({release}) && wait"
+        "({waiting}) >shared/out 2>&1 & \
+         for try in $(seq 600); do \
+             if ({waits}) | grep -q '\"bob\"'; then break; fi; sleep 0.05; \
+         done; \
+         find machine -type p -printf '%m\\n' >shared/pipes; ({release}) && wait"
     ));
-    assert_eq!(sandbox.quietly("cat shared/out"), "entered");
+    assert_eq!(sandbox.quietly("cat shared/pipes"), "620");
+    assert!(sandbox.quietly("cat shared/out").ends_with("entered"));
 
     let stranger = format!(
         "{store} HOME=/nonexistent setpriv --reuid=1003 --regid=1003 --clear-groups shared/tenure run deploy -- true"

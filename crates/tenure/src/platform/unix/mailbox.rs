@@ -14,8 +14,9 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     let mode = Mode::RUSR | Mode::WUSR | Mode::WGRP | Mode::WOTH;
     mknodat(rustix::fs::CWD, &new, FileType::Fifo, mode, 0)?;
     if is_for_group(path) {
-        // Whoever releases may be another member, with another umask than the one who waits.
-        let _ = rustix::fs::chmod(&new, mode | Mode::WGRP);
+        // The process that releases may be another member's, and the umask of the one that waits
+        // says nothing about members. Other users have no business here.
+        let _ = rustix::fs::chmod(&new, Mode::RUSR | Mode::WUSR | Mode::WGRP);
     }
     // Reading and writing at once: the pipe then never reports its end when the last writer leaves.
     let opened = rustix::fs::open(&new, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
