@@ -122,7 +122,12 @@ fn an_agent_knows_its_own_through_a_server() {
     let beat = agent.call("heartbeat", json!({}));
     assert_eq!(beat["holding"].as_array().map(Vec::len), Some(1), "{beat}");
     let both = agent.call("acquire_lock", json!({ "resources": ["mine", "more"] }));
-    assert_eq!(both["code"], "ALREADY_YOURS", "{both}");
+    assert_eq!(both["success"], true, "what it has covers a part: {both}");
+    let again = agent.call("acquire_lock", json!({ "resources": ["mine"] }));
+    assert_eq!(again["reason"], "already_owned", "{again}");
+    assert_eq!(agent.call("acquire_lock", json!({ "resources": ["path:a/b"] }))["success"], true);
+    let wider = agent.call("acquire_lock", json!({ "resources": ["path:a/**"] }));
+    assert_eq!(wider["code"], "ALREADY_YOURS", "{wider}");
     let refused = other.call("acquire_lock", json!({ "resources": ["mine"] }));
     assert_eq!(refused["success"], false, "{refused}");
 }
