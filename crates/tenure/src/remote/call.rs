@@ -184,6 +184,10 @@ impl Caller {
     async fn try_once(&self, link: &Link, request: Request<Full<Bytes>>) -> Tried {
         let response = match link.send(request).await {
             Ok(response) => response,
+            // To try again changes nothing about how the two sides encrypt.
+            Err(error) if innermost(&error).is::<rustls::Error>() => {
+                return Tried::Refused(self.gave_up(reason_of(&error), false));
+            }
             Err(error) if error.is_connect() => {
                 return Tried::NotReached { reason: reason_of(&error), pause: None };
             }
@@ -264,12 +268,19 @@ fn headers(options: &RemoteOptions) -> HeaderMap {
     headers
 }
 
-/// The innermost reason: the outer ones only say that a request failed.
-fn reason_of(error: &(dyn std::error::Error + 'static)) -> String {
+/// The innermost error: the outer ones only say that a request failed.
+fn innermost<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> &'a (dyn std::error::Error + 'static) {
     let mut innermost = error;
     while let Some(inside) = inside(innermost) {
         innermost = inside;
     }
+    innermost
+}
+
+fn reason_of(error: &(dyn std::error::Error + 'static)) -> String {
+    let innermost = innermost(error);
     match innermost.downcast_ref() {
         Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS; use http://".to_owned(),
         Some(rustls::Error::InvalidCertificate(why)) => certificate_refused(why),
