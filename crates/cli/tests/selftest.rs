@@ -54,6 +54,7 @@ fn a_store_that_is_there_is_not_touched() {
         assert!(output.status.success(), "{output:?}");
         output
     };
+    tenure(&["init"]);
     tenure(&["acquire", "selftest", "--as", "me"]);
     let before = tenure(&["events", "--json"]).stdout;
     tenure(&["selftest", "--for", "1s", "--processes", "2"]);

@@ -115,6 +115,12 @@ fn permissions(folder: &Path) -> Option<Finding> {
     use std::os::unix::fs::MetadataExt;
     let meta = std::fs::metadata(folder).ok()?;
     let folder = folder.display();
+    // In a folder such as /tmp others can add files, but not replace or remove the store's.
+    let is_sticky = meta.mode() & 0o1000 != 0;
+    if meta.mode() & 0o002 != 0 && is_sticky {
+        let message = format!("every user of this machine can add files to {folder}");
+        return Some(finding("permissions", true, message));
+    }
     if meta.mode() & 0o002 != 0 {
         let message =
             format!("every user of this machine can write into {folder}; chmod o-w if not meant");

@@ -44,9 +44,10 @@ fn what_may_not_be_meant() {
     sandbox.quietly("cd / && tenure acquire deploy");
     sandbox.quietly("tenure init && chmod o+w .tenure");
     let other = sandbox.see("tenure doctor");
-    sandbox.quietly("chmod o-w,g+w .tenure");
+    let sticky = sandbox.see("chmod +t .tenure && tenure doctor | grep permissions");
+    sandbox.quietly("chmod -t,o-w,g+w .tenure");
     let group = sandbox.see("tenure doctor | sed 's/group [0-9]*/group [GROUP]/'");
     sandbox.write(".tenure/config.yaml", "store: http://127.0.0.1:1\n");
     let untrusted = sandbox.see("tenure doctor");
-    assert_snapshot!(format!("{other}\n{group}\n{untrusted}"));
+    assert_snapshot!(format!("{other}\n{sticky}\n{group}\n{untrusted}"));
 }

@@ -54,6 +54,7 @@ fn holder_and_waiter_learn_of_it(place: Place) {
     });
     remove_store(&place);
     // Everybody who comes from now on uses another store and knows nothing of the old one.
+    place.json(&["init"]);
     let (token, _) = place.acquire(&["x"]);
     let ended = holder.end();
     assert_eq!(ended.code, 8, "{ended:?}");

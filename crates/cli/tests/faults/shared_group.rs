@@ -22,6 +22,8 @@ fn group_place(engine: Engine) -> Option<Place> {
     chown(place.path("."), None, Some(GROUP)).expect("a folder of the group");
     set_mode(&place.path("."), 0o2775);
     set_mode(&place.path("home"), 0o777);
+    // A member makes the store, with its folder.
+    let _ = std::fs::remove_dir(place.path("store"));
     Some(place)
 }
 
@@ -52,6 +54,7 @@ fn run(place: &Place, user: u32, words: &[&str]) -> Ended {
 fn every_member_can_use_a_store_that_another_one_made() {
     for engine in [Engine::Sqlite, Engine::Files] {
         let Some(place) = group_place(engine) else { return };
+        run(&place, ALICE, &["init"]);
         let grant = run(&place, ALICE, &["-q", "acquire", "x", "--ttl", "1h"]).stdout;
         assert_eq!(run(&place, BOB, &["run", "-n", "x", "--", "true"]).code, 6);
         assert_eq!(run(&place, BOB, &["run", "-n", "y", "--", "true"]).code, 0);

@@ -47,7 +47,8 @@ fn nothing_is_acknowledged_once_the_store_was_replaced() {
         assert_eq!(add_task(&server).status, 201);
         move_store(&place, ".", "removed");
         std::fs::remove_dir_all(place.path("removed")).unwrap();
-        // The next command makes it anew.
+        // It is made anew.
+        place.json(&["init"]);
         place.acquire(&["db", "--ttl", "1h"]);
         all_is_refused(&server);
         server.stop();
