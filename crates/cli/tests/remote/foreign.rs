@@ -20,7 +20,7 @@ const BOOT: &str = "11111111-2222-3333-4444-555555555555";
 #[test]
 fn a_client_on_a_cloned_machine_keeps_its_lock() {
     let place = Place::new();
-    let server = Server::start(&place);
+    let server = Server::start_without_token(&place);
     let url = server.url();
     let doctor = Running::start(on_a_clone(&place, BOOT, &url, &["doctor"])).end();
     assert!(doctor.text().contains(BOOT), "the clone has no boot of its own: {doctor:?}");

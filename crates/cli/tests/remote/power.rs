@@ -71,7 +71,7 @@ fn what_was_granted_to_a_client_elsewhere_is_still_held_after_a_power_cut() {
             std::fs::copy(&path, place.path(&format!("synced/{number}"))).expect("a copy");
         }
         let address = free_address();
-        let mut serve = place.tenure(&["serve", "--listen", &address.to_string()]);
+        let mut serve = place.tenure(&["serve", "--no-auth", "--listen", &address.to_string()]);
         serve.env("LD_PRELOAD", library(&place)).env("SYNCED", place.path("synced"));
         let mut server = Running::start(serve);
         until("a server that listens", || {
