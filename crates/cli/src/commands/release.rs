@@ -2,6 +2,7 @@
 
 use crate::args;
 use crate::commands::ProofArgs;
+use crate::commands::tasks::runner_grant;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::holding::lost;
@@ -115,9 +116,11 @@ async fn hand_back(
     let mut released = Vec::new();
     for hold in mine {
         let Ok(id) = hold.hold.want.resource.name().parse() else { continue };
-        let token = Some(hold.hold.token);
+        let (token, holder) = (Some(hold.hold.token), &hold.hold.holder);
+        // A runner with a label of its own keeps its section; that goes with its last task.
+        let runner = holder.chosen.then(|| runner_grant(&holder.label));
         let tasks = client.tasks();
-        let finished = tasks.finish(&id, proof.clone(), token, None, Finish::Release).await?;
+        let finished = tasks.finish(&id, proof.clone(), token, runner, Finish::Release).await?;
         if let Finished::Done { .. } = finished {
             released.push(hold.hold.want.resource.clone());
         }

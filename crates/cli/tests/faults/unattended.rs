@@ -19,8 +19,9 @@ fn add_tasks(place: &Place, count: usize) {
     let task = |n: usize| {
         let section = n.is_multiple_of(5).then(|| format!("s{}", n % 3));
         let after: Vec<String> = (n % 10 == 9).then(|| format!("t{}", n - 1)).into_iter().collect();
+        // Each kill of a worker costs its task an attempt.
         json!({ "id": format!("t{n}"), "title": format!("task {n}"), "section": section,
-                "depends_on": after })
+                "depends_on": after, "max_attempts": 100 })
     };
     let file = json!({ "tasks": (0..count).map(task).collect::<Value>() });
     std::fs::write(place.path("tasks.json"), file.to_string()).expect("a file of tasks");

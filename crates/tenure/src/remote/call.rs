@@ -31,6 +31,10 @@ const RECONNECT: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
+/// The same for a server of this user on this machine: to try again costs little there, and its next
+/// start is to be noticed soon.
+const PAUSE_MAX_LOCAL: Duration = Duration::from_millis(100);
+
 /// How patiently a request is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Patience {
@@ -177,7 +181,8 @@ impl Caller {
                 return Err(self.gave_up(reason, perhaps_done && changes));
             }
             tokio::time::sleep(asked.unwrap_or_else(|| jittered(pause))).await;
-            pause = (pause * 2).min(PAUSE_MAX);
+            let longest = if link.is_to_known_server() { PAUSE_MAX_LOCAL } else { PAUSE_MAX };
+            pause = (pause * 2).min(longest);
         }
     }
 

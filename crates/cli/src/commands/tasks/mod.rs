@@ -12,6 +12,8 @@ pub(crate) mod show;
 mod update;
 pub(crate) mod values;
 
+pub(crate) use own::runner_grant;
+
 use crate::commands::task_files;
 use crate::context::Context;
 use crate::failure::Failure;

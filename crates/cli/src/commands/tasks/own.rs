@@ -43,7 +43,7 @@ pub(super) struct Own {
 /// The grant under which a worker keeps its section from one command to the next. It is made of
 /// the label because nothing else lasts from command to command, and it needs to be no secret: a
 /// label that was chosen may stand in for a grant everywhere.
-pub(super) fn runner_grant(label: &str) -> GrantId {
+pub(crate) fn runner_grant(label: &str) -> GrantId {
     // FNV-1a, twice from different starts. It must be the same in every version and on every
     // machine, which the hashes of the standard library do not promise.
     let hash = |start: u64| {
