@@ -157,12 +157,20 @@ impl ServerFolder {
     /// there. `host` is an address or `localhost`.
     pub fn find(&self, host: &str, port: u16) -> Option<LocalServer> {
         self.check().ok()?;
-        let records = self.files().filter(|file| Record::is_one(file));
-        let mut records = records.filter_map(|file| Record::parse(&read(&file).ok()??));
-        records.find_map(|record| {
+        self.records().find_map(|record| {
             let token = self.path.join(Path::new(&record.token_file).file_name()?);
             LocalServer::verified(record.listener(host, port)?, read_token(&token).ok()??)
         })
+    }
+
+    /// Whether a server of this user said that it listens at this address, be it running or not.
+    pub fn is_announced(&self, host: &str, port: u16) -> bool {
+        self.check().is_ok() && self.records().any(|record| record.listener(host, port).is_some())
+    }
+
+    fn records(&self) -> impl Iterator<Item = Record> + use<> {
+        let files = self.files().filter(|file| Record::is_one(file));
+        files.filter_map(|file| Record::parse(&read(&file).ok()??))
     }
 
     /// Refuses a folder that another user could have prepared. One that is missing is fine.

@@ -104,14 +104,15 @@ impl LocalServer {
     /// Whether it listens there still, and has all the time since it was found: then a connection
     /// that was made in between leads to it.
     ///
-    /// On Linux the kernel tells which socket listens at the address, and which user opened it.
-    /// Elsewhere only that the process still runs can be seen.
+    /// A socket that listens keeps its address until it is closed. So where it was once seen at the
+    /// address, it is enough that the same process still has it. Where the system tells nothing of
+    /// sockets, only that the process still runs can be seen.
     pub fn still_listens(&self) -> bool {
-        match self.socket {
-            Some(socket) => platform::own_listening_sockets(self.address)
-                .is_some_and(|sockets| sockets.contains(&socket)),
-            None => LocalWitness::new().liveness(&self.process) == Liveness::Alive,
-        }
+        let has_socket = |socket| {
+            self.process.process.is_some_and(|process| platform::has_socket(process.pid, socket))
+        };
+        LocalWitness::new().liveness(&self.process) == Liveness::Alive
+            && self.socket.is_none_or(has_socket)
     }
 }
 

@@ -35,6 +35,10 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// start is to be noticed soon.
 const PAUSE_MAX_LOCAL: Duration = Duration::from_millis(100);
 
+/// How often a server may refuse to know the client while servers of this user come and go at its
+/// address.
+const REFUSALS_MAX: u32 = 10;
+
 /// How patiently a request is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Patience {
@@ -142,7 +146,7 @@ impl Caller {
         };
         let mut pause = PAUSE;
         let mut perhaps_done = false;
-        let mut was_known_anew = false;
+        let mut refusals = 0;
         loop {
             let link = self.links.current();
             let tried = timeout(limit, self.try_once(&link, request.clone())).await;
@@ -153,23 +157,25 @@ impl Caller {
             let (reason, asked) = match tried {
                 Tried::Answered(bytes) => return Ok(bytes),
                 Tried::Refused(error) => return Err(error),
-                Tried::NotKnown { refused } => match self.links.look_again(&link) {
-                    // Its token was renewed, or it was not found before.
-                    Looked::Changed if !was_known_anew => {
-                        was_known_anew = true;
-                        continue;
+                Tried::NotKnown { refused } => {
+                    refusals += 1;
+                    match self.links.look_again(&link) {
+                        // Its token was renewed, or it was not found before.
+                        Looked::Changed if refusals <= REFUSALS_MAX => continue,
+                        // It answered just before it ended: the next one may be found.
+                        Looked::Gone if refusals <= REFUSALS_MAX => {
+                            ("it has just ended".to_owned(), None)
+                        }
+                        Looked::Changed | Looked::Gone | Looked::Same => return Err(refused),
                     }
-                    // It answered just before it ended: the next one may be found.
-                    Looked::Gone => ("it has just ended".to_owned(), None),
-                    Looked::Changed | Looked::Same => return Err(refused),
-                },
+                }
                 Tried::NotReached { reason, pause } => (reason, pause),
                 Tried::Lost { reason } => {
                     perhaps_done = true;
                     (reason, None)
                 }
             };
-            self.links.look_again(&link);
+            self.links.use_newer(&link);
             let goes_on = match patience {
                 Patience::Long(_) if self.was_reached.load(Ordering::Relaxed) => RECONNECT,
                 // It was seen at its address, and ended since.

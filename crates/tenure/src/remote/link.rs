@@ -58,27 +58,43 @@ impl Links {
     }
 
     /// Looks whether a server of this user is at the address that is not the one of this link, such
-    /// as the next one after a restart, and uses it from now on.
+    /// as the next one after a restart, and uses it from now on. Says whether another link is used.
     ///
     /// Once such a server was there, others that take its port are not spoken to.
-    pub(super) fn look_again(&self, tried: &Arc<Link>) -> Looked {
-        let before = self.listeners();
+    pub(super) fn use_newer(&self, tried: &Arc<Link>) -> bool {
         let found = find(&self.address, &self.options);
         let mut current = self.current.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if !Arc::ptr_eq(&current, tried) {
-            return Looked::Changed;
+            return true;
         }
         if found.is_some() && found != tried.server {
-            let Ok(link) = link(&self.address, &self.options, found) else { return Looked::Same };
+            let Ok(link) = link(&self.address, &self.options, found) else { return false };
             *current = Arc::new(link);
+            return true;
+        }
+        false
+    }
+
+    /// The same, and says what is at the address if it is no newer one. Dearer: it reads the
+    /// system's tables of sockets.
+    pub(super) fn look_again(&self, tried: &Arc<Link>) -> Looked {
+        let before = self.listeners();
+        if self.use_newer(tried) {
             return Looked::Changed;
         }
-        // A server announces itself before it listens: one that listened all the time since is
-        // known, or is none of this user's.
-        match before.as_ref().is_some_and(Vec::is_empty) || self.listeners() != before {
-            true => Looked::Gone,
-            false => Looked::Same,
-        }
+        // A server announces itself before it listens: one that listened all the time since and
+        // that no record names is none of this user's. The socket of one that was killed may still
+        // be seen when its process is not.
+        let is_same = before.as_ref().is_none_or(|before| !before.is_empty())
+            && self.listeners() == before
+            && !self.is_announced();
+        if is_same { Looked::Same } else { Looked::Gone }
+    }
+
+    fn is_announced(&self) -> bool {
+        let folder = self.options.local_servers.as_ref().filter(|_| self.options.token.is_none());
+        let place = host_and_port(&self.address).zip(folder);
+        place.is_some_and(|((host, port), folder)| folder.is_announced(&host, port))
     }
 
     /// The sockets that listen at the address; none where the system does not tell.

@@ -19,7 +19,7 @@ struct Listening {
 /// does not tell.
 pub(crate) fn own_listening_sockets(address: SocketAddr) -> Option<Vec<u64>> {
     let own = rustix::process::geteuid().as_raw();
-    let found = listening()?;
+    let found = listening(address)?;
     let found = sockets_of(&found, address);
     Some(match found.iter().all(|it| it.user == own) {
         true => found.iter().map(|it| it.number).collect(),
@@ -29,17 +29,33 @@ pub(crate) fn own_listening_sockets(address: SocketAddr) -> Option<Vec<u64>> {
 
 /// The same, whichever user has them.
 pub(crate) fn listening_sockets(address: SocketAddr) -> Option<Vec<u64>> {
-    let found = listening()?;
+    let found = listening(address)?;
     Some(sockets_of(&found, address).iter().map(|it| it.number).collect())
 }
 
-/// All sockets of this network name space that listen.
-fn listening() -> Option<Vec<Listening>> {
+/// The sockets of this network name space that listen and may take the connections to this address.
+fn listening(address: SocketAddr) -> Option<Vec<Listening>> {
     if !cfg!(target_os = "linux") {
         return None;
     }
-    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(fs::read_to_string);
-    Some(tables.iter().flatten().flat_map(|table| table.lines()).filter_map(parse).collect())
+    let read = |table: &str| -> Vec<Listening> {
+        let text = fs::read_to_string(table).unwrap_or_default();
+        text.lines().filter_map(parse).collect()
+    };
+    let mut found = Vec::new();
+    if address.is_ipv4() {
+        found = read("/proc/self/net/tcp");
+        // To read a table takes milliseconds. A listener with the exact address comes first, so that
+        // the other table has nothing to add.
+        if found.iter().any(|it| it.address == address) {
+            return Some(found);
+        }
+    }
+    found.extend(read("/proc/self/net/tcp6"));
+    if address.is_ipv6() && sockets_of(&found, address).is_empty() {
+        found.extend(read("/proc/self/net/tcp"));
+    }
+    Some(found)
 }
 
 fn sockets_of(all: &[Listening], address: SocketAddr) -> Vec<&Listening> {
