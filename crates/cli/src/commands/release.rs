@@ -121,8 +121,10 @@ async fn hand_back(
         let runner = holder.chosen.then(|| runner_grant(&holder.label));
         let tasks = client.tasks();
         let finished = tasks.finish(&id, proof.clone(), token, runner, Finish::Release).await?;
-        if let Finished::Done { .. } = finished {
+        if let Finished::Done { task, gave_up_section, .. } = finished {
             released.push(hold.hold.want.resource.clone());
+            let section = task.section.filter(|_| gave_up_section);
+            released.extend(section.and_then(|name| Resource::new(Kind::Section, &name).ok()));
         }
     }
     Ok(released)
