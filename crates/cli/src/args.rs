@@ -214,11 +214,11 @@ impl ReachArgs {
 /// A resource as it was written on the command line. Which one is meant depends on the place: see
 /// [`Context::resource`](crate::context::Context::resource).
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct ResourceArg {
     pub(crate) text: String,
 }
 
-impl Written {
+impl ResourceArg {
     /// Whether it is a name without a kind.
     pub(crate) fn is_plain(&self) -> bool {
         let word = self.text.split_once(':').map(|(word, _)| word);
@@ -227,14 +227,14 @@ impl Written {
 }
 
 /// A resource on the command line.
-pub(crate) fn resource(text: &str) -> Result<Written, ResourceError> {
+pub(crate) fn resource(text: &str) -> Result<ResourceArg, ResourceError> {
     // Whether an absolute path is in the repository is seen later; the rest of it is checked now.
     let rest = text.strip_prefix("path:/").filter(|rest| !rest.starts_with('/'));
     match rest {
         Some(rest) if !rest.is_empty() => drop(Resource::new(Kind::Path, rest)?),
         _ => drop(text.parse::<Resource>()?),
     }
-    Ok(Written { text: text.to_owned() })
+    Ok(ResourceArg { text: text.to_owned() })
 }
 
 /// A label on the command line. An empty one is refused here: it is a variable that was not set.

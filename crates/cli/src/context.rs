@@ -1,6 +1,6 @@
 //! What a command needs from its surroundings: settings, the store, the label.
 
-use crate::args::{self, Global, Written};
+use crate::args::{self, Global, ResourceArg};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Output, WARN, styled};
@@ -14,7 +14,7 @@ use tenure::core::{GrantId, Kind, Resource};
 use tenure::local_server::ServerFolder;
 use tenure::locate::trust::{Subject, Trust};
 use tenure::locate::{self, LocateError, Located, Search, User};
-use tenure::place::{self, PathError, Place, PlaceError, PlaceKind, Reach, Surroundings};
+use tenure::place::{self, PathError, PlaceError, PlaceKind, Reach, StoreLocation, Surroundings};
 use tenure::secret::Secret;
 use tenure::store::file::Dialect;
 use tenure::url::{Address, RemoteOptions, StoreUrl};
@@ -31,7 +31,7 @@ pub(crate) struct Context {
     pub(crate) trust: Trust,
     /// The user's own folder for stores, if there is a home.
     pub(crate) user_folder: Option<PathBuf>,
-    place: Result<Place, place::PlaceError>,
+    place: Result<StoreLocation, place::PlaceError>,
     /// Where servers of this user keep their tokens; none where the user has no home.
     pub(crate) servers: Option<ServerFolder>,
     /// The store that is meant, once it was asked for.
@@ -94,7 +94,7 @@ impl Context {
         let trust = Trust::of_process(user_folder.clone()).map_err(LocateError::from)?;
         let mut sources = Sources::of_process()?;
         sources.explicit_file = global.config.clone();
-        sources.project_file = place.as_ref().ok().map(Place::config_file);
+        sources.project_file = place.as_ref().ok().map(StoreLocation::config_file);
         sources.project_is_own = place.as_ref().is_ok_and(|place| place.kind == PlaceKind::User);
         let mut flag = |key: Key, value: &Option<String>| {
             if let Some(value) = value {
@@ -125,7 +125,7 @@ impl Context {
     }
 
     /// Where the default store lives.
-    pub(crate) fn place(&self) -> Result<&Place, Failure> {
+    pub(crate) fn place(&self) -> Result<&StoreLocation, Failure> {
         self.place.as_ref().map_err(Failure::from_place)
     }
 
@@ -139,14 +139,14 @@ impl Context {
     pub(crate) async fn resource(
         &self,
         client: &Client,
-        written: &Written,
+        written: &ResourceArg,
         reach: Reach,
     ) -> Result<Resource, Failure> {
         Ok(client.resolve_one(self.named(written, reach)?).await?)
     }
 
     /// The resource that was written, a task by whatever name was given.
-    pub(crate) fn named(&self, written: &Written, reach: Reach) -> Result<Resource, Failure> {
+    pub(crate) fn named(&self, written: &ResourceArg, reach: Reach) -> Result<Resource, Failure> {
         let dialect = self.dialect();
         if let Some(kind) = dialect.and_then(Dialect::kind_of_names)
             && written.is_plain()
@@ -166,7 +166,7 @@ impl Context {
         }
     }
 
-    fn meant(&self, written: &Written, reach: Reach) -> Result<Resource, Failure> {
+    fn meant(&self, written: &ResourceArg, reach: Reach) -> Result<Resource, Failure> {
         match &self.place {
             Ok(place) => Ok(place.resource(&written.text, reach)?),
             // Without a place there is no root that anything could lead out of.
@@ -178,7 +178,7 @@ impl Context {
     pub(crate) async fn resources(
         &self,
         client: &Client,
-        written: &[Written],
+        written: &[ResourceArg],
         reach: Reach,
     ) -> Result<Vec<Resource>, Failure> {
         let named = written.iter().map(|written| self.named(written, reach));
@@ -189,7 +189,7 @@ impl Context {
     pub(crate) async fn resources_or_only(
         &self,
         client: &Client,
-        written: &[Written],
+        written: &[ResourceArg],
         reach: Reach,
     ) -> Result<Vec<Resource>, Failure> {
         match self.only_resource() {
@@ -260,7 +260,7 @@ impl Context {
         let sqlite = |path| StoreUrl::Sqlite { path };
         let places = [
             (self.user_folder.as_ref().map(|folder| folder.join("tenure.db")), "your own"),
-            (self.place.as_ref().ok().map(Place::database), "the project's"),
+            (self.place.as_ref().ok().map(StoreLocation::database), "the project's"),
             (Some(place::machine_folder().join("tenure.db")), "the machine's"),
         ];
         let stores = places.into_iter().filter_map(|(path, what)| Some((sqlite(path?), what)));

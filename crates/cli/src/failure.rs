@@ -13,8 +13,8 @@ use tenure::locate::LocateError;
 use tenure::place::{PathError, PlaceError};
 use tenure::refusal::Refusal;
 use tenure::{Busy, Error};
-use tenure_server::gate::ServeError;
-use tenure_server::gate::tokens::TokenError;
+use tenure_server::http::ServeError;
+use tenure_server::http::tokens::TokenError;
 
 /// Why a command failed.
 #[derive(Clone, Debug)]
@@ -180,7 +180,7 @@ impl From<LocateError> for Failure {
 
 impl From<PathError> for Failure {
     fn from(error: PathError) -> Failure {
-        if let PathError::Place(error) = error {
+        if let PathError::StoreLocation(error) = error {
             return error.into();
         }
         let mut failure = Failure::usage(error.to_string());

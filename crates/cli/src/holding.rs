@@ -15,7 +15,7 @@ use tenure::core::{GrantId, Mode, Resource};
 use tenure::duration::format_duration;
 use tenure::place::Reach;
 use tenure::refusal::Refusal;
-use tenure::{Attempt, Client, Ending, Guard, Request, Wait};
+use tenure::{Attempt, Client, Guard, ReleaseOutcome, Request, Wait};
 
 /// How to hold while a command runs.
 #[derive(Debug, Args)]
@@ -192,8 +192,10 @@ pub(crate) async fn run_under<T>(
 /// Releases after the command's end.
 pub(crate) async fn give_back(context: &Context, guard: Guard) -> Result<(), Failure> {
     match guard.release().await {
-        Ok(Ending::Released) => {}
-        Ok(Ending::Lost) => return Err(lost("The lease was lost before the command ended")),
+        Ok(ReleaseOutcome::Released) => {}
+        Ok(ReleaseOutcome::Lost) => {
+            return Err(lost("The lease was lost before the command ended"));
+        }
         // The command is done; a lock that could not be given back lapses by itself.
         Err(error) => context.output.note(&format!("The lock could not be released: {error}")),
     }

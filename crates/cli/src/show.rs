@@ -1,7 +1,7 @@
 //! How holds, waiters and events are shown to people; as JSON they look as [`tenure::view`] says.
 
 use crate::output::{BAD, DIM, NAME, WARN, styled};
-use tenure::core::{Event, EventKind, Mode, Resource, SeenHold, SeenWaiter, Witness};
+use tenure::core::{Event, EventKind, HoldSnapshot, Mode, Resource, WaiterSnapshot, Witness};
 use tenure::duration::format_duration;
 use tenure::view::{process_of, slots_taken, why_left};
 
@@ -10,7 +10,7 @@ pub(crate) use tenure::view::{
 };
 
 /// A hold in one or two lines for people: who, doing what, since when, until when.
-pub(crate) fn hold_words(seen: &SeenHold, witness: &dyn Witness) -> String {
+pub(crate) fn hold_words(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
     let hold = &seen.hold;
     let resource = styled(NAME, &hold.want.resource);
     let holder = styled(NAME, &hold.holder.label);
@@ -39,7 +39,7 @@ pub(crate) fn hold_words(seen: &SeenHold, witness: &dyn Witness) -> String {
 }
 
 /// A waiter in one line for people.
-pub(crate) fn waiter_words(seen: &SeenWaiter, place: usize) -> String {
+pub(crate) fn waiter_words(seen: &WaiterSnapshot, place: usize) -> String {
     let operation = seen.waiter.operation.as_ref().map(|text| format!(" for {:?}", one_line(text)));
     format!(
         "  {place}. {}{} since {} ago",
@@ -50,7 +50,7 @@ pub(crate) fn waiter_words(seen: &SeenWaiter, place: usize) -> String {
 }
 
 /// How it is held, in a column: of slots, how many of them are taken.
-fn mode_cell(hold: &SeenHold, all: &[SeenHold], witness: &dyn Witness) -> String {
+fn mode_cell(hold: &HoldSnapshot, all: &[HoldSnapshot], witness: &dyn Witness) -> String {
     match (hold.hold.want.mode, slots_taken(hold, all, witness)) {
         (Mode::Shared, _) => "shared".to_owned(),
         (_, Some((taken, of))) => format!("slots {taken}/{of}"),
@@ -60,8 +60,8 @@ fn mode_cell(hold: &SeenHold, all: &[SeenHold], witness: &dyn Witness) -> String
 
 /// Holds as a table, among all that is held; `waiting` tells how many wait for a resource.
 pub(crate) fn hold_table(
-    holds: &[&SeenHold],
-    all: &[SeenHold],
+    holds: &[&HoldSnapshot],
+    all: &[HoldSnapshot],
     waiting: &dyn Fn(&Resource) -> usize,
     witness: &dyn Witness,
 ) -> String {

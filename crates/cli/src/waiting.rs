@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tenure::core::{Blocker, Mode, Resource, SeenHold};
+use tenure::core::{Blocker, HoldSnapshot, Mode, Resource};
 use tenure::duration::format_duration;
 use tenure::{Wait, Waiting, view};
 
@@ -213,7 +213,7 @@ fn style() -> ProgressStyle {
 
 /// What is waited for, whose turn it is, and who holds it, seen so long ago. What matters least comes
 /// last, for a narrow terminal cuts the line.
-fn sentence(names: &str, turn: &str, holder: Option<&SeenHold>, seen_ago: Duration) -> String {
+fn sentence(names: &str, turn: &str, holder: Option<&HoldSnapshot>, seen_ago: Duration) -> String {
     let mut text = format!("Waiting for {}{turn}", styled(NAME, names));
     if let Some(seen) = holder {
         let age = Duration::from_secs((seen.held_for + seen_ago).as_secs());

@@ -14,19 +14,19 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::process::Child;
-use task_support::Place;
+use task_support::StoreLocation;
 use tenure::core::Status;
 use work_support::Bench;
 
 /// How a part of a claim is lost.
 const BREAKS: [&[&str]; 2] = [&["break"], &["locks", "release"]];
 
-fn force(place: &Place, command: &[&str], resource: &str) {
+fn force(place: &StoreLocation, command: &[&str], resource: &str) {
     place.ok(&[command, &[resource, "--force", "--reason", "test"]].concat());
 }
 
 /// The status of a task in every listing that has one.
-fn listed(place: &Place, task: &str) -> Vec<Value> {
+fn listed(place: &StoreLocation, task: &str) -> Vec<Value> {
     let list = place.json(&["tasks", "list"]).data();
     let in_list = list["tasks"].as_array().unwrap().iter().find(|one| one["id"] == task).cloned();
     let in_list = in_list.unwrap();
@@ -35,7 +35,7 @@ fn listed(place: &Place, task: &str) -> Vec<Value> {
 
 #[test]
 fn files_that_another_took_end_the_claim() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["A", "--id", "a", "--file", "src/**"]);
     place.claim(&["--as", "w1", "--ttl", "300ms"]);
     // Waits until the lease has lapsed, and takes the file over.
@@ -53,7 +53,7 @@ fn files_that_another_took_end_the_claim() {
 fn a_part_that_an_operator_ended_ends_the_claim() {
     for command in BREAKS {
         for part in ["task:a", "path:src/**", "section:S"] {
-            let place = Place::new();
+            let place = StoreLocation::new();
             place.add(&["A", "--id", "a", "--file", "src/**", "--section", "S"]);
             let claimed = place.claim(&["--as", "w1"]);
             let case = format!("{command:?} {part}");
@@ -76,7 +76,7 @@ fn a_part_that_an_operator_ended_ends_the_claim() {
 #[test]
 fn giving_back_one_part_gives_up_the_claim() {
     for part in ["task:a", "path:src/**"] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         place.add(&["A", "--id", "a", "--file", "src/**", "--section", "S"]);
         place.claim(&["--as", "w1"]);
         place.ok(&["release", part, "--as", "w1"]);
@@ -114,7 +114,7 @@ fn a_worker_whose_claim_lost_a_part_is_stopped_and_its_finish_refused() {
 /// waiting for the section itself.
 #[test]
 fn a_section_is_broken_between_two_tasks_and_taken_by_the_next() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     for id in ["t1", "t2"] {
         place.add(&[id, "--id", id, "--section", "Backend"]);
     }
@@ -133,7 +133,7 @@ fn a_section_is_broken_between_two_tasks_and_taken_by_the_next() {
 /// "Lock Expired" for a task in a section.
 #[test]
 fn an_expired_claim_does_not_keep_its_section() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["Task 1", "--id", "t1", "--section", "Backend"]);
     place.add(&["Task 2", "--id", "t2", "--section", "Backend"]);
     let first = place.claim(&["t1", "--as", "Runner A", "--ttl", "300ms"]);
@@ -151,7 +151,7 @@ fn an_expired_claim_does_not_keep_its_section() {
 
 #[test]
 fn one_who_wants_the_section_itself_need_not_wait_for_a_silent_worker() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t", "--section", "S"]);
     place.claim(&["t", "--as", "a", "--ttl", "300ms"]);
     // The section's own lease is two hours.
@@ -161,7 +161,7 @@ fn one_who_wants_the_section_itself_need_not_wait_for_a_silent_worker() {
 
 #[test]
 fn handing_back_the_last_task_gives_back_the_section() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     for id in ["t", "u"] {
         place.add(&[id, "--id", id, "--section", "S"]);
         place.claim(&[id, "--as", "a"]);
@@ -178,7 +178,7 @@ fn handing_back_the_last_task_gives_back_the_section() {
 
 #[test]
 fn a_task_of_one_attempt_is_tried_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t", "--max-attempts", "1"]);
     place.claim(&["t", "--as", "a", "--ttl", "100ms"]);
     // Takes the lock of the task when the lease has lapsed: so it has.
@@ -194,7 +194,7 @@ fn a_task_of_one_attempt_is_tried_once() {
 
 #[test]
 fn a_named_task_says_what_it_really_waits_for() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["Write it", "--id", "doc-12"]);
     place.add(&["Print it", "--id", "doc-13", "--after", "doc-12"]);
     let waits = |said: &str, status: &str| {
@@ -214,7 +214,7 @@ fn a_named_task_says_what_it_really_waits_for() {
 
 #[test]
 fn the_next_task_is_not_waited_for_unless_told_to() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let none_left = place.json(&["tasks", "claim", "--as", "b"]);
     assert_eq!((none_left.code, &none_left.error()["code"]), (4, &json!("NOTHING_READY")));
     place.add(&["T", "--id", "t", "--section", "S"]);
@@ -241,7 +241,7 @@ fn the_next_task_is_not_waited_for_unless_told_to() {
 
 #[test]
 fn a_wait_that_ended_in_vain_does_not_say_that_the_lock_was_released() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t"]);
     place.add(&["U", "--id", "u", "--after", "t"]);
     place.claim(&["t", "--as", "a"]);
@@ -254,7 +254,7 @@ fn a_wait_that_ended_in_vain_does_not_say_that_the_lock_was_released() {
 
 #[test]
 fn completing_twice_is_said_to_be_done_before() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t"]);
     let claimed = place.claim(&["t", "--as", "a"]);
     place.ok(&["tasks", "complete", "t", "--as", "a", "--result", "1"]);

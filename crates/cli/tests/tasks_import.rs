@@ -4,10 +4,10 @@
 mod task_support;
 
 use serde_json::{Value, json};
-use task_support::Place;
+use task_support::StoreLocation;
 
 /// How many tasks there are in all.
-fn count(place: &Place) -> u64 {
+fn count(place: &StoreLocation) -> u64 {
     let total = place.json(&["tasks", "stats"]).data()["total"].clone();
     total.as_object().unwrap().values().filter_map(Value::as_u64).sum()
 }
@@ -34,7 +34,7 @@ fn a_malformed_file_is_refused_with_its_line_and_column_and_adds_nothing() {
             16,
         ),
     ] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         place.add(&["before"]);
         place.write(name, text);
         for more in [None, Some("--dry-run")] {
@@ -72,7 +72,7 @@ fn a_value_that_cannot_be_is_refused_with_its_task_and_field_and_adds_nothing() 
             "task 1 (\"t\"): status: ",
         ),
     ] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         place.add(&["before"]);
         place.write(name, &text.to_string());
         let said = place.tenure(&["tasks", "import", name]);
@@ -113,7 +113,7 @@ fn tasks_of_a_file_that_would_wait_for_each_other_are_named_and_nothing_is_added
         ("queue.json", &queue.to_string(), "1 → 2 → 1"),
         ("long.json", &json!(long).to_string(), "t9 → (990 more) → t0"),
     ] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         place.write(name, text);
         let said = place.json(&["tasks", "import", name]);
         assert_eq!((said.code, &said.error()["code"]), (2, &json!("TASK_REFUSED")), "{name}");
@@ -128,7 +128,7 @@ fn tasks_of_a_file_that_would_wait_for_each_other_are_named_and_nothing_is_added
 /// later: so neither adding nor updating one can close a cycle.
 #[test]
 fn one_task_alone_cannot_close_a_cycle() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["A", "--id", "a"]);
     place.add(&["B", "--id", "b", "--after", "a"]);
     let said = place.json(&["tasks", "add", "C", "--id", "c", "--after", "c"]);
@@ -143,7 +143,7 @@ fn one_task_alone_cannot_close_a_cycle() {
 #[test]
 fn a_hundred_thousand_tasks_are_imported_at_once_and_handed_out() {
     const TASKS: u64 = 100_000;
-    let place = Place::new();
+    let place = StoreLocation::new();
     // Each waits for the one a hundred before it: a thousand chains.
     let task = |n: u64| {
         let after: Vec<String> = n.checked_sub(100).map(|n| format!("t{n}")).into_iter().collect();

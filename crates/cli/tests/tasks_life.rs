@@ -3,11 +3,11 @@
 mod task_support;
 
 use serde_json::{Value, json};
-use task_support::Place;
+use task_support::StoreLocation;
 
 #[test]
 fn a_task_is_added_claimed_and_completed() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let id = place.add(&[
         "Fix bug",
         "--section",
@@ -66,7 +66,7 @@ fn a_task_is_added_claimed_and_completed() {
 
 #[test]
 fn a_failed_task_is_tried_again_after_a_pause_and_then_no_more() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t", "--max-attempts", "2"]);
     place.claim(&["t", "--as", "a"]);
     place.ok(&["tasks", "fail", "t", "--as", "a", "--reason", "no network"]);
@@ -89,7 +89,7 @@ fn a_failed_task_is_tried_again_after_a_pause_and_then_no_more() {
 
 #[test]
 fn a_review_is_rejected_with_feedback_and_then_approved() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t"]);
     place.claim(&["t", "--as", "a"]);
     assert_eq!(place.tenure(&["tasks", "approve", "t"]).code, 1);
@@ -106,7 +106,7 @@ fn a_review_is_rejected_with_feedback_and_then_approved() {
 
 #[test]
 fn a_task_waits_for_others_and_goes_on_when_they_are_done_or_skipped() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["First", "--id", "a"]);
     place.add(&["Second", "--id", "b", "--after", "First", "--after", "a"]);
     let said = place.json(&["tasks", "claim", "Second"]);
@@ -125,7 +125,7 @@ fn a_task_waits_for_others_and_goes_on_when_they_are_done_or_skipped() {
 
 #[test]
 fn a_task_is_put_off_or_given_back_without_counting_the_attempt() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t"]);
     place.ok(&["tasks", "snooze", "t", "--for", "1h"]);
     assert_eq!(place.json(&["tasks", "claim"]).error()["code"], "NOT_READY");
@@ -142,7 +142,7 @@ fn a_task_is_put_off_or_given_back_without_counting_the_attempt() {
 
 #[test]
 fn the_same_key_adds_no_second_task() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let first = place.json(&["tasks", "add", "Nightly", "--key", "n1"]).data();
     let second = place.json(&["tasks", "add", "Nightly again", "--key", "n1"]).data();
     assert_eq!((&first["created"], &second["created"]), (&json!(true), &json!(false)));
@@ -153,7 +153,7 @@ fn the_same_key_adds_no_second_task() {
 
 #[test]
 fn a_task_is_found_by_id_by_a_beginning_of_it_and_by_title() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["Same", "--id", "abc1"]);
     place.add(&["Same", "--id", "abd2"]);
     for (text, id) in [("abc1", "abc1"), ("abd", "abd2"), ("task:abc1", "abc1")] {
@@ -170,7 +170,7 @@ fn a_task_is_found_by_id_by_a_beginning_of_it_and_by_title() {
 
 #[test]
 fn the_text_of_a_task_has_no_power_over_the_terminal() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let red = "\u{1b}[31m";
     place.add(&[&format!("{red}T"), "--id", "t", "--description", &format!("two\nlines{red}")]);
     for args in [["tasks", "show", "t"], ["tasks", "list", "--limit=1"], ["tasks", "cancel", "t"]] {
@@ -182,7 +182,7 @@ fn the_text_of_a_task_has_no_power_over_the_terminal() {
 
 #[test]
 fn fields_change_and_statuses_come_about_by_their_verbs() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t"]);
     place.ok(&["tasks", "update", "t", "--title", "Better", "--priority", "5", "--section", "S"]);
     let task = place.task("t");
@@ -200,7 +200,7 @@ fn fields_change_and_statuses_come_about_by_their_verbs() {
 
 #[test]
 fn claims_go_by_priority_then_position_and_come_in_batches() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["c", "--id", "c"]);
     place.add(&["b", "--id", "b", "--position", "-1"]);
     place.add(&["a", "--id", "a", "--priority", "1"]);
@@ -214,7 +214,7 @@ fn claims_go_by_priority_then_position_and_come_in_batches() {
 
 #[test]
 fn every_wrong_input_gets_a_sentence_and_changes_nothing() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t"]);
     let deep = "[".repeat(10_000);
     for (args, code) in [

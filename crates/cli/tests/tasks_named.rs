@@ -4,11 +4,11 @@
 mod task_support;
 
 use serde_json::json;
-use task_support::Place;
+use task_support::StoreLocation;
 
 /// A store with a task that alice works on and one that is free.
-fn place() -> (Place, String) {
-    let place = Place::new();
+fn place() -> (StoreLocation, String) {
+    let place = StoreLocation::new();
     place.add(&["Fix: the login", "--id", "a1b2c3d4-e5f6"]);
     place.add(&["Write docs", "--id", "a1ffffff"]);
     let claim = place.claim(&["a1b2c3d4-e5f6", "--as", "alice"]);
@@ -110,7 +110,7 @@ fn a_deleted_task_still_has_its_history() {
 
 #[test]
 fn without_tasks_the_ids_of_another_list_can_be_held() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.ok(&["acquire", "task:JIRA-12", "--as", "alice"]);
     assert_eq!(place.json(&["run", "-n", "task:JIRA-12", "--", "true"]).code, 6);
     // What is held already is meant, also when there are tasks later.

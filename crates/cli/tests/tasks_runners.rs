@@ -3,12 +3,12 @@
 mod task_support;
 
 use serde_json::{Value, json};
-use task_support::Place;
+use task_support::StoreLocation;
 
 /// "Two Runners, Same Section", step by step.
 #[test]
 fn two_runners_in_the_same_section() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["Task 1", "--section", "Backend"]);
     place.add(&["Task 2", "--section", "Backend"]);
     // Runner A starts Task 1.
@@ -43,7 +43,7 @@ fn two_runners_in_the_same_section() {
 /// "Lock Expired", step by step.
 #[test]
 fn an_expired_lock_is_claimed_by_the_next() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["Task 1", "--id", "t"]);
     // Runner A starts and is never heard of again.
     let first = place.claim(&["t", "--as", "Runner A", "--ttl", "300ms"]);
@@ -58,7 +58,7 @@ fn an_expired_lock_is_claimed_by_the_next() {
 
 #[test]
 fn a_late_finish_is_refused_and_changes_nothing() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t"]);
     let first = place.claim(&["t", "--as", "a", "--ttl", "300ms"]);
     place.claim(&["t", "--as", "b", "-w", "60"]);
@@ -88,7 +88,7 @@ fn a_late_finish_is_refused_and_changes_nothing() {
 
 #[test]
 fn twelve_completions_at_once_are_all_kept() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let names: Vec<String> = (0..12).map(|number| format!("task-{number}")).collect();
     for name in &names {
         place.add(&[name, "--id", name]);
@@ -110,7 +110,7 @@ fn twelve_completions_at_once_are_all_kept() {
 
 #[test]
 fn of_eight_that_claim_one_task_at_once_one_gets_it() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t"]);
     let running: Vec<_> =
         (0..8).map(|_| place.start(&["--json", "tasks", "claim", "t", "-n"])).collect();
@@ -122,7 +122,7 @@ fn of_eight_that_claim_one_task_at_once_one_gets_it() {
 
 #[test]
 fn updating_to_in_progress_waits_for_the_lock_and_says_so() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["Fix bug", "--id", "bug"]);
     place.claim(&["bug", "--as", "f47ac10b-58cc"]);
     let update = ["tasks", "update", "Fix bug", "--status", "in_progress"];
@@ -157,7 +157,7 @@ fn updating_to_in_progress_waits_for_the_lock_and_says_so() {
 
 #[test]
 fn a_heartbeat_extends_the_task_and_the_section_that_its_runner_keeps() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t", "--section", "S", "--file", "src/**"]);
     place.claim(&["t", "--as", "a", "--ttl", "1m"]);
     let data = place.json(&["tasks", "heartbeat", "t", "--as", "a", "--ttl", "2h"]).data();
@@ -171,7 +171,7 @@ fn a_heartbeat_extends_the_task_and_the_section_that_its_runner_keeps() {
 
 #[test]
 fn a_claim_without_a_label_ends_its_section_with_the_task() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t", "--section", "S"]);
     place.add(&["U", "--id", "u", "--section", "S"]);
     let claimed = place.claim(&["t"]);
@@ -183,7 +183,7 @@ fn a_claim_without_a_label_ends_its_section_with_the_task() {
 
 #[test]
 fn a_runner_gives_up_a_section_in_which_others_ended_the_last_task() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t", "--section", "S"]);
     place.add(&["U", "--id", "u", "--section", "S"]);
     place.claim(&["t", "--as", "a"]);
@@ -196,7 +196,7 @@ fn a_runner_gives_up_a_section_in_which_others_ended_the_last_task() {
 
 #[test]
 fn a_claim_tied_to_a_process_ends_with_it() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["T", "--id", "t", "--section", "S"]);
     let mut worker = std::process::Command::new("/bin/sleep").arg("600").spawn().unwrap();
     let pid = worker.id().to_string();
@@ -211,7 +211,7 @@ fn a_claim_tied_to_a_process_ends_with_it() {
 
 #[test]
 fn sections_wait_pause_and_refuse_cycles() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.ok(&["sections", "add", "Build", "--max-runners", "2"]);
     place.ok(&["sections", "add", "Ship", "--after", "Build"]);
     let said = place.json(&["sections", "update", "Build", "--after", "Ship"]);
@@ -261,7 +261,7 @@ fn sections_wait_pause_and_refuse_cycles() {
 
 #[test]
 fn the_urgent_task_of_a_dead_worker_does_not_wait_behind_what_is_ready() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.add(&["Urgent", "--id", "urgent", "--priority", "0"]);
     place.add(&["Other", "--id", "other"]);
     let mut worker = std::process::Command::new("sleep").arg("600").spawn().unwrap();
@@ -276,7 +276,7 @@ fn the_urgent_task_of_a_dead_worker_does_not_wait_behind_what_is_ready() {
 #[test]
 fn how_often_a_task_may_lose_its_worker_can_be_set() {
     for (limit, status) in [("1", "blocked"), ("3", "pending"), ("4", "pending")] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         place.ok(&["config", "set", "tasks.maxRecoveries", limit]);
         place.add(&["T", "--id", "t"]);
         place.claim(&["t", "--as", "a", "--ttl", "100ms"]);
@@ -284,7 +284,7 @@ fn how_often_a_task_may_lose_its_worker_can_be_set() {
         place.ok(&["tasks", "recover"]);
         assert_eq!(place.task("t")["status"], status, "{limit}");
     }
-    let place = Place::new();
+    let place = StoreLocation::new();
     for limit in ["0", "1.5", "many", ""] {
         let said = place.tenure(&["config", "set", "tasks.maxRecoveries", limit]);
         assert_eq!(said.code, 3, "{limit}: {}", said.err);

@@ -9,7 +9,7 @@ use crate::rules::tasks::{
     Heartbeat, HeartbeatAsk, ImportAsk, Imported, NoClaim, SectionChange, SectionError,
 };
 use crate::rules::{self, Ask, BreakAsk, Outcome, ReleaseAsk, Released};
-use crate::seen::{Look, Seen, SeenHold, TaskLook};
+use crate::snapshot::{HoldSnapshot, Scope, Snapshot, TaskScope};
 use crate::task::{Section, Task, TaskId};
 use crate::{GrantId, Kind, Resource, Witness};
 use serde::de::DeserializeOwned;
@@ -32,10 +32,10 @@ pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     type Answer: Serialize + DeserializeOwned + Send + 'static;
 
     /// What must be seen to decide.
-    fn look(&self) -> Look;
+    fn scope(&self) -> Scope;
 
     /// Decides.
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Self::Answer);
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer);
 }
 
 /// Takes what is free, or queues for it.
@@ -62,14 +62,14 @@ impl Act for Acquire {
     const VERB: &'static str = "acquire";
     type Answer = Outcome;
 
-    fn look(&self) -> Look {
+    fn scope(&self) -> Scope {
         match self.whole_queues {
-            true => Look::Queues(self.resources()),
-            false => Look::At { resources: self.resources(), ticket: self.ticket },
+            true => Scope::Queues(self.resources()),
+            false => Scope::At { resources: self.resources(), ticket: self.ticket },
         }
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Outcome) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Outcome) {
         rules::acquire(seen, &self.ask, witness)
     }
 }
@@ -89,11 +89,11 @@ impl Act for Leave {
     const VERB: &'static str = "leave";
     type Answer = bool;
 
-    fn look(&self) -> Look {
-        Look::At { resources: self.resources.clone(), ticket: Some(self.ticket) }
+    fn scope(&self) -> Scope {
+        Scope::At { resources: self.resources.clone(), ticket: Some(self.ticket) }
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, bool) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, bool) {
         rules::leave(seen, self.grant, witness)
     }
 }
@@ -116,16 +116,16 @@ impl Act for CallOff {
     /// Whether there was anything to undo.
     type Answer = bool;
 
-    fn look(&self) -> Look {
-        Look::Queues(self.resources.clone())
+    fn scope(&self) -> Scope {
+        Scope::Queues(self.resources.clone())
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, bool) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, bool) {
         rules::call_off(seen, self.grant, self.is_new, witness)
     }
 }
 
-/// Undoes a [`Claiming`] whose answer is of no use any more: the tasks that it got are handed back
+/// Undoes a [`ClaimTasks`] whose answer is of no use any more: the tasks that it got are handed back
 /// untouched.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CallOffClaim {
@@ -142,19 +142,19 @@ impl Act for CallOffClaim {
     /// The tasks that were handed back.
     type Answer = Vec<TaskId>;
 
-    fn look(&self) -> Look {
-        Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() })
+    fn scope(&self) -> Scope {
+        Scope::Tasks(TaskScope { in_progress: true, ..TaskScope::default() })
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<TaskId>) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<TaskId>) {
         tasks::call_off_claim(seen, &self.grants, self.runner, witness)
     }
 }
 
-fn look_at(resources: Option<&[Resource]>) -> Look {
+fn look_at(resources: Option<&[Resource]>) -> Scope {
     match resources {
-        Some(resources) => Look::At { resources: resources.to_vec(), ticket: None },
-        None => Look::Everything,
+        Some(resources) => Scope::At { resources: resources.to_vec(), ticket: None },
+        None => Scope::Everything,
     }
 }
 
@@ -172,11 +172,11 @@ impl Act for Release {
     const VERB: &'static str = "release";
     type Answer = Released;
 
-    fn look(&self) -> Look {
+    fn scope(&self) -> Scope {
         look_at(self.at.as_deref())
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Released) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Released) {
         rules::release(seen, &self.ask, witness)
     }
 }
@@ -186,27 +186,27 @@ impl Act for Release {
 #[serde(rename_all = "snake_case")]
 pub enum Broken {
     /// It ended.
-    Ended(Box<SeenHold>),
+    Ended(Box<HoldSnapshot>),
     /// That exact hold is not there any more; this is who holds now. Nothing was changed.
-    Gone(Vec<SeenHold>),
+    Gone(Vec<HoldSnapshot>),
 }
 
 impl Act for BreakAsk {
     const VERB: &'static str = "break";
     type Answer = Broken;
 
-    fn look(&self) -> Look {
+    fn scope(&self) -> Scope {
         look_at(Some(std::slice::from_ref(&self.resource)))
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Broken) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Broken) {
         let (decision, ended) = rules::break_hold(seen, self, witness);
         let answer = match ended {
             Some(hold) => Broken::Ended(Box::new(hold)),
             None => {
                 let holds = seen.holds.iter();
                 let here = holds.filter(|seen| seen.hold.want.resource == self.resource);
-                Broken::Gone(here.map(SeenHold::veiled).collect())
+                Broken::Gone(here.map(HoldSnapshot::redacted).collect())
             }
         };
         (decision, answer)
@@ -223,13 +223,13 @@ pub struct Reap {
 
 impl Act for Reap {
     const VERB: &'static str = "reap";
-    type Answer = Vec<SeenHold>;
+    type Answer = Vec<HoldSnapshot>;
 
-    fn look(&self) -> Look {
-        Look::Everything
+    fn scope(&self) -> Scope {
+        Scope::Everything
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<SeenHold>) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<HoldSnapshot>) {
         rules::reap(seen, self.kind, witness)
     }
 }
@@ -238,11 +238,11 @@ impl Act for AddAsk {
     const VERB: &'static str = "add";
     type Answer = Result<Vec<Added>, AddError>;
 
-    fn look(&self) -> Look {
-        AddAsk::look(self)
+    fn scope(&self) -> Scope {
+        AddAsk::scope(self)
     }
 
-    fn decide(&self, seen: &Seen, _: &dyn Witness) -> (Decision, Self::Answer) {
+    fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::add(seen, self)
     }
 }
@@ -251,18 +251,18 @@ impl Act for ImportAsk {
     const VERB: &'static str = "import";
     type Answer = Result<Imported, AddError>;
 
-    fn look(&self) -> Look {
-        ImportAsk::look(self)
+    fn scope(&self) -> Scope {
+        ImportAsk::scope(self)
     }
 
-    fn decide(&self, seen: &Seen, _: &dyn Witness) -> (Decision, Self::Answer) {
+    fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::import(seen, self)
     }
 }
 
 /// Takes the next tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Claiming {
+pub struct ClaimTasks {
     /// What is asked.
     pub ask: ClaimAsk,
     /// How often all that was seen was taken: the more often, the further back it looks.
@@ -270,15 +270,15 @@ pub struct Claiming {
     pub wider: usize,
 }
 
-impl Act for Claiming {
+impl Act for ClaimTasks {
     const VERB: &'static str = "claim";
     type Answer = Result<Vec<Claimed>, NoClaim>;
 
-    fn look(&self) -> Look {
+    fn scope(&self) -> Scope {
         self.ask.look_wide(self.wider)
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Self::Answer) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::claim(seen, &self.ask, witness)
     }
 }
@@ -295,11 +295,11 @@ impl Act for Recover {
     const LOOKS_FIRST: bool = true;
     type Answer = Vec<Task>;
 
-    fn look(&self) -> Look {
-        Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() })
+    fn scope(&self) -> Scope {
+        Scope::Tasks(TaskScope { in_progress: true, ..TaskScope::default() })
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Task>) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<Task>) {
         tasks::recover(seen, self.recoveries_max, witness)
     }
 }
@@ -316,18 +316,18 @@ impl Act for LeaveIdleSections {
     const LOOKS_FIRST: bool = true;
     type Answer = Vec<Resource>;
 
-    fn look(&self) -> Look {
+    fn scope(&self) -> Scope {
         tasks::idle_look()
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Resource>) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<Resource>) {
         tasks::leave_idle_sections(seen, self.runner, witness)
     }
 }
 
 /// Ends a worker's work on a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Finishing {
+pub struct FinishTask {
     /// What is asked.
     pub ask: FinishAsk,
     /// The task's section, for a worker that keeps it.
@@ -335,35 +335,35 @@ pub struct Finishing {
     pub section: Option<String>,
 }
 
-impl Act for Finishing {
+impl Act for FinishTask {
     const VERB: &'static str = "finish";
     type Answer = Finished;
 
-    fn look(&self) -> Look {
-        self.ask.look(self.section.clone())
+    fn scope(&self) -> Scope {
+        self.ask.scope(self.section.clone())
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Finished) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Finished) {
         tasks::finish(seen, &self.ask, witness)
     }
 }
 
 /// Ends a worker's work on many tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct FinishAll {
+pub struct FinishTasks {
     /// What is asked of each.
     pub asks: Vec<FinishAsk>,
 }
 
-impl Act for FinishAll {
+impl Act for FinishTasks {
     const VERB: &'static str = "finish_all";
     type Answer = Vec<Finished>;
 
-    fn look(&self) -> Look {
+    fn scope(&self) -> Scope {
         tasks::finish_all_look(&self.asks)
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Vec<Finished>) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<Finished>) {
         tasks::finish_all(seen, &self.asks, witness)
     }
 }
@@ -372,31 +372,31 @@ impl Act for HeartbeatAsk {
     const VERB: &'static str = "heartbeat";
     type Answer = Heartbeat;
 
-    fn look(&self) -> Look {
-        HeartbeatAsk::look(self)
+    fn scope(&self) -> Scope {
+        HeartbeatAsk::scope(self)
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Heartbeat) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Heartbeat) {
         tasks::heartbeat(seen, self, witness)
     }
 }
 
 /// Notes that a worker began.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Start {
+pub struct StartTask {
     /// Which task, and whose; how it ends does not matter.
     pub ask: FinishAsk,
 }
 
-impl Act for Start {
+impl Act for StartTask {
     const VERB: &'static str = "start";
     type Answer = Finished;
 
-    fn look(&self) -> Look {
-        self.ask.look(None)
+    fn scope(&self) -> Scope {
+        self.ask.scope(None)
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Finished) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Finished) {
         tasks::start(seen, &self.ask, witness)
     }
 }
@@ -405,34 +405,34 @@ impl Act for EditAsk {
     const VERB: &'static str = "edit";
     type Answer = Result<Task, EditError>;
 
-    fn look(&self) -> Look {
-        EditAsk::look(self)
+    fn scope(&self) -> Scope {
+        EditAsk::scope(self)
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Self::Answer) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::edit(seen, self, witness)
     }
 }
 
 /// Removes a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Delete {
+pub struct DeleteTasks {
     /// Which.
     pub task: TaskId,
     /// Who does it.
     pub by: String,
 }
 
-impl Act for Delete {
+impl Act for DeleteTasks {
     const VERB: &'static str = "delete";
     type Answer = Result<Task, EditError>;
 
-    fn look(&self) -> Look {
+    fn scope(&self) -> Scope {
         let ids = vec![self.task.clone()];
-        Look::Tasks(TaskLook { ids, dependents: true, ..TaskLook::default() })
+        Scope::Tasks(TaskScope { ids, dependents: true, ..TaskScope::default() })
     }
 
-    fn decide(&self, seen: &Seen, witness: &dyn Witness) -> (Decision, Self::Answer) {
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::delete(seen, &self.task, &self.by, witness)
     }
 }
@@ -450,11 +450,11 @@ impl Act for PutSection {
     const VERB: &'static str = "put_section";
     type Answer = Result<(), SectionError>;
 
-    fn look(&self) -> Look {
-        Look::Tasks(TaskLook::default())
+    fn scope(&self) -> Scope {
+        Scope::Tasks(TaskScope::default())
     }
 
-    fn decide(&self, seen: &Seen, _: &dyn Witness) -> (Decision, Self::Answer) {
+    fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
         match tasks::put_section(seen, &self.section, &self.by) {
             Ok(decision) => (decision, Ok(())),
             Err(error) => (Decision::Nothing, Err(error)),
@@ -475,11 +475,11 @@ impl Act for ChangeSections {
     const VERB: &'static str = "change_sections";
     type Answer = Result<Vec<Section>, SectionError>;
 
-    fn look(&self) -> Look {
-        Look::Tasks(TaskLook::default())
+    fn scope(&self) -> Scope {
+        Scope::Tasks(TaskScope::default())
     }
 
-    fn decide(&self, seen: &Seen, _: &dyn Witness) -> (Decision, Self::Answer) {
+    fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::change_sections(seen, &self.changes, &self.by)
     }
 }

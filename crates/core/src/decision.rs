@@ -11,9 +11,9 @@ use std::time::Duration;
 pub enum Decision {
     /// Nothing.
     Nothing,
-    /// Show [`Look::Everything`](crate::Look::Everything) and ask again: the part that was seen
+    /// Show [`Scope::Everything`](crate::Scope::Everything) and ask again: the part that was seen
     /// does not settle it.
-    LookWider,
+    NeedAll,
     /// Write all of this in one step.
     Write(Change),
 }
@@ -23,7 +23,7 @@ impl Decision {
     pub fn writes(&self) -> &[Write] {
         match self {
             Decision::Write(change) => &change.writes,
-            Decision::Nothing | Decision::LookWider => &[],
+            Decision::Nothing | Decision::NeedAll => &[],
         }
     }
 }
@@ -33,7 +33,7 @@ impl Decision {
 pub struct Change {
     /// The records.
     pub writes: Vec<Write>,
-    /// What to record about it. The n-th event takes the revision [`Seen::next`](crate::Seen) + n.
+    /// What to record about it. The n-th event takes the revision [`Snapshot::next`](crate::Snapshot) + n.
     pub events: Vec<NewEvent>,
     /// Requests that could be granted now and sleep: their turn has come.
     pub wake: Vec<GrantId>,
@@ -92,13 +92,13 @@ pub enum Write {
     /// A section that nobody describes any more.
     DropSection(String),
     /// What is answered to a request that may be repeated, in the place of what its slot had.
-    Answer(Answered),
+    Answer(StoredReply),
 }
 
 /// What was answered to a request, kept with the change that it made: whoever did not get the
 /// answer asks again, and is told the same instead of changing something twice.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct StoredReply {
     /// Whose requests these are; each of them comes after the one before was answered.
     pub slot: String,
     /// Which of them: each has a higher number than the one before.
@@ -107,7 +107,7 @@ pub struct Answered {
     pub text: String,
 }
 
-impl fmt::Debug for Answered {
+impl fmt::Debug for StoredReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The text has the grants that were answered.
         f.debug_struct("Answered")

@@ -31,7 +31,7 @@ impl GrantId {
 
     /// The public form of this id: its owner recognises it, and it proves nothing. The public form
     /// of a public form is itself.
-    pub fn veiled(self) -> GrantId {
+    pub fn redacted(self) -> GrantId {
         if self.is_veiled() {
             return self;
         }
@@ -62,8 +62,8 @@ impl fmt::Display for GrantId {
 /// Shows a part of the public form, which tells grants apart in a log and proves nothing.
 impl fmt::Debug for GrantId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let veiled = self.veiled().to_bits();
-        write!(f, "GrantId(..{:08x})", veiled as u32)
+        let redacted = self.redacted().to_bits();
+        write!(f, "GrantId(..{:08x})", redacted as u32)
     }
 }
 
@@ -137,11 +137,14 @@ mod tests {
     #[test]
     fn the_public_form_of_a_grant_is_recognised_and_proves_nothing() {
         let (grant, other) = (GrantId::random(), GrantId::random());
-        let veiled = grant.veiled();
-        assert!(veiled.is_veiled() && !grant.is_veiled());
-        assert_ne!(veiled, other.veiled());
-        assert_eq!(veiled.veiled(), veiled, "however often it is passed on");
-        assert!(matches!(veiled.to_string().parse::<GrantId>(), Err(GrantIdError::Veiled { .. })));
+        let redacted = grant.redacted();
+        assert!(redacted.is_veiled() && !grant.is_veiled());
+        assert_ne!(redacted, other.redacted());
+        assert_eq!(redacted.redacted(), redacted, "however often it is passed on");
+        assert!(matches!(
+            redacted.to_string().parse::<GrantId>(),
+            Err(GrantIdError::Veiled { .. })
+        ));
         assert_eq!(grant.to_string().parse(), Ok(grant));
     }
 
@@ -149,7 +152,7 @@ mod tests {
     fn debug_output_has_no_part_of_the_secret() {
         let grant = GrantId::random();
         let shown = format!("{grant:?}");
-        assert_eq!(shown, format!("{:?}", grant.veiled()), "a log tells that both are one");
+        assert_eq!(shown, format!("{:?}", grant.redacted()), "a log tells that both are one");
         for part in grant.to_string().split('-') {
             assert!(part.len() <= 4 || !shown.contains(part), "{shown} has {part}");
         }

@@ -1,7 +1,7 @@
 //! The rules of tenure: who may hold what, decided by pure functions.
 //!
 //! This crate touches nothing: no clock, no file, no environment, no async runtime. A rule looks
-//! at what a store has [`Seen`] and at what is asked, and answers with a [`Decision`]: what to
+//! at what a store has [`Snapshot`] and at what is asked, and answers with a [`Decision`]: what to
 //! write, which events to record, whom to wake. Every store runs these same rules, so each rule is
 //! written and tested once.
 //!
@@ -17,9 +17,9 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use tenure_core::{rules, Ask, GrantId, Holder, NoWitness, Outcome, Seen, Want};
+//! use tenure_core::{rules, Ask, GrantId, Holder, NoWitness, Outcome, Snapshot, Want};
 //!
-//! let nobody_holds_anything = Seen::empty();
+//! let nobody_holds_anything = Snapshot::empty();
 //! let ask = Ask {
 //!     grant: GrantId::random(),
 //!     wants: vec![Want::exclusive("deploy".parse().unwrap())],
@@ -48,10 +48,10 @@ pub mod overview;
 pub mod owner;
 pub mod resource;
 pub mod rules;
-pub mod seen;
+pub mod snapshot;
 pub mod task;
 
-pub use decision::{Answered, Change, Decision, Write};
+pub use decision::{Change, Decision, StoredReply, Write};
 pub use event::{Event, EventKind, NewEvent, WhyLeft};
 pub use hold::{Hold, Mode, Waiter, Want};
 pub use holder::{
@@ -65,5 +65,7 @@ pub use rules::{
     Ask, Blocker, BreakAsk, Cycle, CycleStep, Grant, Outcome, Owned, Proof, Reason, ReleaseAsk,
     Released, Takeover, TakeoverReason, VerifyAnswer,
 };
-pub use seen::{Look, Pick, Seen, SeenHold, SeenSection, SeenWaiter, TURN, TaskLook};
+pub use snapshot::{
+    HoldSnapshot, Pick, Scope, SectionSnapshot, Snapshot, TURN_TIMEOUT, TaskScope, WaiterSnapshot,
+};
 pub use task::{Claim, FinishedClaim, Part, RECOVERIES_MAX, Section, Status, Task, TaskId, Verb};

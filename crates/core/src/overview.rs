@@ -6,7 +6,7 @@
 
 use crate::hold::compatible;
 use crate::rules::{SteadyWitness, TakeoverReason, gone_reason};
-use crate::{Liveness, Resource, Seen, SeenHold, SeenWaiter, Want, Witness};
+use crate::{HoldSnapshot, Liveness, Resource, Snapshot, WaiterSnapshot, Want, Witness};
 use std::collections::HashMap;
 
 /// Whether a hold counts, and if not, why not.
@@ -22,7 +22,7 @@ pub enum HoldState {
 
 impl HoldState {
     /// Judges one hold.
-    pub fn of(seen: &SeenHold, witness: &dyn Witness) -> HoldState {
+    pub fn of(seen: &HoldSnapshot, witness: &dyn Witness) -> HoldState {
         match gone_reason(seen, witness) {
             None => HoldState::Held,
             Some(TakeoverReason::Lapsed) => HoldState::Lapsed,
@@ -65,7 +65,7 @@ pub struct Counts {
 #[derive(Clone, Copy, Debug)]
 pub struct JudgedHold<'a> {
     /// The hold.
-    pub seen: &'a SeenHold,
+    pub seen: &'a HoldSnapshot,
     /// Whether it counts.
     pub state: HoldState,
 }
@@ -88,26 +88,26 @@ impl<'a> Worker<'a> {
     }
 
     /// The hold that lapses first, of those that count if there are any.
-    pub fn next_to_lapse(&self) -> Option<&'a SeenHold> {
+    pub fn next_to_lapse(&self) -> Option<&'a HoldSnapshot> {
         let counting = self.holds.iter().filter(|hold| hold.state.counts());
         let first = counting.min_by_key(|hold| hold.seen.left);
         first.or(self.holds.first()).map(|hold| hold.seen)
     }
 }
 
-/// What a store has [`Seen`], judged once.
+/// What a store has [`Snapshot`], judged once.
 #[derive(Clone, Debug)]
 pub struct Overview<'a> {
     /// All holds that the store has, in the order of their tokens.
     pub holds: Vec<JudgedHold<'a>>,
     /// Those who wait, in the order of their tickets, without those who died or fell silent.
-    pub waiters: Vec<&'a SeenWaiter>,
+    pub waiters: Vec<&'a WaiterSnapshot>,
     liveness: Vec<Liveness>,
 }
 
 impl<'a> Overview<'a> {
     /// Judges each hold and each waiter.
-    pub fn of(seen: &'a Seen, witness: &dyn Witness) -> Overview<'a> {
+    pub fn of(seen: &'a Snapshot, witness: &dyn Witness) -> Overview<'a> {
         let witness = SteadyWitness::new(witness);
         let judged = |seen| JudgedHold { seen, state: HoldState::of(seen, &witness) };
         Overview {
@@ -130,7 +130,7 @@ impl<'a> Overview<'a> {
     }
 
     /// The holds that count.
-    pub fn held(&self) -> impl Iterator<Item = &'a SeenHold> + Clone {
+    pub fn held(&self) -> impl Iterator<Item = &'a HoldSnapshot> + Clone {
         self.holds.iter().filter(|hold| hold.state.counts()).map(|hold| hold.seen)
     }
 
@@ -140,14 +140,14 @@ impl<'a> Overview<'a> {
     }
 
     /// Those who wait for this resource or for what overlaps it, in order.
-    pub fn waiting_for(&self, resource: &Resource) -> Vec<&'a SeenWaiter> {
+    pub fn waiting_for(&self, resource: &Resource) -> Vec<&'a WaiterSnapshot> {
         let waits = |want: &Want| want.resource.overlaps(resource);
         self.waiters.iter().copied().filter(|seen| seen.waiter.wants.iter().any(waits)).collect()
     }
 
     /// Those who are in nobody's way and have nobody in theirs: each was woken and takes what it
     /// wants as soon as it asks again. Until then they wait for what is free.
-    pub fn next_in_line(&self) -> Vec<&'a SeenWaiter> {
+    pub fn next_in_line(&self) -> Vec<&'a WaiterSnapshot> {
         let mut taken: Vec<&Want> = self.held().map(|seen| &seen.hold.want).collect();
         let mut next = Vec::new();
         for seen in &self.waiters {

@@ -346,13 +346,13 @@ pub struct FinishedClaim {
 
 impl Task {
     /// This task as others than its worker may see it: with the public form of its grants.
-    pub fn veiled(mut self) -> Task {
+    pub fn redacted(mut self) -> Task {
         if let Some(claim) = &mut self.claim {
-            claim.grant = claim.grant.veiled();
-            claim.parts.iter_mut().for_each(|part| part.grant = part.grant.veiled());
+            claim.grant = claim.grant.redacted();
+            claim.parts.iter_mut().for_each(|part| part.grant = part.grant.redacted());
         }
         if let Some(claim) = &mut self.finished_claim {
-            claim.grant = claim.grant.veiled();
+            claim.grant = claim.grant.redacted();
         }
         self
     }

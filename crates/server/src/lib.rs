@@ -12,7 +12,7 @@ pub mod api;
 pub mod app;
 pub mod caller;
 pub mod dashboard;
-pub mod gate;
+pub mod http;
 pub mod mcp;
 pub mod metrics;
 mod plain;

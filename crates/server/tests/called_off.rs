@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure::core::Status;
 use tenure::core::rules::tasks::NewTask;
-use tenure::{Attempt, ClaimRequest, Client, Free, Tie, Wait};
+use tenure::{Attempt, Binding, ClaimRequest, Client, Free, Wait};
 use tenure_server::api::store;
 use tenure_server::app::App;
 use tenure_server::caller::{Caller, Role};
@@ -158,7 +158,7 @@ async fn a_claim_that_was_dropped_has_no_task_and_no_section() {
             ttl: LONG,
             section_ttl: LONG,
             runner: Some(tenure::core::GrantId::random()),
-            tie: Tie::Nothing,
+            tie: Binding::Nothing,
             ..ClaimRequest::default()
         };
         let tasks = scene.remote.tasks();

@@ -25,7 +25,8 @@ async fn memory() -> Client {
 }
 
 async fn lease(client: &Client, label: &str, resource: &str) -> tenure::Lease {
-    let request = client.named(label).unwrap().request(resource).elsewhere().operation("trying");
+    let request =
+        client.with_label(label).unwrap().request(resource).elsewhere().operation("trying");
     match request.wait(Wait::No).lease().await.unwrap() {
         LeaseAttempt::Held(lease) => lease,
         LeaseAttempt::Busy(busy) => panic!("{busy:?}"),
@@ -106,7 +107,7 @@ fn kinds(events: &Value) -> Vec<&str> {
 async fn a_snapshot_has_everything_but_grants() {
     let client = memory().await;
     let lease = lease(&client, "alice", "deploy").await;
-    let waiting = client.named("bob").unwrap();
+    let waiting = client.with_label("bob").unwrap();
     let waits = tokio::spawn(async move { waiting.acquire("deploy").await.map(drop) });
     let mut task = NewTask::new("one".parse().unwrap(), "First");
     task.section = Some("backend".to_owned());
@@ -141,7 +142,7 @@ async fn a_snapshot_has_everything_but_grants() {
 async fn a_worker_has_its_tasks_by_title() {
     let client = memory().await;
     client.tasks().add(vec![NewTask::new("one".parse().unwrap(), "First")]).await.unwrap();
-    let worker = client.named("carol").unwrap();
+    let worker = client.with_label("carol").unwrap();
     worker.tasks().claim(&tenure::ClaimRequest::default()).await.unwrap();
     let workers = tenure_server::api::workers::workers(&client).await.unwrap();
     assert_eq!(workers[0]["holder"], "carol");

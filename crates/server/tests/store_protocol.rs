@@ -36,7 +36,7 @@ async fn post(
 /// A client, and the grant and token under which alice holds `deploy`.
 async fn held() -> (Client, String, u64) {
     let client = Client::open("memory:").await.unwrap();
-    let alice = client.named("alice").unwrap();
+    let alice = client.with_label("alice").unwrap();
     let attempt = alice.request("deploy").wait(Wait::No).detached().lease().await.unwrap();
     let LeaseAttempt::Held(lease) = attempt else { panic!("{attempt:?}") };
     (client, lease.grant.to_string(), lease.token.0)
@@ -61,11 +61,11 @@ async fn a_grant_is_shown_to_its_holder_and_to_nobody_else() {
 #[tokio::test]
 async fn a_veiled_grant_is_of_no_use() {
     let (client, grant, _) = held().await;
-    let veiled = grant.parse::<tenure::core::GrantId>().unwrap().veiled().to_string();
+    let redacted = grant.parse::<tenure::core::GrantId>().unwrap().redacted().to_string();
     let body = |grant: &str| json!({ "ask": { "proof": { "grant": grant }, "resources": null } });
     let path = format!("{}release", wire::ACT);
     let worker = server(&client, Role::Work);
-    let (_, text) = post(&worker, &path, None, body(&veiled)).await;
+    let (_, text) = post(&worker, &path, None, body(&redacted)).await;
     assert!(text.contains("not_held"), "{text}");
     let (_, text) = post(&worker, &path, None, body(&grant)).await;
     assert!(text.contains("ended"), "{text}");

@@ -3,7 +3,7 @@
 //! Each call blocks its thread. Not to be used from inside an async runtime.
 
 use crate::client::{
-    self, Attempt as AsyncAttempt, Busy, Ending, IntoResource, Lease, Request, Wait,
+    self, Attempt as AsyncAttempt, Busy, IntoResource, Lease, ReleaseOutcome, Request, Wait,
 };
 use crate::error::Error;
 use crate::store::StoreError;
@@ -17,17 +17,17 @@ use tokio::runtime::Runtime;
 const LAST_THREADS: Duration = Duration::from_secs(1);
 
 /// A runtime that does not wait for its threads for ever when it is dropped.
-struct Means {
+struct RuntimeHandle {
     runtime: Option<Runtime>,
 }
 
-impl Means {
+impl RuntimeHandle {
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.as_ref().expect("it is taken only on drop").block_on(future)
     }
 }
 
-impl Drop for Means {
+impl Drop for RuntimeHandle {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(LAST_THREADS);
@@ -39,7 +39,7 @@ impl Drop for Means {
 #[derive(Clone)]
 pub struct Client {
     client: client::Client,
-    runtime: Arc<Means>,
+    runtime: Arc<RuntimeHandle>,
 }
 
 /// A hold that lasts as long as the value; see [`crate::Guard`]. Dropping it releases before it
@@ -47,7 +47,7 @@ pub struct Client {
 #[must_use = "dropping a guard releases what it holds"]
 pub struct Guard {
     guard: Option<client::Guard>,
-    runtime: Arc<Means>,
+    runtime: Arc<RuntimeHandle>,
 }
 
 /// What came of a request.
@@ -73,7 +73,7 @@ impl Client {
             reason: format!("no runtime can be started: {error}"),
             hint: None,
         })?;
-        let runtime = Arc::new(Means { runtime: Some(runtime) });
+        let runtime = Arc::new(RuntimeHandle { runtime: Some(runtime) });
         let client = runtime.block_on(builder.open(url))?;
         Ok(Client { client, runtime })
     }
@@ -155,7 +155,7 @@ impl Guard {
     }
 
     /// Gives it back now, and says whether it was held until now.
-    pub fn release(mut self) -> Result<Ending, Error> {
+    pub fn release(mut self) -> Result<ReleaseOutcome, Error> {
         let guard = self.guard.take().expect("the guard is taken only here and on drop");
         self.runtime.block_on(guard.release())
     }

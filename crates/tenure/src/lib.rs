@@ -77,9 +77,10 @@ pub mod view;
 pub mod wire;
 
 pub use client::{
-    Attempt, Backend, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Ending,
-    Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, Local, Once, PLACE_LEASE,
-    Request, Runner, Stop, Swarm, SwarmReport, Tasks, Tie, Wait, Waiting, Work, WorkEvent,
+    Attempt, Backend, Binding, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder,
+    Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, Local, PLACE_LEASE,
+    ReleaseOutcome, Request, RequestId, Runner, Stop, Swarm, SwarmReport, Tasks, Wait, Waiting,
+    Work, WorkEvent,
 };
 pub use error::Error;
 pub use tenure_core as core;

@@ -7,8 +7,8 @@
 //! 2. Elsewhere: the nearest `.tenure/` upward ([`PlaceKind::Folder`]).
 //! 3. Failing that: a folder of the user's own ([`PlaceKind::User`]).
 //!
-//! [`find`] only looks. [`Place::prepare`] creates, and [`check_file_system`] tells whether locks
-//! can be trusted there, [`check_exclusion`] the same where the user says that it was shown. [`Place::resource_of`] and [`Place::resource`] tell which resource a file
+//! [`find`] only looks. [`StoreLocation::prepare`] creates, and [`check_file_system`] tells whether locks
+//! can be trusted there, [`check_exclusion`] the same where the user says that it was shown. [`StoreLocation::resource_of`] and [`StoreLocation::resource`] tell which resource a file
 //! or a written path is.
 
 mod error;
@@ -83,7 +83,7 @@ impl Surroundings {
 
 /// A folder for a store, existing or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct StoreLocation {
     /// The folder that holds everything: `.tenure`, or the user's own folder.
     pub folder: PathBuf,
     /// By which rule it was found.
@@ -92,7 +92,7 @@ pub struct Place {
     pub exists: bool,
 }
 
-/// The rule by which a [`Place`] was found.
+/// The rule by which a [`StoreLocation`] was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlaceKind {
     /// In a git repository.
@@ -110,7 +110,7 @@ pub enum PlaceKind {
     User,
 }
 
-impl Place {
+impl StoreLocation {
     /// The database of the embedded store.
     pub fn database(&self) -> PathBuf {
         self.folder.join("tenure.db")
@@ -165,7 +165,7 @@ pub(crate) fn exclude_in_git(folder: &Path, names: &[&str]) {
 ///
 /// Symbolic links in the starting directory are resolved first, so that every way into a folder
 /// leads to the same place.
-pub fn find(surroundings: &Surroundings) -> Result<Place, PlaceError> {
+pub fn find(surroundings: &Surroundings) -> Result<StoreLocation, PlaceError> {
     let directory = canonical(&surroundings.directory)?;
     if let Some(repository) = git::find(&directory)? {
         let folder = match repository.main_worktree {
@@ -182,15 +182,15 @@ pub fn find(surroundings: &Surroundings) -> Result<Place, PlaceError> {
         };
         let folder = root.join(folder);
         is_folder(&folder)?;
-        return Ok(Place::new(folder, kind));
+        return Ok(StoreLocation::new(folder, kind));
     }
     for folder in directory.ancestors().map(|folder| folder.join(FOLDER_NAME)) {
         if is_folder(&folder)? {
-            return Ok(Place::new(folder, PlaceKind::Folder));
+            return Ok(StoreLocation::new(folder, PlaceKind::Folder));
         }
     }
     match surroundings.user_folder() {
-        Some(folder) => Ok(Place::new(folder, PlaceKind::User)),
+        Some(folder) => Ok(StoreLocation::new(folder, PlaceKind::User)),
         None => Err(PlaceError::NoHome { path: directory }),
     }
 }

@@ -8,7 +8,7 @@ use crate::store::StoreError;
 use crate::{Busy, Left, view};
 use serde_json::{Value, json};
 use tenure_core::rules::tasks::{EditError, SectionError};
-use tenure_core::{Blocker, Kind, Mode, Proof, Resource, SeenHold, Task, Token};
+use tenure_core::{Blocker, HoldSnapshot, Kind, Mode, Proof, Resource, Task, Token};
 
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +75,7 @@ impl Refusal {
     }
 
     /// It is somebody else's.
-    pub fn not_yours(seen: &SeenHold) -> Refusal {
+    pub fn not_yours(seen: &HoldSnapshot) -> Refusal {
         let holder = &seen.hold.holder.label;
         let message = format!("{} is held by {holder}, not by you", seen.hold.want.resource);
         Refusal::new(Exit::Refused, "NOT_YOURS", message)
@@ -197,7 +197,7 @@ impl Refusal {
     }
 }
 
-fn locked_by(seen: &SeenHold, busy: &Busy) -> Refusal {
+fn locked_by(seen: &HoldSnapshot, busy: &Busy) -> Refusal {
     let hold = &seen.hold;
     let resource = &hold.want.resource;
     let holder = &hold.holder.label;

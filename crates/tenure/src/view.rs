@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 use tenure_core::{
-    Blocker, Counts, Event, EventKind, Evidence, HoldState, Holder, Kind, Liveness, Mode, Overview,
-    Resource, Section, SeenHold, SeenSection, SeenWaiter, TakeoverReason, Task, TaskId, WallTime,
-    WhyLeft, Witness, Worker, rules,
+    Blocker, Counts, Event, EventKind, Evidence, HoldSnapshot, HoldState, Holder, Kind, Liveness,
+    Mode, Overview, Resource, Section, SectionSnapshot, TakeoverReason, Task, TaskId,
+    WaiterSnapshot, WallTime, WhyLeft, Witness, Worker, rules,
 };
 
 /// RFC 3339 in UTC, to the second.
@@ -71,8 +71,8 @@ pub fn mismatch_words(asked: u32, counts: u32) -> String {
 /// How many of its slots are taken, of a hold among others, and how many there are. Where holders
 /// disagree on the number, the lowest counts. None where it is not held by slots.
 pub fn slots_taken(
-    hold: &SeenHold,
-    holds: &[SeenHold],
+    hold: &HoldSnapshot,
+    holds: &[HoldSnapshot],
     witness: &dyn Witness,
 ) -> Option<(usize, u32)> {
     let Mode::Slot { of } = hold.hold.want.mode else { return None };
@@ -88,7 +88,7 @@ pub fn slots_taken(
 }
 
 /// Why a hold no longer counts, in the words that people know from lock files.
-pub fn stale_reason(seen: &SeenHold, witness: &dyn Witness) -> Option<String> {
+pub fn stale_reason(seen: &HoldSnapshot, witness: &dyn Witness) -> Option<String> {
     if seen.stale.is_some() {
         return seen.stale.clone();
     }
@@ -107,7 +107,7 @@ pub fn process_of(holder: &Holder) -> Option<(&Evidence, u32)> {
 }
 
 /// A hold as JSON. The grant is not in it: it proves ownership.
-pub fn hold_json(seen: &SeenHold, witness: &dyn Witness, waiting: usize) -> Value {
+pub fn hold_json(seen: &HoldSnapshot, witness: &dyn Witness, waiting: usize) -> Value {
     let hold = &seen.hold;
     let resource = &hold.want.resource;
     let stale = stale_reason(seen, witness);
@@ -142,8 +142,8 @@ pub fn hold_json(seen: &SeenHold, witness: &dyn Witness, waiting: usize) -> Valu
 
 /// A hold as JSON, with how many of its slots are taken among all that is held.
 pub fn hold_json_among(
-    hold: &SeenHold,
-    holds: &[SeenHold],
+    hold: &HoldSnapshot,
+    holds: &[HoldSnapshot],
     witness: &dyn Witness,
     waiting: usize,
 ) -> Value {
@@ -160,7 +160,7 @@ pub fn seconds(duration: std::time::Duration) -> f64 {
 }
 
 /// A waiter as JSON.
-pub fn waiter_json(seen: &SeenWaiter, place: usize) -> Value {
+pub fn waiter_json(seen: &WaiterSnapshot, place: usize) -> Value {
     let wants: Vec<String> =
         seen.waiter.wants.iter().map(|want| want.resource.to_string()).collect();
     json!({
@@ -175,7 +175,7 @@ pub fn waiter_json(seen: &SeenWaiter, place: usize) -> Value {
 }
 
 /// Waiters as JSON, in the order in which they wait.
-pub fn waiters_json(waiters: &[&SeenWaiter]) -> Value {
+pub fn waiters_json(waiters: &[&WaiterSnapshot]) -> Value {
     waiters.iter().zip(1..).map(|(seen, place)| waiter_json(seen, place)).collect()
 }
 
@@ -202,8 +202,9 @@ pub fn counts_words(counts: Counts) -> String {
 /// Where a resource is free although requests wait for it: who takes it next, and what happens if
 /// that one does not. Nothing where there is no such waiter.
 pub fn next_in_line_words(overview: &Overview<'_>, resource: &Resource) -> Option<String> {
-    let waits =
-        |seen: &&SeenWaiter| seen.waiter.wants.iter().any(|want| want.resource.overlaps(resource));
+    let waits = |seen: &&WaiterSnapshot| {
+        seen.waiter.wants.iter().any(|want| want.resource.overlaps(resource))
+    };
     let next = overview.next_in_line().into_iter().find(waits)?;
     let label = &next.waiter.holder.label;
     let left = crate::duration::format_duration(next.left);
@@ -250,7 +251,7 @@ pub fn worker_json(worker: &Worker<'_>) -> Value {
 }
 
 /// A task as JSON. The grant is not in it: it proves ownership.
-pub fn task_json(task: &Task, hold: Option<&SeenHold>) -> Value {
+pub fn task_json(task: &Task, hold: Option<&HoldSnapshot>) -> Value {
     let at = |time_of: Option<WallTime>| time_of.map(time);
     let names = |ids: &[TaskId]| ids.iter().map(TaskId::to_string).collect::<Vec<_>>();
     json!({
@@ -294,7 +295,7 @@ fn value(stored: Option<&str>) -> Value {
 }
 
 /// The hold by which somebody has this task.
-pub fn hold_of<'a>(task: &Task, holds: &'a [SeenHold]) -> Option<&'a SeenHold> {
+pub fn hold_of<'a>(task: &Task, holds: &'a [HoldSnapshot]) -> Option<&'a HoldSnapshot> {
     let claim = task.claim.as_ref()?;
     let resource = task.id.resource();
     holds.iter().find(|seen| seen.hold.token == claim.token && seen.hold.want.resource == resource)
@@ -313,7 +314,7 @@ pub fn section_json(section: &Section) -> Value {
 }
 
 /// The same, with how many of its tasks are not done.
-pub fn open_section_json(seen: &SeenSection) -> Value {
+pub fn open_section_json(seen: &SectionSnapshot) -> Value {
     let mut value = section_json(&seen.section);
     value["open"] = json!(seen.open);
     value
@@ -321,8 +322,8 @@ pub fn open_section_json(seen: &SeenSection) -> Value {
 
 /// The same, with who works in it.
 pub fn section_with_runners_json(
-    seen: &SeenSection,
-    holds: &[SeenHold],
+    seen: &SectionSnapshot,
+    holds: &[HoldSnapshot],
     witness: &dyn Witness,
 ) -> Value {
     let mut value = open_section_json(seen);
@@ -340,10 +341,10 @@ pub fn section_with_runners_json(
 /// The holds of this section that still count.
 pub fn runners_of<'a>(
     section: &Section,
-    holds: &'a [SeenHold],
+    holds: &'a [HoldSnapshot],
     witness: &dyn Witness,
-) -> Vec<&'a SeenHold> {
-    let of_it = |seen: &&SeenHold| {
+) -> Vec<&'a HoldSnapshot> {
+    let of_it = |seen: &&HoldSnapshot| {
         let resource = &seen.hold.want.resource;
         resource.kind() == Kind::Section && resource.name() == section.name
     };

@@ -5,10 +5,10 @@
 //! repetition would change again. A refusal is a problem whose `details` may have the store's error
 //! under [`STORE_ERROR`].
 
-use crate::client::Once;
+use crate::client::RequestId;
 use crate::store::{Renewal, Renewed};
 use serde::{Deserialize, Serialize};
-use tenure_core::{GrantId, Look, Proof, Resource, Revision, SeenHold};
+use tenure_core::{GrantId, HoldSnapshot, Proof, Resource, Revision, Scope};
 
 /// Where acts are sent; the verb follows.
 pub const ACT: &str = "/v1/store/act/";
@@ -69,13 +69,13 @@ pub struct RenewCovered {
 }
 
 /// What came of it, for each.
-pub type RenewedCovered = Vec<(SeenHold, Renewed)>;
+pub type RenewedCovered = Vec<(HoldSnapshot, Renewed)>;
 
 /// What to look at.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Read {
     /// Which part.
-    pub look: Look,
+    pub scope: Scope,
 }
 
 /// A wait for a change.
@@ -106,14 +106,14 @@ pub struct Events {
 }
 
 /// A request's name as it stands in the header.
-pub fn once_to_text(once: &Once) -> String {
+pub fn request_id_to_text(once: &RequestId) -> String {
     format!("{}/{}", once.slot, once.number)
 }
 
 /// A request's name from the header; none if it is not one.
-pub fn once_from_text(text: &str) -> Option<Once> {
+pub fn request_id_from_text(text: &str) -> Option<RequestId> {
     let (slot, number) = text.rsplit_once('/')?;
     let number = number.parse().ok().filter(|number| *number > 0)?;
     let fine = (8..=128).contains(&slot.len()) && slot.chars().all(|c| c.is_ascii_graphic());
-    fine.then(|| Once { slot: slot.to_owned(), number })
+    fine.then(|| RequestId { slot: slot.to_owned(), number })
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, NewTask};
 use tenure::core::{EventKind, Revision, Status, TaskId};
-use tenure::{ClaimRequest, Client, Stop, Swarm, SwarmReport, Tie, WorkEvent};
+use tenure::{Binding, ClaimRequest, Client, Stop, Swarm, SwarmReport, WorkEvent};
 
 fn id(text: &str) -> TaskId {
     text.parse().unwrap()
@@ -203,7 +203,7 @@ async fn the_task_of_a_dead_worker_need_not_wait_until_all_others_are_done() {
     let urgent = NewTask { priority: 0, ..task("urgent") };
     client.tasks().add(vec![urgent, task("one"), task("two")]).await.unwrap();
     let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-    let request = ClaimRequest { tie: Tie::Process(child.id()), ..ClaimRequest::default() };
+    let request = ClaimRequest { tie: Binding::Process(child.id()), ..ClaimRequest::default() };
     // A client of its own: each looks for dead workers at its first claim, and then not for a while.
     let url = format!("sqlite:{}", folder.path().join("tenure.db").display());
     Client::open(&url).await.unwrap().tasks().claim(&request).await.unwrap();

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tenure::core::rules::tasks::{Finish, Finished, HandVerb, NewTask};
+use tenure::core::rules::tasks::{Finish, Finished, ManualChange, NewTask};
 use tenure::core::{EventKind, Revision, Status, Task, TaskId};
 use tenure::store::TaskFilter;
 use tenure::{ClaimRequest, Client, Runner, Swarm, Wait, Work, WorkEvent};
@@ -196,7 +196,7 @@ async fn add(client: &Client, count: usize) {
 async fn look_after(client: &Client, begun: Instant) -> bool {
     let blocked = TaskFilter { status: Some(Status::Blocked), ..TaskFilter::default() };
     for task in client.tasks().list(&blocked).await.unwrap() {
-        client.tasks().edit(&task.id, HandVerb::Retry).await.unwrap();
+        client.tasks().edit(&task.id, ManualChange::Retry).await.unwrap();
     }
     client.tasks().recover().await.unwrap();
     let tallies = client.tasks().tallies().await.unwrap();

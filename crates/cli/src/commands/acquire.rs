@@ -14,7 +14,7 @@ use std::time::Duration;
 use tenure::config::Key;
 use tenure::core::{GrantId, Reason, Resource, TakeoverReason};
 use tenure::duration::format_duration;
-use tenure::{Attempt, Client, Ending, Guard, Lease, LeaseAttempt, Request, Wait};
+use tenure::{Attempt, Client, Guard, Lease, LeaseAttempt, ReleaseOutcome, Request, Wait};
 
 /// Take a lease and keep it after this command ends
 ///
@@ -32,7 +32,7 @@ Examples:
 pub(crate) struct AcquireArgs {
     /// What to hold: NAME, section:NAME, task:ID or path:GLOB; several are all or nothing
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resources: Vec<args::Written>,
+    resources: Vec<args::ResourceArg>,
     #[command(flatten)]
     patience: args::PatienceArgs,
     #[command(flatten)]
@@ -130,11 +130,11 @@ async fn hold(context: &Context, guard: Guard, operation: Option<&str>) -> Resul
         _ = told_to_end => {}
     }
     match guard.release().await? {
-        Ending::Released => {
+        ReleaseOutcome::Released => {
             context.output.note("Lock released.");
             Ok(0)
         }
-        Ending::Lost => Err(lost(&format!("The lease on {names} was lost"))),
+        ReleaseOutcome::Lost => Err(lost(&format!("The lease on {names} was lost"))),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use clap::Args;
 use serde_json::{Value, json};
-use tenure::core::{Resource, SeenHold, Token};
+use tenure::core::{HoldSnapshot, Resource, Token};
 use tenure::place::Reach;
 use tenure::refusal::Refusal;
 use tenure::{Broken, Client};
@@ -25,7 +25,7 @@ Examples:
 pub(crate) struct BreakArgs {
     /// What to free
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: Option<args::Written>,
+    resource: Option<args::ResourceArg>,
     /// Yes, really
     #[arg(long)]
     force: bool,
@@ -68,7 +68,7 @@ pub(crate) async fn break_all(
     reason: &str,
 ) -> Result<i32, Failure> {
     let seen = client.look(std::slice::from_ref(resource)).await?;
-    let targets: Vec<&SeenHold> = seen
+    let targets: Vec<&HoldSnapshot> = seen
         .holds
         .iter()
         .filter(|seen| seen.hold.want.resource == *resource)

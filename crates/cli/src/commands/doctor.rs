@@ -11,7 +11,7 @@ use tenure::Client;
 use tenure::core::Overview;
 use tenure::file;
 use tenure::locate::Located;
-use tenure::place::{self, ExclusionRecord, FileSystem, Place, PlaceError};
+use tenure::place::{self, ExclusionRecord, FileSystem, PlaceError, StoreLocation};
 use tenure::platform;
 use tenure::store::Finding;
 use tenure::url::StoreUrl;
@@ -152,7 +152,7 @@ async fn other_store(url: &StoreUrl, what: &str) -> Option<Finding> {
 
 /// Removes what killed updates left of the files that they were to replace.
 fn drafts(context: &Context) -> Finding {
-    let root = context.place().ok().and_then(Place::root);
+    let root = context.place().ok().and_then(StoreLocation::root);
     let removed = file::remove_all_leftovers(root.unwrap_or(Path::new(".")));
     let message = match removed {
         0 => "killed updates left nothing here".to_owned(),

@@ -22,7 +22,7 @@ Examples:
 pub(crate) struct EventsArgs {
     /// Only about this resource
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: Option<args::Written>,
+    resource: Option<args::ResourceArg>,
     /// Go on as things happen, until Ctrl-C
     #[arg(short, long)]
     follow: bool,

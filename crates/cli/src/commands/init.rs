@@ -7,7 +7,7 @@ use crate::output::{NAME, styled};
 use clap::Args;
 use serde_json::json;
 use tenure::config::Key;
-use tenure::place::{Place, PlaceKind};
+use tenure::place::{PlaceKind, StoreLocation};
 use tenure::url::StoreUrl;
 
 /// Make the store
@@ -82,7 +82,7 @@ fn prepare_machine(group: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn here() -> Result<Place, Failure> {
+fn here() -> Result<StoreLocation, Failure> {
     let folder = std::env::current_dir().map_err(|error| {
         Failure::new(
             Exit::Configuration,
@@ -92,7 +92,7 @@ fn here() -> Result<Place, Failure> {
     })?;
     let folder = folder.join(".tenure");
     let exists = folder.is_dir();
-    Ok(Place { folder, kind: PlaceKind::Folder, exists })
+    Ok(StoreLocation { folder, kind: PlaceKind::Folder, exists })
 }
 
 fn tell(context: &Context, url: &str, fresh: bool) -> Result<i32, Failure> {

@@ -10,7 +10,7 @@ use crate::show;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use tenure::Client;
-use tenure::core::{Kind, Overview, Resource, Seen, SeenHold, rules};
+use tenure::core::{HoldSnapshot, Kind, Overview, Resource, Snapshot, rules};
 use tenure::refusal::Refusal;
 use tenure::view;
 
@@ -136,17 +136,17 @@ fn list_name(kind: Kind) -> &'static str {
     }
 }
 
-fn of_kind<'a>(holds: &[&'a SeenHold], kind: Kind) -> Vec<&'a SeenHold> {
+fn of_kind<'a>(holds: &[&'a HoldSnapshot], kind: Kind) -> Vec<&'a HoldSnapshot> {
     holds.iter().copied().filter(|seen| seen.hold.want.resource.kind() == kind).collect()
 }
 
 fn holds_json(
     client: &Client,
-    seen: &Seen,
+    seen: &Snapshot,
     overview: &Overview<'_>,
-    holds: &[&SeenHold],
+    holds: &[&HoldSnapshot],
 ) -> Vec<Value> {
-    let one = |hold: &&SeenHold| {
+    let one = |hold: &&HoldSnapshot| {
         let waiting = overview.waiting_for(&hold.hold.want.resource).len();
         show::hold_json_among(hold, &seen.holds, client.witness(), waiting)
     };
@@ -156,7 +156,7 @@ fn holds_json(
 async fn list(context: &Context, args: ListArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let seen = client.look_everywhere().await?;
-    let all: Vec<&SeenHold> = seen.holds.iter().collect();
+    let all: Vec<&HoldSnapshot> = seen.holds.iter().collect();
     let overview = Overview::of(&seen, client.witness());
     let mut data = Map::new();
     let mut shown = Vec::new();
@@ -183,9 +183,9 @@ async fn list(context: &Context, args: ListArgs) -> Result<i32, Failure> {
 /// with this id, else of the task whose id begins so or that has this title.
 async fn named<'a>(
     client: &Client,
-    seen: &'a Seen,
+    seen: &'a Snapshot,
     id: &str,
-) -> Result<Vec<&'a SeenHold>, Failure> {
+) -> Result<Vec<&'a HoldSnapshot>, Failure> {
     let resource: Resource = id.parse().map_err(tenure::Error::from)?;
     let holds_of = |resource: &Resource| {
         let holds = seen.holds.iter().filter(|seen| seen.hold.want.resource == *resource);
@@ -257,7 +257,7 @@ async fn clean_up(context: &Context, args: CleanupArgs) -> Result<i32, Failure> 
         let cleanup = client.clean_up(kind).await?;
         (cleanup.holds, cleanup.leftovers)
     };
-    let found: Vec<&SeenHold> = holds.iter().collect();
+    let found: Vec<&HoldSnapshot> = holds.iter().collect();
     let mut data = Map::new();
     for kind in args.kind.kinds() {
         let of_kind = of_kind(&found, kind);

@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::json;
 use tenure::Client;
 use tenure::core::rules::tasks::{Finish, Finished};
-use tenure::core::{Kind, Proof, Released, Resource, SeenHold};
+use tenure::core::{HoldSnapshot, Kind, Proof, Released, Resource};
 use tenure::place::Reach;
 use tenure::refusal::Refusal;
 
@@ -29,7 +29,7 @@ Examples:
 pub(crate) struct ReleaseArgs {
     /// Which of what you hold; all that the grant holds by default
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resources: Vec<args::Written>,
+    resources: Vec<args::ResourceArg>,
     /// All that your label or grant holds
     #[arg(long, conflicts_with = "resources")]
     all: bool,
@@ -80,7 +80,7 @@ pub(crate) async fn release(
     };
     let names: Vec<Resource> = holds.iter().map(|seen| seen.hold.want.resource.clone()).collect();
     let text = show::names(&names);
-    if holds.iter().any(SeenHold::lapsed) {
+    if holds.iter().any(HoldSnapshot::lapsed) {
         return Err(lost(&format!("The lease on {text} had lapsed before it was released")));
     }
     handed_back.extend(names);

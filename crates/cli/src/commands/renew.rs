@@ -25,7 +25,7 @@ Examples:
 pub(crate) struct RenewArgs {
     /// Which of what you hold; all of it by default
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resources: Vec<args::Written>,
+    resources: Vec<args::ResourceArg>,
     #[command(flatten)]
     proof: ProofArgs,
     /// Length of the lease from now on [default: as before]

@@ -32,7 +32,7 @@ Examples:
 pub(crate) struct RunArgs {
     /// What to hold: NAME, section:NAME, task:ID or path:GLOB; several are all or nothing
     #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
-    resources: Vec<args::Written>,
+    resources: Vec<args::ResourceArg>,
     #[command(flatten)]
     mode: ModeArgs,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
-use tenure::core::{Overview, Proof, Resource, SeenHold};
+use tenure::core::{HoldSnapshot, Overview, Proof, Resource};
 use tenure::place::Reach;
 use tenure::{Client, view};
 
@@ -22,7 +22,7 @@ Examples:
 pub(crate) struct StatusArgs {
     /// What to look at
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: Option<args::Written>,
+    resource: Option<args::ResourceArg>,
 }
 
 pub(crate) async fn run(context: &Context, args: StatusArgs) -> Result<i32, Failure> {
@@ -104,7 +104,7 @@ fn status_json(
     })
 }
 
-fn holder_json(seen: &SeenHold) -> Value {
+fn holder_json(seen: &HoldSnapshot) -> Value {
     let evidence = seen.hold.holder.evidence.as_ref();
     json!({
         "pid": evidence.and_then(|evidence| evidence.process).map(|process| process.pid),
@@ -119,7 +119,7 @@ fn holder_json(seen: &SeenHold) -> Value {
     })
 }
 
-fn ours(context: &Context, seen: &SeenHold) -> bool {
+fn ours(context: &Context, seen: &HoldSnapshot) -> bool {
     let by_label =
         seen.hold.holder.chosen && context.chosen_label() == Some(&seen.hold.holder.label);
     by_label || context.own_grant().is_some_and(|grant| Proof::Grant(grant).recognises(seen))
@@ -130,7 +130,7 @@ async fn all(context: &Context, client: &Client) -> Result<i32, Failure> {
     let info = client.info();
     let overview = Overview::of(&seen, client.witness());
     let counts = overview.counts();
-    let holds: Vec<&SeenHold> = seen.holds.iter().collect();
+    let holds: Vec<&HoldSnapshot> = seen.holds.iter().collect();
     let waiting = |resource: &Resource| overview.waiting_for(resource).len();
     let held = holds.iter().map(|hold| {
         let waiting = waiting(&hold.hold.want.resource);

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::{GOOD, NAME, WARN, styled};
 use crate::swarm::{Scope, View};
 use crate::worker::stopping::{self, Patience};
-use crate::worker::{Outlet, TaskCommand, WorkerArgs, tell};
+use crate::worker::{Outlet, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ fn summary(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> 
     let mut text = format!(
         "{} in {}: {} completed, {} failed, {} retried, {} lost",
         styled(NAME, taken_words(report.taken())),
-        tell::span(took),
+        event_lines::span(took),
         report.completed,
         report.failed,
         report.retried,
@@ -132,7 +132,7 @@ fn summary(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> 
         }
     }
     if let Some((title, took)) = &report.slowest {
-        text += &format!("\nSlowest: {title:?} in {}", tell::span(*took));
+        text += &format!("\nSlowest: {title:?} in {}", event_lines::span(*took));
     }
     text + &match scope.all_done() {
         true => format!("\n{}", styled(GOOD, format!("All {} tasks are done", scope.total()))),

@@ -20,7 +20,7 @@ Examples:
 pub(crate) struct VerifyArgs {
     /// What the token is for
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: args::Written,
+    resource: args::ResourceArg,
     /// The token to check
     #[arg(long, value_name = "N", value_parser = args::numbers::token)]
     token: u64,

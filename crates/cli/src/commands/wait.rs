@@ -23,7 +23,7 @@ Examples:
 pub(crate) struct WaitArgs {
     /// What to wait for
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
-    resource: args::Written,
+    resource: args::ResourceArg,
     #[command(flatten)]
     patience: args::PatienceArgs,
 }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
-use tenure::core::{Kind, Liveness, Overview, Resource, Seen, SeenHold, Task};
+use tenure::core::{HoldSnapshot, Kind, Liveness, Overview, Resource, Snapshot, Task};
 use tenure::duration::format_duration;
 use tenure::place::Reach;
 use tenure::{Client, Error, view};
@@ -21,7 +21,7 @@ Examples:
 pub(crate) struct WhyArgs {
     /// What to explain: a resource, or a task by its id, a beginning of it, or its title
     #[arg(value_name = "RESOURCE|TASK", value_parser = args::resource)]
-    resource: args::Written,
+    resource: args::ResourceArg,
 }
 
 pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure> {
@@ -53,7 +53,7 @@ pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure
 async fn meant_task(
     client: &Client,
     resource: &Resource,
-    seen: &Seen,
+    seen: &Snapshot,
 ) -> Result<Option<Task>, Failure> {
     let may_be = match resource.kind() {
         Kind::Task => true,
@@ -119,7 +119,7 @@ fn words(client: &Client, resource: &Resource, overview: &Overview<'_>) -> Strin
 }
 
 /// What would end this hold, in a sentence.
-fn freed_by(client: &Client, seen: &SeenHold) -> String {
+fn freed_by(client: &Client, seen: &HoldSnapshot) -> String {
     if seen.gone(client.witness()) {
         return "free for the next who asks".to_owned();
     }

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::worker::stopping::{self, Patience};
-use crate::worker::{Outlet, TaskCommand, WorkerArgs, tell};
+use crate::worker::{Outlet, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
 use std::time::Duration;
 use tenure::{Client, Swarm, SwarmReport};
@@ -62,8 +62,8 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
     let (stop, patience) = (swarm.stopper(), Patience::Grace(args.worker.grace(context)));
     let work = swarm.run(
         async |work| command.run(work).await,
-        |event| match (context.output.json, tell::words(&event)) {
-            (true, _) => context.output.line(&tell::json(&event), String::new),
+        |event| match (context.output.json, event_lines::words(&event)) {
+            (true, _) => context.output.line(&event_lines::json(&event), String::new),
             (false, Some(words)) => context.output.note(&words),
             (false, None) => {}
         },

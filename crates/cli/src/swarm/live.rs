@@ -2,7 +2,7 @@
 
 use super::{Scope, worker_of};
 use crate::output::{DIM, WARN, styled};
-use crate::worker::tell;
+use crate::worker::event_lines;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::time::Duration;
 use tenure::WorkEvent;
@@ -48,7 +48,7 @@ impl Live {
                     attempts => format!(" (attempt {attempts})"),
                 };
                 bar.set_style(style("{prefix:.dim} {elapsed:>4} {wide_msg}"));
-                bar.set_message(format!("{}{attempt}", tell::name(task)));
+                bar.set_message(format!("{}{attempt}", event_lines::name(task)));
                 bar.enable_steady_tick(TICK);
             }
             WorkEvent::Ended { .. } => bar.finish_and_clear(),
@@ -73,7 +73,7 @@ impl Live {
             WorkEvent::Lost { .. } | WorkEvent::Trouble { .. } => false,
             _ => true,
         };
-        if let Some(words) = tell::words(event).filter(|_| !well) {
+        if let Some(words) = event_lines::words(event).filter(|_| !well) {
             self.note(&format!("[worker {}] {words}", worker_of(event) + 1));
         }
     }

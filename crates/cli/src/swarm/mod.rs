@@ -6,7 +6,7 @@ mod scope;
 pub(crate) use scope::Scope;
 
 use crate::output::{self, Output};
-use crate::worker::tell;
+use crate::worker::event_lines;
 use live::Live;
 use tenure::WorkEvent;
 
@@ -36,7 +36,7 @@ impl View {
         match self {
             View::Live(live) => live.tell(event),
             View::Lines(output) => {
-                if let Some(words) = tell::words(event) {
+                if let Some(words) = event_lines::words(event) {
                     output.note(&format!("[worker {}] {words}", worker_of(event) + 1));
                 }
             }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 use tenure::core::{
-    Counts, Event, HoldState, JudgedHold, Kind, Liveness, Overview, Revision, SeenHold,
-    SeenSection, SeenWaiter, Status, Task, WallTime,
+    Counts, Event, HoldSnapshot, HoldState, JudgedHold, Kind, Liveness, Overview, Revision,
+    SectionSnapshot, Status, Task, WaiterSnapshot, WallTime,
 };
 use tenure::store::{Tally, TaskFilter};
 use tenure::view::{self, process_of};
@@ -30,7 +30,7 @@ pub(crate) struct Board {
     /// Sentences about what is waited for although it is free.
     pub(crate) free_queues: Vec<String>,
     pub(crate) tallies: Vec<Tally>,
-    pub(crate) sections: Vec<SeenSection>,
+    pub(crate) sections: Vec<SectionSnapshot>,
     /// Those in progress.
     pub(crate) tasks: Vec<Task>,
     pub(crate) workers: Vec<Worker>,
@@ -41,12 +41,12 @@ pub(crate) struct Board {
 /// Something that is held.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    pub(crate) seen: SeenHold,
+    pub(crate) seen: HoldSnapshot,
     pub(crate) state: HoldState,
     /// Why it no longer counts.
     pub(crate) stale: Option<String>,
     /// Who waits for it, in order.
-    pub(crate) waiters: Vec<SeenWaiter>,
+    pub(crate) waiters: Vec<WaiterSnapshot>,
 }
 
 /// All that is held under one label.
@@ -108,7 +108,7 @@ impl Board {
 
     /// The same as JSON, named as the server names it.
     pub(crate) fn to_json(&self, client: &Client) -> Value {
-        let holds: Vec<SeenHold> = self.locks.iter().map(|held| held.seen.clone()).collect();
+        let holds: Vec<HoldSnapshot> = self.locks.iter().map(|held| held.seen.clone()).collect();
         let locks: Vec<Value> = self
             .locks
             .iter()
@@ -169,9 +169,9 @@ fn workers(overview: &Overview<'_>) -> Vec<Worker> {
 fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
     let seen = || worker.holds.iter().map(|hold| hold.seen);
     let next = worker.next_to_lapse();
-    let is_task = |seen: &&SeenHold| seen.hold.want.resource.kind() == Kind::Task;
+    let is_task = |seen: &&HoldSnapshot| seen.hold.want.resource.kind() == Kind::Task;
     // A claim says in its operation which title the task had.
-    let task = |seen: &SeenHold| {
+    let task = |seen: &HoldSnapshot| {
         let id = seen.hold.want.resource.name();
         (id.to_owned(), seen.hold.operation.as_deref().unwrap_or(id).to_owned())
     };

@@ -6,7 +6,7 @@ use super::text::clean;
 use crate::output::{DIM, NAME, styled};
 use crate::show;
 use tenure::Client;
-use tenure::core::{Liveness, Resource, SeenHold, Status};
+use tenure::core::{HoldSnapshot, Liveness, Resource, Status};
 use tenure::view::alive_word;
 
 /// So wide are the columns of texts that people wrote.
@@ -49,8 +49,8 @@ fn locks(board: &Board, client: &Client) -> Option<String> {
     if board.locks.is_empty() && board.free_queues.is_empty() {
         return None;
     }
-    let holds: Vec<&SeenHold> = board.locks.iter().map(|held| &held.seen).collect();
-    let all: Vec<SeenHold> = board.locks.iter().map(|held| held.seen.clone()).collect();
+    let holds: Vec<&HoldSnapshot> = board.locks.iter().map(|held| &held.seen).collect();
+    let all: Vec<HoldSnapshot> = board.locks.iter().map(|held| held.seen.clone()).collect();
     let waiting = |resource: &Resource| {
         let mut held = board.locks.iter();
         let held = held.find(|held| held.seen.hold.want.resource == *resource);

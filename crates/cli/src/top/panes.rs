@@ -8,7 +8,7 @@ use ratatui::layout::Constraint;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::time::Duration;
-use tenure::core::{Event, EventKind, Liveness, SeenWaiter, Status, Task};
+use tenure::core::{Event, EventKind, Liveness, Status, Task, WaiterSnapshot};
 use tenure::duration::format_duration;
 use tenure::view::alive_word;
 
@@ -157,7 +157,7 @@ fn left(left: Duration, ttl: Duration, ground: Ground) -> Line<'static> {
     }
 }
 
-fn waiter_cells(seen: &SeenWaiter, place: usize, ground: Ground) -> Vec<Line<'static>> {
+fn waiter_cells(seen: &WaiterSnapshot, place: usize, ground: Ground) -> Vec<Line<'static>> {
     let dim = ground.theme.dim();
     let mut cells = vec![
         styled(dim, format!("  {place}. waits")),

@@ -11,9 +11,9 @@ use ratatui::backend::TestBackend;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure::core::{
-    Claim, Counts, Event, EventKind, GrantId, Hold, HoldState, Holder, Kind, Liveness, Mode,
-    NewEvent, Resource, Revision, Section, SeenHold, SeenSection, SeenWaiter, Status, Task, Token,
-    Waiter, WallTime, Want,
+    Claim, Counts, Event, EventKind, GrantId, Hold, HoldSnapshot, HoldState, Holder, Kind,
+    Liveness, Mode, NewEvent, Resource, Revision, Section, SectionSnapshot, Status, Task, Token,
+    Waiter, WaiterSnapshot, WallTime, Want,
 };
 use tenure::store::Tally;
 
@@ -46,7 +46,7 @@ fn held(resource: &str, label: &str, operation: Option<&str>, token: u64, left: 
         ttl: seconds(30),
         slot: None,
     };
-    let seen = SeenHold {
+    let seen = HoldSnapshot {
         hold,
         left: seconds(left),
         held_for: seconds(75),
@@ -60,7 +60,7 @@ fn held(resource: &str, label: &str, operation: Option<&str>, token: u64, left: 
     Held { seen, state, stale, waiters: vec![] }
 }
 
-fn waiter(label: &str, operation: &str) -> SeenWaiter {
+fn waiter(label: &str, operation: &str) -> WaiterSnapshot {
     let waiter = Waiter {
         grant: GrantId::random(),
         ticket: 1,
@@ -70,7 +70,7 @@ fn waiter(label: &str, operation: &str) -> SeenWaiter {
         keeps: vec![],
         ttl: seconds(30),
     };
-    SeenWaiter {
+    WaiterSnapshot {
         waiter,
         left: seconds(20),
         waited_for: seconds(12),
@@ -186,7 +186,7 @@ fn busy() -> Board {
             tally(Some("frontend"), Status::Completed, 1),
         ],
         sections: [(paused, 10), (Section::named("frontend"), 1)]
-            .map(|(section, open)| SeenSection { section, open })
+            .map(|(section, open)| SectionSnapshot { section, open })
             .to_vec(),
         tasks: vec![
             task("t-1", "Write the importer", Some("backend"), "agent-1"),

@@ -5,13 +5,13 @@
 //! makes of its end what is said of the task, [`stopping`] obeys signals.
 
 mod args;
-mod brief;
+pub(crate) mod event_lines;
 mod last_line;
 mod logs;
 mod printed;
 pub(crate) mod stopping;
 mod task_command;
-pub(crate) mod tell;
+mod task_env;
 mod verdict;
 
 pub(crate) use args::WorkerArgs;

@@ -2,7 +2,7 @@
 
 use super::logs::Outlet;
 use super::printed::Printed;
-use super::{brief, verdict};
+use super::{task_env, verdict};
 use crate::child::{self, ChildSpec, SpawnError, Stdin, Stdout};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -90,8 +90,8 @@ impl TaskCommand {
 
     fn spec(&self, work: &Work) -> ChildSpec {
         ChildSpec {
-            environment: brief::environment(work, &self.keeps, &self.store_url),
-            stdin: Stdin::Bytes(brief::standard_input(work)),
+            environment: task_env::environment(work, &self.keeps, &self.store_url),
+            stdin: Stdin::Bytes(task_env::standard_input(work)),
             stdout: Stdout::Piped,
             stderr: Stdout::Piped,
             ..ChildSpec::new(self.command.clone())

@@ -2,13 +2,13 @@
 
 use crate::http::{Ask, ask};
 use crate::server::Server;
-use crate::support::{Place, Running, Signal, until};
+use crate::support::{Running, Signal, StoreLocation, until};
 use serde_json::json;
 use std::io::Write;
 use std::net::TcpStream;
 
 pub struct Scene {
-    pub place: Place,
+    pub place: StoreLocation,
     pub server: Server,
     waiters: Vec<Running>,
     _connections: Vec<TcpStream>,
@@ -16,7 +16,7 @@ pub struct Scene {
 
 impl Scene {
     pub fn set_up() -> Scene {
-        let place = Place::new();
+        let place = StoreLocation::new();
         hold(&place);
         work(&place);
         let waiters = wait(&place);
@@ -43,7 +43,7 @@ impl Scene {
 }
 
 /// Six that count, one that lapsed, one whose process was killed.
-fn hold(place: &Place) {
+fn hold(place: &StoreLocation) {
     for (resource, label) in [("alpha", "alice"), ("path:src/**", "alice")] {
         place.acquire(&[resource, "--as", label, "--ttl", "10m"]);
     }
@@ -61,7 +61,7 @@ fn hold(place: &Place) {
 
 /// A task to be done, one that is worked on with its section and its files, and one whose worker
 /// fell silent. Worker and silent worker are told apart from other holders by their labels.
-fn work(place: &Place) {
+fn work(place: &StoreLocation) {
     for add in [
         &["tasks", "add", "Lay out the pages", "--id", "layout"][..],
         &[
@@ -95,7 +95,7 @@ fn work(place: &Place) {
 }
 
 /// Three that wait for a slot, and one that waits for two locks of which one is free.
-fn wait(place: &Place) -> Vec<Running> {
+fn wait(place: &StoreLocation) -> Vec<Running> {
     let mut waiters: Vec<Running> =
         (0..3).map(|_| place.start(&["run", "gpu", "--slots", "3", "--", "true"])).collect();
     waiters.push(place.start(&["run", "alpha", "beta", "--", "true"]));
@@ -105,7 +105,7 @@ fn wait(place: &Place) -> Vec<Running> {
 
 /// One that is killed while it waits, and three that wait at a server that is killed. The places
 /// stay in the store.
-fn die_waiting(place: &Place) -> Vec<TcpStream> {
+fn die_waiting(place: &StoreLocation) -> Vec<TcpStream> {
     let doomed = place.start(&["run", "alpha", "--", "true"]);
     is_waiting(place, 5);
     doomed.kill();
@@ -126,7 +126,7 @@ fn die_waiting(place: &Place) -> Vec<TcpStream> {
     connections.into()
 }
 
-fn is_waiting(place: &Place, number: u64) {
+fn is_waiting(place: &StoreLocation, number: u64) {
     until(&format!("{number} that wait"), || {
         (place.json(&["status"])["waiting"] == number).then_some(())
     });

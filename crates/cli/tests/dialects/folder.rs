@@ -1,6 +1,6 @@
 //! A folder of lock files, with programs that share it.
 
-use crate::support::{Ended, Place, Running};
+use crate::support::{Ended, Running, StoreLocation};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -92,13 +92,13 @@ pub fn hostname() -> String {
 
 /// A scratch folder `locks` that tenure and the other programs share.
 pub struct Folder {
-    pub place: Place,
+    pub place: StoreLocation,
     pub dialect: Dialect,
 }
 
 impl Folder {
     pub fn new(dialect: Dialect) -> Folder {
-        let place = Place::new();
+        let place = StoreLocation::new();
         std::fs::create_dir(place.path("locks")).expect("a folder of locks");
         Folder { place, dialect }
     }

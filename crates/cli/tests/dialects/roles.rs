@@ -3,7 +3,7 @@
 use crate::{swarm, takeover};
 use std::fmt::Write as _;
 use std::time::Duration;
-use tenure::Ending;
+use tenure::ReleaseOutcome;
 use tenure::blocking::{Attempt, Client};
 
 /// So long that a test which waited for it would fail.
@@ -53,7 +53,7 @@ fn hold() {
         }
         let _ = writeln!(log, "leave {leave}");
         let ending = guard.release().expect("an answer");
-        if ending != Ending::Released {
+        if ending != ReleaseOutcome::Released {
             let _ = writeln!(log, "lost {leave}");
         }
         // Others are to get their chance, at different moments.

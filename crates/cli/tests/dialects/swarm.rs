@@ -3,7 +3,7 @@
 
 use crate::folder::{Dialect, Folder};
 use crate::roles::{LEASE, variable};
-use crate::support::{Over, Place, Running, is_installed};
+use crate::support::{Over, Running, StoreLocation, is_installed};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -140,7 +140,7 @@ fn nobody_gets_in_while_it_is_refreshed() {
     });
     let ended = foreign.end();
     assert_eq!((ended.code, ended.stdout.trim()), (0, "2000 tries, 0 won"), "{ended:?}");
-    assert_eq!(guard.release().expect("an answer"), tenure::Ending::Released);
+    assert_eq!(guard.release().expect("an answer"), tenure::ReleaseOutcome::Released);
     assert_eq!(strays(&folder), Vec::<String>::new());
 }
 
@@ -151,7 +151,7 @@ fn a_refresh_that_fails_leaves_the_lock_as_it_was_and_no_draft() {
         crate::support::skip("there is no `unshare` here");
         return;
     }
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::create_dir(place.path("disk")).expect("a folder");
     let script = r#"
         mount -t tmpfs -o size=256k tmpfs $D/disk || exit 99

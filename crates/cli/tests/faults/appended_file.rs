@@ -1,6 +1,6 @@
 //! `tenure append`: lines of many writers stay whole, whoever is killed meanwhile.
 
-use crate::support::{Dice, Place, Running};
+use crate::support::{Dice, Running, StoreLocation};
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::Stdio;
@@ -23,7 +23,7 @@ fn line(writer: usize, number: usize) -> String {
 
 #[test]
 fn lines_of_many_writers_are_all_there_whole_and_in_each_writers_order() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let place = &place;
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
@@ -54,7 +54,7 @@ fn lines_of_many_writers_are_all_there_whole_and_in_each_writers_order() {
 #[test]
 fn an_append_killed_in_the_middle_leaves_at_most_the_beginning_of_a_line_which_the_next_ends() {
     const ROUNDS: usize = 40;
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::write(place.path("input"), format!("{}\n", "k".repeat(30_000_000))).expect("a file");
     let mut dice = Dice::new();
     let mut torn = 0;
@@ -93,7 +93,7 @@ fn an_append_killed_in_the_middle_leaves_at_most_the_beginning_of_a_line_which_t
 
 #[test]
 fn lines_come_out_as_they_go_in_and_not_when_the_input_ends() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut command = place.tenure(&["append", "log"]);
     let mut child = command.stdin(Stdio::piped()).spawn().expect("an appender");
     let mut input = child.stdin.take().expect("its input");
@@ -113,7 +113,7 @@ fn whoever_keeps_the_file_locked_is_waited_for_as_long_as_was_asked() {
         crate::support::skip("there is no `flock` here");
         return;
     }
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.touch("log");
     let mut command = place.command("flock");
     command.args(["log", "sh", "-c", "touch $D/ready; until [ -e $D/go ]; do sleep 0.02; done"]);

@@ -1,10 +1,10 @@
 //! A disk that is full. It is a small one of the test's own, in a mount namespace of its own; where
 //! that is not permitted, the test says so and shows nothing.
 
-use crate::support::{Ended, Place, Running};
+use crate::support::{Ended, Running, StoreLocation};
 
 /// Runs a script in a shell with a disk of `$SIZE` at `$D/disk`; nothing if that is not permitted.
-pub(crate) fn with_disk(place: &Place, size: &str, script: &str) -> Option<Ended> {
+pub(crate) fn with_disk(place: &StoreLocation, size: &str, script: &str) -> Option<Ended> {
     std::fs::create_dir(place.path("disk")).expect("a folder");
     let mounted = "mount -t tmpfs -o size=$SIZE tmpfs $D/disk || exit 99";
     let mut command = place.command("unshare");
@@ -31,7 +31,7 @@ pub(crate) const FILL: &str = "fill() {
 
 #[test]
 fn a_full_disk_is_reported_in_one_sentence_and_nothing_reported_is_lost() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     // The log may have room for a few more before the disk is needed.
     let script = format!(
         "{FILL}
@@ -69,7 +69,7 @@ fn a_full_disk_is_reported_in_one_sentence_and_nothing_reported_is_lost() {
 
 #[test]
 fn a_disk_that_cannot_be_written_to_is_reported_in_one_sentence() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = "
         $T -q acquire x >/dev/null
         mount -o remount,ro $D/disk || exit 99
@@ -88,7 +88,7 @@ fn a_disk_that_cannot_be_written_to_is_reported_in_one_sentence() {
 
 #[test]
 fn a_store_cannot_be_made_on_a_full_disk_and_can_be_made_later() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = format!(
         "{FILL}
         fill
@@ -108,7 +108,7 @@ fn a_store_cannot_be_made_on_a_full_disk_and_can_be_made_later() {
 
 #[test]
 fn a_command_that_ran_while_the_disk_filled_up_keeps_its_own_exit_code() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = format!(
         "{FILL}
         $T run --ttl 10m x -- sh -c 'dd if=/dev/zero of=$D/disk/fill bs=4k 2>/dev/null; exit 7'

@@ -2,7 +2,7 @@
 //! nothing that was reported is lost, and it works again afterwards.
 
 use crate::faulty_disk::{FILL, with_disk};
-use crate::support::{Ended, Engine, Place, Running, TENURE};
+use crate::support::{Ended, Engine, Running, StoreLocation, TENURE};
 
 const STORE: &str =
     "export TENURE_STORE=file:disk/store TENURE_ROTATE_BYTES=3000; mkdir -p disk/store\n";
@@ -16,7 +16,7 @@ fn says_why(message: &str, words: &str) {
 
 #[test]
 fn a_full_disk_is_reported_and_nothing_reported_is_lost() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     // The disk fills up while generations begin and tasks are archived, too.
     let script = format!(
         "{STORE}{FILL}
@@ -65,7 +65,7 @@ fn a_full_disk_is_reported_and_nothing_reported_is_lost() {
 
 #[test]
 fn a_disk_that_cannot_be_written_to_can_be_looked_at() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = format!(
         "{STORE}
         $T -q acquire x >/dev/null
@@ -84,7 +84,7 @@ fn a_disk_that_cannot_be_written_to_can_be_looked_at() {
 }
 
 /// Runs the binary in a shell that may have so many files open.
-fn with_files(place: &Place, limit: usize, words: &str) -> Ended {
+fn with_files(place: &StoreLocation, limit: usize, words: &str) -> Ended {
     let mut shell = place.command("sh");
     let script = format!("ulimit -n {limit}; exec {TENURE} --store {} {words}", place.url());
     shell.args(["-c", &script]);
@@ -93,7 +93,7 @@ fn with_files(place: &Place, limit: usize, words: &str) -> Ended {
 
 #[test]
 fn too_few_files_make_nothing_half_done() {
-    let place = Place::with(Engine::Files);
+    let place = StoreLocation::with(Engine::Files);
     place.acquire(&["first"]);
     let mut refused = 0;
     // With fewer than nine not even a runtime can be started.

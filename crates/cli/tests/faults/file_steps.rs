@@ -4,7 +4,7 @@
 //! commands are run in a fresh store until one dies there. Whatever a command reported before is
 //! there afterwards, and everything works on.
 
-use crate::support::{Ended, Engine, Place, Running, TENURE};
+use crate::support::{Ended, Engine, Running, StoreLocation, TENURE};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ struct Known {
 }
 
 struct Life {
-    place: Place,
+    place: StoreLocation,
     fault: String,
     quiet: usize,
     known: Known,
@@ -44,7 +44,7 @@ struct Life {
 
 impl Life {
     fn new(fault: &str, quiet: usize) -> Life {
-        let place = Place::with(Engine::Files);
+        let place = StoreLocation::with(Engine::Files);
         if fault.starts_with("boot") {
             // A store that was last used before the machine was started.
             let options =

@@ -1,14 +1,14 @@
 //! A program that uses the database by itself delays tenure, and makes nothing fail.
 
-use crate::support::{Place, Running, is_alive, until};
+use crate::support::{Running, StoreLocation, is_alive, until};
 use rusqlite::Connection;
 use tenure::blocking::Client;
 
-fn connect(place: &Place) -> Connection {
+fn connect(place: &StoreLocation) -> Connection {
     Connection::open(place.database()).expect("the database")
 }
 
-fn writers(place: &Place, grant: &str) -> Vec<Running> {
+fn writers(place: &StoreLocation, grant: &str) -> Vec<Running> {
     let commands: [&[&str]; 5] = [
         &["run", "a", "--", "true"],
         &["acquire", "b"],
@@ -21,7 +21,7 @@ fn writers(place: &Place, grant: &str) -> Vec<Running> {
 
 #[test]
 fn a_foreign_write_lock_delays_those_who_write_and_not_those_who_look() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (_, grant) = place.acquire(&["x"]);
     let foreign = connect(&place);
     foreign.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
@@ -43,7 +43,7 @@ fn a_foreign_write_lock_delays_those_who_write_and_not_those_who_look() {
 
 #[test]
 fn a_command_goes_on_while_a_foreign_writer_delays_its_renewals() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = "touch $D/begun; while [ ! -e $D/go ]; do sleep 0.02; done; exit 7";
     let holder = place.start(&["run", "--ttl", "12s", "x", "--", "sh", "-c", script]);
     place.wait_for("begun");
@@ -61,7 +61,7 @@ fn a_command_goes_on_while_a_foreign_writer_delays_its_renewals() {
 
 #[test]
 fn a_foreign_reader_and_a_foreign_checkpoint_disturb_nobody() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (token, _) = place.acquire(&["x"]);
     let reader = connect(&place);
     reader.execute_batch("BEGIN; SELECT count(*) FROM events").expect("a long look");
@@ -86,7 +86,7 @@ fn a_foreign_reader_and_a_foreign_checkpoint_disturb_nobody() {
 
 #[test]
 fn a_writer_stopped_in_the_middle_of_a_write_delays_the_others() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (_, grant) = place.acquire(&["x"]);
     // What such a writer keeps is the seat at the turnstile.
     let seat = std::fs::File::open(place.path("tenure.db.side/seat")).expect("the seat");
@@ -110,7 +110,7 @@ fn a_writer_stopped_in_the_middle_of_a_write_delays_the_others() {
 fn a_holder_that_cannot_reach_its_store_in_time_stops_its_command() {
     // From the first moment that the hold can be seen, or only once the command runs.
     for at_once in [true, false] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         let client = Client::open(&place.url()).expect("the store");
         let seat = std::fs::File::open(place.path("tenure.db.side/seat")).expect("the seat");
         let is_held = || {

@@ -1,11 +1,11 @@
 //! What becomes of the lock and of the command when `tenure run` is killed with SIGKILL.
 
-use crate::support::{Place, Running, Signal, is_alive, signal, until};
+use crate::support::{Running, Signal, StoreLocation, is_alive, signal, until};
 use std::time::Instant;
 use tenure::blocking::Client;
 
 /// A `tenure run` whose lease would last long, once its command's group is known to the store.
-fn start(place: &Place, script: &str) -> Running {
+fn start(place: &StoreLocation, script: &str) -> Running {
     let holder = place.start(&["run", "--ttl", "10m", "x", "--", "sh", "-c", script]);
     place.wait_for("ready");
     let client = Client::open(&place.url()).expect("the store");
@@ -18,7 +18,7 @@ fn start(place: &Place, script: &str) -> Running {
     holder
 }
 
-fn waits_for_it(place: &Place) -> Running {
+fn waits_for_it(place: &StoreLocation) -> Running {
     let waiter = place.start(&["run", "-w", "50", "x", "--", "true"]);
     until("the waiter in the queue", || {
         (place.why("x")["waiters"].as_array()?.len() == 1).then_some(())
@@ -28,7 +28,7 @@ fn waits_for_it(place: &Place) -> Running {
 
 #[test]
 fn the_command_dies_with_its_tenure_and_the_lock_is_free_long_before_the_lease_ends() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let holder = start(&place, "echo $$ >$D/command; touch $D/ready; exec sleep 300");
     let command = place.number("command");
     let waiter = waits_for_it(&place);
@@ -44,7 +44,7 @@ fn the_command_dies_with_its_tenure_and_the_lock_is_free_long_before_the_lease_e
 
 #[test]
 fn a_grandchild_in_the_group_keeps_the_lock_until_it_ends_and_not_longer() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = "sleep 300 & echo $! >$D/grandchild; echo $$ >$D/command; touch $D/ready; wait";
     let holder = start(&place, script);
     let (command, grandchild) = (place.number("command"), place.number("grandchild"));
@@ -67,7 +67,7 @@ fn a_grandchild_in_the_group_keeps_the_lock_until_it_ends_and_not_longer() {
 
 #[test]
 fn a_lock_whose_holder_died_unnoticed_is_free_to_the_next_who_asks() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let holder = start(&place, "echo $$ >$D/command; touch $D/ready; exec sleep 300");
     let command = place.number("command");
     holder.kill();
@@ -80,7 +80,7 @@ fn a_lock_whose_holder_died_unnoticed_is_free_to_the_next_who_asks() {
 
 #[test]
 fn a_nested_tenure_and_its_command_die_with_the_outer_one() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script =
         "exec $T run --ttl 10m y -- sh -c 'echo $$ >$D/command; touch $D/ready; exec sleep 300'";
     let holder = start(&place, script);
@@ -95,7 +95,7 @@ fn a_nested_tenure_and_its_command_die_with_the_outer_one() {
 
 #[test]
 fn a_command_that_cannot_be_started_leaves_the_lock_free() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.touch("file");
     for (command, code) in [("no-such-program", 127), ("./file", 126)] {
         let ended = place.run(&["run", "--ttl", "10m", "x", "--", command]);
@@ -106,7 +106,7 @@ fn a_command_that_cannot_be_started_leaves_the_lock_free() {
 
 #[test]
 fn a_polite_signal_is_passed_on_and_the_lock_is_given_back() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = "trap 'exit 5' TERM; touch $D/ready; while :; do sleep 0.02; done";
     let holder = start(&place, script);
     holder.signal(Signal::TERM);

@@ -8,7 +8,7 @@
 //! are killed wherever they are.
 
 use crate::roles::variable;
-use crate::support::{Dice, Engine, Over, PATIENCE, Place, Running, Signal};
+use crate::support::{Dice, Engine, Over, PATIENCE, Running, Signal, StoreLocation};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tenure::Ending;
+use tenure::ReleaseOutcome;
 use tenure::blocking::{Attempt, Client};
 
 /// So long that a test which waited for it would fail.
@@ -67,7 +67,7 @@ pub fn increment() {
         write_counter(&folder, value);
         stay_if_asked(&folder, !early);
         note(format!("done {} {} {value}\n", guard.token(), now()));
-        assert_eq!(guard.release().expect("an answer"), Ending::Released);
+        assert_eq!(guard.release().expect("an answer"), ReleaseOutcome::Released);
     }
 }
 
@@ -104,7 +104,7 @@ struct Hold {
 }
 
 struct Fleet<'a> {
-    place: &'a Place,
+    place: &'a StoreLocation,
     workers: Vec<Worker>,
 }
 
@@ -226,7 +226,7 @@ fn tell(holds: &[Hold], killed: usize, took: Duration) {
 /// Lets workers increment until so many increments are acknowledged, disturbing them meanwhile;
 /// then checks all that they did.
 fn increment_under(
-    place: &Place,
+    place: &StoreLocation,
     workers: usize,
     increments: usize,
     mut disturb: impl FnMut(&mut Fleet<'_>),
@@ -269,7 +269,7 @@ fn increment_under(
 }
 
 /// Reads the file all the while: it is never torn and never falls.
-fn watch(place: &Place, over: Arc<AtomicBool>) {
+fn watch(place: &StoreLocation, over: Arc<AtomicBool>) {
     let mut last = 0;
     while !over.load(Ordering::Relaxed) {
         let shown = read_counter(&place.path(""));
@@ -292,7 +292,7 @@ fn processes_that_are_killed_lose_and_repeat_no_increment_with_files_either() {
 fn increment_while_killing(engine: Engine, workers: usize, increments: usize) {
     let mut dice = Dice::new();
     let mut killed = 0;
-    increment_under(&Place::with(engine), workers, increments, |fleet| {
+    increment_under(&StoreLocation::with(engine), workers, increments, |fleet| {
         std::thread::sleep(Duration::from_millis(50));
         let alive = fleet.alive();
         let victim = match killed % 2 {
@@ -317,7 +317,7 @@ fn processes_that_are_stopped_and_continued_break_nothing_with_files_either() {
 
 fn increment_while_stopping(engine: Engine, increments: usize) {
     let mut dice = Dice::new();
-    increment_under(&Place::with(engine), 10, increments, |fleet| {
+    increment_under(&StoreLocation::with(engine), 10, increments, |fleet| {
         let alive = fleet.alive();
         let stopped = [0; 3].map(|_| alive[dice.below(alive.len())]);
         let signal = |which| {

@@ -1,6 +1,6 @@
 //! Many processes wait for one lock, and are served in the order in which they came.
 
-use crate::support::{Place, Running, until};
+use crate::support::{Running, StoreLocation, until};
 use std::time::{Duration, Instant};
 use tenure::blocking::Client;
 use tenure::core::Resource;
@@ -17,7 +17,7 @@ const NOTE: &str = "echo $0 >>$D/order";
 
 /// Starts processes that queue one after another, each once the one before it has its place. They
 /// wait a minute, and run `script` with their number when their turn comes.
-fn line_up(place: &Place, client: &Client, count: usize, script: &str) -> Vec<Running> {
+fn line_up(place: &StoreLocation, client: &Client, count: usize, script: &str) -> Vec<Running> {
     let line_up_one = |number: usize| {
         let name = number.to_string();
         let words = ["run", "-w", "60", "--ttl", "10m", "--operation", &name, "queue", "--"];
@@ -29,13 +29,13 @@ fn line_up(place: &Place, client: &Client, count: usize, script: &str) -> Vec<Ru
 }
 
 /// Whose turn has come, in order.
-fn order(place: &Place) -> Vec<usize> {
+fn order(place: &StoreLocation) -> Vec<usize> {
     place.read("order").lines().map(|line| line.parse().expect("a number")).collect()
 }
 
 #[test]
 fn two_hundred_waiters_are_served_in_order_and_none_hears_of_a_locked_database() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (_, grant) = place.acquire(&["queue"]);
     let client = Client::open(&place.url()).expect("the store");
     let waiting = line_up(&place, &client, 200, NOTE);
@@ -54,7 +54,7 @@ fn two_hundred_waiters_are_served_in_order_and_none_hears_of_a_locked_database()
 
 #[test]
 fn waiters_that_are_killed_leave_the_queue_and_the_others_keep_their_order() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (_, grant) = place.acquire(&["queue", "--ttl", "10m"]);
     let client = Client::open(&place.url()).expect("the store");
     let mut waiting: Vec<Option<Running>> =
@@ -76,7 +76,7 @@ fn waiters_that_are_killed_leave_the_queue_and_the_others_keep_their_order() {
 
 #[test]
 fn holders_killed_one_after_another_are_replaced_by_those_who_wait() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (_, grant) = place.acquire(&["queue"]);
     let client = Client::open(&place.url()).expect("the store");
     let waiting = line_up(&place, &client, 40, &format!("{NOTE}; exec sleep 300"));
@@ -98,7 +98,7 @@ fn holders_killed_one_after_another_are_replaced_by_those_who_wait() {
 
 #[test]
 fn a_killed_acquire_leaves_the_queue_whatever_its_lease_would_have_been_tied_to() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let me = std::process::id().to_string();
     for tie in [&[][..], &["--pid", &me]] {
         let (_, grant) = place.acquire(&["queue"]);
@@ -113,7 +113,7 @@ fn a_killed_acquire_leaves_the_queue_whatever_its_lease_would_have_been_tied_to(
 
 #[test]
 fn whoever_queues_behind_the_dead_is_at_the_head() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let client = Client::open(&place.url()).expect("the store");
     let (_, grant) = place.acquire(&["queue", "--ttl", "10m"]);
     // The last first: each but the first notices the end of the one before it.

@@ -1,16 +1,16 @@
 //! A store that is reached by several ways, or removed or replaced while it is in use.
 
-use crate::support::{Ended, Engine, Place, Running, TENURE, bytes, is_alive, until};
+use crate::support::{Ended, Engine, Running, StoreLocation, TENURE, bytes, is_alive, until};
 
 /// Runs the binary under test with a store of another name in this place.
-fn run_with(place: &Place, store: &str, arguments: &[&str]) -> Ended {
+fn run_with(place: &StoreLocation, store: &str, arguments: &[&str]) -> Ended {
     let mut command = place.command(TENURE);
     command.args(["--store", &format!("sqlite:{store}")]).args(arguments);
     Running::start(command).end()
 }
 
 /// Removes the database with all that belongs to it, as cleaning a working tree does.
-fn remove_store(place: &Place) {
+fn remove_store(place: &StoreLocation) {
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(place.path(&format!("tenure.db{suffix}")));
     }
@@ -21,7 +21,7 @@ fn remove_store(place: &Place) {
 
 #[test]
 fn a_store_reached_by_a_link_is_the_same_store() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (_, grant) = place.acquire(&["x"]);
     std::os::unix::fs::symlink("tenure.db", place.path("link.db")).expect("a link");
     std::os::unix::fs::symlink(".", place.path("here")).expect("a link");
@@ -39,11 +39,11 @@ fn a_store_reached_by_a_link_is_the_same_store() {
 #[test]
 fn a_holder_or_waiter_whose_store_was_removed_learns_of_it() {
     for engine in [Engine::Sqlite, Engine::Files] {
-        holder_and_waiter_learn_of_it(Place::with(engine));
+        holder_and_waiter_learn_of_it(StoreLocation::with(engine));
     }
 }
 
-fn holder_and_waiter_learn_of_it(place: Place) {
+fn holder_and_waiter_learn_of_it(place: StoreLocation) {
     let script = "echo $$ >$D/command; while :; do sleep 0.02; done";
     // The next renewal is far off: it must notice by looking.
     let holder = place.start(&["run", "--ttl", "1h", "x", "--", "sh", "-c", script]);
@@ -69,7 +69,7 @@ fn holder_and_waiter_learn_of_it(place: Place) {
 
 #[test]
 fn a_command_that_ends_after_its_store_was_removed_did_not_hold_to_the_end() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = "touch $D/begun; rm -rf $D/tenure.db*; exit 0";
     let ended = place.run(&["run", "--ttl", "1h", "x", "--", "sh", "-c", script]);
     assert_eq!(ended.code, 8, "{ended:?}");
@@ -78,7 +78,7 @@ fn a_command_that_ends_after_its_store_was_removed_did_not_hold_to_the_end() {
 
 #[test]
 fn a_log_without_its_database_is_not_taken_for_that_of_a_new_one() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.acquire(&["x"]);
     std::fs::rename(place.database(), place.path("aside.db")).expect("a moved database");
     let before = bytes(&place.path("tenure.db-wal"));

@@ -1,18 +1,18 @@
 //! Containers that share a store: processes that count processes, or time, differently. Where no
 //! namespaces can be made, the tests say so and show nothing.
 
-use crate::support::{Ended, Engine, Place, Running, Signal, TENURE, signal};
+use crate::support::{Ended, Engine, Running, Signal, StoreLocation, TENURE, signal};
 use std::process::Command;
 
 /// A program in namespaces of its own.
-fn unshare(place: &Place, options: &[&str]) -> Command {
+fn unshare(place: &StoreLocation, options: &[&str]) -> Command {
     let mut command = place.command("unshare");
     command.args(["--user", "--map-root-user", "--fork"]).args(options);
     command
 }
 
 /// Whether such namespaces can be made here.
-fn can_unshare(place: &Place, options: &[&str]) -> bool {
+fn can_unshare(place: &StoreLocation, options: &[&str]) -> bool {
     let mut command = unshare(place, options);
     command.arg("true");
     let able = crate::support::is_installed("unshare") && Running::start(command).end().code == 0;
@@ -22,13 +22,13 @@ fn can_unshare(place: &Place, options: &[&str]) -> bool {
     able
 }
 
-fn tenure_in(place: &Place, options: &[&str], arguments: &[&str]) -> Command {
+fn tenure_in(place: &StoreLocation, options: &[&str], arguments: &[&str]) -> Command {
     let mut command = unshare(place, options);
     command.arg(TENURE).args(["--store", &place.url()]).args(arguments);
     command
 }
 
-fn run_in(place: &Place, options: &[&str], arguments: &[&str]) -> Ended {
+fn run_in(place: &StoreLocation, options: &[&str], arguments: &[&str]) -> Ended {
     Running::start(tenure_in(place, options, arguments)).end()
 }
 
@@ -39,7 +39,7 @@ const HERE: &[&str] = &[];
 #[test]
 fn a_container_with_a_clock_of_its_own_neither_ends_nor_prolongs_a_lease() {
     for (holder, contender) in [(HERE, LATER), (LATER, HERE), (HERE, EARLIER), (EARLIER, HERE)] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         if !can_unshare(&place, LATER) {
             return;
         }
@@ -65,7 +65,7 @@ fn a_process_of_another_container_is_not_taken_for_dead() {
     let words = ["run", "--ttl", "10m", "x", "--", "sh", "-c", script];
     let spaces = [HERE, PROCESSES, PROCESSES_BLINDLY];
     for (holder, contender) in spaces.iter().flat_map(|one| spaces.map(|other| (*one, other))) {
-        let place = Place::new();
+        let place = StoreLocation::new();
         if !can_unshare(&place, PROCESSES) {
             return;
         }
@@ -84,7 +84,7 @@ fn a_process_of_another_container_is_not_taken_for_dead() {
 
 #[test]
 fn a_process_that_died_in_another_container_is_replaced_when_its_lease_ends() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     if !can_unshare(&place, PROCESSES) {
         return;
     }
@@ -110,7 +110,7 @@ fn a_process_is_known_by_its_start_whatever_the_clock_of_its_container_shows() {
     let words = ["run", "--ttl", "1h", "x", "--", "sh", "-c", "touch $D/begun; exec sleep 300"];
     let spaces = [HERE, BOOTED_EARLIER, BOOTED_LATER];
     for (holder, contender) in spaces.iter().flat_map(|one| spaces.map(|other| (*one, other))) {
-        let place = Place::new();
+        let place = StoreLocation::new();
         if !can_unshare(&place, BOOTED_EARLIER) {
             return;
         }
@@ -134,7 +134,7 @@ fn a_process_is_known_by_its_start_whatever_the_clock_of_its_container_shows() {
 
 /// A command where `/proc` shows processes and nothing else, as services with `ProcSubset=pid` see
 /// it.
-fn without_boot_id(place: &Place, arguments: &[&str]) -> Ended {
+fn without_boot_id(place: &StoreLocation, arguments: &[&str]) -> Ended {
     let mut command = unshare(place, &["--mount"]);
     let script = "mount -t tmpfs tmpfs /proc/sys && exec \"$@\"";
     command.args(["sh", "-c", script, "sh", TENURE, "--store", &place.url()]).args(arguments);
@@ -144,7 +144,7 @@ fn without_boot_id(place: &Place, arguments: &[&str]) -> Ended {
 #[test]
 fn a_process_that_sees_no_boot_id_reboots_nothing() {
     for engine in [Engine::Sqlite, Engine::Files] {
-        let place = Place::with(engine);
+        let place = StoreLocation::with(engine);
         if !can_unshare(&place, &["--mount"]) {
             return;
         }

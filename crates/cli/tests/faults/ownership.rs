@@ -1,19 +1,19 @@
 //! Whose a lock is, for how long, and what those are told whose it is not.
 
-use crate::support::{Place, Running, Signal, signal, until};
+use crate::support::{Running, Signal, StoreLocation, signal, until};
 
 /// Holds `x` until there is a file `go`.
 const HOLDING: [&str; 3] =
     ["sh", "-c", "echo $$ >$D/command; while [ ! -e $D/go ]; do sleep 0.02; done"];
 
-fn is_free(place: &Place, resource: &str) -> bool {
+fn is_free(place: &StoreLocation, resource: &str) -> bool {
     let ended = place.run(&["run", "-n", resource, "--", "true"]);
     assert!([0, 6].contains(&ended.code), "{ended:?}");
     ended.code == 0
 }
 
 /// A process of which it is up to the test when it ends.
-fn sleeper(place: &Place) -> Running {
+fn sleeper(place: &StoreLocation) -> Running {
     let mut command = place.command("sleep");
     command.arg("300");
     Running::start(command)
@@ -21,7 +21,7 @@ fn sleeper(place: &Place) -> Running {
 
 #[test]
 fn a_background_grandchild_inherits_nothing_that_keeps_a_lock() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = "sleep 300 & echo $! >$D/grandchild; exit 0";
     assert_eq!(place.run(&["run", "x", "--", "sh", "-c", script]).code, 0);
     let grandchild = place.number("grandchild");
@@ -36,7 +36,7 @@ fn a_background_grandchild_inherits_nothing_that_keeps_a_lock() {
 
 #[test]
 fn a_keep_alive_does_not_outlive_its_worker() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let words = [&["run", "--ttl", "10m", "x", "--"], &HOLDING[..]].concat();
     let holder = place.start(&words);
     signal(place.number("command"), Signal::KILL);
@@ -52,7 +52,7 @@ fn a_keep_alive_does_not_outlive_its_worker() {
 
 #[test]
 fn a_detached_acquire_is_not_dead_at_once_and_can_be_released_by_its_grant() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (token, grant) = place.acquire(&["x"]);
     assert_eq!(place.why("x")["holders"][0]["is_stale"], false);
     assert!(!is_free(&place, "x"));
@@ -65,7 +65,7 @@ fn a_detached_acquire_is_not_dead_at_once_and_can_be_released_by_its_grant() {
 
 #[test]
 fn a_lease_tied_to_a_process_ends_with_it_whether_it_was_collected_or_not() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     for collected in [true, false] {
         let worker = sleeper(&place);
         let pid = worker.id().to_string();
@@ -84,7 +84,7 @@ fn a_lease_tied_to_a_process_ends_with_it_whether_it_was_collected_or_not() {
 
 #[test]
 fn a_lease_cannot_be_tied_to_a_process_that_is_gone() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let worker = sleeper(&place);
     let pid = worker.id().to_string();
     worker.kill();
@@ -95,7 +95,7 @@ fn a_lease_cannot_be_tied_to_a_process_that_is_gone() {
 
 #[test]
 fn two_who_share_a_label_exclude_each_other() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let words = [&["run", "--as", "bob", "x", "--"], &HOLDING[..]].concat();
     let first = place.start(&words);
     place.number("command");
@@ -113,7 +113,7 @@ fn two_who_share_a_label_exclude_each_other() {
 
 #[test]
 fn a_late_release_or_renewal_does_not_touch_the_successor() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (_, first) = place.acquire(&["x", "--ttl", "100ms"]);
     let (token, _) = place.acquire(&["x", "--ttl", "10m", "-w", "50"]);
     for verb in ["release", "renew"] {
@@ -125,7 +125,7 @@ fn a_late_release_or_renewal_does_not_touch_the_successor() {
 
 #[test]
 fn a_denial_never_teaches_the_flag_that_forces() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (_, grant) = place.acquire(&["x", "task:7", "section:s", "--as", "alice"]);
     let stranger = "00000000-0000-4000-8000-000000000000";
     let denials: [&[&str]; 16] = [
@@ -158,7 +158,7 @@ fn a_denial_never_teaches_the_flag_that_forces() {
 
 #[test]
 fn a_command_sees_under_what_it_runs_and_can_prove_it() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = "$T verify $TENURE_RESOURCE --token $TENURE_TOKEN && $T renew && $T release";
     let ended = place.run(&["run", "x", "--", "sh", "-c", script]);
     // It gave back its own lock, so what it did afterwards was not covered.

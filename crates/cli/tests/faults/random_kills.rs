@@ -1,6 +1,6 @@
 //! Commands killed at random moments leave nothing that hinders those who come after them.
 
-use crate::support::{Dice, Engine, Place, Running, Signal};
+use crate::support::{Dice, Engine, Running, Signal, StoreLocation};
 use std::time::{Duration, Instant};
 
 const ROUNDS_PER_STORE: usize = 2;
@@ -21,7 +21,7 @@ const COMMANDS: [&[&str]; 9] = [
 ];
 
 /// How long an undisturbed command takes here, so that kills hit every part of it.
-fn usual_time(place: &Place) -> Duration {
+fn usual_time(place: &StoreLocation) -> Duration {
     let mut times: Vec<Duration> = (0..5)
         .map(|_| {
             let begun = Instant::now();
@@ -40,7 +40,7 @@ struct Tally {
 }
 
 /// Starts a few commands at once and kills each after a time of its own.
-fn round(place: &Place, dice: &mut Dice, usual: Duration, tally: &mut Tally) {
+fn round(place: &StoreLocation, dice: &mut Dice, usual: Duration, tally: &mut Tally) {
     let begun = Instant::now();
     let mut victims: Vec<(Duration, Running)> = (0..COMMANDS_PER_ROUND)
         .map(|_| {
@@ -65,7 +65,7 @@ fn round(place: &Place, dice: &mut Dice, usual: Duration, tally: &mut Tally) {
 }
 
 /// Whether everything still works: the store is whole, and each lock can be taken.
-fn check(place: &Place) {
+fn check(place: &StoreLocation) {
     let ended = place.run(&["doctor"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     for lock in ["a", "b", "c"] {
@@ -88,11 +88,11 @@ fn kill_at_random_points_over_200_runs_never_leaves_a_stuck_lock_or_a_broken_jou
 
 fn kill_at_random_points(engine: Engine, stores: usize) {
     let mut dice = Dice::new();
-    let usual = usual_time(&Place::with(engine));
+    let usual = usual_time(&StoreLocation::with(engine));
     let mut tally = Tally::default();
     for _ in 0..stores {
         // A new folder each time, so that the making of a store is hit as well.
-        let place = Place::with(engine);
+        let place = StoreLocation::with(engine);
         for _ in 0..ROUNDS_PER_STORE {
             round(&place, &mut dice, usual, &mut tally);
         }

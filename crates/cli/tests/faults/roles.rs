@@ -2,7 +2,7 @@
 
 use crate::{killed_workers, several_resources, stopped_writer};
 
-/// Not a test but a program when `FAULTS_ROLE` says which; see `Place::role`.
+/// Not a test but a program when `FAULTS_ROLE` says which; see `StoreLocation::role`.
 #[test]
 fn role() {
     let Ok(role) = std::env::var("FAULTS_ROLE") else { return };

@@ -1,12 +1,12 @@
 //! Several resources at once, in any order: all or nothing, and no deadlock.
 
 use crate::roles::variable;
-use crate::support::{Ended, Over, Place, Running, until};
+use crate::support::{Ended, Over, Running, StoreLocation, until};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tenure::Ending;
+use tenure::ReleaseOutcome;
 use tenure::blocking::{Attempt, Client};
 
 const ROUNDS: usize = 200;
@@ -29,12 +29,12 @@ pub fn take_several() {
         for name in &names {
             std::fs::remove_file(format!("inside.{name}")).expect("our own mark");
         }
-        assert_eq!(guard.release().expect("an answer"), Ending::Released);
+        assert_eq!(guard.release().expect("an answer"), ReleaseOutcome::Released);
     }
 }
 
 /// Looks all the while: a grant has as many holds as it asked for, or none.
-fn never_half(place: &Place, over: Arc<AtomicBool>) -> usize {
+fn never_half(place: &StoreLocation, over: Arc<AtomicBool>) -> usize {
     let client = Client::open(&place.url()).expect("the store");
     let mut looks = 0;
     while !over.load(Ordering::Relaxed) {
@@ -51,7 +51,7 @@ fn never_half(place: &Place, over: Arc<AtomicBool>) -> usize {
 
 #[test]
 fn resources_in_opposite_orders_neither_deadlock_nor_are_ever_held_by_half() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::thread::scope(|scope| {
         let over = Over::default();
         let flag = over.flag();
@@ -86,7 +86,7 @@ fn assert_deadlock(ended: &Ended, resources: &[&str]) {
 }
 
 /// Holds `outer`, and once all have what is around, asks for `inner` as well.
-fn nested(place: &Place, outer: &str, inner: &str, all: &[&str]) -> Running {
+fn nested(place: &StoreLocation, outer: &str, inner: &str, all: &[&str]) -> Running {
     let ready = all.iter().map(|name| format!("[ -e $D/has.{name} ]"));
     let ready = ready.collect::<Vec<_>>().join(" && ");
     let script = format!(
@@ -98,7 +98,7 @@ fn nested(place: &Place, outer: &str, inner: &str, all: &[&str]) -> Running {
 
 /// Of commands that wait for each other in a circle, one is refused and all others get through.
 fn circle(names: &[&str]) {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let next = |index: usize| names[(index + 1) % names.len()];
     let commands: Vec<Running> = names
         .iter()
@@ -127,7 +127,7 @@ fn of_five_in_a_circle_one_is_refused_at_the_start() {
 
 #[test]
 fn a_command_goes_under_what_the_commands_around_it_hold() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let inner = "$T run a -- $T run b a -- touch $D/ran && $T verify a --token $TENURE_TOKEN";
     let ended = place.run(&["run", "a", "b", "--", "sh", "-c", inner]);
     assert_eq!(ended.code, 0, "{ended:?}");
@@ -143,7 +143,7 @@ fn a_command_goes_under_what_the_commands_around_it_hold() {
 
 #[test]
 fn a_command_that_asks_for_more_than_it_runs_under_is_refused_at_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let inner = "exec $T --json run 'path:src/**' -- touch $D/ran";
     let ended = place.run(&["run", "path:src/a", "--", "sh", "-c", inner]);
     assert_deadlock(&ended, &["path:src/a"]);
@@ -154,7 +154,7 @@ fn a_command_that_asks_for_more_than_it_runs_under_is_refused_at_once() {
 
 #[test]
 fn a_detached_lease_covers_a_command_of_its_label_only_by_its_grant() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (token, grant) = place.acquire(&["a", "--as", "bob"]);
     let ended = place.run(&["--json", "run", "a", "--as", "bob", "--", "touch", "ran"]);
     assert_deadlock(&ended, &["a"]);
@@ -166,7 +166,7 @@ fn a_detached_lease_covers_a_command_of_its_label_only_by_its_grant() {
 
 #[test]
 fn the_same_label_asks_again_and_goes_on_holding() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (token, grant) = place.acquire(&["a", "--as", "bob", "--ttl", "1m"]);
     let again = ["acquire", "a", "--as", "bob", "--ttl", "9m", "--operation", "more"];
     let ended = place.run(&[&["--json"], &again[..]].concat());
@@ -186,7 +186,7 @@ fn the_same_label_asks_again_and_goes_on_holding() {
 
 #[test]
 fn a_label_that_keeps_one_lock_is_refused_to_wait_for_another_in_a_circle() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.acquire(&["a", "--as", "bob"]);
     place.acquire(&["b", "--as", "eve"]);
     let bob = place.start(&["acquire", "b", "--as", "bob", "-w", "50"]);

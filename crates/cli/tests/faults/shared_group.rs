@@ -1,6 +1,6 @@
 //! A store that belongs to a group: made with a umask of 002, every member can use all of it.
 
-use crate::support::{Ended, Engine, Place, Running, skip, until};
+use crate::support::{Ended, Engine, Running, StoreLocation, skip, until};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
@@ -11,12 +11,12 @@ const BOB: u32 = 65_002;
 
 /// A folder that belongs to the group, as `chgrp` and `chmod g+ws` make it; nothing where no other
 /// user can be become.
-fn group_place(engine: Engine) -> Option<Place> {
+fn group_place(engine: Engine) -> Option<StoreLocation> {
     if !rustix::process::geteuid().is_root() || !crate::support::is_installed("setpriv") {
         skip("only root can become somebody else");
         return None;
     }
-    let place = Place::with(engine);
+    let place = StoreLocation::with(engine);
     // The binary's own folder may be closed to others.
     std::fs::copy(crate::support::TENURE, place.path("tenure")).expect("a copy");
     chown(place.path("."), None, Some(GROUP)).expect("a folder of the group");
@@ -36,7 +36,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// The binary under test, run by a member of the group.
-fn member(place: &Place, user: u32, umask: &str, words: &[&str]) -> Command {
+fn member(place: &StoreLocation, user: u32, umask: &str, words: &[&str]) -> Command {
     let mut command = place.command("setpriv");
     command.args([format!("--reuid={user}"), format!("--regid={GROUP}")]);
     command.args(["--clear-groups", "sh", "-c", &format!("umask {umask}; exec \"$@\""), "sh"]);
@@ -44,7 +44,7 @@ fn member(place: &Place, user: u32, umask: &str, words: &[&str]) -> Command {
     command
 }
 
-fn run(place: &Place, user: u32, words: &[&str]) -> Ended {
+fn run(place: &StoreLocation, user: u32, words: &[&str]) -> Ended {
     let ended = Running::start(member(place, user, "002", words)).end();
     assert!([0, 6].contains(&ended.code), "{user} {words:?}: {ended:?}");
     ended

@@ -1,6 +1,8 @@
 //! A process that is stopped (SIGSTOP) and wakes up later than its lease allows.
 
-use crate::support::{Engine, Place, Running, Signal, is_alive, signal_group, state, until};
+use crate::support::{
+    Engine, Running, Signal, StoreLocation, is_alive, signal_group, state, until,
+};
 
 /// Says who it is, then writes without a pause; `$1` tells it from others.
 const WRITING: &str = "echo $TENURE_TOKEN >$D/token.$1; echo $$ >$D/pid.$1;
@@ -8,7 +10,7 @@ const WRITING: &str = "echo $TENURE_TOKEN >$D/token.$1; echo $$ >$D/pid.$1;
 
 /// Stops a process, but not in the middle of a write: there it would keep everybody waiting for as
 /// long as it is stopped, as any process does that is stopped inside SQLite.
-fn stop(place: &Place, running: &Running) {
+fn stop(place: &StoreLocation, running: &Running) {
     until("it to stop between two writes", || {
         running.signal(Signal::STOP);
         until("it to stop", || (state(running.id()) == Some('T')).then_some(()));
@@ -26,7 +28,7 @@ fn stop(place: &Place, running: &Running) {
 
 /// A `tenure run` with a short lease and a command that writes.
 struct Holder<'a> {
-    place: &'a Place,
+    place: &'a StoreLocation,
     tenure: Running,
     number: String,
     resource: String,
@@ -35,7 +37,7 @@ struct Holder<'a> {
 }
 
 impl Holder<'_> {
-    fn start(place: &Place, number: usize) -> Holder<'_> {
+    fn start(place: &StoreLocation, number: usize) -> Holder<'_> {
         let number = number.to_string();
         let resource = format!("lock-{number}");
         let words = ["run", "--ttl", "3s", &resource, "--", "sh", "-c", WRITING, "sh", &number];
@@ -92,7 +94,7 @@ fn a_holder_stopped_past_its_lease_is_fenced_off_and_its_command_never_writes_ag
 }
 
 fn fenced_off_after_a_stop(engine: Engine) {
-    let place = Place::with(engine);
+    let place = StoreLocation::with(engine);
     // Several, because what wakes up first is left to chance.
     let holders: Vec<Holder<'_>> = (0..6).map(|number| Holder::start(&place, number)).collect();
     for holder in &holders {
@@ -115,7 +117,7 @@ fn fenced_off_after_a_stop(engine: Engine) {
 
 #[test]
 fn a_command_that_wakes_up_together_with_its_stopped_holder_is_ended() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let holder = Holder::start(&place, 0);
     holder.stop_tenure();
     holder.stop_command();
@@ -128,7 +130,7 @@ fn a_command_that_wakes_up_together_with_its_stopped_holder_is_ended() {
 
 #[test]
 fn a_command_that_ran_on_while_its_holder_was_stopped_is_fenced_off_and_ended() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let holder = Holder::start(&place, 0);
     holder.stop_tenure();
     let successor = holder.is_fenced_off();
@@ -141,7 +143,7 @@ fn a_command_that_ran_on_while_its_holder_was_stopped_is_fenced_off_and_ended() 
 
 #[test]
 fn a_stop_shorter_than_the_lease_costs_nothing() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = "touch $D/begun; while [ ! -e $D/go ]; do sleep 0.02; done; exit 7";
     let tenure = place.start(&["run", "--ttl", "10m", "x", "--", "sh", "-c", script]);
     place.wait_for("begun");
@@ -159,7 +161,7 @@ fn a_waiter_that_is_stopped_keeps_nobody_waiting_and_is_served_later() {
 }
 
 fn passed_while_stopped(engine: Engine) {
-    let place = Place::with(engine);
+    let place = StoreLocation::with(engine);
     let (_, grant) = place.acquire(&["x"]);
     let waiters = || place.why("x")["waiters"].as_array().map_or(0, Vec::len);
     let script = "echo $0 >>$D/order";

@@ -2,7 +2,7 @@
 //! else can write, but all who want to are told who is in the way, and what to do.
 
 use crate::roles::variable;
-use crate::support::{Place, Running, Signal, is_alive, state, until};
+use crate::support::{Running, Signal, StoreLocation, is_alive, state, until};
 
 /// Takes the place of a writer, or of the next one, and stays there.
 pub fn sit() {
@@ -13,7 +13,7 @@ pub fn sit() {
     std::thread::sleep(2 * crate::support::PATIENCE);
 }
 
-fn someone_at(place: &Place, what: &str) -> Running {
+fn someone_at(place: &StoreLocation, what: &str) -> Running {
     assert_eq!(place.run(&["tasks", "add", "T", "--id", "t"]).code, 0);
     let mut command = place.role("sit");
     command.env("SIDE", place.path("tenure.db.side")).env("PLACE", what);
@@ -26,12 +26,12 @@ fn someone_at(place: &Place, what: &str) -> Running {
 #[test]
 fn whoever_waits_for_a_stopped_writer_is_told_so_and_goes_on_when_it_does() {
     // One that takes its time is waited for.
-    let slow = Place::new();
+    let slow = StoreLocation::new();
     let slow_writer = someone_at(&slow, "seat");
     let mut patient = slow.start(&["tasks", "add", "U"]);
 
     let places = ["seat", "door"].map(|what| {
-        let place = Place::new();
+        let place = StoreLocation::new();
         let writer = someone_at(&place, what);
         writer.signal(Signal::STOP);
         until("it to stop", || (state(writer.id()) == Some('T')).then_some(()));

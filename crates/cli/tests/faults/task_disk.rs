@@ -2,7 +2,7 @@
 //! was reported is lost, nothing is half done, and the same command works once it can.
 
 use crate::faulty_disk::{FILL, with_disk};
-use crate::support::{Place, Running};
+use crate::support::{Running, StoreLocation};
 use serde_json::{Value, json};
 
 /// Tries a command and keeps what it said: `try NAME ARGUMENTS…`.
@@ -19,11 +19,11 @@ const BEGIN: &str = "
     $T -q tasks add Ready --id ready --priority 1 || exit 1
 ";
 
-fn code(place: &Place, name: &str) -> i32 {
+fn code(place: &StoreLocation, name: &str) -> i32 {
     place.read(&format!("{name}.code")).trim().parse().unwrap_or(-1)
 }
 
-fn answer(place: &Place, name: &str) -> Value {
+fn answer(place: &StoreLocation, name: &str) -> Value {
     let text = place.read(&format!("{name}.out"));
     let envelope: Value = serde_json::from_str(&text).unwrap_or_else(|error| {
         panic!("{name}: {error}: {text} {}", place.read(&format!("{name}.err")))
@@ -32,7 +32,7 @@ fn answer(place: &Place, name: &str) -> Value {
 }
 
 /// Exit 3, one sentence with this in it, and one hint.
-fn assert_refused(place: &Place, name: &str, words: &str, hint: &str) {
+fn assert_refused(place: &StoreLocation, name: &str, words: &str, hint: &str) {
     let message = place.read(&format!("{name}.err"));
     assert_eq!(code(place, name), 3, "{name}: {message}");
     let lines: Vec<&str> = message.lines().collect();
@@ -41,7 +41,7 @@ fn assert_refused(place: &Place, name: &str, words: &str, hint: &str) {
     assert!(lines[1].starts_with("Hint: ") && lines[1].contains(hint), "{name}: {message}");
 }
 
-fn write_tasks(place: &Place, count: usize) {
+fn write_tasks(place: &StoreLocation, count: usize) {
     let task = |n| json!({ "id": format!("i{n}"), "title": format!("imported {n}") });
     let file = json!({ "tasks": (0..count).map(task).collect::<Value>() });
     std::fs::write(place.path("tasks.json"), file.to_string()).expect("a file of tasks");
@@ -54,7 +54,7 @@ fn count(stats: &Value) -> u64 {
 
 #[test]
 fn a_full_disk_refuses_every_change_of_tasks_and_loses_none() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     write_tasks(&place, 500);
     // The log may have room for a few more before the disk is needed.
     let script = format!(
@@ -118,7 +118,7 @@ fn a_full_disk_refuses_every_change_of_tasks_and_loses_none() {
 
 #[test]
 fn a_worker_waits_for_room_on_a_full_disk_and_then_goes_on() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = format!(
         "{FILL}
         $T -q tasks add First --id first && $T -q tasks add Second --id second || exit 1
@@ -147,7 +147,7 @@ fn a_worker_waits_for_room_on_a_full_disk_and_then_goes_on() {
 
 #[test]
 fn tasks_on_a_read_only_disk_can_be_looked_at_and_not_changed() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     write_tasks(&place, 3);
     let script = format!(
         "{TRY}{BEGIN}
@@ -196,7 +196,7 @@ fn tasks_of_a_file_store_without_write_permission_can_be_looked_at_and_not_chang
 
 /// Permissions do not concern root, so root gives up that privilege first.
 fn without_permission(store: &str, hint: &str) {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = format!(
         "export TENURE_STORE={store}; mkdir $D/store
         {TRY}{BEGIN}

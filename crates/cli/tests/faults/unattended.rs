@@ -3,7 +3,7 @@
 //!
 //! The command of each task notes when it begins and ends, so that two at one task would be seen.
 
-use crate::support::{Dice, PATIENCE, Place, Running, Signal};
+use crate::support::{Dice, PATIENCE, Running, Signal, StoreLocation};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::process::Command;
@@ -15,7 +15,7 @@ const SCRIPT: &str = "echo $TENURE_TASK_ID begun $TENURE_TOKEN >>$D/log
     echo $TENURE_TASK_ID ended $TENURE_TOKEN >>$D/log";
 
 /// Adds tasks, some of them in sections, some waiting for others.
-fn add_tasks(place: &Place, count: usize) {
+fn add_tasks(place: &StoreLocation, count: usize) {
     let task = |n: usize| {
         let section = n.is_multiple_of(5).then(|| format!("s{}", n % 3));
         let after: Vec<String> = (n % 10 == 9).then(|| format!("t{}", n - 1)).into_iter().collect();
@@ -64,7 +64,7 @@ struct History {
     completed: Vec<u64>,
 }
 
-fn histories(place: &Place) -> HashMap<String, History> {
+fn histories(place: &StoreLocation) -> HashMap<String, History> {
     let data = place.json(&["events", "--last", "1000000"]);
     let mut histories = HashMap::<String, History>::new();
     for event in data["events"].as_array().expect("events") {
@@ -83,7 +83,7 @@ fn histories(place: &Place) -> HashMap<String, History> {
 }
 
 /// All is completed, each task by its latest claim and once, and nobody lent a hand.
-fn check(place: &Place, count: usize) {
+fn check(place: &StoreLocation, count: usize) {
     let histories = histories(place);
     let tasks = place.json(&["tasks", "list", "--limit", "100000"])["tasks"].clone();
     let tasks = tasks.as_array().expect("tasks");
@@ -105,7 +105,7 @@ fn check(place: &Place, count: usize) {
 }
 
 /// No command did anything for a task once the next one had begun: each dies with its worker.
-fn check_commands(place: &Place) {
+fn check_commands(place: &StoreLocation) {
     let mut latest = HashMap::<&str, &str>::new();
     let log = place.read("log");
     for line in log.lines() {
@@ -122,7 +122,7 @@ const MANY: (&str, &str) = ("TENURE_MAX_RECOVERIES", "1000");
 
 #[test]
 fn a_hundred_workers_that_are_killed_and_started_again_complete_everything_by_themselves() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     add_tasks(&place, 1000);
     supervise(100, Duration::from_millis(100), || {
         let mut command = place.tenure(&["work", "--until-empty", "--", "sh", "-c", SCRIPT]);
@@ -136,7 +136,7 @@ fn a_hundred_workers_that_are_killed_and_started_again_complete_everything_by_th
 #[test]
 fn swarms_of_a_hundred_workers_that_are_killed_and_started_again_complete_everything_by_themselves()
 {
-    let place = Place::new();
+    let place = StoreLocation::new();
     add_tasks(&place, 1000);
     supervise(4, Duration::from_millis(300), || {
         let logs = ["swarm", "-n", "25", "--logs", "logs", "--", "sh", "-c", SCRIPT];

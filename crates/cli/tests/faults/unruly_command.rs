@@ -1,6 +1,6 @@
 //! Commands that will not go when the lease is lost: they go all the same.
 
-use crate::support::{Place, Running};
+use crate::support::{Running, StoreLocation};
 use std::process::Stdio;
 
 /// Each leaves a process that says that it is there, in a file of its own, and stays.
@@ -26,7 +26,7 @@ const UNRULY: [(&str, &str); 6] = [
 
 /// Its lease is broken by an operator: tenure says so by its exit code, and nothing is left.
 fn lose(name: &str, script: &str, stdout: Stdio) {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let words = ["run", "--ttl", "3s", "--grace", "100ms", "x", "--", "sh", "-c", script];
     let holder = Running::start_unheard(place.tenure(&words), stdout);
     place.wait_for("here");

@@ -1,6 +1,6 @@
 //! A store that cannot be used: exit 3, one sentence with a hint, and the file stays as it was.
 
-use crate::support::{Ended, Place, Running, TENURE, bytes};
+use crate::support::{Ended, Running, StoreLocation, TENURE, bytes};
 use rusqlite::Connection;
 
 /// One of each way to use a store.
@@ -26,7 +26,7 @@ fn assert_refused(ended: &Ended, what: &str) {
 }
 
 /// All commands refuse the store and change nothing in it.
-fn refuses(place: &Place, what: &str) {
+fn refuses(place: &StoreLocation, what: &str) {
     let before = place.database().is_file().then(|| bytes(&place.database()));
     for words in COMMANDS {
         assert_refused(&place.run(words), &format!("{what}, {words:?}"));
@@ -39,8 +39,8 @@ fn refuses(place: &Place, what: &str) {
 }
 
 /// A store that was used, with all of it in the database file.
-fn used_store() -> Place {
-    let place = Place::new();
+fn used_store() -> StoreLocation {
+    let place = StoreLocation::new();
     for number in 0..4 {
         let names = [0, 1, 2, 3, 4].map(|part| format!("lock-{number}-{part}"));
         let names = names.each_ref().map(String::as_str);
@@ -54,7 +54,7 @@ fn used_store() -> Place {
 
 #[test]
 fn a_folder_in_its_place_is_refused() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::create_dir(place.database()).expect("a folder");
     refuses(&place, "a folder");
 }
@@ -63,7 +63,7 @@ fn a_folder_in_its_place_is_refused() {
 fn a_file_that_is_no_database_is_refused() {
     let long = "This is not a database. ".repeat(1000);
     for (what, content) in [("empty", ""), ("a few bytes", "hello\n"), ("a text", &long)] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         std::fs::write(place.database(), content).expect("a file");
         refuses(&place, what);
     }
@@ -71,7 +71,7 @@ fn a_file_that_is_no_database_is_refused() {
 
 #[test]
 fn the_database_of_another_program_is_refused() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let foreign = Connection::open(place.database()).expect("a database");
     foreign.execute_batch("CREATE TABLE holds (a); INSERT INTO holds VALUES (1)").expect("a table");
     drop(foreign);
@@ -100,7 +100,7 @@ fn a_truncated_store_is_refused() {
 
 #[test]
 fn a_folder_that_cannot_be_made_is_refused() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.touch("file");
     let store = format!("sqlite:{}", place.path("file/tenure.db").display());
     for words in COMMANDS {

@@ -1,23 +1,23 @@
 //! `tenure update`: a file that many change is never half written, and no change is lost.
 
 use crate::faulty_disk::{FILL, with_disk};
-use crate::support::{Dice, Ended, Place, Running, Signal, TENURE, is_installed, until};
+use crate::support::{Dice, Ended, Running, Signal, StoreLocation, TENURE, is_installed, until};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 const WRITERS: usize = 100;
 
-fn write(place: &Place, name: &str, content: impl AsRef<[u8]>) {
+fn write(place: &StoreLocation, name: &str, content: impl AsRef<[u8]>) {
     std::fs::write(place.path(name), content).expect("a file in the scratch folder");
 }
 
 /// What an update whose command is a shell script came to.
-fn update(place: &Place, options: &[&str], script: &str) -> Ended {
+fn update(place: &StoreLocation, options: &[&str], script: &str) -> Ended {
     place.run(&[&["update", "file"], options, &["--", "sh", "-c", script]].concat())
 }
 
 /// What others left or made beside the file.
-fn drafts(place: &Place) -> Vec<String> {
+fn drafts(place: &StoreLocation) -> Vec<String> {
     let entries = std::fs::read_dir(place.path("")).expect("the scratch folder").flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.contains(".tenure-")).collect()
@@ -29,7 +29,7 @@ fn one_hundred_concurrent_updates_are_all_kept() {
         crate::support::skip("there is no `jq` here");
         return;
     }
-    let place = Place::new();
+    let place = StoreLocation::new();
     write(&place, "counter.json", "{\"n\": 0}\n");
     let start = |_| place.start(&["update", "counter.json", "--", "jq", ".n += 1"]);
     let writers: Vec<Running> = (0..WRITERS).map(start).collect();
@@ -45,7 +45,7 @@ fn one_hundred_concurrent_updates_are_all_kept() {
 #[test]
 fn an_update_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
     const ROUNDS: usize = 60;
-    let place = Place::new();
+    let place = StoreLocation::new();
     let content = |letter: &str| letter.repeat(300_000) + "\n";
     let (old, new) = (content("a"), content("b"));
     write(&place, "old", &old);
@@ -80,7 +80,7 @@ fn an_update_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
 
 #[test]
 fn a_draft_of_a_killed_update_is_removed_by_the_next_one_and_by_doctor() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     write(&place, "file", "old\n");
     for cleaner in [&["update", "file", "-w", "50", "--", "cat"][..], &["doctor"]] {
         let script = "echo half; touch $D/ready; exec sleep 300";
@@ -102,7 +102,7 @@ fn a_draft_of_a_killed_update_is_removed_by_the_next_one_and_by_doctor() {
 
 #[test]
 fn an_update_whose_lease_is_broken_changes_nothing() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     write(&place, "file", "old\n");
     let script = "echo new; touch $D/ready; while :; do sleep 0.02; done";
     let updater = place.start(&["update", "file", "--grace", "50ms", "--", "sh", "-c", script]);
@@ -121,7 +121,7 @@ fn an_update_whose_lease_is_broken_changes_nothing() {
 /// is what counts.
 #[test]
 fn a_lease_that_is_broken_at_the_very_end_is_noticed_before_the_file_is_replaced() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     write(&place, "file", "old\n");
     let script =
         "$T --store $TENURE_STORE break \"$TENURE_RESOURCE\" --force --reason test >&2; echo new";
@@ -132,7 +132,7 @@ fn a_lease_that_is_broken_at_the_very_end_is_noticed_before_the_file_is_replaced
 
 #[test]
 fn a_command_that_fails_or_prints_nothing_or_something_else_changes_nothing() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     write(&place, "file", "{\"a\": 1}\n");
     for (options, script, code) in [
         (&[][..], "echo new; exit 3", 3),
@@ -160,7 +160,7 @@ fn a_command_that_fails_or_prints_nothing_or_something_else_changes_nothing() {
 
 #[test]
 fn no_way_of_reading_and_writing_brings_it_to_a_halt() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let large = "x".repeat(1_000_000) + "\n";
     for (script, expected) in [
         ("head -c 1000000 /dev/zero | tr '\\0' y; cat", "y".repeat(1_000_000) + &large),
@@ -178,7 +178,7 @@ fn no_way_of_reading_and_writing_brings_it_to_a_halt() {
 
 #[test]
 fn a_flood_stays_on_disk_and_out_of_memory() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let file = std::fs::File::create(place.path("file")).expect("a file");
     file.set_len(100 << 20).expect("100 MiB of nothing");
     // Far less address space than the file has content.
@@ -193,7 +193,7 @@ fn a_flood_stays_on_disk_and_out_of_memory() {
 
 #[test]
 fn what_is_no_file_is_refused_at_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::create_dir(place.path("folder")).expect("a folder");
     assert_eq!(
         Running::start({
@@ -216,7 +216,7 @@ fn what_is_no_file_is_refused_at_once() {
 
 #[test]
 fn a_full_disk_leaves_the_file_as_it_was() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = format!(
         "{FILL}
         cd $D/disk; export TENURE_STORE=sqlite:$D/tenure.db
@@ -240,7 +240,7 @@ fn a_full_disk_leaves_the_file_as_it_was() {
 
 #[test]
 fn a_disk_that_is_read_only_is_told_before_the_command_runs() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = "
         cd $D/disk; export TENURE_STORE=sqlite:$D/tenure.db; echo old >file
         mount -o remount,ro $D/disk || exit 99
@@ -254,7 +254,7 @@ fn a_disk_that_is_read_only_is_told_before_the_command_runs() {
 }
 
 /// Runs the binary under test in this folder, with no store named.
-fn run_in(place: &Place, folder: &Path, arguments: &[&str]) -> Ended {
+fn run_in(place: &StoreLocation, folder: &Path, arguments: &[&str]) -> Ended {
     let mut command = place.command(TENURE);
     command.current_dir(folder).args(arguments);
     Running::start(command).end()
@@ -262,7 +262,7 @@ fn run_in(place: &Place, folder: &Path, arguments: &[&str]) -> Ended {
 
 #[test]
 fn every_way_to_a_file_is_one_resource_and_globs_that_match_it_exclude() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (repository, elsewhere) = (place.path("repository"), place.path("elsewhere"));
     let deep = repository.join("deep/er");
     for folder in [&deep, &elsewhere] {
@@ -303,7 +303,7 @@ fn every_way_to_a_file_is_one_resource_and_globs_that_match_it_exclude() {
 
 #[test]
 fn an_update_that_waits_for_another_sees_its_result() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     write(&place, "file", "one\n");
     let script = "cat; echo two; touch $D/ready; until [ -e $D/go ]; do sleep 0.02; done";
     let first = place.start(&["update", "file", "--", "sh", "-c", script]);
@@ -321,7 +321,7 @@ fn an_update_that_waits_for_another_sees_its_result() {
 
 #[test]
 fn a_polite_signal_ends_the_command_and_leaves_nothing() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     write(&place, "file", "old\n");
     let script = "trap 'exit 5' TERM; echo new; touch $D/ready; while :; do sleep 0.02; done";
     let updater = place.start(&["update", "file", "--", "sh", "-c", script]);

@@ -3,13 +3,13 @@
 //! `faketime` moves the time of day that a process sees, and leaves the monotonic clock alone, as
 //! setting the clock does.
 
-use crate::support::{Place, Running, TENURE, is_installed, until};
+use crate::support::{Running, StoreLocation, TENURE, is_installed, until};
 use std::process::Command;
 
 const SHIFTS: [&str; 3] = ["+1h", "-1h", "+0"];
 
 /// The binary under test, with its wall clock moved.
-fn shifted(place: &Place, shift: &str, arguments: &[&str]) -> Command {
+fn shifted(place: &StoreLocation, shift: &str, arguments: &[&str]) -> Command {
     assert!(is_installed("faketime"), "this test needs `faketime`: install the package faketime");
     let mut command = place.command("faketime");
     command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(["-f", shift, TENURE]);
@@ -17,7 +17,7 @@ fn shifted(place: &Place, shift: &str, arguments: &[&str]) -> Command {
     command
 }
 
-fn run(place: &Place, shift: &str, arguments: &[&str]) -> crate::support::Ended {
+fn run(place: &StoreLocation, shift: &str, arguments: &[&str]) -> crate::support::Ended {
     Running::start(shifted(place, shift, arguments)).end()
 }
 
@@ -29,7 +29,7 @@ fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 #[test]
 fn the_tests_own_tool_moves_the_clock() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let hour = |shift: &str| {
         let ended = run(&place, shift, &["--json", "acquire", &format!("lock{shift}")]);
         assert_eq!(ended.code, 0, "{ended:?}");
@@ -44,7 +44,7 @@ fn the_tests_own_tool_moves_the_clock() {
 #[test]
 fn an_hour_off_in_either_direction_does_not_end_a_lease() {
     for (holder, contender) in pairs() {
-        let place = Place::new();
+        let place = StoreLocation::new();
         let ended = run(&place, holder, &["--json", "acquire", "x", "--ttl", "10m"]);
         assert_eq!(ended.code, 0, "{ended:?}");
         let token = ended.json()["data"]["token"].to_string();
@@ -62,7 +62,7 @@ fn an_hour_off_in_either_direction_does_not_end_a_lease() {
 #[test]
 fn an_hour_off_in_either_direction_does_not_prolong_a_lease() {
     for (holder, contender) in pairs() {
-        let place = Place::new();
+        let place = StoreLocation::new();
         let ended = run(&place, holder, &["acquire", "x", "--ttl", "500ms"]);
         assert_eq!(ended.code, 0, "{ended:?}");
         let ended = run(&place, contender, &["--json", "acquire", "x", "-w", "50"]);
@@ -73,7 +73,7 @@ fn an_hour_off_in_either_direction_does_not_prolong_a_lease() {
 
 #[test]
 fn a_clock_that_jumps_while_a_command_runs_does_not_end_its_lease() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let preload = Running::start({
         let mut command = place.command("faketime");
         command.args(["-f", "+0", "sh", "-c", "printf %s \"$LD_PRELOAD\""]);

@@ -1,16 +1,16 @@
 //! Which store is used where none is named.
 
-use crate::support::{Ended, Place, Running, TENURE};
+use crate::support::{Ended, Running, StoreLocation, TENURE};
 use std::path::Path;
 
 /// Runs the binary under test in this folder, with no store named.
-fn run_in(place: &Place, folder: &Path, arguments: &[&str]) -> Ended {
+fn run_in(place: &StoreLocation, folder: &Path, arguments: &[&str]) -> Ended {
     let mut command = place.command(TENURE);
     command.current_dir(folder).args(arguments);
     Running::start(command).end()
 }
 
-fn git(place: &Place, folder: &Path, arguments: &[&str]) -> String {
+fn git(place: &StoreLocation, folder: &Path, arguments: &[&str]) -> String {
     let mut command = place.command("git");
     command.current_dir(folder).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]);
     command.args(arguments);
@@ -21,7 +21,7 @@ fn git(place: &Place, folder: &Path, arguments: &[&str]) -> String {
 
 #[test]
 fn a_lock_taken_in_one_worktree_is_held_in_all_of_them() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let main = place.path("main");
     std::fs::create_dir_all(main.join("deep/inside")).expect("folders");
     git(&place, &main, &["init", "-q"]);
@@ -52,7 +52,7 @@ fn a_lock_taken_in_one_worktree_is_held_in_all_of_them() {
 
 #[test]
 fn outside_a_repository_the_nearest_store_upward_is_used() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (outer, inner) = (place.path("outer"), place.path("outer/inner"));
     std::fs::create_dir_all(inner.join("deep")).expect("folders");
     for folder in [&outer, &inner] {
@@ -66,7 +66,7 @@ fn outside_a_repository_the_nearest_store_upward_is_used() {
 
 #[test]
 fn where_there_is_no_store_the_users_own_is_used() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (here, there) = (place.path("here"), place.path("there"));
     for folder in [&here, &there] {
         std::fs::create_dir(folder).expect("a folder");
@@ -81,7 +81,7 @@ fn where_there_is_no_store_the_users_own_is_used() {
 }
 
 /// A repository and a linked worktree, both with a file `src/state`.
-fn two_worktrees(place: &Place) -> (std::path::PathBuf, std::path::PathBuf) {
+fn two_worktrees(place: &StoreLocation) -> (std::path::PathBuf, std::path::PathBuf) {
     let (main, side) = (place.path("main"), place.path("side"));
     std::fs::create_dir_all(main.join("src")).expect("folders");
     git(place, &main, &["init", "-q"]);
@@ -94,7 +94,7 @@ fn two_worktrees(place: &Place) -> (std::path::PathBuf, std::path::PathBuf) {
 
 #[test]
 fn a_path_is_one_resource_in_all_worktrees_or_with_a_flag_one_in_each() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (main, side) = two_worktrees(&place);
     let shared: &[&str] = &[];
     let apart: &[&str] = &["--per-worktree"];
@@ -126,7 +126,7 @@ fn a_path_is_one_resource_in_all_worktrees_or_with_a_flag_one_in_each() {
 
 #[test]
 fn a_path_of_one_worktree_can_be_named_from_anywhere() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (main, side) = two_worktrees(&place);
     let taken = run_in(&place, &side, &["acquire", "--as", "a", "--per-worktree", "path:src/**"]);
     assert_eq!(taken.code, 0, "{taken:?}");
@@ -139,7 +139,7 @@ fn a_path_of_one_worktree_can_be_named_from_anywhere() {
 
 #[test]
 fn a_link_out_of_the_repository_is_refused_and_one_within_is_followed() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (main, _) = two_worktrees(&place);
     std::os::unix::fs::symlink("/etc", main.join("out")).expect("a link");
     std::os::unix::fs::symlink("src", main.join("in")).expect("a link");

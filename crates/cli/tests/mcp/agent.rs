@@ -1,6 +1,6 @@
 //! An agent that speaks the protocol by hand, to a `tenure mcp` of its own.
 
-use crate::support::{PATIENCE, Place, Signal, signal};
+use crate::support::{PATIENCE, Signal, StoreLocation, signal};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ pub struct Agent {
 
 impl Agent {
     /// Starts a server and shakes hands.
-    pub fn start(place: &Place) -> Agent {
+    pub fn start(place: &StoreLocation) -> Agent {
         Agent::speak(place.tenure(&["mcp"]))
     }
 

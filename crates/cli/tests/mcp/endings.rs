@@ -2,11 +2,11 @@
 
 use crate::agent::Agent;
 use crate::server::Server;
-use crate::support::{Place, Signal, until};
+use crate::support::{Signal, StoreLocation, until};
 use serde_json::json;
 
 /// Takes a lock and a task, which its end is to free.
-fn holder(place: &Place) -> Agent {
+fn holder(place: &StoreLocation) -> Agent {
     let mut agent = Agent::start(place);
     agent.call("create_task", json!({ "id": "build", "description": "Build it" }));
     assert_eq!(agent.call("claim_task", json!({}))["task"]["id"], "build");
@@ -15,7 +15,7 @@ fn holder(place: &Place) -> Agent {
 }
 
 /// Waits for the lock of a holder that is about to end.
-fn waiter(place: &Place) -> (Agent, u64) {
+fn waiter(place: &StoreLocation) -> (Agent, u64) {
     let mut agent = Agent::start(place);
     let arguments = json!({ "resources": ["deploy"], "wait_seconds": 600 });
     let id = agent.begin("acquire_lock", arguments);
@@ -25,7 +25,7 @@ fn waiter(place: &Place) -> (Agent, u64) {
 
 #[test]
 fn an_agent_that_hangs_up_gives_all_back() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut holder = holder(&place);
     let (mut waiter, id) = waiter(&place);
     holder.hang_up();
@@ -37,7 +37,7 @@ fn an_agent_that_hangs_up_gives_all_back() {
 
 #[test]
 fn a_server_that_is_asked_to_end_gives_all_back() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let holder = holder(&place);
     let (mut waiter, id) = waiter(&place);
     holder.signal(Signal::TERM);
@@ -49,7 +49,7 @@ fn a_server_that_is_asked_to_end_gives_all_back() {
 
 #[test]
 fn a_server_that_is_killed_is_replaced_long_before_its_leases_lapse() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let holder = holder(&place);
     let (mut waiter, id) = waiter(&place);
     holder.signal(Signal::KILL);
@@ -60,7 +60,7 @@ fn a_server_that_is_killed_is_replaced_long_before_its_leases_lapse() {
 
 #[test]
 fn an_agent_that_goes_while_it_waits_leaves_the_queue() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut holder = holder(&place);
     let (mut waiter, _) = waiter(&place);
     waiter.hang_up();
@@ -71,7 +71,7 @@ fn an_agent_that_goes_while_it_waits_leaves_the_queue() {
 
 #[test]
 fn a_cancelled_wait_is_not_answered_and_leaves_the_queue() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut holder = holder(&place);
     let (mut waiter, id) = waiter(&place);
     waiter.cancel(id);
@@ -84,7 +84,7 @@ fn a_cancelled_wait_is_not_answered_and_leaves_the_queue() {
 
 #[test]
 fn two_sessions_of_one_name_share_nothing() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut one = holder(&place);
     let mut other = Agent::start(&place);
     for agent in [&mut one, &mut other] {
@@ -109,7 +109,7 @@ fn two_sessions_of_one_name_share_nothing() {
 
 #[test]
 fn an_agent_knows_its_own_through_a_server() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place);
     let mut agent = Agent::speak(server.tenure(&["mcp"]));
     let mut other = holder(&place);

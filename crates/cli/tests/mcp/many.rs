@@ -1,7 +1,7 @@
 //! Many servers over one store are as safe as one.
 
 use crate::agent::Agent;
-use crate::support::Place;
+use crate::support::StoreLocation;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier};
@@ -11,7 +11,7 @@ const TASKS: usize = 1000;
 
 #[test]
 fn of_a_thousand_tasks_sixteen_servers_claim_each_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut first = Agent::start(&place);
     let tasks: Vec<Value> =
         (0..TASKS).map(|n| json!({ "id": format!("t{n}"), "description": "Do it" })).collect();

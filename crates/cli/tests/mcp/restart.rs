@@ -2,10 +2,10 @@
 
 use crate::sdk::{needs, script};
 use crate::server::Server;
-use crate::support::{Place, Running};
+use crate::support::{Running, StoreLocation};
 
 fn an_agent_goes_on(mode: &str, end: impl FnOnce(&mut Server<'_>)) {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut server = Server::start_without_token(&place);
     let mut command = place.command(needs("venv/bin/python"));
     command.env("PYTHONDONTWRITEBYTECODE", "1");

@@ -1,6 +1,6 @@
 //! The official SDKs, over standard streams and over HTTP.
 
-use crate::support::{Place, Running, TENURE};
+use crate::support::{Running, StoreLocation, TENURE};
 use std::path::{Path, PathBuf};
 use tenure_server::app::App;
 use tenure_server::caller::Caller;
@@ -19,7 +19,7 @@ pub fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp").join(name)
 }
 
-fn fine(place: &Place, program: &Path, arguments: &[&str]) {
+fn fine(place: &StoreLocation, program: &Path, arguments: &[&str]) {
     let mut command = place.command(program);
     command.args(arguments);
     if program.ends_with("node") {
@@ -29,20 +29,20 @@ fn fine(place: &Place, program: &Path, arguments: &[&str]) {
     assert!(ended.code == 0 && ended.stdout.ends_with("fine\n"), "{}", ended.text());
 }
 
-fn python(place: &Place, arguments: &[&str]) {
+fn python(place: &StoreLocation, arguments: &[&str]) {
     let script = script("drive.py");
     let arguments = [&[script.to_str().expect("a path")], arguments].concat();
     fine(place, &needs("venv/bin/python"), &arguments);
 }
 
-fn node(place: &Place, arguments: &[&str]) {
+fn node(place: &StoreLocation, arguments: &[&str]) {
     let script = script("drive.mjs");
     let arguments = [&[script.to_str().expect("a path")], arguments].concat();
     fine(place, Path::new("node"), &arguments);
 }
 
 /// A server of `/mcp` on a free port of this machine, for as long as the test runs.
-fn http(place: &Place) -> String {
+fn http(place: &StoreLocation) -> String {
     let (url, (tell, told)) = (place.url(), std::sync::mpsc::channel());
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -59,36 +59,36 @@ fn http(place: &Place) -> String {
 
 #[test]
 fn python_over_stdio_with_the_handshake() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     python(&place, &["legacy", "stdio", TENURE, &place.url()]);
 }
 
 #[test]
 fn python_over_stdio_without_the_handshake() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     python(&place, &["auto", "stdio", TENURE, &place.url()]);
 }
 
 #[test]
 fn python_over_http_with_sessions() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     python(&place, &["legacy", "http", &http(&place)]);
 }
 
 #[test]
 fn python_over_http_without_sessions() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     python(&place, &["auto", "http", &http(&place)]);
 }
 
 #[test]
 fn typescript_over_stdio() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     node(&place, &["stdio", TENURE, &place.url()]);
 }
 
 #[test]
 fn typescript_over_http() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     node(&place, &["http", &http(&place)]);
 }

@@ -2,7 +2,7 @@
 //! for again; nothing is done twice.
 
 use crate::server::{Server, free_address, through};
-use crate::support::{Dice, Over, Place, Running};
+use crate::support::{Dice, Over, Running, StoreLocation};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn pass_on(client: TcpStream, server: TcpStream, after: usize, cut: &AtomicUsize
 
 #[test]
 fn answers_that_were_lost_are_given_again_and_nothing_is_done_twice() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let over = Over::default();
     let address = free_address();
     let wire = Wire::to(address, over.flag());

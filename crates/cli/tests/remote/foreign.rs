@@ -1,12 +1,12 @@
 //! Clients on other machines, which a server cannot look at.
 
 use crate::server::{Server, through};
-use crate::support::{Place, Running};
+use crate::support::{Running, StoreLocation};
 use std::process::Command;
 
 /// The binary under test as on another machine that was made from the same image: the machine id is
 /// the same, the boot is another.
-pub fn on_a_clone(place: &Place, boot: &str, url: &str, arguments: &[&str]) -> Command {
+pub fn on_a_clone(place: &StoreLocation, boot: &str, url: &str, arguments: &[&str]) -> Command {
     let mut command = place.command("unshare");
     std::fs::write(place.path(boot), format!("{boot}\n")).expect("a file with a boot id");
     let script = "mount --bind \"$1\" /proc/sys/kernel/random/boot_id && shift && exec \"$@\"";
@@ -19,7 +19,7 @@ const BOOT: &str = "11111111-2222-3333-4444-555555555555";
 
 #[test]
 fn a_client_on_a_cloned_machine_keeps_its_lock() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start_without_token(&place);
     let url = server.url();
     let doctor = Running::start(on_a_clone(&place, BOOT, &url, &["doctor"])).end();

@@ -1,14 +1,14 @@
 //! Whoever holds through a server knows for how long, though it is shown no grant but veiled ones.
 
 use crate::server::Server;
-use crate::support::{Place, Running, until};
+use crate::support::{Running, StoreLocation, until};
 
 /// Longer than the moments between two looks of a holder whether it still holds.
 const A_WHILE: &str = "touch $D/began; sleep 3; touch $D/done";
 
 #[test]
 fn a_command_without_a_chosen_name_runs_to_its_end() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place);
     let run = Running::start(server.tenure(&["run", "deploy", "--", "sh", "-c", A_WHILE])).end();
     assert_eq!(run.code, 0, "{run:?}");
@@ -17,7 +17,7 @@ fn a_command_without_a_chosen_name_runs_to_its_end() {
 
 #[test]
 fn a_worker_without_a_chosen_name_finishes_its_task() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place);
     assert_eq!(place.run(&["tasks", "add", "--id", "one", "First"]).code, 0);
     let words = ["work", "--until-empty", "--", "sh", "-c", A_WHILE];
@@ -30,7 +30,7 @@ fn a_worker_without_a_chosen_name_finishes_its_task() {
 
 #[test]
 fn a_break_stops_the_command() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place);
     let script = "touch $D/began; sleep 60; touch $D/done";
     let run = Running::start(server.tenure(&["run", "deploy", "--", "sh", "-c", script]));

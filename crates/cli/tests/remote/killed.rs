@@ -2,7 +2,7 @@
 //! twice, and nobody has to be started again.
 
 use crate::server::{Server, through};
-use crate::support::{Dice, Over, Place, Running};
+use crate::support::{Dice, Over, Running, StoreLocation};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ const WORKERS: usize = 4;
 const COUNTERS: usize = 3;
 
 /// Adds tasks one after the other; which of them were acknowledged, and which only perhaps added.
-fn add_tasks(place: &Place, url: &str, over: &AtomicBool) -> (Vec<String>, Vec<String>) {
+fn add_tasks(place: &StoreLocation, url: &str, over: &AtomicBool) -> (Vec<String>, Vec<String>) {
     let (mut added, mut perhaps) = (Vec::new(), Vec::new());
     while !over.load(Ordering::Relaxed) {
         let id = format!("t{}", added.len() + perhaps.len());
@@ -29,7 +29,7 @@ fn add_tasks(place: &Place, url: &str, over: &AtomicBool) -> (Vec<String>, Vec<S
 }
 
 /// Counts under a lock, by reading and writing a file: two at once would lose a count.
-fn count_up(place: &Place, url: &str, over: &AtomicBool) -> usize {
+fn count_up(place: &StoreLocation, url: &str, over: &AtomicBool) -> usize {
     const COUNT: &str = "n=$(cat $D/count); sleep 0.01; echo $((n + 1)) >$D/count";
     let mut counted = 0;
     while !over.load(Ordering::Relaxed) {
@@ -46,7 +46,7 @@ fn count_up(place: &Place, url: &str, over: &AtomicBool) -> usize {
 
 #[test]
 fn fifty_kills_lose_nothing_and_do_nothing_twice() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::write(place.path("count"), "0\n").expect("a counter");
     let mut server = Server::start(&place);
     let url = server.url();

@@ -3,7 +3,7 @@
 
 use crate::foreign::on_a_clone;
 use crate::server::{free_address, through};
-use crate::support::{Engine, Place, Running, until};
+use crate::support::{Engine, Running, StoreLocation, until};
 use std::collections::HashMap;
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A library that keeps what was synced.
-fn library(place: &Place) -> PathBuf {
+fn library(place: &StoreLocation) -> PathBuf {
     let library = place.path("synced.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/remote/synced.c");
     let mut command = Command::new("cc");
@@ -39,7 +39,7 @@ fn records(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Leaves of each file what was synced.
-fn cut_power(place: &Place) {
+fn cut_power(place: &StoreLocation) {
     let synced: HashMap<u64, PathBuf> = std::fs::read_dir(place.path("synced"))
         .expect("a folder")
         .flatten()
@@ -62,7 +62,7 @@ const NEXT_BOOT: &str = "99999999-8888-7777-6666-555555555555";
 #[test]
 fn what_was_granted_to_a_client_elsewhere_is_still_held_after_a_power_cut() {
     for engine in [Engine::Sqlite, Engine::Files] {
-        let place = Place::with(engine);
+        let place = StoreLocation::with(engine);
         assert_eq!(place.run(&["init"]).code, 0);
         std::fs::create_dir(place.path("synced")).expect("a folder");
         // All that there is now has been on the disk for long.

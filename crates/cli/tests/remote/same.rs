@@ -1,7 +1,7 @@
 //! The same commands give the same answers, whether they open the store themselves or ask a server.
 
 use crate::server::{Server, through};
-use crate::support::{Ended, Place, Running};
+use crate::support::{Ended, Running, StoreLocation};
 use serde_json::Value;
 
 /// What is done, one after the other. `GRANT` is the grant that was printed last.
@@ -114,7 +114,7 @@ fn plain(value: &mut Value) {
 
 #[test]
 fn commands_answer_alike_with_and_without_a_server() {
-    let (own, served) = (Place::new(), Place::new());
+    let (own, served) = (StoreLocation::new(), StoreLocation::new());
     assert_eq!(own.run(&["init"]).code, 0);
     let server = Server::start(&served);
     let directly = answers(|words| own.run(words));

@@ -1,12 +1,12 @@
 //! A real server, which can be killed and started again at the same address.
 
-use crate::support::{Place, Running, Signal, until};
+use crate::support::{Running, Signal, StoreLocation, until};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 
 /// A server over a place's store.
 pub struct Server<'a> {
-    place: &'a Place,
+    place: &'a StoreLocation,
     address: SocketAddr,
     running: Option<Running>,
     /// What else it is started with.
@@ -14,23 +14,27 @@ pub struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    pub fn start(place: &'a Place) -> Server<'a> {
+    pub fn start(place: &'a StoreLocation) -> Server<'a> {
         Server::start_with(place, free_address(), vec![])
     }
 
     /// One that asks for no token, for programs that do not find it by themselves.
-    pub fn start_without_token(place: &'a Place) -> Server<'a> {
+    pub fn start_without_token(place: &'a StoreLocation) -> Server<'a> {
         Server::start_with(place, free_address(), vec!["--no-auth".to_owned()])
     }
 
     /// One that is reached by another address than its own.
-    pub fn start_behind(place: &'a Place, address: SocketAddr, front: SocketAddr) -> Server<'a> {
+    pub fn start_behind(
+        place: &'a StoreLocation,
+        address: SocketAddr,
+        front: SocketAddr,
+    ) -> Server<'a> {
         // What is in between is not the server, so that no client shows it the server's token.
         let more = ["--no-auth", "--host", &front.to_string()].map(str::to_owned);
         Server::start_with(place, address, more.into())
     }
 
-    fn start_with(place: &'a Place, address: SocketAddr, more: Vec<String>) -> Server<'a> {
+    fn start_with(place: &'a StoreLocation, address: SocketAddr, more: Vec<String>) -> Server<'a> {
         let mut server = Server { place, address, running: None, more };
         server.restart();
         server
@@ -74,7 +78,7 @@ impl<'a> Server<'a> {
 }
 
 /// The binary under test, about to use the server there.
-pub fn through(place: &Place, url: &str, arguments: &[&str]) -> Command {
+pub fn through(place: &StoreLocation, url: &str, arguments: &[&str]) -> Command {
     let mut command = place.command(crate::support::TENURE);
     command.args(["--store", url]).args(arguments);
     command

@@ -1,11 +1,11 @@
 //! Whoever waits goes on waiting while the server is restarted, and whoever holds goes on holding.
 
 use crate::server::Server;
-use crate::support::{Place, Running, until};
+use crate::support::{Running, StoreLocation, until};
 
 #[test]
 fn a_wait_outlives_the_server_and_keeps_its_place() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut server = Server::start(&place);
     let start = |server: &Server<'_>, name: &str| {
         let note = format!(
@@ -41,7 +41,7 @@ fn a_wait_outlives_the_server_and_keeps_its_place() {
 
 #[test]
 fn a_server_that_is_not_there_is_an_error_that_says_so() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut server = Server::start(&place);
     server.kill();
     let ended = Running::start(server.tenure(&["acquire", "deploy", "-n"])).end();
@@ -52,7 +52,7 @@ fn a_server_that_is_not_there_is_an_error_that_says_so() {
 
 #[test]
 fn a_server_that_does_not_encrypt_is_not_asked_to() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place);
     let url = server.url().replace("http:", "https:");
     let ended = Running::start(crate::server::through(&place, &url, &["status"])).end();

@@ -1,11 +1,11 @@
 //! Tenure's own commands over what a server listens on: encrypted, with tokens, on a socket.
 
 use crate::server::{Server, token};
-use crate::support::{Ended, Place, Running, TENURE};
+use crate::support::{Ended, Running, StoreLocation, TENURE};
 use crate::tls::certificate;
 
 /// A command over this store, with these variables.
-fn tenure(place: &Place, store: &str, variables: &[(&str, &str)], words: &[&str]) -> Ended {
+fn tenure(place: &StoreLocation, store: &str, variables: &[(&str, &str)], words: &[&str]) -> Ended {
     let mut command = place.command(TENURE);
     command.args(["--store", store]).args(words).envs(variables.iter().copied());
     Running::start(command).end()
@@ -13,7 +13,7 @@ fn tenure(place: &Place, store: &str, variables: &[(&str, &str)], words: &[&str]
 
 #[test]
 fn encrypted_and_with_a_token() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let Some([certificate, key]) = certificate(&place) else { return };
     let secret = token(&place, "ci", "work");
     let server = Server::start(&place, &["--tls-cert", &certificate, "--tls-key", &key]);
@@ -41,7 +41,7 @@ fn encrypted_and_with_a_token() {
 
 #[test]
 fn on_a_socket() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let path = place.path("sock");
     let _server = Server::start_on(&place, &["--unix", path.to_str().unwrap()]);
     let store = format!("unix:{}", path.display());

@@ -2,7 +2,7 @@
 
 use crate::http::get;
 use crate::server::Server;
-use crate::support::{Over, Place};
+use crate::support::{Over, StoreLocation};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,7 +28,7 @@ fn make_room() {
 #[test]
 fn a_thousand_who_say_nothing() {
     make_room();
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let idle: Vec<TcpStream> = (0..IDLE).map(|_| server.connect()).collect();
     for _ in 0..100 {
@@ -44,7 +44,7 @@ fn a_thousand_who_say_nothing() {
 #[test]
 fn those_who_send_a_byte_at_a_time() {
     make_room();
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let mut slow: Vec<TcpStream> = (0..SLOW).map(|_| server.connect()).collect();
     let text =
@@ -75,7 +75,7 @@ fn those_who_send_a_byte_at_a_time() {
 #[test]
 fn more_who_say_nothing_than_there_are_places() {
     make_room();
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let silent: Vec<TcpStream> = (0..CROWD).map(|_| server.connect()).collect();
     for _ in 0..20 {
@@ -93,7 +93,7 @@ fn more_who_say_nothing_than_there_are_places() {
 
 #[test]
 fn a_caller_that_is_known_keeps_its_connection() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--max-connections", "16"]);
     let own = server.own.clone().expect("a token");
     let mut stream = server.connect();
@@ -117,7 +117,7 @@ fn a_caller_that_is_known_keeps_its_connection() {
 
 #[test]
 fn whoever_says_nothing_is_not_waited_for_long() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let mut silent = server.connect();
     let mut begins = server.connect();
@@ -132,7 +132,7 @@ fn whoever_says_nothing_is_not_waited_for_long() {
 
 #[test]
 fn a_caller_in_a_hurry_is_slowed_down() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--rate", "2"]);
     let answers: Vec<_> = (0..20).map(|_| server.ask(get("/healthz"))).collect();
     let refused = answers.iter().find(|answer| answer.status == 429).expect("one too many");

@@ -3,7 +3,7 @@
 use crate::http::ask;
 use crate::routes::ROUTES;
 use crate::server::Server;
-use crate::support::{Dice, Place};
+use crate::support::{Dice, StoreLocation};
 use serde_json::{Map, Value, json};
 
 /// Requests per route.
@@ -77,7 +77,7 @@ fn text(dice: &mut Dice) -> String {
 
 #[test]
 fn nonsense_is_the_callers_mistake() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let mut dice = Dice::seeded(0x7e17);
     for route in ROUTES.iter().filter(|route| route.method != "GET") {

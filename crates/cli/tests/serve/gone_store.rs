@@ -2,13 +2,13 @@
 
 use crate::http::{Answer, ask, get};
 use crate::server::Server;
-use crate::support::{Engine, Place};
+use crate::support::{Engine, StoreLocation};
 
 /// All that a store of a place consists of.
 const PARTS: [&str; 5] = ["tenure.db", "tenure.db-wal", "tenure.db-shm", "tenure.db.side", "store"];
 
 /// Moves the store from one folder of the place to another.
-fn move_store(place: &Place, from: &str, to: &str) {
+fn move_store(place: &StoreLocation, from: &str, to: &str) {
     std::fs::create_dir_all(place.path(to)).unwrap();
     for part in PARTS {
         let _ = std::fs::rename(place.path(from).join(part), place.path(to).join(part));
@@ -42,7 +42,7 @@ fn all_is_refused(server: &Server) {
 #[test]
 fn nothing_is_acknowledged_once_the_store_was_replaced() {
     for engine in [Engine::Sqlite, Engine::Files] {
-        let place = Place::with(engine);
+        let place = StoreLocation::with(engine);
         let server = Server::start(&place, &[]);
         assert_eq!(add_task(&server).status, 201);
         move_store(&place, ".", "removed");
@@ -63,7 +63,7 @@ fn nothing_is_acknowledged_once_the_store_was_replaced() {
 #[test]
 fn a_store_that_was_put_back_is_not_used_again() {
     for engine in [Engine::Sqlite, Engine::Files] {
-        let place = Place::with(engine);
+        let place = StoreLocation::with(engine);
         let server = Server::start(&place, &[]);
         assert_eq!(acquire(&server).status, 200);
         move_store(&place, ".", "aside");

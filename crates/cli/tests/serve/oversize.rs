@@ -2,13 +2,13 @@
 
 use crate::http::{ask, get};
 use crate::server::Server;
-use crate::support::Place;
+use crate::support::StoreLocation;
 
 const MIB: usize = 1024 * 1024;
 
 #[test]
 fn bodies() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth", "--max-body", "2097152"]);
     let long = format!("\"{}\"", "x".repeat(MIB));
     let longer = format!("\"{}\"", "x".repeat(2 * MIB));
@@ -30,7 +30,7 @@ fn bodies() {
 
 #[test]
 fn heads() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth"]);
     let long = get("/healthz").header("X-Long", &"x".repeat(100_000));
     assert_eq!(server.ask(long).status, 431);
@@ -45,7 +45,7 @@ fn heads() {
 
 #[test]
 fn what_is_no_http() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth"]);
     let own = server.address();
     for text in [

@@ -2,7 +2,7 @@
 
 use crate::http::{ask, get};
 use crate::server::{Server, token};
-use crate::support::{Ended, Place, Running, Signal, TENURE, until};
+use crate::support::{Ended, Running, Signal, StoreLocation, TENURE, until};
 use rustix::process::geteuid;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A command of this user over a server, without any setting.
-fn tenure(place: &Place, store: &str, words: &[&str]) -> Ended {
+fn tenure(place: &StoreLocation, store: &str, words: &[&str]) -> Ended {
     Running::start(command(place, store, words)).end()
 }
 
-fn command(place: &Place, store: &str, words: &[&str]) -> Command {
+fn command(place: &StoreLocation, store: &str, words: &[&str]) -> Command {
     let mut command = place.command(TENURE);
     command.args(["--store", store]).args(words);
     command
@@ -26,11 +26,11 @@ fn url(server: &Server) -> String {
 }
 
 /// Where the servers of this place keep their tokens.
-fn folder(place: &Place) -> PathBuf {
+fn folder(place: &StoreLocation) -> PathBuf {
     place.path("home/.local/state/tenure/servers")
 }
 
-fn files_ending(place: &Place, suffix: &str) -> Vec<PathBuf> {
+fn files_ending(place: &StoreLocation, suffix: &str) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder(place)).into_iter().flatten().flatten();
     files
         .map(|file| file.path())
@@ -40,7 +40,7 @@ fn files_ending(place: &Place, suffix: &str) -> Vec<PathBuf> {
 
 /// Another user of this machine. Only root can become one; a server on loopback does not see which
 /// user asks, so that others ask as themselves, without a token.
-fn as_another_user(place: &Place, program: &str, words: &[&str]) -> Ended {
+fn as_another_user(place: &StoreLocation, program: &str, words: &[&str]) -> Ended {
     let mut command = match geteuid().is_root() {
         true => {
             let mut command = place.command("setpriv");
@@ -59,7 +59,7 @@ const ASK: &str = r#"exec 3<>"/dev/tcp/$1/$2" && printf %s "$3" >&3 && IFS= read
 
 #[test]
 fn other_users_of_the_machine_are_not_let_in() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (held, _) = place.acquire(&["deploy", "--as", "alice", "--ttl", "10m"]);
     let server = Server::start(&place, &[]);
     let (host, port) = server.address().split_once(':').unwrap();
@@ -92,7 +92,7 @@ fn other_users_of_the_machine_are_not_let_in() {
 
 #[test]
 fn commands_of_the_same_user_are_let_in_by_themselves() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.acquire(&["deploy", "--as", "alice", "--ttl", "10m"]);
     let server = Server::start(&place, &[]);
     let port = server.address().rsplit_once(':').unwrap().1;
@@ -110,7 +110,7 @@ fn commands_of_the_same_user_are_let_in_by_themselves() {
 
 #[test]
 fn encrypted_too() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let Some([certificate, key]) = crate::tls::certificate(&place) else { return };
     let server = Server::start(&place, &["--tls-cert", &certificate, "--tls-key", &key]);
     let mut locks = command(&place, &format!("https://{}", server.address()), &["locks"]);
@@ -121,7 +121,7 @@ fn encrypted_too() {
 
 #[test]
 fn a_token_is_private_kept_and_renewed() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let first = server.own.clone().expect("a token");
     assert!(first.starts_with("tnr_") && first.len() == 68, "{first}");
@@ -153,7 +153,7 @@ fn a_token_is_private_kept_and_renewed() {
 
 #[test]
 fn what_others_can_read_is_not_used() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     Server::start(&place, &[]).stop();
     let file = files_ending(&place, "token").remove(0);
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
@@ -164,7 +164,7 @@ fn what_others_can_read_is_not_used() {
 }
 
 /// Whether one waits for `deploy`.
-fn waits(place: &Place) -> bool {
+fn waits(place: &StoreLocation) -> bool {
     place.why("deploy")["waiters"].as_array().is_some_and(|waiters| waiters.len() == 1)
 }
 
@@ -184,7 +184,7 @@ fn heard(stream: TcpStream) -> String {
 
 #[test]
 fn whoever_takes_the_port_of_a_dead_server_is_not_told_the_token() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let (address, store) = (server.address().to_owned(), url(&server));
     server.signal(Signal::KILL);
@@ -200,7 +200,7 @@ fn whoever_takes_the_port_of_a_dead_server_is_not_told_the_token() {
 
 #[test]
 fn not_even_by_a_client_that_knew_the_server() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.acquire(&["deploy", "--as", "alice", "--ttl", "10m"]);
     let server = Server::start(&place, &[]);
     let (address, store) = (server.address().to_owned(), url(&server));
@@ -228,7 +228,7 @@ fn not_even_by_a_client_that_knew_the_server() {
 
 #[test]
 fn without_authentication_all_are_let_in_and_it_says_so() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth"]);
     assert_eq!(server.own, None);
     assert_eq!(server.ask_as_given(get("/v1/locks")).status, 200);
@@ -247,7 +247,7 @@ fn without_authentication_all_are_let_in_and_it_says_so() {
 
 #[test]
 fn given_tokens_take_the_place_of_the_servers_own() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let own = server.own.clone().expect("a token");
     let given = token(&place, "ci", "read");
@@ -263,7 +263,7 @@ fn given_tokens_take_the_place_of_the_servers_own() {
 
 #[test]
 fn a_browser_is_led_there_without_naming_the_token_to_all() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let programs = place.path("programs");
     std::fs::create_dir(&programs).unwrap();
     let opener = programs.join("xdg-open");
@@ -291,7 +291,7 @@ fn a_browser_is_led_there_without_naming_the_token_to_all() {
 
 #[test]
 fn a_request_is_not_let_in_by_what_a_page_could_send() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let own = server.own.clone().expect("a token");
     for asked in [

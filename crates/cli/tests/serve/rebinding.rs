@@ -2,11 +2,11 @@
 
 use crate::http::{ask, get};
 use crate::server::Server;
-use crate::support::Place;
+use crate::support::StoreLocation;
 
 #[test]
 fn a_foreign_name_is_not_answered() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth"]);
     let port = server.address().rsplit_once(':').unwrap().1.to_owned();
     for path in ["/", "/healthz", "/v1/snapshot", "/mcp", "/metrics"] {
@@ -24,7 +24,7 @@ fn a_foreign_name_is_not_answered() {
 
 #[test]
 fn a_foreign_page_is_not_answered() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth", "--host", "locks.example.org"]);
     for origin in ["http://evil.example", "null", "http://localhost:1", "https://locks.example"] {
         for method in ["GET", "POST", "OPTIONS"] {
@@ -49,7 +49,7 @@ fn a_foreign_page_is_not_answered() {
 
 #[test]
 fn no_answer_invites_other_sites() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth"]);
     let own = format!("http://{}", server.address());
     let preflight = ask("OPTIONS", "/v1/locks")

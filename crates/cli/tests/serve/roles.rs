@@ -3,7 +3,7 @@
 use crate::http::{Ask, get};
 use crate::routes::{ROUTES, Route};
 use crate::server::{Server, token, token_file};
-use crate::support::{Place, Signal, until};
+use crate::support::{Signal, StoreLocation, until};
 use serde_json::Value;
 
 const ROLES: [&str; 3] = ["read", "work", "admin"];
@@ -29,7 +29,7 @@ fn with_wrong_tokens(ask: &Ask, good: &str) -> Vec<Ask> {
 
 #[test]
 fn every_route_asks_for_a_token_that_counts() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let good = token(&place, "good", "admin");
     let server = Server::start(&place, &[]);
     for route in ROUTES {
@@ -54,7 +54,7 @@ fn every_route_asks_for_a_token_that_counts() {
 
 #[test]
 fn every_route_asks_for_its_role() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let secrets = ROLES.map(|role| token(&place, role, role));
     let server = Server::start(&place, &[]);
     for route in ROUTES {
@@ -84,7 +84,7 @@ fn every_route_asks_for_its_role() {
 /// A route that nobody thought of here would not be tried.
 #[test]
 fn every_route_of_the_document_is_tried() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     let document = server.ask(get("/v1/openapi.json")).json();
     let paths = document["paths"].as_object().expect("paths");
@@ -113,7 +113,7 @@ fn fits(pattern: &str, path: &str) -> bool {
 
 #[test]
 fn what_is_revoked_does_not_count_any_more() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (one, other) = (token(&place, "one", "read"), token(&place, "other", "read"));
     let server = Server::start(&place, &[]);
     let status = |secret: &str| server.ask(get("/v1/nothing").token(secret)).status;
@@ -130,7 +130,7 @@ fn what_is_revoked_does_not_count_any_more() {
 
 #[test]
 fn secrets_are_not_told_to_the_log() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let secret = token(&place, "ci", "admin");
     let server = Server::start(&place, &["--log", "-v"]);
     for asked in [

@@ -1,7 +1,7 @@
 //! A running server.
 
 use crate::http::{Answer, Ask, connect, exchange};
-use crate::support::{Ended, Place, Running, Signal, until};
+use crate::support::{Ended, Running, Signal, StoreLocation, until};
 use serde_json::Value;
 use std::fs::File;
 use std::net::TcpStream;
@@ -17,12 +17,12 @@ pub struct Server {
 
 impl Server {
     /// Starts one on a port that the system chooses.
-    pub fn start(place: &Place, arguments: &[&str]) -> Server {
+    pub fn start(place: &StoreLocation, arguments: &[&str]) -> Server {
         Server::start_on(place, &[&["--listen", "127.0.0.1:0"], arguments].concat())
     }
 
     /// The same, on whatever the arguments say.
-    pub fn start_on(place: &Place, arguments: &[&str]) -> Server {
+    pub fn start_on(place: &StoreLocation, arguments: &[&str]) -> Server {
         let said = place.path("server.out");
         let end = File::create(&said).expect("a file for its output");
         let command = place.tenure(&[&["serve", "--json"], arguments].concat());
@@ -107,12 +107,12 @@ impl Server {
 }
 
 /// Makes a token for the servers of this place, and returns its secret.
-pub fn token(place: &Place, name: &str, role: &str) -> String {
+pub fn token(place: &StoreLocation, name: &str, role: &str) -> String {
     let made = place.json(&["token", "create", name, "--role", role]);
     made["secret"].as_str().expect("a secret").to_owned()
 }
 
 /// Where the tokens of this place's servers are kept.
-pub fn token_file(place: &Place) -> PathBuf {
+pub fn token_file(place: &StoreLocation) -> PathBuf {
     place.path("tenure.db.tokens")
 }

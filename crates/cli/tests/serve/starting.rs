@@ -2,10 +2,10 @@
 
 use crate::http::get;
 use crate::server::{Server, token, token_file};
-use crate::support::{Ended, Place};
+use crate::support::{Ended, StoreLocation};
 use std::os::unix::fs::PermissionsExt;
 
-fn refused(place: &Place, arguments: &[&str], code: &str) -> Ended {
+fn refused(place: &StoreLocation, arguments: &[&str], code: &str) -> Ended {
     let ended = place.run(&[&["serve", "--json"], arguments].concat());
     assert_eq!(ended.code, 3, "{ended:?}");
     assert_eq!(ended.json()["error"]["code"], code, "{ended:?}");
@@ -14,7 +14,7 @@ fn refused(place: &Place, arguments: &[&str], code: &str) -> Ended {
 
 #[test]
 fn other_machines_are_not_let_in_without_tokens() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.7:0"] {
         let ended = refused(&place, &["--listen", address], "NO_TOKENS");
         let hint = ended.json()["error"]["hint"].to_string();
@@ -32,7 +32,7 @@ fn other_machines_are_not_let_in_without_tokens() {
 
 #[test]
 fn with_tokens_they_are_asked_for() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let secret = token(&place, "ci", "read");
     let server = Server::start_on(&place, &["--listen", "0.0.0.0:0"]);
     let port = server.address().rsplit_once(':').unwrap().1;
@@ -47,7 +47,7 @@ fn with_tokens_they_are_asked_for() {
 
 #[test]
 fn a_file_that_was_named_must_be_there_and_be_safe() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let named = place.path("named");
     let named = named.to_str().unwrap();
     refused(&place, &["--listen", "127.0.0.1:0", "--tokens", named], "NO_TOKENS");
@@ -62,7 +62,7 @@ fn a_file_that_was_named_must_be_there_and_be_safe() {
 
 #[test]
 fn what_cannot_be_listened_on_is_named() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &[]);
     refused(&place, &["--listen", server.address()], "LISTEN");
     refused(&place, &["--listen", "nonsense"], "LISTEN");
@@ -72,7 +72,7 @@ fn what_cannot_be_listened_on_is_named() {
 
 #[test]
 fn several_addresses_lead_to_one_server() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--listen", "localhost:0"]);
     assert_eq!(server.listening.len(), 2);
     for address in &server.listening {
@@ -85,7 +85,7 @@ fn several_addresses_lead_to_one_server() {
 
 #[test]
 fn a_store_in_memory_lives_with_its_server() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--store", "memory:"]);
     assert_eq!(server.ask(get("/readyz")).body, "ok\n");
 }

@@ -2,12 +2,12 @@
 
 use crate::http::{ask, get, read};
 use crate::server::Server;
-use crate::support::{Place, Signal};
+use crate::support::{Signal, StoreLocation};
 use std::io::{Read, Write};
 
 #[test]
 fn a_request_in_flight_is_answered() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth"]);
     let body = r#"{"tasks":[{"title":"begun before the end"}]}"#;
     let text = ask("POST", "/v1/tasks").header("expect", "100-continue").body(body);
@@ -33,7 +33,7 @@ fn a_request_in_flight_is_answered() {
 
 #[test]
 fn whoever_waits_is_told_to_come_back() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.acquire(&["db", "--ttl", "10m"]);
     let server = Server::start(&place, &["--no-auth", "--grace", "10m"]);
     let mut waiting =
@@ -63,7 +63,7 @@ fn whoever_waits_is_told_to_come_back() {
 
 #[test]
 fn idle_connections_do_not_keep_it() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth", "--grace", "10m"]);
     let _silent: Vec<_> = (0..10).map(|_| server.connect()).collect();
     let mut kept = server.connect();
@@ -76,7 +76,7 @@ fn idle_connections_do_not_keep_it() {
 
 #[test]
 fn a_second_signal_ends_it_at_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth", "--grace", "10m"]);
     let mut stream = server.connect();
     let text = ask("POST", "/v1/tasks").body("{}").text(server.address());
@@ -90,7 +90,7 @@ fn a_second_signal_ends_it_at_once() {
 
 #[test]
 fn patience_has_an_end() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let server = Server::start(&place, &["--no-auth", "--grace", "100ms"]);
     let mut stream = server.connect();
     let text = ask("POST", "/v1/tasks").body("{}").text(server.address());

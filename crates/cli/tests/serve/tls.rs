@@ -2,13 +2,13 @@
 
 use crate::http::{Answer, get, parse};
 use crate::server::Server;
-use crate::support::{Place, is_installed, until};
+use crate::support::{StoreLocation, is_installed, until};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 /// Makes a certificate and its key; nothing where that cannot be done.
-pub fn certificate(place: &Place) -> Option<[String; 2]> {
+pub fn certificate(place: &StoreLocation) -> Option<[String; 2]> {
     if !is_installed("openssl") {
         crate::support::skip("openssl is not installed");
         return None;
@@ -27,12 +27,12 @@ pub fn certificate(place: &Place) -> Option<[String; 2]> {
     Some([certificate, key])
 }
 
-fn ask(place: &Place, server: &Server, certificate: &str) -> Answer {
+fn ask(place: &StoreLocation, server: &Server, certificate: &str) -> Answer {
     try_to_ask(place, server, certificate).expect("an answer")
 }
 
 /// Asks, unless the server shows another certificate.
-fn try_to_ask(place: &Place, server: &Server, certificate: &str) -> Option<Answer> {
+fn try_to_ask(place: &StoreLocation, server: &Server, certificate: &str) -> Option<Answer> {
     let mut client = place.command("openssl");
     client.args(["s_client", "-quiet", "-verify_return_error", "-verify_hostname", "localhost"]);
     client.args(["-CAfile", certificate, "-connect", server.address()]);
@@ -49,7 +49,7 @@ fn try_to_ask(place: &Place, server: &Server, certificate: &str) -> Option<Answe
 
 #[test]
 fn clients_that_trust_the_certificate_are_answered() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let Some([certificate, key]) = certificate(&place) else { return };
     let server = Server::start(&place, &["--tls-cert", &certificate, "--tls-key", &key]);
     assert!(server.listening[0].starts_with("https://"), "{:?}", server.listening);
@@ -68,7 +68,7 @@ fn clients_that_trust_the_certificate_are_answered() {
 
 #[test]
 fn a_certificate_that_is_renewed_is_shown_to_those_who_come_then() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let Some([old, key]) = certificate(&place) else { return };
     let server = Server::start(&place, &["--tls-cert", &old, "--tls-key", &key]);
     assert_eq!(ask(&place, &server, &old).status, 200);
@@ -87,7 +87,7 @@ fn a_certificate_that_is_renewed_is_shown_to_those_who_come_then() {
 
 #[test]
 fn a_key_that_others_can_read_is_refused() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let Some([certificate, key]) = certificate(&place) else { return };
     let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--tls-cert", &certificate];
     for mode in [0o644, 0o604, 0o620] {
@@ -105,7 +105,7 @@ fn a_key_that_others_can_read_is_refused() {
 
 #[test]
 fn what_is_no_certificate_is_named() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let Some([certificate, key]) = certificate(&place) else { return };
     let missing = place.path("missing").display().to_string();
     for (certificate, key) in [(&missing, &key), (&certificate, &missing), (&key, &key)] {

@@ -1,11 +1,11 @@
 //! `tenure token`: shown once, listed without secrets, made by many at once.
 
 use crate::server::token_file;
-use crate::support::{Place, Running};
+use crate::support::{Running, StoreLocation};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 
-fn names(place: &Place) -> Vec<String> {
+fn names(place: &StoreLocation) -> Vec<String> {
     let tokens = place.json(&["token", "list"])["tokens"].clone();
     let name = |token: &Value| token["name"].as_str().unwrap().to_owned();
     tokens.as_array().unwrap().iter().map(name).collect()
@@ -13,7 +13,7 @@ fn names(place: &Place) -> Vec<String> {
 
 #[test]
 fn a_secret_is_shown_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     assert_eq!(place.run(&["token", "list"]).stdout, "No tokens\n");
     let made = place.run(&["token", "create", "ci", "--role", "work", "--expires", "90d"]);
     assert_eq!(made.code, 0, "{made:?}");
@@ -31,7 +31,7 @@ fn a_secret_is_shown_once() {
 
 #[test]
 fn mistakes_are_told_apart() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let code = |arguments: &[&str]| place.run(&[&["token"], arguments].concat()).code;
     assert_eq!(code(&["create", "ci", "--role", "owner"]), 2);
     assert_eq!(code(&["create", "ci"]), 2);
@@ -45,7 +45,7 @@ fn mistakes_are_told_apart() {
 
 #[test]
 fn many_at_once_lose_nothing() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let start = |n| {
         let name = format!("t{n:02}");
         place.start(&["token", "create", &name, "--role", "read"])
@@ -62,7 +62,7 @@ fn many_at_once_lose_nothing() {
 
 #[test]
 fn the_file_may_be_anywhere() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let file = place.path("elsewhere");
     let file = file.to_str().unwrap();
     place.json(&["token", "create", "ci", "--role", "read", "--file", file]);
@@ -73,7 +73,7 @@ fn the_file_may_be_anywhere() {
 /// The default store's tokens lie in its folder, which ignores itself.
 #[test]
 fn tokens_lie_beside_the_default_store() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::create_dir(place.path("project")).unwrap();
     let run = |arguments: &[&str]| {
         let mut command = place.command(crate::support::TENURE);

@@ -2,7 +2,7 @@
 
 use crate::http::get;
 use crate::server::{Server, token};
-use crate::support::Place;
+use crate::support::StoreLocation;
 
 const PATHS: [&str; 14] = [
     "/assets/../../etc/passwd",
@@ -23,7 +23,7 @@ const PATHS: [&str; 14] = [
 
 #[test]
 fn paths_that_would_leave() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     token(&place, "ci", "read");
     let server = Server::start(&place, &[]);
     for path in PATHS {

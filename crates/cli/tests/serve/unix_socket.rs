@@ -2,7 +2,7 @@
 
 use crate::http::{exchange, get};
 use crate::server::{Server, token};
-use crate::support::{PATIENCE, Place};
+use crate::support::{PATIENCE, StoreLocation};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -15,7 +15,7 @@ fn ask(path: &Path, asked: crate::http::Ask) -> crate::http::Answer {
 
 #[test]
 fn its_owner_may_ask() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let path = place.path("sock");
     let server = Server::start_on(&place, &["--unix", path.to_str().unwrap()]);
     assert_eq!(server.listening, [format!("unix:{}", path.display())]);
@@ -34,7 +34,7 @@ fn its_owner_may_ask() {
 
 #[test]
 fn tokens_count_there_too() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let secret = token(&place, "ci", "read");
     let path = place.path("sock");
     let _server = Server::start(&place, &["--unix", path.to_str().unwrap()]);
@@ -44,7 +44,7 @@ fn tokens_count_there_too() {
 
 #[test]
 fn a_dead_servers_socket_is_replaced_and_a_living_ones_is_not() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let path = place.path("sock");
     let arguments = ["--unix", path.to_str().unwrap()];
     drop(UnixListener::bind(&path).unwrap());

@@ -1,7 +1,7 @@
 //! What tests of the command share: a place of their own, commands in it, and waiting for what
 //! must happen.
 //!
-//! A [`Place`] is a scratch folder with a home and a store. Commands in it see nothing of the
+//! A [`StoreLocation`] is a scratch folder with a home and a store. Commands in it see nothing of the
 //! tester's environment. What they start carries the folder's name in `$D`, by which it is found
 //! again, and ended when the place is dropped.
 
@@ -42,7 +42,7 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A scratch folder, `$D` to what runs in it, with a home and a store.
-pub struct Place {
+pub struct StoreLocation {
     folder: TempDir,
     engine: Engine,
 }
@@ -54,19 +54,19 @@ pub enum Engine {
     Files,
 }
 
-impl Place {
-    pub fn new() -> Place {
-        Place::with(Engine::Sqlite)
+impl StoreLocation {
+    pub fn new() -> StoreLocation {
+        StoreLocation::with(Engine::Sqlite)
     }
 
-    pub fn with(engine: Engine) -> Place {
+    pub fn with(engine: Engine) -> StoreLocation {
         let folder = tempfile::tempdir().expect("a scratch folder");
         std::fs::create_dir(folder.path().join("home")).expect("a home");
         if engine == Engine::Files {
             // Other commands than `init` make no folder for a store that was named.
             std::fs::create_dir(folder.path().join("store")).expect("a folder for the store");
         }
-        Place { folder, engine }
+        StoreLocation { folder, engine }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -185,7 +185,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for StoreLocation {
     fn drop(&mut self) {
         for pid in self.processes() {
             signal(pid, Signal::KILL);

@@ -1,6 +1,6 @@
 //! `tasks.json`, changed under a kernel lock.
 
-use crate::place::{Place, assert_done_once, errors};
+use crate::place::{StoreLocation, assert_done_once, errors};
 use serde_json::{Value, json};
 
 /// Where a change to this list can be cut short.
@@ -16,15 +16,15 @@ fn task(id: &str, status: &str) -> Value {
     })
 }
 
-fn place(tasks: Vec<Value>) -> Place {
-    let place = Place::new("c", "coordination");
+fn place(tasks: Vec<Value>) -> StoreLocation {
+    let place = StoreLocation::new("c", "coordination");
     let list = json!({ "version": "1.0", "created_at": "2026-01-01T00:00:00Z",
         "last_updated": "2026-01-01T00:00:00Z", "goal": "kept", "tasks": tasks });
     place.write("c/tasks.json", &list);
     place
 }
 
-fn entry(place: &Place, id: &str) -> Value {
+fn entry(place: &StoreLocation, id: &str) -> Value {
     let list = place.json("c/tasks.json");
     let tasks = list["tasks"].as_array().expect("a list").iter();
     tasks.into_iter().find(|task| task["id"] == id).expect("it is listed").clone()
@@ -125,7 +125,7 @@ fn claimed(id: &str, by: &str, at: &str) -> Value {
     task
 }
 
-fn code(place: &Place, args: &[&str]) -> (Option<i32>, String) {
+fn code(place: &StoreLocation, args: &[&str]) -> (Option<i32>, String) {
     let output = place.command(args).output().expect("it runs");
     (output.status.code(), errors(&output))
 }

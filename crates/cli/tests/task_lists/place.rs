@@ -6,17 +6,17 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-pub(crate) struct Place {
+pub(crate) struct StoreLocation {
     folder: tempfile::TempDir,
     store: String,
 }
 
-impl Place {
+impl StoreLocation {
     /// A place whose lock files lie in `folder` of it.
-    pub(crate) fn new(folder: &str, dialect: &str) -> Place {
+    pub(crate) fn new(folder: &str, dialect: &str) -> StoreLocation {
         let place = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(place.path().join(folder)).expect("a folder in it");
-        Place { store: format!("file:{folder}?dialect={dialect}"), folder: place }
+        StoreLocation { store: format!("file:{folder}?dialect={dialect}"), folder: place }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -108,7 +108,7 @@ pub(crate) fn errors(output: &Output) -> String {
 }
 
 /// Checks that each was worked on once, by tenure and by the others.
-pub(crate) fn assert_done_once(place: &Place, count: usize) {
+pub(crate) fn assert_done_once(place: &StoreLocation, count: usize) {
     let done = place.done();
     let twice: Vec<_> = done.iter().filter(|(_, times)| **times != 1).collect();
     assert!(twice.is_empty(), "worked on more than once: {twice:?}");

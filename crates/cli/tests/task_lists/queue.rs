@@ -1,14 +1,14 @@
 //! `queue.json`, lock files and `execution_log.jsonl`.
 
-use crate::place::{Place, assert_done_once};
+use crate::place::{StoreLocation, assert_done_once};
 use serde_json::{Value, json};
 
 /// Where a claim or a finish can be cut short, and where an addition can.
 pub(crate) const STEPS: [&str; 4] = ["files-taken", "log-appended", "append-before", "append-done"];
 pub(crate) const QUEUE_STEPS: [&str; 2] = ["queue-drafted", "queue-replaced"];
 
-fn place(tasks: Vec<Value>) -> Place {
-    let place = Place::new("task_locks", "worker");
+fn place(tasks: Vec<Value>) -> StoreLocation {
+    let place = StoreLocation::new("task_locks", "worker");
     let queue = json!({ "version": "1.0", "tasks": tasks, "completed": [], "failed": [] });
     place.write("queue.json", &queue);
     place
@@ -19,7 +19,7 @@ fn task(id: &str) -> Value {
 }
 
 /// The last word of the log about a task.
-fn last(place: &Place, id: &str) -> String {
+fn last(place: &StoreLocation, id: &str) -> String {
     let log = place.text("execution_log.jsonl");
     let events = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("whole lines"));
     let mut about = events.filter(|event| event["task_id"] == id);

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 
 /// A folder with a store in it.
-pub struct Place {
+pub struct StoreLocation {
     folder: tempfile::TempDir,
 }
 
@@ -49,9 +49,9 @@ impl From<Output> for Said {
     }
 }
 
-impl Place {
-    pub fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
+impl StoreLocation {
+    pub fn new() -> StoreLocation {
+        StoreLocation { folder: tempfile::tempdir().unwrap() }
     }
 
     /// Writes a file, with the folders around it.

@@ -8,7 +8,8 @@ use crate::rules::cycle::{self, Cycle};
 use crate::rules::draft::Draft;
 use crate::rules::reap::TakeoverReason;
 use crate::{
-    Evidence, GrantId, Holder, Owner, Resource, Seen, SeenHold, SeenWaiter, Token, Witness,
+    Evidence, GrantId, HoldSnapshot, Holder, Owner, Resource, Snapshot, Token, WaiterSnapshot,
+    Witness,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -58,7 +59,7 @@ pub enum Outcome {
         blockers: Vec<Blocker>,
         /// How many wait before the caller, where that is known.
         ahead: Option<usize>,
-        /// The caller's place; to be shown by [`Look::At`](crate::Look) on the next look.
+        /// The caller's place; to be shown by [`Scope::At`](crate::Scope) on the next look.
         ticket: u64,
     },
     /// Waiting would never end.
@@ -127,7 +128,7 @@ impl Reason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Takeover {
     /// The hold as it was.
-    pub from: SeenHold,
+    pub from: HoldSnapshot,
     /// What allowed it.
     pub reason: TakeoverReason,
 }
@@ -137,13 +138,13 @@ pub struct Takeover {
 #[serde(rename_all = "snake_case")]
 pub enum Blocker {
     /// Who holds.
-    Hold(SeenHold),
+    Hold(HoldSnapshot),
     /// Who waits before the caller.
-    Waiter(SeenWaiter),
+    Waiter(WaiterSnapshot),
 }
 
 /// Takes all that is wanted, or queues, or says who is in the way.
-pub fn acquire(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> (Decision, Outcome) {
+pub fn acquire(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> (Decision, Outcome) {
     if let Some(answer) = already_owned(seen, ask, witness) {
         return answer;
     }
@@ -164,14 +165,14 @@ pub fn acquire(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> (Decision, Outc
     let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
     let all_earlier_are_visible = seen.shown_until.is_none_or(|until| mine <= until);
     if !all_earlier_are_visible {
-        return (Decision::LookWider, Outcome::Busy { blockers: vec![] });
+        return (Decision::NeedAll, Outcome::Busy { blockers: vec![] });
     }
     grant(seen, draft, ask, place, takeovers)
 }
 
 /// Goes under what the owner holds already, if one grant of it covers all that is wanted.
-fn already_owned(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> Option<(Decision, Outcome)> {
-    let covers = |seen: &SeenHold, want: &Want| {
+fn already_owned(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> Option<(Decision, Outcome)> {
+    let covers = |seen: &HoldSnapshot, want: &Want| {
         let own = seen.hold.grant == ask.grant && seen.hold.want == *want;
         !seen.lapsed() && (own || (ask.is_covered_by(&seen.hold, want) && !seen.gone(witness)))
     };
@@ -232,21 +233,21 @@ fn touches(ask: &Ask, other: &Want) -> bool {
 }
 
 /// Those that wait since longer, without those that were woken, live and did not come.
-fn earlier<'a>(draft: &Draft<'a>, place: Option<&SeenWaiter>) -> Vec<&'a SeenWaiter> {
+fn earlier<'a>(draft: &Draft<'a>, place: Option<&WaiterSnapshot>) -> Vec<&'a WaiterSnapshot> {
     let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
-    let counts = |seen: &&SeenWaiter| !seen.missed_its_turn() || seen.gone(draft.witness());
+    let counts = |seen: &&WaiterSnapshot| !seen.missed_its_turn() || seen.gone(draft.witness());
     draft.waiters().filter(|seen| seen.waiter.ticket < mine).filter(counts).collect()
 }
 
 /// Removes holds in the way that no longer count. Nobody is judged who is not in the way: to look
 /// at a process costs more than all the rest.
-fn clear_gone_holds(draft: &mut Draft<'_>, ask: &Ask, before: &[&SeenWaiter]) -> Vec<Takeover> {
+fn clear_gone_holds(draft: &mut Draft<'_>, ask: &Ask, before: &[&WaiterSnapshot]) -> Vec<Takeover> {
     let holds = draft.holds().map(|seen| &seen.hold.want);
     let waits = before.iter().flat_map(|seen| &seen.waiter.wants);
     if compatible(&ask.wants, holds.chain(waits)) {
         return vec![];
     }
-    let touching: Vec<&SeenHold> = draft
+    let touching: Vec<&HoldSnapshot> = draft
         .holds()
         .filter(|seen| may_exclude(&ask.wants, std::slice::from_ref(&seen.hold.want)))
         .collect();
@@ -254,16 +255,16 @@ fn clear_gone_holds(draft: &mut Draft<'_>, ask: &Ask, before: &[&SeenWaiter]) ->
         .into_iter()
         .filter_map(|seen| {
             let reason = draft.drop_if_gone(seen)?;
-            Some(Takeover { from: seen.veiled(), reason })
+            Some(Takeover { from: seen.redacted(), reason })
         })
         .collect()
 }
 
 fn grant(
-    seen: &Seen,
+    seen: &Snapshot,
     mut draft: Draft<'_>,
     ask: &Ask,
-    place: Option<&SeenWaiter>,
+    place: Option<&WaiterSnapshot>,
     takeovers: Vec<Takeover>,
 ) -> (Decision, Outcome) {
     if let Some(place) = place {
@@ -294,16 +295,16 @@ fn grant(
 }
 
 fn wait_or_refuse(
-    seen: &Seen,
+    seen: &Snapshot,
     mut draft: Draft<'_>,
     ask: &Ask,
-    place: Option<&SeenWaiter>,
+    place: Option<&WaiterSnapshot>,
 ) -> (Decision, Outcome) {
     if ask.queue.is_some()
         && clear_dead_neighbours(&mut draft, ask, place)
         && seen.shown_until.is_some()
     {
-        return (Decision::LookWider, Outcome::Busy { blockers: vec![] });
+        return (Decision::NeedAll, Outcome::Busy { blockers: vec![] });
     }
     let before = earlier(&draft, place);
     let blockers = blockers(&draft, ask, &before);
@@ -313,7 +314,7 @@ fn wait_or_refuse(
     let keeps_some = !ask.keeps.is_empty() || !ask.owner.is_nobody();
     if keeps_some && place.is_none() {
         if !seen.whole {
-            return (Decision::LookWider, Outcome::Busy { blockers });
+            return (Decision::NeedAll, Outcome::Busy { blockers });
         }
         if let Some(cycle) = cycle::closed_by(seen, ask, draft.witness()) {
             draft.event(&ask.wants[0], &ask.holder.label, None, EventKind::Deadlock);
@@ -350,7 +351,7 @@ fn wait_or_refuse(
 }
 
 /// All that the asker keeps while it waits, as far as was looked.
-fn kept(seen: &Seen, ask: &Ask) -> Vec<GrantId> {
+fn kept(seen: &Snapshot, ask: &Ask) -> Vec<GrantId> {
     let owned = seen.holds.iter().filter(|seen| ask.owner.owns(&seen.hold));
     let mut keeps = ask.keeps.clone();
     for grant in owned.map(|seen| seen.hold.grant) {
@@ -363,7 +364,7 @@ fn kept(seen: &Seen, ask: &Ask) -> Vec<GrantId> {
 
 /// Removes the places of the dead just before the asker's, so that it waits behind somebody whose
 /// end it can notice, or at the head. Says whether there were any.
-fn clear_dead_neighbours(draft: &mut Draft<'_>, ask: &Ask, place: Option<&SeenWaiter>) -> bool {
+fn clear_dead_neighbours(draft: &mut Draft<'_>, ask: &Ask, place: Option<&WaiterSnapshot>) -> bool {
     let mut some_were_dead = false;
     for want in &ask.wants {
         let want = std::slice::from_ref(want);
@@ -379,7 +380,7 @@ fn clear_dead_neighbours(draft: &mut Draft<'_>, ask: &Ask, place: Option<&SeenWa
 }
 
 /// Whether the two wait in a queue together.
-fn waits_beside(ask: &Ask, seen: &SeenWaiter) -> bool {
+fn waits_beside(ask: &Ask, seen: &WaiterSnapshot) -> bool {
     seen.waiter.wants.iter().any(|want| touches(ask, want))
 }
 
@@ -387,14 +388,14 @@ fn waits_beside(ask: &Ask, seen: &SeenWaiter) -> bool {
 /// wants all of them looks at the store.
 const BLOCKERS_MAX: usize = 32;
 
-fn blockers(draft: &Draft<'_>, ask: &Ask, before: &[&SeenWaiter]) -> Vec<Blocker> {
+fn blockers(draft: &Draft<'_>, ask: &Ask, before: &[&WaiterSnapshot]) -> Vec<Blocker> {
     let holds = draft
         .holds()
         .filter(|seen| may_exclude(&ask.wants, std::slice::from_ref(&seen.hold.want)))
-        .map(|seen| Blocker::Hold(seen.veiled()));
-    let waiters: Vec<&&SeenWaiter> =
+        .map(|seen| Blocker::Hold(seen.redacted()));
+    let waiters: Vec<&&WaiterSnapshot> =
         before.iter().filter(|seen| may_exclude(&ask.wants, &seen.waiter.wants)).collect();
-    let waiter = |seen: &&&SeenWaiter| Blocker::Waiter(seen.veiled());
+    let waiter = |seen: &&&WaiterSnapshot| Blocker::Waiter(seen.redacted());
     let mut named: Vec<Blocker> =
         holds.chain(waiters.iter().map(waiter)).take(BLOCKERS_MAX + 1).collect();
     if named.len() > BLOCKERS_MAX {

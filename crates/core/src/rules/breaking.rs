@@ -3,7 +3,7 @@
 use crate::decision::Decision;
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
-use crate::{Resource, Seen, SeenHold, Token, Witness};
+use crate::{HoldSnapshot, Resource, Snapshot, Token, Witness};
 use serde::{Deserialize, Serialize};
 
 /// What an operator wants to end.
@@ -22,10 +22,10 @@ pub struct BreakAsk {
 /// Ends the hold that was named, if it is still there. The change is made durable: an audit log
 /// that forgets is none.
 pub fn break_hold(
-    seen: &Seen,
+    seen: &Snapshot,
     ask: &BreakAsk,
     witness: &dyn Witness,
-) -> (Decision, Option<SeenHold>) {
+) -> (Decision, Option<HoldSnapshot>) {
     let target = seen
         .holds
         .iter()
@@ -35,5 +35,5 @@ pub fn break_hold(
     let kind = EventKind::Broken { by: ask.by.clone(), reason: ask.reason.clone() };
     draft.drop_hold(target, kind);
     draft.require_durable();
-    (draft.decide(None), Some(target.veiled()))
+    (draft.decide(None), Some(target.redacted()))
 }

@@ -6,7 +6,7 @@
 
 use crate::hold::{Hold, Want, must_exclude};
 use crate::rules::acquire::Ask;
-use crate::{GrantId, Resource, Seen, SeenHold, SeenWaiter, Witness};
+use crate::{GrantId, HoldSnapshot, Resource, Snapshot, WaiterSnapshot, Witness};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ impl std::fmt::Display for Cycle {
 }
 
 /// The cycle that waiting for `ask` would close, if any. Needs to see everything.
-pub(super) fn closed_by(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> Option<Cycle> {
+pub(super) fn closed_by(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> Option<Cycle> {
     let search = Search { seen, ask, witness };
     let mut visited = HashSet::from([ask.grant]);
     let mut steps = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn closed_by(seen: &Seen, ask: &Ask, witness: &dyn Witness) -> Option
 }
 
 struct Search<'a> {
-    seen: &'a Seen,
+    seen: &'a Snapshot,
     ask: &'a Ask,
     witness: &'a dyn Witness,
 }
@@ -122,7 +122,7 @@ impl Search<'_> {
 
     fn follow(
         &self,
-        seen: &SeenWaiter,
+        seen: &WaiterSnapshot,
         visited: &mut HashSet<GrantId>,
         steps: &mut Vec<CycleStep>,
     ) -> bool {
@@ -149,7 +149,11 @@ impl Search<'_> {
         touched.all(|want| self.ask.is_covered_by(hold, want))
     }
 
-    fn holds_in_the_way(&self, grant: GrantId, wants: &[Want]) -> impl Iterator<Item = &SeenHold> {
+    fn holds_in_the_way(
+        &self,
+        grant: GrantId,
+        wants: &[Want],
+    ) -> impl Iterator<Item = &HoldSnapshot> {
         self.seen.holds.iter().filter(move |seen| {
             seen.hold.grant != grant
                 && must_exclude(wants, std::slice::from_ref(&seen.hold.want))
@@ -158,7 +162,7 @@ impl Search<'_> {
         })
     }
 
-    fn live_waiters(&self) -> impl Iterator<Item = &SeenWaiter> {
+    fn live_waiters(&self) -> impl Iterator<Item = &WaiterSnapshot> {
         self.seen.waiters.iter().filter(|seen| !seen.gone(self.witness))
     }
 }

@@ -6,12 +6,12 @@ use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
 use crate::rules::SteadyWitness;
 use crate::rules::acquire::Ask;
 use crate::rules::reap::{TakeoverReason, gone_reason};
-use crate::{GrantId, Liveness, Resource, Seen, SeenHold, SeenWaiter, Witness};
+use crate::{GrantId, HoldSnapshot, Liveness, Resource, Snapshot, WaiterSnapshot, Witness};
 use std::collections::HashSet;
 
 /// Collects writes and events, and knows which records would be left.
 pub(super) struct Draft<'a> {
-    seen: &'a Seen,
+    seen: &'a Snapshot,
     witness: SteadyWitness<'a>,
     change: Change,
     dropped_holds: HashSet<usize>,
@@ -28,7 +28,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(seen: &'a Seen, witness: &'a dyn Witness) -> Draft<'a> {
+    pub(super) fn new(seen: &'a Snapshot, witness: &'a dyn Witness) -> Draft<'a> {
         Draft {
             seen,
             witness: SteadyWitness::new(witness),
@@ -74,8 +74,8 @@ impl<'a> Draft<'a> {
 
     /// The holds that would be left, without those that the draft adds and those that the asker goes
     /// under.
-    pub(super) fn holds(&self) -> impl Iterator<Item = &'a SeenHold> + Clone + use<'a, '_> {
-        let seen: &'a Seen = self.seen;
+    pub(super) fn holds(&self) -> impl Iterator<Item = &'a HoldSnapshot> + Clone + use<'a, '_> {
+        let seen: &'a Snapshot = self.seen;
         seen.holds
             .iter()
             .enumerate()
@@ -86,8 +86,8 @@ impl<'a> Draft<'a> {
     }
 
     /// The places that would be left, in order.
-    pub(super) fn waiters(&self) -> impl Iterator<Item = &'a SeenWaiter> + Clone + use<'a, '_> {
-        let seen: &'a Seen = self.seen;
+    pub(super) fn waiters(&self) -> impl Iterator<Item = &'a WaiterSnapshot> + Clone + use<'a, '_> {
+        let seen: &'a Snapshot = self.seen;
         seen.waiters.iter().filter(|seen| !self.dropped_waiters.contains(&seen.waiter.grant))
     }
 
@@ -149,7 +149,7 @@ impl<'a> Draft<'a> {
         (0..=u32::MAX).find(|slot| !taken.contains(slot))
     }
 
-    pub(super) fn drop_hold(&mut self, hold: &SeenHold, kind: EventKind) {
+    pub(super) fn drop_hold(&mut self, hold: &HoldSnapshot, kind: EventKind) {
         let index = self.seen.holds.iter().position(|seen| std::ptr::eq(seen, hold));
         let Some(index) = index else { return };
         if !self.dropped_holds.insert(index) {
@@ -166,7 +166,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Removes a hold that no longer counts; says why, or nothing if it does count.
-    pub(super) fn drop_if_gone(&mut self, hold: &SeenHold) -> Option<TakeoverReason> {
+    pub(super) fn drop_if_gone(&mut self, hold: &HoldSnapshot) -> Option<TakeoverReason> {
         let reason = gone_reason(hold, &self.witness)?;
         self.drop_hold(hold, reason.event());
         Some(reason)
@@ -192,7 +192,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Removes a place that no longer counts; says whether it did.
-    pub(super) fn drop_wait_if_gone(&mut self, seen: &SeenWaiter) -> bool {
+    pub(super) fn drop_wait_if_gone(&mut self, seen: &WaiterSnapshot) -> bool {
         let why = self.why_gone(seen);
         if let Some(why) = why {
             self.drop_wait(&seen.waiter, why);
@@ -202,11 +202,11 @@ impl<'a> Draft<'a> {
 
     /// Removes the place of one that is dead, not that of one that was merely silent; says whether
     /// it did.
-    pub(super) fn drop_wait_if_dead(&mut self, seen: &SeenWaiter) -> bool {
+    pub(super) fn drop_wait_if_dead(&mut self, seen: &WaiterSnapshot) -> bool {
         self.why_gone(seen) == Some(WhyLeft::Died) && self.drop_wait_if_gone(seen)
     }
 
-    fn why_gone(&self, seen: &SeenWaiter) -> Option<WhyLeft> {
+    fn why_gone(&self, seen: &WaiterSnapshot) -> Option<WhyLeft> {
         if Some(seen.waiter.grant) == self.asker {
             return None;
         }
@@ -220,7 +220,7 @@ impl<'a> Draft<'a> {
     /// Whether these wants fit beside those who hold and those who wait `before`. Removes waiters
     /// in the way that are gone; holds that are gone do not count, and are left to whoever takes
     /// over from them.
-    pub(super) fn fits(&mut self, wants: &[Want], before: &[&'a SeenWaiter]) -> bool {
+    pub(super) fn fits(&mut self, wants: &[Want], before: &[&'a WaiterSnapshot]) -> bool {
         let everybody = self.taken().chain(before.iter().flat_map(|seen| &seen.waiter.wants));
         if compatible(wants, everybody) {
             return true;
@@ -242,9 +242,9 @@ impl<'a> Draft<'a> {
     fn fits_beside_the_living(
         &self,
         wants: &[Want],
-        before: &[&'a SeenWaiter],
+        before: &[&'a WaiterSnapshot],
         relevant: &dyn Fn(&Want) -> bool,
-        gone: &mut Vec<&'a SeenWaiter>,
+        gone: &mut Vec<&'a WaiterSnapshot>,
     ) -> bool {
         let in_the_way =
             |want: &&Want| relevant(want) && may_exclude(wants, std::slice::from_ref(want));
@@ -281,7 +281,7 @@ impl<'a> Draft<'a> {
         self.asker = asker;
         self.covering.clear();
         if !self.freed.is_empty() && !self.wake_ready() {
-            return Decision::LookWider;
+            return Decision::NeedAll;
         }
         self.change.decide()
     }
@@ -290,10 +290,10 @@ impl<'a> Draft<'a> {
     /// them is ready. Says no where the visible part of the queue does not tell.
     fn wake_ready(&mut self) -> bool {
         let shown_until = self.seen.shown_until.unwrap_or(u64::MAX);
-        let waiting: Vec<&SeenWaiter> =
+        let waiting: Vec<&WaiterSnapshot> =
             self.waiters().filter(|seen| seen.waiter.ticket <= shown_until).collect();
         // Those that were woken before and did not come are passed, and keep their place.
-        let mut before: Vec<&SeenWaiter> = Vec::with_capacity(waiting.len());
+        let mut before: Vec<&WaiterSnapshot> = Vec::with_capacity(waiting.len());
         for seen in &waiting {
             if self.fits(&seen.waiter.wants, &before) && !self.drop_wait_if_gone(seen) {
                 self.change.wake.push(seen.waiter.grant);
@@ -319,7 +319,7 @@ impl<'a> Draft<'a> {
 
     /// Whether nobody who waits behind these could hold any of this, in whatever mode. Only those
     /// tell who want the very same: of a glob, those who overlap it may leave a part free.
-    fn is_full(&self, resource: &Resource, waiting: &[&'a SeenWaiter]) -> bool {
+    fn is_full(&self, resource: &Resource, waiting: &[&'a WaiterSnapshot]) -> bool {
         [Mode::Shared, Mode::Slot { of: u32::MAX }].into_iter().all(|mode| {
             let want = Want { resource: resource.clone(), mode };
             let same = |other: &Want| other.resource == want.resource;

@@ -3,7 +3,7 @@
 use crate::decision::Decision;
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
-use crate::{Kind, Liveness, Seen, SeenHold, SeenWaiter, Witness};
+use crate::{HoldSnapshot, Kind, Liveness, Snapshot, WaiterSnapshot, Witness};
 use serde::{Deserialize, Serialize};
 
 /// What allows to end somebody's hold without being asked by them.
@@ -26,7 +26,7 @@ impl TakeoverReason {
 }
 
 /// Why this hold no longer counts; nothing if it does. Proof of death comes first: it says more.
-pub fn gone_reason(seen: &SeenHold, witness: &dyn Witness) -> Option<TakeoverReason> {
+pub fn gone_reason(seen: &HoldSnapshot, witness: &dyn Witness) -> Option<TakeoverReason> {
     match seen.hold.holder.liveness(witness) {
         Liveness::Dead => Some(TakeoverReason::Died),
         _ if seen.lapsed() => Some(TakeoverReason::Lapsed),
@@ -36,10 +36,10 @@ pub fn gone_reason(seen: &SeenHold, witness: &dyn Witness) -> Option<TakeoverRea
 
 /// The holds that [`reap`] would remove, with the reason of each.
 pub fn gone_holds<'a>(
-    seen: &'a Seen,
+    seen: &'a Snapshot,
     kind: Option<Kind>,
     witness: &dyn Witness,
-) -> Vec<(&'a SeenHold, TakeoverReason)> {
+) -> Vec<(&'a HoldSnapshot, TakeoverReason)> {
     seen.holds
         .iter()
         .filter(|seen| kind.is_none_or(|kind| seen.hold.want.resource.kind() == kind))
@@ -48,12 +48,16 @@ pub fn gone_holds<'a>(
 }
 
 /// The places that [`reap`] would remove.
-pub fn gone_waiters<'a>(seen: &'a Seen, witness: &dyn Witness) -> Vec<&'a SeenWaiter> {
+pub fn gone_waiters<'a>(seen: &'a Snapshot, witness: &dyn Witness) -> Vec<&'a WaiterSnapshot> {
     seen.waiters.iter().filter(|seen| seen.gone(witness)).collect()
 }
 
 /// Removes all holds, of one kind or of any, and all places that no longer count.
-pub fn reap(seen: &Seen, kind: Option<Kind>, witness: &dyn Witness) -> (Decision, Vec<SeenHold>) {
+pub fn reap(
+    seen: &Snapshot,
+    kind: Option<Kind>,
+    witness: &dyn Witness,
+) -> (Decision, Vec<HoldSnapshot>) {
     let mut draft = Draft::new(seen, witness);
     let gone = gone_holds(seen, kind, witness);
     for (hold, reason) in &gone {
@@ -62,6 +66,6 @@ pub fn reap(seen: &Seen, kind: Option<Kind>, witness: &dyn Witness) -> (Decision
     for waiter in gone_waiters(seen, witness) {
         draft.drop_wait_if_gone(waiter);
     }
-    let removed = gone.into_iter().map(|(hold, _)| hold.veiled()).collect();
+    let removed = gone.into_iter().map(|(hold, _)| hold.redacted()).collect();
     (draft.decide(None), removed)
 }

@@ -3,7 +3,7 @@
 use crate::decision::Decision;
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
-use crate::{GrantId, Resource, Seen, SeenHold, Want, Witness};
+use crate::{GrantId, HoldSnapshot, Resource, Snapshot, Want, Witness};
 use serde::{Deserialize, Serialize};
 
 /// What shows that a hold is the caller's.
@@ -18,7 +18,7 @@ pub enum Proof {
 
 impl Proof {
     /// Whether this proves ownership of that hold.
-    pub fn covers(&self, seen: &SeenHold) -> bool {
+    pub fn covers(&self, seen: &HoldSnapshot) -> bool {
         match self {
             Proof::Grant(grant) => seen.hold.grant == *grant,
             Proof::Label(label) => seen.hold.holder.chosen && seen.hold.holder.label == *label,
@@ -26,9 +26,9 @@ impl Proof {
     }
 
     /// The same for one that only looked, and so may have seen the grant in its public form.
-    pub fn recognises(&self, seen: &SeenHold) -> bool {
+    pub fn recognises(&self, seen: &HoldSnapshot) -> bool {
         let is_veiled = match self {
-            Proof::Grant(grant) => seen.hold.grant == grant.veiled(),
+            Proof::Grant(grant) => seen.hold.grant == grant.redacted(),
             Proof::Label(_) => false,
         };
         is_veiled || self.covers(seen)
@@ -52,23 +52,26 @@ pub struct ReleaseAsk {
 #[serde(rename_all = "snake_case")]
 pub enum Released {
     /// These ended. One that had lapsed was no longer the caller's to rely on.
-    Ended(Vec<SeenHold>),
+    Ended(Vec<HoldSnapshot>),
     /// The proof covers nothing there; this is who holds it now.
-    NotHeld(Vec<SeenHold>),
+    NotHeld(Vec<HoldSnapshot>),
 }
 
 /// Ends the caller's holds and wakes whoever is next. A late release changes nothing: what the
 /// grant no longer holds belongs to a successor.
-pub fn release(seen: &Seen, ask: &ReleaseAsk, witness: &dyn Witness) -> (Decision, Released) {
-    let concerned = |hold: &&SeenHold| {
+pub fn release(seen: &Snapshot, ask: &ReleaseAsk, witness: &dyn Witness) -> (Decision, Released) {
+    let concerned = |hold: &&HoldSnapshot| {
         ask.resources.as_ref().is_none_or(|some| some.contains(&hold.hold.want.resource))
     };
-    let mine: Vec<&SeenHold> =
+    let mine: Vec<&HoldSnapshot> =
         seen.holds.iter().filter(concerned).filter(|hold| ask.proof.covers(hold)).collect();
     if mine.is_empty() {
         // Without a named resource there is nobody to point at.
         let others = seen.holds.iter().filter(concerned).filter(|_| ask.resources.is_some());
-        return (Decision::Nothing, Released::NotHeld(others.map(SeenHold::veiled).collect()));
+        return (
+            Decision::Nothing,
+            Released::NotHeld(others.map(HoldSnapshot::redacted).collect()),
+        );
     }
     let wants: Vec<Want> = mine.iter().map(|seen| seen.hold.want.clone()).collect();
     let mut draft = Draft::new(seen, witness).looking_at(&wants);
@@ -76,6 +79,6 @@ pub fn release(seen: &Seen, ask: &ReleaseAsk, witness: &dyn Witness) -> (Decisio
         let kind = if hold.lapsed() || ask.lost { EventKind::LAPSED } else { EventKind::Released };
         draft.drop_hold(hold, kind);
     }
-    let ended = mine.into_iter().map(SeenHold::veiled).collect();
+    let ended = mine.into_iter().map(HoldSnapshot::redacted).collect();
     (draft.decide(None), Released::Ended(ended))
 }

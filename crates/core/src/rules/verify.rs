@@ -1,6 +1,6 @@
 //! Checking a fencing token.
 
-use crate::{Resource, Seen, Token, Witness};
+use crate::{Resource, Snapshot, Token, Witness};
 
 /// Whether a token may be trusted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum VerifyAnswer {
 
 /// Checks that this token holds this resource now.
 pub fn verify(
-    seen: &Seen,
+    seen: &Snapshot,
     resource: &Resource,
     token: Token,
     witness: &dyn Witness,

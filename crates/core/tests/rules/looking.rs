@@ -4,7 +4,9 @@ use crate::support::{AskExt, TTL_MS, View, World, ask, exclusive, grant_id, numb
 use crate::support::{shared, slot};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use tenure_core::{Decision, Evidence, Liveness, Look, Outcome, Proof, ReleaseAsk, Witness, rules};
+use tenure_core::{
+    Decision, Evidence, Liveness, Outcome, Proof, ReleaseAsk, Scope, Witness, rules,
+};
 
 fn wider_looks(view: View, step: impl Fn(&mut World)) -> usize {
     let mut world = World::new(view);
@@ -130,7 +132,7 @@ impl Witness for Diary {
 fn looked_at_by_release(world: &World, number: u32) -> Vec<u32> {
     let diary = Diary { asked: RefCell::default(), dying: 0 };
     let ask = ReleaseAsk { proof: Proof::Grant(grant_id(number)), resources: None, lost: false };
-    rules::release(&world.show(&Look::Everything), &ask, &diary);
+    rules::release(&world.show(&Scope::Everything), &ask, &diary);
     diary.asked.into_inner()
 }
 
@@ -161,7 +163,7 @@ fn a_process_that_dies_while_a_rule_decides_is_judged_once() {
     world.release(1, &["a"]);
     world.pass_ms(TTL_MS);
     let diary = Diary { asked: RefCell::default(), dying: 3 };
-    let (decision, outcome) = rules::acquire(&world.show(&Look::Everything), &asker, &diary);
+    let (decision, outcome) = rules::acquire(&world.show(&Scope::Everything), &asker, &diary);
     // Had 3 been found dead later on, nobody would be left to be woken.
     assert!(matches!(outcome, Outcome::Waiting { .. }), "{outcome:?}");
     let Decision::Write(change) = decision else { panic!("b has lapsed: {decision:?}") };

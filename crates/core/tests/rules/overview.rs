@@ -1,9 +1,9 @@
 //! What counts as held and as waiting is what the rules would go by.
 
 use crate::support::{AskExt, PLACE_MS, TTL_MS, View, World, ask, exclusive, number_of, slot};
-use tenure_core::{Counts, EventKind, HoldState, Liveness, Look, Overview, Resource, WallTime};
+use tenure_core::{Counts, EventKind, HoldState, Liveness, Overview, Resource, Scope, WallTime};
 
-fn numbers(waiters: &[&tenure_core::SeenWaiter]) -> Vec<u32> {
+fn numbers(waiters: &[&tenure_core::WaiterSnapshot]) -> Vec<u32> {
     waiters.iter().map(|seen| number_of(seen.waiter.grant)).collect()
 }
 
@@ -32,7 +32,7 @@ fn scene() -> World {
 #[test]
 fn each_hold_is_held_lapsed_or_dead_and_each_waiter_is_counted_once() {
     let world = scene();
-    let seen = world.show(&Look::Everything);
+    let seen = world.show(&Scope::Everything);
     let overview = Overview::of(&seen, &world.dead);
     let expected = Counts { held: 2, lapsed: 1, dead: 1, waiting: 3, workers: 2 };
     assert_eq!(overview.counts(), expected);
@@ -47,7 +47,7 @@ fn each_hold_is_held_lapsed_or_dead_and_each_waiter_is_counted_once() {
 fn who_waits_for_what_is_free_is_next_in_line() {
     let mut world = scene();
     let next = |world: &World| {
-        let seen = world.show(&Look::Everything);
+        let seen = world.show(&Scope::Everything);
         numbers(&Overview::of(&seen, &world.dead).next_in_line())
     };
     assert_eq!(next(&world), [10], "the dead holder's slot");
@@ -61,7 +61,7 @@ fn who_waits_for_what_is_free_is_next_in_line() {
 fn silent_waiters_do_not_count() {
     let mut world = scene();
     world.pass_ms(PLACE_MS);
-    let seen = world.show(&Look::Everything);
+    let seen = world.show(&Scope::Everything);
     assert_eq!(seen.waiters.len(), 4);
     assert_eq!(Overview::of(&seen, &world.dead).counts().waiting, 0);
 }
@@ -77,7 +77,7 @@ fn workers_are_told_apart_by_label() {
     world.must_grant(&ask(4, &[exclusive("d")]));
     world.kill(2);
     world.kill(4);
-    let seen = world.show(&Look::Everything);
+    let seen = world.show(&Scope::Everything);
     let overview = Overview::of(&seen, &world.dead);
     let workers = overview.workers();
     let shown: Vec<_> = workers
@@ -97,7 +97,7 @@ fn workers_are_told_apart_by_label() {
 fn a_lapse_says_when_the_lease_ran_out_not_when_that_was_noticed() {
     let mut world = World::new(View::Whole);
     world.must_grant(&ask(1, &[exclusive("a")]));
-    let ended_at = world.show(&Look::Everything).holds[0].expires_at;
+    let ended_at = world.show(&Scope::Everything).holds[0].expires_at;
     world.pass_ms(60 * TTL_MS);
     world.must_grant(&ask(2, &[exclusive("a")]));
     let lapsed = world.events.iter().find(|event| event.kind.word() == "lapsed").unwrap();

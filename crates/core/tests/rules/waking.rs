@@ -2,7 +2,7 @@
 
 use crate::support::{AskExt, PLACE_MS, TTL_MS, View, World, ask, exclusive, in_every_view};
 use crate::support::{shared, slot};
-use tenure_core::{Kind, TURN, Want};
+use tenure_core::{Kind, TURN_TIMEOUT, Want};
 
 #[test]
 fn a_release_wakes_those_at_the_front_who_fit_beside_each_other() {
@@ -300,11 +300,11 @@ fn a_hold_that_is_taken_over_makes_room_in_all_that_it_overlapped() {
 #[test]
 fn one_that_was_woken_and_does_not_come_is_passed_and_keeps_its_place() {
     let patient = |number: u32| tenure_core::Ask {
-        queue: Some(10 * TURN),
+        queue: Some(10 * TURN_TIMEOUT),
         ..ask(number, &[exclusive("a")]).lasting_ms(60_000)
     };
     in_every_view(|world| {
-        let turn_ms = TURN.as_millis() as u64;
+        let turn_ms = TURN_TIMEOUT.as_millis() as u64;
         world.must_grant(&patient(1));
         for number in 2..=4 {
             world.must_wait(&patient(number));

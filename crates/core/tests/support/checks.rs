@@ -2,8 +2,8 @@
 
 use super::{StoredHold, StoredWaiter, World};
 use tenure_core::{
-    Change, EventKind, GrantId, Holder, Liveness, Mode, NewEvent, Resource, Seen, Token, WhyLeft,
-    Write,
+    Change, EventKind, GrantId, Holder, Liveness, Mode, NewEvent, Resource, Snapshot, Token,
+    WhyLeft, Write,
 };
 
 impl World {
@@ -20,7 +20,7 @@ impl World {
     }
 
     /// Each write is allowed by itself, and the events tell exactly what is written.
-    pub(super) fn check_change(&self, seen: &Seen, change: &Change) {
+    pub(super) fn check_change(&self, seen: &Snapshot, change: &Change) {
         let mut told: Vec<&NewEvent> = change.events.iter().collect();
         for write in &change.writes {
             match write {

@@ -17,8 +17,8 @@ pub use show::View;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use tenure_core::{
-    Change, Decision, Evidence, GrantId, Hold, Liveness, Look, NewEvent, Resource, Seen, Token,
-    Waiter, Witness, Write,
+    Change, Decision, Evidence, GrantId, Hold, Liveness, NewEvent, Resource, Scope, Snapshot,
+    Token, Waiter, Witness, Write,
 };
 
 /// All records, the time, who is dead, and what was recorded.
@@ -103,19 +103,19 @@ impl World {
     /// Shows, lets the rule choose, applies.
     pub fn transact<T: Debug + PartialEq>(
         &mut self,
-        look: &Look,
-        rule: impl Fn(&Seen, &dyn Witness) -> (Decision, T),
+        scope: &Scope,
+        rule: impl Fn(&Snapshot, &dyn Witness) -> (Decision, T),
     ) -> T {
-        let mut seen = self.show(look);
+        let mut seen = self.show(scope);
         let decided = rule(&seen, &self.dead);
         assert_eq!(decided, rule(&seen, &self.dead), "a rule is a pure function");
         let (mut decision, mut answer) = decided;
-        if decision == Decision::LookWider {
+        if decision == Decision::NeedAll {
             assert!(!seen.whole, "there is nothing wider than everything");
             self.wider_looks += 1;
-            seen = self.show(&Look::Everything);
+            seen = self.show(&Scope::Everything);
             (decision, answer) = rule(&seen, &self.dead);
-            assert_ne!(decision, Decision::LookWider, "everything was shown");
+            assert_ne!(decision, Decision::NeedAll, "everything was shown");
         }
         self.last_woken.clear();
         self.last_was_durable = false;

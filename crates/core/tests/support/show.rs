@@ -2,7 +2,9 @@
 
 use super::{StoredHold, StoredWaiter, World};
 use std::time::Duration;
-use tenure_core::{Kind, Look, Resource, Revision, Seen, SeenHold, SeenWaiter, WallTime, Want};
+use tenure_core::{
+    HoldSnapshot, Kind, Resource, Revision, Scope, Snapshot, WaiterSnapshot, WallTime, Want,
+};
 
 /// How much of a look at some resources is shown. A look at everything always shows everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,17 +26,17 @@ impl View {
 }
 
 impl World {
-    pub fn show(&self, look: &Look) -> Seen {
-        let mut seen = match (look, self.view) {
-            (Look::Everything, _) | (_, View::Whole) => self.show_if(|_| true),
-            (Look::At { resources, ticket }, View::Front(front)) => {
+    pub fn show(&self, scope: &Scope) -> Snapshot {
+        let mut seen = match (scope, self.view) {
+            (Scope::Everything, _) | (_, View::Whole) => self.show_if(|_| true),
+            (Scope::At { resources, ticket }, View::Front(front)) => {
                 self.show_fronts(resources, *ticket, front)
             }
-            (Look::At { resources, .. } | Look::Queues(resources), _) => self
+            (Scope::At { resources, .. } | Scope::Queues(resources), _) => self
                 .show_if(|want| resources.iter().any(|resource| resource.overlaps(&want.resource))),
-            (Look::Tasks(_), _) => unreachable!("the rules of holding look at no tasks"),
+            (Scope::Tasks(_), _) => unreachable!("the rules of holding look at no tasks"),
         };
-        seen.whole = *look == Look::Everything || self.view == View::Whole;
+        seen.whole = *scope == Scope::Everything || self.view == View::Whole;
         seen.holds.sort_by_key(|seen| seen.hold.token);
         seen.waiters.sort_by_key(|seen| seen.waiter.ticket);
         seen.waiters.dedup_by_key(|seen| seen.waiter.ticket);
@@ -43,19 +45,19 @@ impl World {
         seen
     }
 
-    fn show_if(&self, concerned: impl Fn(&Want) -> bool) -> Seen {
+    fn show_if(&self, concerned: impl Fn(&Want) -> bool) -> Snapshot {
         let holds = self.holds.iter().filter(|stored| concerned(&stored.hold.want));
         let waiters =
             self.waiters.iter().filter(|stored| stored.waiter.wants.iter().any(&concerned));
-        Seen {
+        Snapshot {
             holds: holds.map(|stored| self.show_hold(stored)).collect(),
             waiters: waiters.map(|stored| self.show_waiter(stored)).collect(),
-            ..Seen::default()
+            ..Snapshot::default()
         }
     }
 
-    fn show_fronts(&self, resources: &[Resource], ticket: Option<u64>, front: usize) -> Seen {
-        let mut all = Seen::default();
+    fn show_fronts(&self, resources: &[Resource], ticket: Option<u64>, front: usize) -> Snapshot {
+        let mut all = Snapshot::default();
         let named = resources.iter().filter(|resource| resource.kind() != Kind::Path);
         for resource in named {
             self.show_front(&mut all, ticket, front, |want| want.resource == *resource);
@@ -68,7 +70,7 @@ impl World {
 
     fn show_front(
         &self,
-        all: &mut Seen,
+        all: &mut Snapshot,
         ticket: Option<u64>,
         front: usize,
         in_queue: impl Fn(&Want) -> bool,
@@ -89,9 +91,9 @@ impl World {
         all.waiters.append(&mut queue.waiters);
     }
 
-    fn show_hold(&self, stored: &StoredHold) -> SeenHold {
+    fn show_hold(&self, stored: &StoredHold) -> HoldSnapshot {
         let wall = |ms: u64| WallTime(i64::try_from(ms).unwrap());
-        SeenHold {
+        HoldSnapshot {
             hold: stored.hold.clone(),
             left: Duration::from_millis(stored.deadline_ms.saturating_sub(self.now_ms)),
             held_for: Duration::from_millis(self.now_ms - stored.since_ms),
@@ -102,8 +104,8 @@ impl World {
         }
     }
 
-    fn show_waiter(&self, stored: &StoredWaiter) -> SeenWaiter {
-        SeenWaiter {
+    fn show_waiter(&self, stored: &StoredWaiter) -> WaiterSnapshot {
+        WaiterSnapshot {
             waiter: stored.waiter.clone(),
             left: Duration::from_millis(stored.deadline_ms.saturating_sub(self.now_ms)),
             waited_for: Duration::from_millis(self.now_ms - stored.since_ms),

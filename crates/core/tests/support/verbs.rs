@@ -2,16 +2,16 @@
 
 use super::{World, grant_id, number_of};
 use tenure_core::{
-    Ask, Blocker, BreakAsk, Cycle, Grant, Kind, Look, Outcome, Proof, ReleaseAsk, Released,
-    Resource, SeenHold, Token, VerifyAnswer, rules,
+    Ask, Blocker, BreakAsk, Cycle, Grant, HoldSnapshot, Kind, Outcome, Proof, ReleaseAsk, Released,
+    Resource, Scope, Token, VerifyAnswer, rules,
 };
 
 impl World {
     pub fn acquire(&mut self, ask: &Ask) -> Outcome {
         self.pending.remove(&ask.grant);
         let resources = ask.wants.iter().map(|want| want.resource.clone()).collect();
-        let look = Look::At { resources, ticket: self.ticket_of(ask) };
-        self.transact(&look, |seen, witness| rules::acquire(seen, ask, witness))
+        let scope = Scope::At { resources, ticket: self.ticket_of(ask) };
+        self.transact(&scope, |seen, witness| rules::acquire(seen, ask, witness))
     }
 
     fn ticket_of(&self, ask: &Ask) -> Option<u64> {
@@ -56,20 +56,20 @@ impl World {
 
     pub fn release_by(&mut self, proof: Proof, resources: Option<&[&str]>) -> Released {
         let resources = resources.map(parse_all);
-        let look = match &resources {
-            Some(resources) => Look::At { resources: resources.clone(), ticket: None },
-            None => Look::Everything,
+        let scope = match &resources {
+            Some(resources) => Scope::At { resources: resources.clone(), ticket: None },
+            None => Scope::Everything,
         };
         let ask = ReleaseAsk { proof, resources, lost: false };
-        self.transact(&look, |seen, witness| rules::release(seen, &ask, witness))
+        self.transact(&scope, |seen, witness| rules::release(seen, &ask, witness))
     }
 
-    pub fn break_hold(&mut self, resource: &str, token: Token) -> Option<SeenHold> {
+    pub fn break_hold(&mut self, resource: &str, token: Token) -> Option<HoldSnapshot> {
         let resource: Resource = resource.parse().unwrap();
-        let look = Look::At { resources: vec![resource.clone()], ticket: None };
+        let scope = Scope::At { resources: vec![resource.clone()], ticket: None };
         let (by, reason) = ("operator".to_owned(), "stuck".to_owned());
         let ask = BreakAsk { resource, token, by, reason };
-        self.transact(&look, |seen, witness| rules::break_hold(seen, &ask, witness))
+        self.transact(&scope, |seen, witness| rules::break_hold(seen, &ask, witness))
     }
 
     /// Gives up a place; says whether there was one.
@@ -79,17 +79,17 @@ impl World {
             return false;
         };
         let resources = place.waiter.wants.iter().map(|want| want.resource.clone()).collect();
-        let look = Look::At { resources, ticket: Some(place.waiter.ticket) };
-        self.transact(&look, |seen, witness| rules::leave(seen, grant, witness))
+        let scope = Scope::At { resources, ticket: Some(place.waiter.ticket) };
+        self.transact(&scope, |seen, witness| rules::leave(seen, grant, witness))
     }
 
-    pub fn reap(&mut self, kind: Option<Kind>) -> Vec<SeenHold> {
-        self.transact(&Look::Everything, |seen, witness| rules::reap(seen, kind, witness))
+    pub fn reap(&mut self, kind: Option<Kind>) -> Vec<HoldSnapshot> {
+        self.transact(&Scope::Everything, |seen, witness| rules::reap(seen, kind, witness))
     }
 
     pub fn verify(&self, resource: &str, token: Token) -> VerifyAnswer {
         let resource: Resource = resource.parse().unwrap();
-        let seen = self.show(&Look::At { resources: vec![resource.clone()], ticket: None });
+        let seen = self.show(&Scope::At { resources: vec![resource.clone()], ticket: None });
         rules::verify(&seen, &resource, token, &self.dead)
     }
 
@@ -111,12 +111,12 @@ impl World {
 
     /// Who holds, by number and in the order of their tokens, each resource of a grant counting.
     pub fn holders(&self) -> Vec<u32> {
-        self.show(&Look::Everything).holds.iter().map(|s| number_of(s.hold.grant)).collect()
+        self.show(&Scope::Everything).holds.iter().map(|s| number_of(s.hold.grant)).collect()
     }
 
     /// Who waits, by number and in order.
     pub fn queue(&self) -> Vec<u32> {
-        self.show(&Look::Everything).waiters.iter().map(|s| number_of(s.waiter.grant)).collect()
+        self.show(&Scope::Everything).waiters.iter().map(|s| number_of(s.waiter.grant)).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! A finish that is said twice.
 
 use crate::world::*;
-use tenure_core::act::Finishing;
-use tenure_core::rules::tasks::{EditAsk, Finish, FinishAsk, Finished, HandVerb};
+use tenure_core::act::FinishTask;
+use tenure_core::rules::tasks::{EditAsk, Finish, FinishAsk, Finished, ManualChange};
 use tenure_core::{GrantId, Proof, Status, Token};
 
 fn fail() -> Finish {
@@ -27,7 +27,7 @@ fn the_same_worker_may_say_the_same_again() {
         assert_eq!(world.status("a"), status);
         assert_eq!(world.task("a").finished_by.as_deref(), Some("w"));
         let before = world.tasks.clone();
-        let again = |proof: Proof, token: Option<Token>| Finishing {
+        let again = |proof: Proof, token: Option<Token>| FinishTask {
             ask: FinishAsk { task: id("a"), proof, token, runner: None, finish: first.clone() },
             section: None,
         };
@@ -63,19 +63,20 @@ fn something_else_than_before_is_refused() {
 #[test]
 fn who_finished_a_task_is_kept_until_it_is_to_be_done_again() {
     let mut world = World::with(vec![plain("a"), plain("b")]);
-    let by_hand = |task: &str, verb: HandVerb| EditAsk { task: id(task), verb, by: "boss".into() };
+    let by_hand =
+        |task: &str, verb: ManualChange| EditAsk { task: id(task), verb, by: "boss".into() };
     world.claim("w", "a");
     world.finish("w", "a", review());
-    let rejected = HandVerb::Reject { feedback: "no".into() };
+    let rejected = ManualChange::Reject { feedback: "no".into() };
     let rejected = world.act(&by_hand("a", rejected)).unwrap();
     assert_eq!((rejected.finished_by, rejected.finished_claim), (None, None));
     world.claim("v", "a");
     world.finish("v", "a", review());
-    let approved = world.act(&by_hand("a", HandVerb::Approve)).unwrap();
+    let approved = world.act(&by_hand("a", ManualChange::Approve)).unwrap();
     assert_eq!(approved.finished_by.as_deref(), Some("v"));
     assert!(matches!(world.finish("v", "a", review()), Finished::Done { repeated: true, .. }));
-    let cancelled = world.act(&by_hand("b", HandVerb::Cancel)).unwrap();
+    let cancelled = world.act(&by_hand("b", ManualChange::Cancel)).unwrap();
     assert_eq!(cancelled.finished_by.as_deref(), Some("boss"));
-    let retried = world.act(&by_hand("b", HandVerb::Retry)).unwrap();
+    let retried = world.act(&by_hand("b", ManualChange::Retry)).unwrap();
     assert_eq!(retried.finished_by, None);
 }

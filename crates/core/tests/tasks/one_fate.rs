@@ -165,11 +165,11 @@ fn a_heartbeat_renews_all_parts_and_a_claim_renews_the_section() {
 
 #[test]
 fn a_task_in_progress_stays_in_its_section() {
-    use tenure_core::rules::tasks::{EditAsk, EditError, HandVerb, TaskChange};
+    use tenure_core::rules::tasks::{EditAsk, EditError, ManualChange, TaskChange};
     let mut world = World::with(vec![in_section("a")]);
     let change = |section: &str| {
         let change = TaskChange { section: Some(section.into()), ..TaskChange::default() };
-        EditAsk { task: id("a"), verb: HandVerb::Update(Box::new(change)), by: "me".into() }
+        EditAsk { task: id("a"), verb: ManualChange::Update(Box::new(change)), by: "me".into() }
     };
     world.claim("w", "a");
     assert!(matches!(world.act(&change("T")), Err(EditError::InProgress { .. })));

@@ -1,7 +1,7 @@
 //! How long a runner keeps its section.
 
 use crate::world::*;
-use tenure_core::rules::tasks::{ClaimAsk, EditAsk, Finish, Finished, HandVerb};
+use tenure_core::rules::tasks::{ClaimAsk, EditAsk, Finish, Finished, ManualChange};
 
 /// What happens to the only claim that a runner has in its section.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ fn a_section_ends_with_the_last_claim_unless_that_was_finished_and_more_is_to_do
             End::IsBroken => world.break_hold("task:a"),
             End::IsCancelled => {
                 let by = "boss".to_owned();
-                world.act(&EditAsk { task: id("a"), verb: HandVerb::Cancel, by }).unwrap();
+                world.act(&EditAsk { task: id("a"), verb: ManualChange::Cancel, by }).unwrap();
             }
             End::Finishes(finish) => {
                 let finished = world.finish("w", "a", finish.clone());
@@ -65,7 +65,7 @@ fn a_section_stays_with_a_runner_that_has_another_task_there() {
             End::IsBroken => world.break_hold("task:a"),
             End::IsCancelled => {
                 let by = "boss".to_owned();
-                world.act(&EditAsk { task: id("a"), verb: HandVerb::Cancel, by }).unwrap();
+                world.act(&EditAsk { task: id("a"), verb: ManualChange::Cancel, by }).unwrap();
             }
             _ => drop(world.finish("w", "a", Finish::Release)),
         }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tenure_core::act::{Acquire, Act, Claiming, Finishing, Recover, Release, Start};
+use tenure_core::act::{Acquire, Act, ClaimTasks, FinishTask, Recover, Release, StartTask};
 use tenure_core::rules::tasks::{
     AddAsk, ClaimAsk, ClaimState, Claimed, Finish, FinishAsk, Finished, Heartbeat, HeartbeatAsk,
     NewTask, NoClaim, claim_state,
 };
 use tenure_core::{
-    Ask, BreakAsk, Decision, Evidence, GrantId, Hold, Holder, Liveness, Outcome, Process, Proof,
-    ReleaseAsk, Resource, Section, Seen, SeenHold, SeenSection, Status, Task, TaskId, Token,
-    WallTime, Want, Witness, Write,
+    Ask, BreakAsk, Decision, Evidence, GrantId, Hold, HoldSnapshot, Holder, Liveness, Outcome,
+    Process, Proof, ReleaseAsk, Resource, Section, SectionSnapshot, Snapshot, Status, Task, TaskId,
+    Token, WallTime, Want, Witness, Write,
 };
 
 pub const TTL: Duration = Duration::from_secs(60);
@@ -86,8 +86,8 @@ impl World {
     }
 
     /// Everything, as a store would show it.
-    pub fn seen(&self) -> Seen {
-        let hold = |(hold, deadline): &(Hold, u64)| SeenHold {
+    pub fn seen(&self) -> Snapshot {
+        let hold = |(hold, deadline): &(Hold, u64)| HoldSnapshot {
             hold: hold.clone(),
             left: Duration::from_millis(deadline.saturating_sub(self.now_ms)),
             held_for: Duration::ZERO,
@@ -102,14 +102,14 @@ impl World {
             tasks.filter(|task| !task.status.is_final()).count() as u64
         };
         let section =
-            |section: &Section| SeenSection { section: section.clone(), open: open(section) };
-        Seen {
+            |section: &Section| SectionSnapshot { section: section.clone(), open: open(section) };
+        Snapshot {
             holds: self.holds.iter().map(hold).collect(),
             next: self.next,
             wall: WallTime(self.now_ms as i64),
             tasks: self.tasks.clone(),
             sections: self.sections.iter().map(section).collect(),
-            ..Seen::empty()
+            ..Snapshot::empty()
         }
     }
 
@@ -159,7 +159,7 @@ impl World {
     }
 
     pub fn try_claim(&mut self, ask: ClaimAsk) -> Result<Vec<Claimed>, NoClaim> {
-        self.act(&Claiming { ask, wider: 0 })
+        self.act(&ClaimTasks { ask, wider: 0 })
     }
 
     /// Claims the task, keeping its section.
@@ -171,11 +171,11 @@ impl World {
     pub fn finish(&mut self, worker: &str, task: &str, finish: Finish) -> Finished {
         let ask = FinishAsk { runner: Some(runner(worker)), ..finish_ask(worker, task, finish) };
         let section = self.task(task).section.clone();
-        self.act(&Finishing { ask, section })
+        self.act(&FinishTask { ask, section })
     }
 
     pub fn start(&mut self, worker: &str, task: &str) -> Finished {
-        self.act(&Start { ask: finish_ask(worker, task, Finish::Release) })
+        self.act(&StartTask { ask: finish_ask(worker, task, Finish::Release) })
     }
 
     pub fn heartbeat(&mut self, worker: &str, task: &str) -> Heartbeat {

@@ -1,8 +1,8 @@
 //! `/v1/events`: what happened, and what happens.
 
 use super::Api;
-use super::forms;
 use super::input::{Params, Reader};
+use super::schema;
 use super::values::{Count, RevisionNumber, WaitMs};
 use crate::problem::Problem;
 use axum::Json;
@@ -39,7 +39,7 @@ struct Asked {
 /// Events, oldest first.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "list_events", tag = "events", params(Asked),
-    responses((status = 200, description = "What happened", body = forms::Events)),
+    responses((status = 200, description = "What happened", body = schema::Events)),
 )]
 async fn events(
     State(api): State<Api>,

@@ -15,7 +15,7 @@ use axum::{Extension, Json};
 use futures_util::stream::{self, Stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use snapshot::Snapshot;
+use snapshot::PageState;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -151,7 +151,7 @@ impl Watcher {
     }
 
     /// What happened since it was last told; of very much, the newest.
-    async fn missed(&mut self, snapshot: &Snapshot) -> Result<Vec<Event>, tenure::Error> {
+    async fn missed(&mut self, snapshot: &PageState) -> Result<Vec<Event>, tenure::Error> {
         let newest = snapshot.revision;
         let from = tail::not_too_far_back(self.told, newest);
         let events = self.app.client.events(from, EVENTS_MAX).await?;

@@ -7,17 +7,17 @@
 //! 5. `openapi`: the document, made of all that.
 
 mod events;
-pub mod forms;
+mod idempotency;
 mod input;
 pub mod live;
 mod locks;
 mod openapi;
-mod repeat;
+mod redact;
+pub mod schema;
 mod sections;
 pub mod store;
 mod tasks;
 mod values;
-mod veil;
 pub mod workers;
 
 use crate::app::App;
@@ -65,14 +65,14 @@ pub fn router_waiting(app: App, wait_max: Duration) -> Router {
     let document = openapi::complete(document);
     router
         .route("/v1/openapi.json", get(move || openapi::answer(document)))
-        .layer(from_fn_with_state(repeat::Repeats::default(), repeat::once))
+        .layer(from_fn_with_state(idempotency::Repeats::default(), idempotency::once))
         .route("/v1/{*path}", any(no_route))
         .method_not_allowed_fallback(no_method)
 }
 
 /// The description of the API, OpenAPI 3.1.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    let client = Client::builder().over(Arc::new(MemoryStore::new()));
+    let client = Client::builder().with_store(Arc::new(MemoryStore::new()));
     let client = client.expect("a client without a label of its own can always be made");
     openapi::complete(routes(App::new(client), WAIT_MAX).into_openapi())
 }
@@ -91,7 +91,7 @@ fn routes(app: App, wait_max: Duration) -> OpenApiRouter {
 /// Everybody who holds something.
 #[utoipa::path(
     get, path = "/v1/workers", operation_id = "list_workers", tag = "workers",
-    responses((status = 200, description = "Who works", body = forms::Workers)),
+    responses((status = 200, description = "Who works", body = schema::Workers)),
 )]
 async fn workers(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
     Ok(Json(json!({ "workers": workers::workers(api.client()).await? })))
@@ -124,11 +124,11 @@ impl Api {
     /// for this request and proves nothing.
     fn holder(&self, caller: &Caller, label: Option<&Label>) -> Result<Client, Problem> {
         match label {
-            Some(label) => Ok(self.app.client.named(&label.0)?),
+            Some(label) => Ok(self.app.client.with_label(&label.0)?),
             None => {
                 let name = caller.name.as_deref().unwrap_or("http");
                 let random = GrantId::random().to_bits() >> 96;
-                Ok(self.app.client.shown_as(&format!("{name}-{random:08x}"))?)
+                Ok(self.app.client.with_display_label(&format!("{name}-{random:08x}"))?)
             }
         }
     }
@@ -139,7 +139,7 @@ impl Api {
         while actor.len() > LABEL_MAX_BYTES {
             actor.remove(0);
         }
-        Ok(self.app.client.named(&actor)?)
+        Ok(self.app.client.with_label(&actor)?)
     }
 
     /// How long an answer waits.

@@ -1,6 +1,6 @@
 //! The description of the API. The routes say what is theirs; this says what holds for all.
 
-use super::forms;
+use super::schema;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
@@ -27,7 +27,7 @@ pub(super) fn frame() -> OpenApi {
         .build();
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     let components = ComponentsBuilder::new()
-        .schema_from::<forms::Problem>()
+        .schema_from::<schema::Problem>()
         .security_scheme("token", bearer)
         .build();
     OpenApiBuilder::new()

@@ -2,7 +2,7 @@
 
 use super::input::{Admin, Body, ByBody, MaybeBody, Reader, usage};
 use super::values::{Label, Position, Priority, Runners, SectionName, given, given_list};
-use super::{Api, forms};
+use super::{Api, schema};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -27,7 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 /// All sections, in the order of claims.
 #[utoipa::path(
     get, path = "/v1/sections", operation_id = "list_sections", tag = "sections",
-    responses((status = 200, description = "All sections", body = forms::Sections)),
+    responses((status = 200, description = "All sections", body = schema::Sections)),
 )]
 async fn sections(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
     let client = api.client();
@@ -85,7 +85,7 @@ fn any_or_number<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Ru
     params(("name" = inline(SectionName), Path, description = "Which section")),
     request_body = SectionBody,
     responses(
-        (status = 200, description = "The section as it is now", body = forms::OneSection),
+        (status = 200, description = "The section as it is now", body = schema::OneSection),
         (status = 404, description = "A section that it is to wait for is not there"),
         (status = 409, description = "SECTION_REFUSED: sections would wait for each other"),
     ),
@@ -120,7 +120,7 @@ macro_rules! pausing {
             params(("name" = inline(SectionName), Path, description = "Which section; `*` for everything")),
             request_body = Option<ByBody>,
             responses(
-                (status = 200, description = $now, body = forms::Paused),
+                (status = 200, description = $now, body = schema::Paused),
                 (status = 404, description = "There is no such section"),
             ),
         )]

@@ -3,7 +3,7 @@
 //! A client decides nothing; it says what is to be decided. So a server and a program that opened
 //! the store itself can share it, and both are held to the same rules.
 
-use super::veil::Knows;
+use super::redact::GrantRedactor;
 use crate::app::App;
 use crate::caller::{Caller, Role};
 use crate::problem::Problem;
@@ -20,10 +20,10 @@ use serde_json::json;
 use std::time::Duration;
 use tenure::core::BreakAsk;
 use tenure::core::act::{
-    Acquire, Act, CallOff, CallOffClaim, ChangeSections, Claiming, Delete, FinishAll, Finishing,
-    Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, Start,
+    Acquire, Act, CallOff, CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, FinishTask,
+    FinishTasks, Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, StartTask,
 };
-use tenure::core::rules::tasks::{AddAsk, EditAsk, HandVerb, HeartbeatAsk, ImportAsk};
+use tenure::core::rules::tasks::{AddAsk, EditAsk, HeartbeatAsk, ImportAsk, ManualChange};
 use tenure::store::{StoreError, TaskFilter};
 use tenure::{Error, wire};
 
@@ -71,7 +71,7 @@ impl Asked {
     fn answer<T: Serialize>(&self, answer: Result<T, StoreError>) -> Result<Response, Problem> {
         // Whoever may only look holds nothing, under whatever label.
         let label = self.header(wire::LABEL).filter(|_| self.caller.role >= Role::Work);
-        let knows = Knows::from_request(&self.body, label);
+        let knows = GrantRedactor::from_request(&self.body, label);
         let answer = serde_json::to_vec(&answer.map_err(failed)?);
         let answer = answer.and_then(|answer| knows.without_secrets(answer)).map_err(|error| {
             let message = format!("the answer cannot be written: {error}");
@@ -98,7 +98,7 @@ impl Asked {
         let answer = match self.header(wire::REQUEST) {
             None => backend.perform(&act).await,
             Some(text) => {
-                let once = wire::once_from_text(&text).ok_or_else(|| {
+                let once = wire::request_id_from_text(&text).ok_or_else(|| {
                     let message = format!("the header {} names no request", wire::REQUEST);
                     Problem::new(StatusCode::BAD_REQUEST, "USAGE", message)
                 })?;
@@ -154,13 +154,13 @@ async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
         Release::VERB => asked.perform::<Release>(work, as_it_is).await,
         AddAsk::VERB => asked.perform::<AddAsk>(work, as_it_is).await,
         ImportAsk::VERB => asked.perform::<ImportAsk>(work, as_it_is).await,
-        Claiming::VERB => asked.perform::<Claiming>(work, as_it_is).await,
+        ClaimTasks::VERB => asked.perform::<ClaimTasks>(work, as_it_is).await,
         Recover::VERB => asked.perform::<Recover>(work, as_it_is).await,
         LeaveIdleSections::VERB => asked.perform::<LeaveIdleSections>(work, as_it_is).await,
-        Finishing::VERB => asked.perform::<Finishing>(work, as_it_is).await,
+        FinishTask::VERB => asked.perform::<FinishTask>(work, as_it_is).await,
         HeartbeatAsk::VERB => asked.perform::<HeartbeatAsk>(work, as_it_is).await,
-        FinishAll::VERB => asked.perform::<FinishAll>(work, as_it_is).await,
-        Start::VERB => asked.perform::<Start>(work, as_it_is).await,
+        FinishTasks::VERB => asked.perform::<FinishTasks>(work, as_it_is).await,
+        StartTask::VERB => asked.perform::<StartTask>(work, as_it_is).await,
         EditAsk::VERB => {
             let caller = asked.caller.clone();
             asked.perform::<EditAsk>(work, |ask| caller.require(role_of(&ask.verb))).await
@@ -174,7 +174,7 @@ async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
             asked.perform(admin, name).await
         }
         Reap::VERB => asked.perform::<Reap>(admin, as_it_is).await,
-        Delete::VERB => asked.perform::<Delete>(admin, as_it_is).await,
+        DeleteTasks::VERB => asked.perform::<DeleteTasks>(admin, as_it_is).await,
         PutSection::VERB => asked.perform::<PutSection>(admin, as_it_is).await,
         ChangeSections::VERB => asked.perform::<ChangeSections>(admin, as_it_is).await,
         _ => {
@@ -186,10 +186,15 @@ async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
 }
 
 /// What somebody must be who changes a task by hand in this way.
-fn role_of(verb: &HandVerb) -> Role {
+fn role_of(verb: &ManualChange) -> Role {
     match verb {
-        HandVerb::Approve | HandVerb::Reject { .. } | HandVerb::Snooze { .. } => Role::Work,
-        HandVerb::Cancel | HandVerb::Retry | HandVerb::Skip | HandVerb::Update(_) => Role::Admin,
+        ManualChange::Approve | ManualChange::Reject { .. } | ManualChange::Snooze { .. } => {
+            Role::Work
+        }
+        ManualChange::Cancel
+        | ManualChange::Retry
+        | ManualChange::Skip
+        | ManualChange::Update(_) => Role::Admin,
     }
 }
 
@@ -210,9 +215,9 @@ async fn renew_covered(asked: Asked) -> Answer {
 async fn read(asked: Asked) -> Answer {
     let ask: wire::Read = asked.read()?;
     let client = &asked.app.client;
-    let mut seen = client.backend().read(&ask.look).await;
+    let mut seen = client.backend().read(&ask.scope).await;
     if let Ok(seen) = &mut seen {
-        seen.name_the_dead(client.witness());
+        seen.mark_dead(client.witness());
     }
     asked.answer(seen)
 }

@@ -1,7 +1,7 @@
 //! Locks: taking, giving back, and seeing who has them.
 
 use super::answer::{Refused, terse};
-use super::brief;
+use super::bounded_lists;
 use super::call::{self, Call, Progress};
 use super::session::Held;
 use super::work;
@@ -12,10 +12,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 use tenure::core::rules::tasks::Finish;
-use tenure::core::{Blocker, Kind, Mode, Overview, Proof, Resource, SeenHold};
+use tenure::core::{Blocker, HoldSnapshot, Kind, Mode, Overview, Proof, Resource};
 use tenure::duration::format_duration;
 use tenure::refusal::Refusal;
-use tenure::{Busy, Error, Lease, LeaseAttempt, Request, Tie, Waiting, view};
+use tenure::{Binding, Busy, Error, Lease, LeaseAttempt, Request, Waiting, view};
 use tokio::sync::watch;
 
 /// So many holds, and so many who wait, are shown at once.
@@ -122,7 +122,7 @@ fn request(call: &Call, resources: &[Resource]) -> Result<Request, Refused> {
     for resource in rest {
         request = request.also(resource);
     }
-    Ok(if call.session.tie == Tie::Elsewhere { request.elsewhere() } else { request })
+    Ok(if call.session.tie == Binding::Elsewhere { request.elsewhere() } else { request })
 }
 
 fn mode(text: Option<&str>) -> Result<Mode, Refused> {
@@ -240,12 +240,13 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
     let held = call.session.held().await;
     let witness = call.client.witness();
     let overview = Overview::of(&seen, witness);
-    let waiting_for = |hold: &SeenHold| overview.waiting_for(&hold.hold.want.resource).len();
+    let waiting_for = |hold: &HoldSnapshot| overview.waiting_for(&hold.hold.want.resource).len();
     let holds: Vec<Value> = overview
         .held()
         .take(SHOWN_MAX)
         .map(|seen| {
-            let mut value = brief::entry(terse(view::hold_json(seen, witness, waiting_for(seen))));
+            let mut value =
+                bounded_lists::entry(terse(view::hold_json(seen, witness, waiting_for(seen))));
             let is_own = |held: &Held| Proof::Grant(held.grant).recognises(seen);
             value["yours"] = json!(held.iter().any(is_own));
             value
@@ -256,7 +257,7 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
         .iter()
         .enumerate()
         .take(SHOWN_MAX)
-        .map(|(place, seen)| brief::entry(terse(view::waiter_json(seen, place + 1))))
+        .map(|(place, seen)| bounded_lists::entry(terse(view::waiter_json(seen, place + 1))))
         .collect();
     let counts = overview.counts();
     let (held, waiting) = (counts.held, counts.waiting);

@@ -1,7 +1,7 @@
 //! How things stand.
 
 use super::answer::{Refused, terse};
-use super::brief;
+use super::bounded_lists;
 use super::call::Call;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -139,7 +139,7 @@ pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, E
     if let Some(task) = last {
         value["next_after"] = json!(task.age);
     }
-    if brief::is_any_in_part(&shown) {
+    if bounded_lists::is_any_in_part(&shown) {
         value["shown_in_part_means"] = json!("get_all_tasks with task_id shows a task in full.");
     }
     value["tasks"] = json!(shown);
@@ -147,7 +147,7 @@ pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, E
 }
 
 fn shown(tasks: &[Task]) -> Vec<Value> {
-    brief::entries(tasks.iter().map(|task| terse(view::task_json(task, None))))
+    bounded_lists::entries(tasks.iter().map(|task| terse(view::task_json(task, None))))
 }
 
 /// As many tasks as there is room for: those that somebody may have to do with first.
@@ -198,9 +198,9 @@ pub(super) async fn get_results(
     if is_one {
         return Ok(json!({ "success": true, "results": results.collect::<Vec<_>>() }));
     }
-    let results = brief::entries(results);
+    let results = bounded_lists::entries(results);
     let mut value = json!({ "success": true });
-    if brief::is_any_in_part(&results) || results.len() < tasks.len() {
+    if bounded_lists::is_any_in_part(&results) || results.len() < tasks.len() {
         let (shown, all) = (results.len(), tasks.len());
         value["message"] = json!(format!(
             "{shown} of {all} shown; get_results with one task_id shows it in full."

@@ -10,15 +10,15 @@
 //! 4. How they answer: `answer.rs`, and `brief.rs` for lists. No answer says how to end what others hold.
 
 mod answer;
-mod brief;
+mod bounded_lists;
 mod call;
 mod closing;
-mod family;
 mod locks;
 mod look;
 mod resources;
 mod server;
 mod session;
+mod session_grants;
 mod sessions;
 mod stdio;
 mod tasks;
@@ -38,7 +38,7 @@ use server::Server;
 use sessions::Sessions;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::place::Place;
+use tenure::place::StoreLocation;
 
 /// How sessions of agents hold.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct Options {
     /// Lease of a section, from each call of its session.
     pub section_ttl: Duration,
     /// Where relative paths begin and absolute ones must lead, if agents share this machine's files.
-    pub place: Option<Place>,
+    pub place: Option<StoreLocation>,
 }
 
 impl Default for Options {

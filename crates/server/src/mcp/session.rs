@@ -3,14 +3,16 @@
 
 use super::Options;
 use super::answer::Refused;
-use super::family::Family;
+use super::session_grants::Family;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use tenure::core::rules::tasks::{Claimed, Finish, Finished, Heartbeat};
-use tenure::core::{GrantId, Kind, Look, Proof, Resource, SeenHold, Task, TaskId, TaskLook, Token};
+use tenure::core::{
+    GrantId, HoldSnapshot, Kind, Proof, Resource, Scope, Task, TaskId, TaskScope, Token,
+};
 use tenure::refusal::Refusal;
 use tenure::store::Renewed;
-use tenure::{Client, Error, Lease, Tie, view};
+use tenure::{Binding, Client, Error, Lease, view};
 use tokio::sync::{Mutex, MutexGuard, watch};
 
 /// As much of a name as leaves room for the rest of a label.
@@ -60,7 +62,7 @@ struct Named {
 pub(super) struct Session {
     client: Client,
     pub(super) options: Options,
-    pub(super) tie: Tie,
+    pub(super) tie: Binding,
     family: Family,
     /// Under which name it was opened, where names are asked for.
     pub(super) owner: Option<String>,
@@ -76,7 +78,7 @@ impl Session {
     pub(super) fn new(
         client: Client,
         options: Options,
-        tie: Tie,
+        tie: Binding,
         key: &str,
         owner: Option<String>,
     ) -> Session {
@@ -111,7 +113,7 @@ impl Session {
         };
         let client = match &named.shown {
             Some((shown, client)) if *shown == name => client.clone(),
-            _ => self.shown_as(&name)?,
+            _ => self.with_display_label(&name)?,
         };
         if agent.is_some() {
             named.chosen = Some(name.clone());
@@ -125,14 +127,14 @@ impl Session {
         }
     }
 
-    fn shown_as(&self, name: &str) -> Result<Client, Error> {
-        self.client.shown_as(&format!("{name}/{}", self.family.mark()))
+    fn with_display_label(&self, name: &str) -> Result<Client, Error> {
+        self.client.with_display_label(&format!("{name}/{}", self.family.mark()))
     }
 
     /// Goes by the name again under which it holds this.
     fn go_by(&self, label: &str) -> Result<(), Error> {
         let name = label.rsplit_once('/').map_or(label, |(name, _)| name);
-        let shown = Some((name.to_owned(), self.shown_as(name)?));
+        let shown = Some((name.to_owned(), self.with_display_label(name)?));
         let mut named = self.named.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         *named = Named { chosen: Some(name.to_owned()), shown };
         Ok(())
@@ -151,9 +153,9 @@ impl Session {
     /// Takes up again what was held under the same key before the server was restarted; says whether
     /// there was anything.
     pub(super) async fn take_up(&self) -> Result<bool, Error> {
-        let seen = self.client.backend().read(&Look::Everything).await?;
+        let seen = self.client.backend().read(&Scope::Everything).await?;
         let own = seen.holds.iter().filter(|seen| self.family.has(seen.hold.grant));
-        let own: Vec<&SeenHold> = own.collect();
+        let own: Vec<&HoldSnapshot> = own.collect();
         let claimed = self.claimed(&own).await?;
         if let Some(first) = own.first() {
             self.go_by(&first.hold.holder.label)?;
@@ -191,11 +193,11 @@ impl Session {
     }
 
     /// The tasks that were claimed, by grant. A task may also be held like a lock.
-    async fn claimed(&self, own: &[&SeenHold]) -> Result<HashMap<GrantId, TaskId>, Error> {
+    async fn claimed(&self, own: &[&HoldSnapshot]) -> Result<HashMap<GrantId, TaskId>, Error> {
         let resources = own.iter().map(|seen| &seen.hold.want.resource);
         let tasks = resources.filter(|resource| resource.kind() == Kind::Task);
         let ids: Vec<TaskId> = tasks.filter_map(|task| task.name().parse().ok()).collect();
-        let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
+        let look = Scope::Tasks(TaskScope { ids, ..TaskScope::default() });
         let tasks = self.client.backend().read(&look).await?.tasks;
         Ok(tasks.into_iter().filter_map(|task| Some((task.claim?.grant, task.id))).collect())
     }

@@ -8,8 +8,8 @@
 
 use super::Options;
 use super::answer::Refused;
-use super::family::Family;
 use super::session::Session;
+use super::session_grants::Family;
 use async_trait::async_trait;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams};
 use rmcp::transport::streamable_http_server::session::{
@@ -18,8 +18,8 @@ use rmcp::transport::streamable_http_server::session::{
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
-use tenure::core::{GrantId, Look};
-use tenure::{Client, Error, Tie};
+use tenure::core::{GrantId, Scope};
+use tenure::{Binding, Client, Error};
 use uuid::Uuid;
 
 /// So many are remembered at once. Whoever comes then must wait until some have lapsed.
@@ -50,7 +50,7 @@ impl Sessions {
     /// A session that nobody knows yet.
     pub(super) fn begin(&self, key: &str, owner: Option<String>) -> Arc<Session> {
         let (client, options) = (self.client().clone(), self.options.clone());
-        Arc::new(Session::new(client, options, Tie::Elsewhere, key, owner))
+        Arc::new(Session::new(client, options, Binding::Elsewhere, key, owner))
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<GrantId, Known>> {
@@ -136,7 +136,7 @@ impl SessionStore for Sessions {
             return Ok(None);
         }
         // Only a session's own server tells its grants from others, and it shows none of them.
-        let seen = self.client().backend().read(&Look::Everything).await.map_err(Error::from)?;
+        let seen = self.client().backend().read(&Scope::Everything).await.map_err(Error::from)?;
         let held = seen.holds.iter().find(|seen| Family::is_of_key(id, seen.hold.grant));
         // What the program called itself is known by what it holds, if it holds anything.
         let label = held.map_or("agent", |seen| seen.hold.holder.label.as_str());

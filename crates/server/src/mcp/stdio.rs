@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tenure::core::GrantId;
-use tenure::{Client, Tie};
+use tenure::{Binding, Client};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The conversation could not be held.
@@ -44,7 +44,7 @@ pub(super) async fn serve(
 ) -> Result<(), StdioError> {
     // Nobody takes up the session of a process that ended.
     let key = GrantId::random().to_string();
-    let session = Session::new(client.clone(), options, Tie::ThisProcess, &key, None);
+    let session = Session::new(client.clone(), options, Binding::ThisProcess, &key, None);
     let session = Arc::new(session);
     let input = Watched { input, session: session.clone() };
     let server = Server::over_stdio(client, session.clone());

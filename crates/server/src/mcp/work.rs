@@ -103,7 +103,7 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
     }
 }
 
-type Claiming = Pin<Box<dyn Future<Output = Result<Result<Claimed, NoClaim>, Error>> + Send>>;
+type ClaimTasks = Pin<Box<dyn Future<Output = Result<Result<Claimed, NoClaim>, Error>> + Send>>;
 
 async fn claim(
     call: &Call,
@@ -112,7 +112,7 @@ async fn claim(
 ) -> Result<Result<Claimed, NoClaim>, Refused> {
     let stop = Arc::new(AtomicBool::new(false));
     let (tell, told) = watch::channel(Progress::default());
-    let mut claiming: Claiming =
+    let mut claiming: ClaimTasks =
         Box::pin(claim_in_slices(call.client.clone(), request, limit, stop.clone(), tell));
     if let Some(claimed) = call.wait(&mut claiming, told, limit).await {
         return Ok(claimed?);

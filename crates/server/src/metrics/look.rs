@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tenure::Client;
-use tenure::core::{Kind, Overview, Resource, Seen, Status};
+use tenure::core::{Kind, Overview, Resource, Snapshot, Status};
 use tenure::store::Tally;
 
 /// Of so many sections the tasks are shown, those with most to do first.
@@ -42,7 +42,7 @@ pub(super) async fn registry(client: Option<&Client>, uptime: Duration) -> Regis
     registry
 }
 
-async fn look(client: &Client) -> Option<(Seen, Vec<Tally>)> {
+async fn look(client: &Client) -> Option<(Snapshot, Vec<Tally>)> {
     let seen = client.look_everywhere().await.ok()?;
     let tallies = client.tasks().tallies().await.ok()?;
     Some((seen, tallies))

@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use tenure::core::{Decision, Event, GrantId, Look, Revision, Seen, Task, Write};
+use tenure::core::{Decision, Event, GrantId, Revision, Scope, Snapshot, Task, Write};
 use tenure::store::{
     Decide, Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
     hearing,
@@ -199,17 +199,17 @@ impl Store for Metered {
     async fn transact_once(
         &self,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
     ) -> Result<Revision, StoreError> {
         let begun = Instant::now();
         let mut writes = Vec::new();
-        let mut watched = |seen: &Seen| {
+        let mut watched = |seen: &Snapshot| {
             let decision = decide(seen);
             writes = lease_writes(&decision);
             decision
         };
-        let outcome = self.store.transact_once(slot, look, &mut watched).await;
+        let outcome = self.store.transact_once(slot, scope, &mut watched).await;
         if outcome.is_ok() {
             self.numbers.wrote(&writes);
         }
@@ -219,16 +219,16 @@ impl Store for Metered {
     async fn transact_owned(
         &self,
         slot: Option<String>,
-        look: Look,
+        scope: Scope,
         mut rule: Rule,
     ) -> Result<Revision, StoreError> {
         let begun = Instant::now();
-        let (watched, writes) = hearing(move |seen: &Seen| {
+        let (watched, writes) = hearing(move |seen: &Snapshot| {
             let decision = rule(seen);
             let writes = lease_writes(&decision);
             (decision, writes)
         });
-        let outcome = self.store.transact_owned(slot, look, watched).await;
+        let outcome = self.store.transact_owned(slot, scope, watched).await;
         if let (Ok(_), Some(writes)) = (&outcome, writes.last()) {
             self.numbers.wrote(&writes);
         }
@@ -242,9 +242,9 @@ impl Store for Metered {
         outcome
     }
 
-    async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
         let begun = Instant::now();
-        self.note("read", begun, self.store.read(look).await)
+        self.note("read", begun, self.store.read(scope).await)
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {

@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tenure::Client;
-use tenure::core::{Event, EventKind, Kind, Resource, Revision, Seen, Token, WallTime};
+use tenure::core::{Event, EventKind, Kind, Resource, Revision, Snapshot, Token, WallTime};
 use tokio::task::JoinHandle;
 
 /// How many events are read at once.
@@ -242,7 +242,7 @@ const SPANS_MAX: usize = 100_000;
 
 impl Spans {
     /// What was under way before anything was followed.
-    fn begin(&mut self, seen: &Seen) {
+    fn begin(&mut self, seen: &Snapshot) {
         for seen in &seen.holds {
             self.hold(&seen.hold.want.resource, seen.hold.token, seen.acquired_at);
         }

@@ -4,7 +4,7 @@ use crate::kit::Server;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tenure_server::api::forms;
+use tenure_server::api::schema;
 
 #[tokio::test]
 async fn the_document_is_served() {
@@ -65,22 +65,22 @@ fn agree<T: DeserializeOwned>(name: &str, value: &Value, extra: &[&str]) {
 async fn what_is_answered_is_what_is_described() {
     let server = Server::new().await;
     let acquired = server.acquire("db", json!({ "as": "alice" })).await;
-    agree::<forms::Acquired>("Acquired", &acquired, &[]);
+    agree::<schema::Acquired>("Acquired", &acquired, &[]);
     let grant = "01234567-89ab-cdef-0123-456789abcdef";
     let wait = json!({ "resources": ["db"], "wait_ms": 1, "grant": grant });
     server.post("/v1/locks/acquire", wait).await.refused(409, "LOCKED");
     let locks = server.get("/v1/locks").await.good();
-    agree::<forms::Locks>("Locks", &locks, &[]);
-    agree::<forms::Hold>("Hold", &locks["locks"][0], &["waiters"]);
-    agree::<forms::Waiter>("Waiter", &locks["locks"][0]["waiters"][0], &[]);
+    agree::<schema::Locks>("Locks", &locks, &[]);
+    agree::<schema::Hold>("Hold", &locks["locks"][0], &["waiters"]);
+    agree::<schema::Waiter>("Waiter", &locks["locks"][0]["waiters"][0], &[]);
     server.add(json!({ "id": "a", "title": "A", "section": "S" })).await;
     let claimed = server.claim(json!({ "as": "alice" })).await;
-    agree::<forms::Task>("Task", &claimed, &["grant"]);
+    agree::<schema::Task>("Task", &claimed, &["grant"]);
     let events = server.get("/v1/events").await.good();
-    agree::<forms::Event>("Event", &events["events"][0], &["operation"]);
+    agree::<schema::Event>("Event", &events["events"][0], &["operation"]);
     let workers = server.get("/v1/workers").await.good();
-    agree::<forms::Worker>("Worker", &workers["workers"][0], &[]);
+    agree::<schema::Worker>("Worker", &workers["workers"][0], &[]);
     let sections = server.get("/v1/sections").await.good();
-    agree::<forms::Section>("Section", &sections["sections"][0], &["open", "runners"]);
-    serde_json::from_value::<forms::Sections>(sections).unwrap();
+    agree::<schema::Section>("Section", &sections["sections"][0], &["open", "runners"]);
+    serde_json::from_value::<schema::Sections>(sections).unwrap();
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, NewTask};
 use tenure::core::{Mode, Proof, Resource};
-use tenure::{Attempt, ClaimRequest, Claims, Client, Error, Guard, LeaseAttempt, Tie, Wait};
+use tenure::{Attempt, Binding, ClaimRequest, Claims, Client, Error, Guard, LeaseAttempt, Wait};
 use tenure_server::dashboard::leading_page;
 use tokio::net::TcpListener;
 
@@ -66,7 +66,7 @@ impl Control {
     }
 
     fn request(&self, asked: &Value) -> Result<tenure::Request, Error> {
-        let client = self.client.named(text(asked, "as"))?;
+        let client = self.client.with_label(text(asked, "as"))?;
         let mut request = client.request(text(asked, "resource"));
         if let Some(operation) = asked["operation"].as_str() {
             request = request.operation(operation);
@@ -124,7 +124,7 @@ impl Control {
     }
 
     async fn release(&self, asked: &Value) -> Result<(), Error> {
-        let client = self.client.named(text(asked, "as"))?;
+        let client = self.client.with_label(text(asked, "as"))?;
         let resource: Resource = text(asked, "resource").parse()?;
         let key = format!("{} {resource}", text(asked, "as"));
         let guard = self.guards.lock().unwrap().remove(&key);
@@ -152,8 +152,8 @@ impl Control {
 
     async fn claim(&self, asked: &Value) -> Result<Value, Error> {
         let tie = match asked["process"].as_bool() {
-            Some(true) => Tie::Process(self.process(text(asked, "as"))),
-            _ => Tie::ThisProcess,
+            Some(true) => Binding::Process(self.process(text(asked, "as"))),
+            _ => Binding::ThisProcess,
         };
         let request = ClaimRequest {
             task: asked["task"].as_str().map(|id| id.parse().expect("an id")),
@@ -162,14 +162,14 @@ impl Control {
             tie,
             ..ClaimRequest::default()
         };
-        match self.client.named(text(asked, "as"))?.tasks().claim(&request).await? {
+        match self.client.with_label(text(asked, "as"))?.tasks().claim(&request).await? {
             Claims::Claimed { tasks, .. } => Ok(json!({ "task": tasks[0].task.id })),
             Claims::None(none) => panic!("no claim: {none:?}"),
         }
     }
 
     async fn finish(&self, asked: &Value) -> Result<(), Error> {
-        let client = self.client.named(text(asked, "as"))?;
+        let client = self.client.with_label(text(asked, "as"))?;
         let finish = match text(asked, "how") {
             "complete" => Finish::Complete { result: None },
             "review" => Finish::Review { result: None },

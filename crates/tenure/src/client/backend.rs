@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure_core::act::Act;
 use tenure_core::{
-    Answered, Change, Decision, Event, GrantId, Look, Proof, Resource, Revision, Seen, SeenHold,
-    Task, Witness, Write,
+    Change, Decision, Event, GrantId, HoldSnapshot, Proof, Resource, Revision, Scope, Snapshot,
+    StoredReply, Task, Witness, Write,
 };
 
 /// Where acts are decided: here, over a store, or by a server. Cheap to clone.
@@ -39,7 +39,7 @@ pub struct Local {
 
 /// Which request this is, among those that may be repeated: see [`Store::transact_once`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Once {
+pub struct RequestId {
     /// Whose requests these are; each comes after the one before was answered.
     pub slot: String,
     /// Which of them, from 1.
@@ -59,7 +59,7 @@ impl Backend {
     /// Decides an act unless this very request was decided before; then its answer is given again.
     pub async fn perform_once<A: Act>(
         &self,
-        once: &Once,
+        once: &RequestId,
         act: &A,
     ) -> Result<A::Answer, StoreError> {
         match self {
@@ -93,7 +93,7 @@ impl Backend {
         proof: &Proof,
         resources: Option<&[Resource]>,
         ttl: Option<Duration>,
-    ) -> Result<Vec<(SeenHold, Renewed)>, StoreError> {
+    ) -> Result<Vec<(HoldSnapshot, Renewed)>, StoreError> {
         match self {
             Backend::Local(local) => local.renew_covered(proof, resources, ttl).await,
             #[cfg(feature = "http")]
@@ -102,11 +102,11 @@ impl Backend {
     }
 
     /// See [`Store::read`].
-    pub async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+    pub async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
         match self {
-            Backend::Local(local) => local.store.read(look).await,
+            Backend::Local(local) => local.store.read(scope).await,
             #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.read(look).await,
+            Backend::Remote(remote) => remote.read(scope).await,
         }
     }
 
@@ -194,24 +194,24 @@ impl Local {
 
     async fn perform<A: Act>(
         &self,
-        once: Option<&Once>,
+        once: Option<&RequestId>,
         called_off: Option<Arc<AtomicBool>>,
         act: &A,
     ) -> Result<A::Answer, StoreError> {
-        let look = act.look();
+        let scope = act.scope();
         if A::LOOKS_FIRST {
-            let (decision, answer) = act.decide(&self.store.read(&look).await?, &*self.witness);
+            let (decision, answer) = act.decide(&self.store.read(&scope).await?, &*self.witness);
             if decision == Decision::Nothing {
                 return Ok(answer);
             }
         }
         let slot = once.map(|once| once.slot.clone());
         let (rule, said) = hearing(rule(act.clone(), once.cloned(), called_off, self.clone()));
-        self.store.transact_owned(slot, look, rule).await?;
+        self.store.transact_owned(slot, scope, rule).await?;
         match said.last().expect("a store always asks the rule") {
-            Told::Now(answer) => Ok(answer),
-            Told::Before { asked, answered } => self.again(&asked, &answered),
-            Told::CalledOff => Err(StoreError::Unavailable {
+            Reply::Now(answer) => Ok(answer),
+            Reply::Before { asked, answered } => self.again(&asked, &answered),
+            Reply::CalledOff => Err(StoreError::Unavailable {
                 store: self.store.info().url,
                 reason: "the request was called off".to_owned(),
                 hint: None,
@@ -222,8 +222,8 @@ impl Local {
     /// The answer that was given before.
     fn again<T: serde::de::DeserializeOwned>(
         &self,
-        once: &Once,
-        before: &Answered,
+        once: &RequestId,
+        before: &StoredReply,
     ) -> Result<T, StoreError> {
         let store = self.store.info().url;
         if before.number > once.number {
@@ -242,15 +242,16 @@ impl Local {
         proof: &Proof,
         resources: Option<&[Resource]>,
         ttl: Option<Duration>,
-    ) -> Result<Vec<(SeenHold, Renewed)>, StoreError> {
-        let look = match resources {
-            Some(resources) => Look::At { resources: resources.to_vec(), ticket: None },
-            None => Look::Everything,
+    ) -> Result<Vec<(HoldSnapshot, Renewed)>, StoreError> {
+        let scope = match resources {
+            Some(resources) => Scope::At { resources: resources.to_vec(), ticket: None },
+            None => Scope::Everything,
         };
-        let seen = self.store.read(&look).await?;
-        let named =
-            |seen: &&SeenHold| resources.is_none_or(|some| some.contains(&seen.hold.want.resource));
-        let mine: Vec<SeenHold> =
+        let seen = self.store.read(&scope).await?;
+        let named = |seen: &&HoldSnapshot| {
+            resources.is_none_or(|some| some.contains(&seen.hold.want.resource))
+        };
+        let mine: Vec<HoldSnapshot> =
             seen.holds.iter().filter(named).filter(|seen| proof.covers(seen)).cloned().collect();
         let renewals: Vec<Renewal> = mine
             .iter()
@@ -271,12 +272,12 @@ impl Local {
 }
 
 /// What is said about a request.
-enum Told<T> {
+enum Reply<T> {
     Now(T),
     /// It was decided before.
     Before {
-        asked: Once,
-        answered: Answered,
+        asked: RequestId,
+        answered: StoredReply,
     },
     /// Nobody wants it any more.
     CalledOff,
@@ -285,18 +286,18 @@ enum Told<T> {
 /// Decides an act, unless this very request was decided before.
 fn rule<A: Act>(
     act: A,
-    once: Option<Once>,
+    once: Option<RequestId>,
     called_off: Option<Arc<AtomicBool>>,
     local: Local,
-) -> impl FnMut(&Seen) -> (Decision, Told<A::Answer>) + Send + 'static {
+) -> impl FnMut(&Snapshot) -> (Decision, Reply<A::Answer>) + Send + 'static {
     move |seen| {
         if called_off.as_ref().is_some_and(|called_off| called_off.load(Ordering::SeqCst)) {
-            return (Decision::Nothing, Told::CalledOff);
+            return (Decision::Nothing, Reply::CalledOff);
         }
         if let (Some(asked), Some(answered)) = (&once, &seen.answered)
             && answered.number >= asked.number
         {
-            let told = Told::Before { asked: asked.clone(), answered: answered.clone() };
+            let told = Reply::Before { asked: asked.clone(), answered: answered.clone() };
             return (Decision::Nothing, told);
         }
         let (mut decision, answer) = act.decide(seen, &*local.witness);
@@ -307,13 +308,13 @@ fn rule<A: Act>(
             change.durable |= is_trusted_after_power_loss(change, seen, &local.boot);
             change.writes.extend(once.as_ref().and_then(|once| remember(once, &answer)));
         }
-        (decision, Told::Now(answer))
+        (decision, Reply::Now(answer))
     }
 }
 
 /// Whether a change grants something, or for longer, to a holder that may work on when this
 /// machine loses its power. Such a holder would trust a grant that the disk does not have.
-fn is_trusted_after_power_loss(change: &Change, seen: &Seen, boot: &str) -> bool {
+fn is_trusted_after_power_loss(change: &Change, seen: &Snapshot, boot: &str) -> bool {
     change.writes.iter().any(|write| match write {
         Write::Hold(hold) => hold.holder.may_outlive(boot),
         Write::Extend { resource, grant, ttl, .. } => seen.holds_of(*grant).any(|seen| {
@@ -326,7 +327,7 @@ fn is_trusted_after_power_loss(change: &Change, seen: &Seen, boot: &str) -> bool
 
 /// An answer to be kept with the change that it is about. One that cannot be written down is not
 /// kept: then the request can only be repeated by asking anew.
-fn remember<T: serde::Serialize>(once: &Once, answer: &T) -> Option<Write> {
+fn remember<T: serde::Serialize>(once: &RequestId, answer: &T) -> Option<Write> {
     let text = serde_json::to_string(answer).ok()?;
-    Some(Write::Answer(Answered { slot: once.slot.clone(), number: once.number, text }))
+    Some(Write::Answer(StoredReply { slot: once.slot.clone(), number: once.number, text }))
 }

@@ -1,6 +1,6 @@
 //! A hold that lasts as long as a value.
 
-use super::keeper::{Errand, Held};
+use super::keeper::{BackgroundCleanup, TrackedLease};
 use super::lease::Lease;
 use super::{Client, verbs};
 use crate::error::Error;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Release;
-use tenure_core::{Evidence, GrantId, Look, Proof, Reason, ReleaseAsk, Released, Resource, Token};
+use tenure_core::{Evidence, GrantId, Proof, Reason, ReleaseAsk, Released, Resource, Scope, Token};
 
 /// Holds what was asked for until it is released or dropped, renewing in the background.
 ///
@@ -21,7 +21,7 @@ use tenure_core::{Evidence, GrantId, Look, Proof, Reason, ReleaseAsk, Released, 
 #[must_use = "dropping a guard releases what it holds"]
 pub struct Guard {
     client: Client,
-    held: Arc<Held>,
+    held: Arc<TrackedLease>,
     /// Whether another guard or lease of the same grant was there first: it then releases.
     shares: bool,
     ended: bool,
@@ -29,7 +29,7 @@ pub struct Guard {
 
 /// How a hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ReleaseOutcome {
     /// The holder gave it back in time.
     Released,
     /// It had been lost before.
@@ -39,7 +39,7 @@ pub enum Ending {
 impl Guard {
     pub(super) fn new(client: Client, lease: Lease) -> Guard {
         let shares = lease.reason == Reason::AlreadyOwned;
-        let held = Arc::new(Held::new(lease));
+        let held = Arc::new(TrackedLease::new(lease));
         client.inner.keeper.keep(held.clone());
         Guard { client, held, shares, ended: false }
     }
@@ -96,40 +96,42 @@ impl Guard {
     /// Gives it back now, and says whether it was held until now. A guard made from a grant that
     /// held already ([`Request::with_grant`](super::Request::with_grant)) gives it back for all. One
     /// that goes under a hold of its owner leaves it to that hold's taker.
-    pub async fn release(mut self) -> Result<Ending, Error> {
+    pub async fn release(mut self) -> Result<ReleaseOutcome, Error> {
         self.ended = true;
         let lease = &self.held.lease;
         self.client.inner.keeper.forget(&self.held);
         if lease.is_covered {
             let is_held = self.is_held() && !was_ended(&self.client, &self.held).await;
-            return Ok(if is_held { Ending::Released } else { Ending::Lost });
+            return Ok(if is_held { ReleaseOutcome::Released } else { ReleaseOutcome::Lost });
         }
         let released =
             verbs::release(&self.client, Proof::Grant(lease.grant), Some(&lease.resources)).await;
         let released = match released {
             // Whatever was held in a store that is gone was lost with it.
-            Err(Error::Store(StoreError::Gone { .. })) => return Ok(Ending::Lost),
+            Err(Error::Store(StoreError::Gone { .. })) => return Ok(ReleaseOutcome::Lost),
             released => released?,
         };
         Ok(match released {
-            Released::Ended(holds) if holds.iter().all(|seen| !seen.lapsed()) => Ending::Released,
-            Released::Ended(_) | Released::NotHeld(_) => Ending::Lost,
+            Released::Ended(holds) if holds.iter().all(|seen| !seen.lapsed()) => {
+                ReleaseOutcome::Released
+            }
+            Released::Ended(_) | Released::NotHeld(_) => ReleaseOutcome::Lost,
         })
     }
 }
 
-pub(super) fn is_held(client: &Client, held: &Held) -> bool {
+pub(super) fn is_held(client: &Client, held: &TrackedLease) -> bool {
     !trusted_for(client, held).is_zero()
 }
 
-pub(super) fn trusted_for(client: &Client, held: &Held) -> Duration {
+pub(super) fn trusted_for(client: &Client, held: &TrackedLease) -> Duration {
     if held.is_lost() {
         return Duration::ZERO;
     }
     held.trusted_until().saturating_sub(client.inner.clock.now())
 }
 
-pub(super) async fn lost(client: &Client, held: &Held) {
+pub(super) async fn lost(client: &Client, held: &TrackedLease) {
     let mut loss = held.watch_loss();
     loop {
         let left = trusted_for(client, held);
@@ -155,9 +157,9 @@ const LOOK_FOR_BREAK: Duration = Duration::from_secs(1);
 
 /// Whether the store knows that this is not held any more. What was held in a store that is gone is
 /// lost with it. A store that does not tell changes nothing: the lease's own time decides.
-async fn was_ended(client: &Client, held: &Held) -> bool {
+async fn was_ended(client: &Client, held: &TrackedLease) -> bool {
     let lease = &held.lease;
-    let look = Look::At { resources: lease.resources.clone(), ticket: None };
+    let look = Scope::At { resources: lease.resources.clone(), ticket: None };
     let seen = match client.inner.backend.read(&look).await {
         Ok(seen) => seen,
         Err(error) => return matches!(error, StoreError::Gone { .. }),
@@ -174,13 +176,17 @@ async fn was_ended(client: &Client, held: &Held) -> bool {
     !lease.resources.iter().all(holds)
 }
 
-pub(super) async fn bind_group(client: &Client, held: &Held, leader: u32) -> Result<bool, Error> {
+pub(super) async fn bind_group(
+    client: &Client,
+    held: &TrackedLease,
+    leader: u32,
+) -> Result<bool, Error> {
     let group = Some(platform::process_group(leader));
     let evidence = Evidence { group, ..platform::this_process() };
     renew(client, held, Renewal { bind: Some(evidence), ..held.lease.renewal() }).await
 }
 
-async fn renew(client: &Client, held: &Held, renewal: Renewal) -> Result<bool, Error> {
+async fn renew(client: &Client, held: &TrackedLease, renewal: Renewal) -> Result<bool, Error> {
     let asked_at = client.inner.clock.now();
     let answers = client.inner.backend.renew(&[renewal]).await?;
     let renewed = answers == [Renewed::Renewed];
@@ -204,7 +210,7 @@ impl Drop for Guard {
         }
         let lost = self.held.is_lost();
         let ask = ReleaseAsk { proof: Proof::Grant(lease.grant), resources: None, lost };
-        let errand = Errand::Release(Release { at: Some(lease.resources.clone()), ask });
+        let errand = BackgroundCleanup::Release(Release { at: Some(lease.resources.clone()), ask });
         self.client.inner.keeper.send(errand);
     }
 }

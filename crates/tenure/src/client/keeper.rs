@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tenure_core::GrantId;
-use tenure_core::act::{CallOff, CallOffClaim, Finishing, Leave, Recover, Release};
+use tenure_core::act::{CallOff, CallOffClaim, FinishTask, Leave, Recover, Release};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -29,17 +29,17 @@ const RETRY_MAX: Duration = Duration::from_secs(1);
 const LAST_ERRANDS: Duration = Duration::from_secs(2);
 
 /// What a guard and the keeper both know of a lease.
-pub(super) struct Held {
+pub(super) struct TrackedLease {
     pub(super) lease: Lease,
     /// Until when it may be trusted. Only moves while the lease is held.
     trusted_until: Mutex<Duration>,
     lost: watch::Sender<bool>,
 }
 
-impl Held {
-    pub(super) fn new(lease: Lease) -> Held {
+impl TrackedLease {
+    pub(super) fn new(lease: Lease) -> TrackedLease {
         let trusted_until = Mutex::new(lease.trusted_until);
-        Held { lease, trusted_until, lost: watch::Sender::new(false) }
+        TrackedLease { lease, trusted_until, lost: watch::Sender::new(false) }
     }
 
     pub(super) fn trusted_until(&self) -> Duration {
@@ -66,24 +66,24 @@ impl Held {
 }
 
 /// Something to do in the store on behalf of what was dropped.
-pub(super) enum Errand {
+pub(super) enum BackgroundCleanup {
     Leave(Leave),
     Release(Release),
-    HandBack(Box<Finishing>),
+    HandBack(Box<FinishTask>),
     Recover(Recover),
     CallOff(Box<(Revocable, CallOff)>),
     CallOffClaim(Box<(Revocable, CallOffClaim)>),
 }
 
-impl Errand {
+impl BackgroundCleanup {
     pub(super) async fn run(self, backend: &Backend) -> Result<(), Error> {
         match self {
-            Errand::Leave(act) => drop(backend.perform(&act).await?),
-            Errand::Release(act) => drop(backend.perform(&act).await?),
-            Errand::HandBack(act) => drop(backend.perform(&*act).await?),
-            Errand::Recover(act) => drop(backend.perform(&act).await?),
-            Errand::CallOff(errand) => errand.0.undo(backend, &errand.1).await?,
-            Errand::CallOffClaim(errand) => errand.0.undo(backend, &errand.1).await?,
+            BackgroundCleanup::Leave(act) => drop(backend.perform(&act).await?),
+            BackgroundCleanup::Release(act) => drop(backend.perform(&act).await?),
+            BackgroundCleanup::HandBack(act) => drop(backend.perform(&*act).await?),
+            BackgroundCleanup::Recover(act) => drop(backend.perform(&act).await?),
+            BackgroundCleanup::CallOff(errand) => errand.0.undo(backend, &errand.1).await?,
+            BackgroundCleanup::CallOffClaim(errand) => errand.0.undo(backend, &errand.1).await?,
         }
         Ok(())
     }
@@ -106,7 +106,7 @@ struct State {
     backend: Option<Backend>,
     /// By the address of what is held: two guards may share one grant, and each counts.
     kept: HashMap<usize, Kept>,
-    errands: VecDeque<Errand>,
+    errands: VecDeque<BackgroundCleanup>,
     /// When the thread wakes by itself; `None` while it has no reason to.
     wakes_at: Option<Duration>,
     /// Whether the thread is at work.
@@ -117,7 +117,7 @@ struct State {
 }
 
 struct Kept {
-    held: Arc<Held>,
+    held: Arc<TrackedLease>,
     due: Duration,
 }
 
@@ -155,7 +155,7 @@ impl Keeper {
     }
 
     /// Renews this from now on.
-    pub(super) fn keep(&self, held: Arc<Held>) {
+    pub(super) fn keep(&self, held: Arc<TrackedLease>) {
         let due = self.shared.clock.now() + held.lease.ttl / 3;
         let mut state = self.shared.state();
         state.kept.insert(key(&held), Kept { held, due });
@@ -170,18 +170,18 @@ impl Keeper {
     }
 
     /// Renews this no longer.
-    pub(super) fn forget(&self, held: &Held) {
+    pub(super) fn forget(&self, held: &TrackedLease) {
         self.shared.state().kept.remove(&key(held));
     }
 
     /// Whether this is the grant, in its public form, of something that is renewed here.
     pub(super) fn keeps(&self, grant: GrantId) -> bool {
         let state = self.shared.state();
-        state.kept.values().any(|kept| kept.held.lease.grant.veiled() == grant.veiled())
+        state.kept.values().any(|kept| kept.held.lease.grant.redacted() == grant.redacted())
     }
 
     /// Runs an errand soon.
-    pub(super) fn send(&self, errand: Errand) {
+    pub(super) fn send(&self, errand: BackgroundCleanup) {
         self.shared.state().errands.push_back(errand);
         self.wake();
     }
@@ -214,13 +214,13 @@ impl Drop for Keeper {
     }
 }
 
-fn key(held: &Held) -> usize {
+fn key(held: &TrackedLease) -> usize {
     std::ptr::from_ref(held).addr()
 }
 
 enum Work {
-    Errand(Errand),
-    Renew(Vec<Arc<Held>>),
+    BackgroundCleanup(BackgroundCleanup),
+    Renew(Vec<Arc<TrackedLease>>),
 }
 
 struct Job {
@@ -239,7 +239,7 @@ fn run(shared: &Shared) {
         let Some(runtime) = &means else { break };
         match work {
             // What fails here ends by itself when its time has run out.
-            Work::Errand(errand) => drop(runtime.block_on(errand.run(&backend))),
+            Work::BackgroundCleanup(errand) => drop(runtime.block_on(errand.run(&backend))),
             Work::Renew(due) => runtime.block_on(renew(shared, &backend, due)),
         }
     }
@@ -280,18 +280,18 @@ impl State {
     /// What is to be done now. Once the keeper was dropped, only errands are.
     fn work(&mut self, now: Duration) -> Option<Work> {
         if let Some(errand) = self.errands.pop_front() {
-            return Some(Work::Errand(errand));
+            return Some(Work::BackgroundCleanup(errand));
         }
         if self.stop {
             return None;
         }
         let due = self.kept.values().filter(|kept| kept.due <= now);
-        let due: Vec<Arc<Held>> = due.map(|kept| kept.held.clone()).collect();
+        let due: Vec<Arc<TrackedLease>> = due.map(|kept| kept.held.clone()).collect();
         (!due.is_empty()).then_some(Work::Renew(due))
     }
 }
 
-async fn renew(shared: &Shared, backend: &Backend, mut due: Vec<Arc<Held>>) {
+async fn renew(shared: &Shared, backend: &Backend, mut due: Vec<Arc<TrackedLease>>) {
     let asked_at = shared.clock.now();
     // Once trust has ended it does not come back: the holder may already have acted on it.
     due.retain(|held| {
@@ -321,7 +321,7 @@ async fn renew(shared: &Shared, backend: &Backend, mut due: Vec<Arc<Held>>) {
     }
 }
 
-fn try_again(shared: &Shared, held: &Held, error: &StoreError) {
+fn try_again(shared: &Shared, held: &TrackedLease, error: &StoreError) {
     if !error.is_passing() {
         return lose(shared, held);
     }
@@ -330,13 +330,13 @@ fn try_again(shared: &Shared, held: &Held, error: &StoreError) {
     reschedule(shared, held, due);
 }
 
-fn reschedule(shared: &Shared, held: &Held, due: Duration) {
+fn reschedule(shared: &Shared, held: &TrackedLease, due: Duration) {
     if let Some(kept) = shared.state().kept.get_mut(&key(held)) {
         kept.due = due;
     }
 }
 
-fn lose(shared: &Shared, held: &Held) {
+fn lose(shared: &Shared, held: &TrackedLease) {
     shared.state().kept.remove(&key(held));
     held.lose();
 }
@@ -351,7 +351,7 @@ mod tests {
     #[tokio::test]
     async fn a_sleeping_keeper_lets_go_of_the_store_at_once() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        let client = Client::builder().over(store.clone()).unwrap();
+        let client = Client::builder().with_store(store.clone()).unwrap();
         client.acquire("deploy").await.unwrap().release().await.unwrap();
         drop(client);
         assert_eq!(Arc::strong_count(&store), 1);
@@ -360,10 +360,10 @@ mod tests {
     #[tokio::test]
     async fn a_dropped_guard_is_released_before_its_client_is_gone() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        let client = Client::builder().over(store.clone()).unwrap();
+        let client = Client::builder().with_store(store.clone()).unwrap();
         drop(client.acquire("deploy").await.unwrap());
         drop(client);
-        let other = Client::builder().over(store).unwrap();
+        let other = Client::builder().with_store(store).unwrap();
         assert!(matches!(other.try_acquire("deploy").await.unwrap(), Attempt::Held(_)));
     }
 }

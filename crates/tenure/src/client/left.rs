@@ -5,7 +5,7 @@ use crate::duration::format_duration;
 use crate::error::Error;
 use crate::store::TaskFilter;
 use std::time::Duration;
-use tenure_core::{Look, Status, Task, TaskLook, WallTime};
+use tenure_core::{Scope, Status, Task, TaskScope, WallTime};
 
 /// Among more tasks than this it is not looked for why each one waits: that costs a look at each.
 const SORTED_MAX: u64 = 10_000;
@@ -100,7 +100,7 @@ impl Tasks {
     }
 
     async fn note_workers(&self, request: &ClaimRequest, left: &mut Left) -> Result<(), Error> {
-        let look = Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() });
+        let look = Scope::Tasks(TaskScope { in_progress: true, ..TaskScope::default() });
         let seen = self.client.inner.backend.read(&look).await?;
         let wanted = seen.tasks.iter().filter(|task| task.status == Status::InProgress);
         for task in wanted.filter(|task| is_wanted(request, task)) {

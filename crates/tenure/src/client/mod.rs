@@ -14,12 +14,12 @@ mod tasks;
 mod verbs;
 mod work;
 
-pub use backend::{Backend, Local, Once};
-pub use guard::{Ending, Guard};
+pub use backend::{Backend, Local, RequestId};
+pub use guard::{Guard, ReleaseOutcome};
 pub use lease::Lease;
 pub use left::Left;
 pub use obtain::{Busy, PLACE_LEASE, Waiting};
-pub use request::{Attempt, IntoResource, LeaseAttempt, Request, Tie, Wait};
+pub use request::{Attempt, Binding, IntoResource, LeaseAttempt, Request, Wait};
 pub use swarm::{Stop, Swarm, SwarmReport, WorkEvent};
 pub use tasks::{ClaimRequest, Claims, Tasks, Work};
 pub use tenure_core::act::Broken;
@@ -181,7 +181,7 @@ impl ClientBuilder {
         match url::open(url, options)? {
             url::Opened::Store(store) => {
                 let wrap = self.wrap.take();
-                self.over(wrap.map_or_else(|| store.clone(), |wrap| wrap(store.clone())))
+                self.with_store(wrap.map_or_else(|| store.clone(), |wrap| wrap(store.clone())))
             }
             #[cfg(feature = "http")]
             url::Opened::Remote(remote) => {
@@ -194,7 +194,7 @@ impl ClientBuilder {
     }
 
     /// A client of this store.
-    pub fn over(self, store: Arc<dyn Store>) -> Result<Client, Error> {
+    pub fn with_store(self, store: Arc<dyn Store>) -> Result<Client, Error> {
         let ended_boots = store.info().ended_boots;
         self.through(ended_boots, |witness| Backend::Local(Local::new(store, witness)))
     }
@@ -285,13 +285,13 @@ impl Client {
     }
 
     /// A client of the same store under another label, which was chosen.
-    pub fn named(&self, label: &str) -> Result<Client, Error> {
+    pub fn with_label(&self, label: &str) -> Result<Client, Error> {
         Ok(self.held_by(Holder::chosen(label)?))
     }
 
     /// A client of the same store under a label for people to read, which proves nothing: what it
     /// holds answers to its grants alone.
-    pub fn shown_as(&self, label: &str) -> Result<Client, Error> {
+    pub fn with_display_label(&self, label: &str) -> Result<Client, Error> {
         let holder = Holder::chosen(label)?;
         Ok(self.held_by(Holder { chosen: false, ..holder }))
     }

@@ -1,7 +1,7 @@
 //! Taking, or queueing and sleeping until the turn comes.
 
 use super::Inner;
-use super::keeper::Errand;
+use super::keeper::BackgroundCleanup;
 use super::lease::Lease;
 use super::request::Wait;
 use super::revocable::Revocable;
@@ -13,8 +13,8 @@ use std::pin::Pin;
 use std::time::Duration;
 use tenure_core::act::{Acquire, CallOff, Leave};
 use tenure_core::{
-    Ask, Blocker, Evidence, Grant, GrantId, Kind, Liveness, Outcome, Owned, Resource, SeenHold,
-    TURN, WallTime,
+    Ask, Blocker, Evidence, Grant, GrantId, HoldSnapshot, Kind, Liveness, Outcome, Owned, Resource,
+    TURN_TIMEOUT, WallTime,
 };
 
 /// How long a place in a queue lasts without a sign of life: so long can a stopped process keep
@@ -89,7 +89,7 @@ pub(super) async fn obtain(
         Wait::Forever => None,
     };
     ask.queue = limit.is_none_or(|limit| !limit.is_zero()).then_some(PLACE_LEASE);
-    let mut place = Place {
+    let mut place = QueueTicket {
         inner,
         grant: ask.grant,
         is_new: patience.is_new,
@@ -113,7 +113,7 @@ pub(super) async fn obtain(
                 place.ticket = None;
                 if grant.takeovers.iter().any(|takeover| may_be_claimed(&takeover.from)) {
                     // The rest of a claim that lost this is worth nothing.
-                    inner.keeper.send(Errand::Recover(inner.recover()));
+                    inner.keeper.send(BackgroundCleanup::Recover(inner.recover()));
                 }
                 let lease = lease(&ask, grant, inner.clock.wall(), asked_at, waited, margin);
                 return Ok(Obtained::Held(lease));
@@ -144,7 +144,7 @@ pub(super) async fn obtain(
 }
 
 /// Whether this may be a part of a claim.
-fn may_be_claimed(seen: &SeenHold) -> bool {
+fn may_be_claimed(seen: &HoldSnapshot) -> bool {
     seen.hold.want.resource.kind() != Kind::Lock
 }
 
@@ -204,7 +204,7 @@ fn lease(
 
 /// A request's place in the queues, which is given up when the request is dropped. If its answer is
 /// still on its way then, or was lost, the request is called off.
-struct Place<'a> {
+struct QueueTicket<'a> {
     inner: &'a Inner,
     grant: GrantId,
     resources: Vec<Resource>,
@@ -216,7 +216,7 @@ struct Place<'a> {
     line: Option<Revocable>,
 }
 
-impl Place<'_> {
+impl QueueTicket<'_> {
     async fn ask(&mut self, ask: &Ask) -> Result<Outcome, Error> {
         // It may have a place far back, from an earlier request.
         let whole_queues = self.ticket.is_none() && self.kept;
@@ -243,20 +243,24 @@ impl Place<'_> {
         Ok(())
     }
 
-    fn errand(&mut self) -> Option<Errand> {
+    fn errand(&mut self) -> Option<BackgroundCleanup> {
         let is_open = self.line.as_ref().is_some_and(Revocable::is_open) && !self.kept;
         if let Some(line) = self.line.take_if(|_| is_open) {
             line.call_off();
             let (grant, resources) = (self.grant, self.resources.clone());
             let act = CallOff { grant, resources, is_new: self.is_new };
-            return Some(Errand::CallOff(Box::new((line, act))));
+            return Some(BackgroundCleanup::CallOff(Box::new((line, act))));
         }
         let ticket = self.ticket.take().filter(|_| !self.kept)?;
-        Some(Errand::Leave(Leave { grant: self.grant, resources: self.resources.clone(), ticket }))
+        Some(BackgroundCleanup::Leave(Leave {
+            grant: self.grant,
+            resources: self.resources.clone(),
+            ticket,
+        }))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueTicket<'_> {
     fn drop(&mut self) {
         // A dropped request must not keep those behind it waiting until its place lapses.
         if let Some(errand) = self.errand() {
@@ -266,14 +270,14 @@ impl Drop for Place<'_> {
 }
 
 async fn sleep_until_turn(
-    place: &Place<'_>,
+    place: &QueueTicket<'_>,
     waiting: &Waiting,
     left: Option<Duration>,
 ) -> Result<(), Error> {
     let patience = match waiting.ahead {
         Some(0) => LOOK_AGAIN_AT_HEAD.min(next_lapse(&waiting.blockers)),
         // Whether the one before takes its turn can only be seen by looking.
-        Some(1) => TURN,
+        Some(1) => TURN_TIMEOUT,
         _ => LOOK_AGAIN,
     };
     let patience = patience.min(next_missed_turn(&waiting.blockers));
@@ -289,7 +293,9 @@ async fn sleep_until_turn(
 fn next_missed_turn(blockers: &[Blocker]) -> Duration {
     let left = blockers.iter().filter_map(|blocker| match blocker {
         Blocker::Hold(_) => None,
-        Blocker::Waiter(seen) => seen.woken_for.map(|woken_for| TURN.saturating_sub(woken_for)),
+        Blocker::Waiter(seen) => {
+            seen.woken_for.map(|woken_for| TURN_TIMEOUT.saturating_sub(woken_for))
+        }
     });
     left.min().map_or(LOOK_AGAIN, |left| left + Duration::from_millis(1))
 }

@@ -87,7 +87,7 @@ pub struct Request {
     operation: Option<String>,
     keeps: Vec<GrantId>,
     owner: Owner,
-    tie: Tie,
+    tie: Binding,
     grant: Option<GrantId>,
     is_new: bool,
     keep_place: bool,
@@ -96,7 +96,7 @@ pub struct Request {
 
 /// What a lease is tied to besides its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tie {
+pub enum Binding {
     /// It ends with this process.
     #[default]
     ThisProcess,
@@ -120,7 +120,7 @@ impl Request {
             operation: None,
             keeps: Vec::new(),
             owner: Owner::default(),
-            tie: Tie::ThisProcess,
+            tie: Binding::ThisProcess,
             grant: None,
             is_new: true,
             keep_place: false,
@@ -201,20 +201,20 @@ impl Request {
 
     /// Ties the lease to another process of this machine: when that dies, it ends.
     pub fn for_process(mut self, pid: u32) -> Request {
-        self.tie = Tie::Process(pid);
+        self.tie = Binding::Process(pid);
         self
     }
 
     /// Ties the lease to no process; only its time, or a reboot, ends it.
     pub fn detached(mut self) -> Request {
-        self.tie = Tie::Nothing;
+        self.tie = Binding::Nothing;
         self
     }
 
     /// Says that whoever will hold runs on a machine that nothing is known of, as one does who asks
     /// through a server: only the lease's time ends the hold, not even a reboot of this machine.
     pub fn elsewhere(mut self) -> Request {
-        self.tie = Tie::Elsewhere;
+        self.tie = Binding::Elsewhere;
         self
     }
 
@@ -315,13 +315,13 @@ impl Request {
     }
 }
 
-impl Tie {
+impl Binding {
     pub(super) fn evidence(self) -> Result<Option<Evidence>, RequestError> {
         Ok(Some(match self {
-            Tie::Elsewhere => return Ok(None),
-            Tie::Nothing => platform::this_boot(),
-            Tie::ThisProcess => platform::this_process(),
-            Tie::Process(pid) => {
+            Binding::Elsewhere => return Ok(None),
+            Binding::Nothing => platform::this_boot(),
+            Binding::ThisProcess => platform::this_process(),
+            Binding::Process(pid) => {
                 platform::process_evidence(pid).ok_or(RequestError::NoProcess { pid })?
             }
         }))

@@ -2,7 +2,7 @@
 
 use super::Client;
 use crate::error::Error;
-use tenure_core::{Kind, Look, Resource, TaskId, TaskLook};
+use tenure_core::{Kind, Resource, Scope, TaskId, TaskScope};
 
 impl Client {
     /// Replaces each task resource that is named by the beginning of an id or by a title with the
@@ -20,7 +20,7 @@ impl Client {
         if ids.is_empty() {
             return Ok(resources);
         }
-        let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
+        let look = Scope::Tasks(TaskScope { ids, ..TaskScope::default() });
         let tasks = self.inner.backend.read(&look).await?.tasks;
         let mut meant = Vec::with_capacity(resources.len());
         for resource in resources {

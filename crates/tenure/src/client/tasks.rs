@@ -1,8 +1,8 @@
 //! The verbs of tasks.
 
-use super::keeper::{Errand, Held};
+use super::keeper::{BackgroundCleanup, TrackedLease};
 use super::lease::Lease;
-use super::request::{Tie, Wait};
+use super::request::{Binding, Wait};
 use super::revocable::Revocable;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
@@ -11,16 +11,16 @@ use crate::store::{Tally, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::{
-    CallOffClaim, ChangeSections, Claiming, Delete, FinishAll, Finishing, LeaveIdleSections,
-    PutSection, Start,
+    CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, FinishTask, FinishTasks,
+    LeaveIdleSections, PutSection, StartTask,
 };
 use tenure_core::rules::tasks::{
-    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, HandVerb, Heartbeat,
-    HeartbeatAsk, ImportAsk, Imported, NewTask, NoClaim, SectionChange,
+    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, Heartbeat,
+    HeartbeatAsk, ImportAsk, Imported, ManualChange, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
-    GrantId, Holder, Look, Owner, Proof, Reason, Resource, Section, SeenSection, Task, TaskId,
-    TaskLook, Token, WallTime, rules,
+    GrantId, Holder, Owner, Proof, Reason, Resource, Scope, Section, SectionSnapshot, Task, TaskId,
+    TaskScope, Token, WallTime, rules,
 };
 use tokio::sync::watch;
 
@@ -57,7 +57,7 @@ pub struct ClaimRequest {
     /// Under which grant the worker keeps its section from task to task.
     pub runner: Option<GrantId>,
     /// What the claim is tied to besides its lease.
-    pub tie: Tie,
+    pub tie: Binding,
     /// Which of the client's workers asks; its label is the client's and this.
     pub worker: Option<String>,
     /// Grants of the session or of the commands around the claim: what they hold is not in its way.
@@ -75,7 +75,7 @@ impl Default for ClaimRequest {
             ttl: GUARD_LEASE,
             section_ttl: GUARD_LEASE,
             runner: None,
-            tie: Tie::ThisProcess,
+            tie: Binding::ThisProcess,
             worker: None,
             under: vec![],
         }
@@ -116,7 +116,7 @@ impl Tasks {
     /// What [`Tasks::import`] would do now.
     pub async fn try_import(&self, file: TaskFile) -> Result<Imported, Error> {
         let ask = self.import_ask(file);
-        let seen = self.client.inner.backend.read(&ask.look()).await?;
+        let seen = self.client.inner.backend.read(&ask.scope()).await?;
         Ok(rules::tasks::import(&seen, &ask).1?)
     }
 
@@ -128,7 +128,7 @@ impl Tasks {
     /// Takes the next tasks, or the named one, if any is to be had now. Takes back the tasks of
     /// dead workers first, if this client has not looked for them for a while.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
-        let mut act = Claiming { ask: self.ask(request)?, wider: 0 };
+        let mut act = ClaimTasks { ask: self.ask(request)?, wider: 0 };
         self.recover_now_and_then().await?;
         let asked_at = self.client.inner.clock.now();
         let mut open = OpenClaim::new(&self.client, &act.ask);
@@ -233,13 +233,13 @@ impl Tasks {
             None => None,
         };
         let ask = FinishAsk { task: task.clone(), proof, token, runner, finish };
-        Ok(self.client.inner.backend.perform(&Finishing { ask, section }).await?)
+        Ok(self.client.inner.backend.perform(&FinishTask { ask, section }).await?)
     }
 
     /// Ends a worker's work on many tasks in one change, which costs one sync; says of each, in
     /// order, what came of it. One that is not the worker's any more does not stop the others.
     pub async fn finish_all(&self, asks: &[FinishAsk]) -> Result<Vec<Finished>, Error> {
-        let act = FinishAll { asks: asks.to_vec() };
+        let act = FinishTasks { asks: asks.to_vec() };
         Ok(self.client.inner.backend.perform(&act).await?)
     }
 
@@ -265,11 +265,11 @@ impl Tasks {
             runner: None,
             finish: Finish::Release,
         };
-        Ok(self.client.inner.backend.perform(&Start { ask }).await?)
+        Ok(self.client.inner.backend.perform(&StartTask { ask }).await?)
     }
 
     /// Changes a task by hand.
-    pub async fn edit(&self, task: &TaskId, verb: HandVerb) -> Result<Task, Error> {
+    pub async fn edit(&self, task: &TaskId, verb: ManualChange) -> Result<Task, Error> {
         let ask = EditAsk { task: task.clone(), verb, by: self.client.holder().label.clone() };
         Ok(self.client.inner.backend.perform(&ask).await??)
     }
@@ -277,25 +277,25 @@ impl Tasks {
     /// Removes a task that nobody works on and nobody waits for.
     pub async fn delete(&self, task: &TaskId) -> Result<Task, Error> {
         let by = self.client.holder().label.clone();
-        Ok(self.client.inner.backend.perform(&Delete { task: task.clone(), by }).await??)
+        Ok(self.client.inner.backend.perform(&DeleteTasks { task: task.clone(), by }).await??)
     }
 
     /// Tasks, oldest first.
     pub async fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, Error> {
         let tasks = self.client.inner.backend.tasks(filter).await?;
-        Ok(tasks.into_iter().map(Task::veiled).collect())
+        Ok(tasks.into_iter().map(Task::redacted).collect())
     }
 
     /// The task with this id.
     pub async fn get(&self, id: &TaskId) -> Result<Option<Task>, Error> {
-        let look = Look::Tasks(TaskLook { ids: vec![id.clone()], ..TaskLook::default() });
-        Ok(self.client.inner.backend.read(&look).await?.task(id).cloned().map(Task::veiled))
+        let look = Scope::Tasks(TaskScope { ids: vec![id.clone()], ..TaskScope::default() });
+        Ok(self.client.inner.backend.read(&look).await?.task(id).cloned().map(Task::redacted))
     }
 
     /// Those of these tasks that are there, seen at one moment, in no particular order.
     pub async fn get_all(&self, ids: Vec<TaskId>) -> Result<Vec<Task>, Error> {
-        let look = Look::Tasks(TaskLook { ids, ..TaskLook::default() });
-        Ok(self.client.inner.backend.read(&look).await?.veiled().tasks)
+        let look = Scope::Tasks(TaskScope { ids, ..TaskScope::default() });
+        Ok(self.client.inner.backend.read(&look).await?.redacted().tasks)
     }
 
     /// The task that a person means: by id, by a unique beginning of it, or by its exact title.
@@ -329,9 +329,9 @@ impl Tasks {
     /// What a task waits for, one sentence each; nothing if it could be taken now.
     pub async fn why(&self, id: &TaskId) -> Result<Vec<String>, Error> {
         let ids = vec![id.clone()];
-        let look = Look::Tasks(TaskLook { ids, dependencies: true, ..TaskLook::default() });
+        let look = Scope::Tasks(TaskScope { ids, dependencies: true, ..TaskScope::default() });
         // A server may show some grants veiled and others not.
-        let seen = self.client.inner.backend.read(&look).await?.veiled();
+        let seen = self.client.inner.backend.read(&look).await?.redacted();
         let Some(task) = seen.task(id) else {
             return Err(Error::NoSuchTask { text: id.to_string() });
         };
@@ -344,8 +344,8 @@ impl Tasks {
     }
 
     /// All sections, with how much is left to do in each.
-    pub async fn sections(&self) -> Result<Vec<SeenSection>, Error> {
-        let look = Look::Tasks(TaskLook::default());
+    pub async fn sections(&self) -> Result<Vec<SectionSnapshot>, Error> {
+        let look = Scope::Tasks(TaskScope::default());
         Ok(self.client.inner.backend.read(&look).await?.sections)
     }
 
@@ -381,7 +381,7 @@ impl Tasks {
         let holder = Holder { label, ..self.client.holder().clone() };
         let wall = self.client.inner.clock.wall();
         let lease = claim_lease(&claimed, holder, ttl, margin, asked_at, wall);
-        let held = Arc::new(Held::new(lease));
+        let held = Arc::new(TrackedLease::new(lease));
         self.client.inner.keeper.keep(held.clone());
         let call = watch::Sender::new(false);
         let Kept { runner, section } = kept;
@@ -395,7 +395,7 @@ pub(super) struct Kept {
     /// Under which grant.
     pub(super) runner: GrantId,
     /// The section of the task that was just claimed, unless any number may work there.
-    pub(super) section: Option<Arc<Held>>,
+    pub(super) section: Option<Arc<TrackedLease>>,
 }
 
 fn claim_lease(
@@ -438,7 +438,7 @@ impl OpenClaim<'_> {
         OpenClaim { client, line, grants: ask.grants.clone(), runner: ask.runner }
     }
 
-    async fn perform(&mut self, act: &Claiming) -> Result<Result<Vec<Claimed>, NoClaim>, Error> {
+    async fn perform(&mut self, act: &ClaimTasks) -> Result<Result<Vec<Claimed>, NoClaim>, Error> {
         let backend = &self.client.inner.backend;
         let line = self.line.get_or_insert_with(|| Revocable::new(backend));
         Ok(line.perform(backend, act).await?)
@@ -450,7 +450,7 @@ impl Drop for OpenClaim<'_> {
         let Some(line) = self.line.take().filter(Revocable::is_open) else { return };
         line.call_off();
         let act = CallOffClaim { grants: std::mem::take(&mut self.grants), runner: self.runner };
-        self.client.inner.keeper.send(Errand::CallOffClaim(Box::new((line, act))));
+        self.client.inner.keeper.send(BackgroundCleanup::CallOffClaim(Box::new((line, act))));
     }
 }
 
@@ -458,9 +458,9 @@ impl Drop for OpenClaim<'_> {
 pub struct Work {
     client: Client,
     task: Task,
-    held: Arc<Held>,
+    held: Arc<TrackedLease>,
     /// The hold of its section, where the runner keeps that: when it is lost, the claim is.
-    section: Option<Arc<Held>>,
+    section: Option<Arc<TrackedLease>>,
     runner: Option<GrantId>,
     /// Whether whoever runs the worker wants it to stop.
     call: watch::Sender<bool>,
@@ -546,9 +546,9 @@ impl Work {
         Ok(finished)
     }
 
-    fn finishing(&self, ask: FinishAsk) -> Finishing {
+    fn finishing(&self, ask: FinishAsk) -> FinishTask {
         let section = self.task.section.clone().filter(|_| self.runner.is_some());
-        Finishing { ask, section }
+        FinishTask { ask, section }
     }
 
     /// Lets go of a claim that was lost. What the store still has of it, if a part of it was lost,
@@ -574,7 +574,7 @@ impl Drop for Work {
             runner: self.runner,
             finish: Finish::Release,
         };
-        self.client.inner.keeper.send(Errand::HandBack(Box::new(self.finishing(ask))));
+        self.client.inner.keeper.send(BackgroundCleanup::HandBack(Box::new(self.finishing(ask))));
     }
 }
 

@@ -8,15 +8,15 @@ use crate::store::{Finding, Renewed};
 use std::time::Duration;
 use tenure_core::act::{Broken, Reap, Release};
 use tenure_core::{
-    Blocker, BreakAsk, Event, Kind, Look, Proof, ReleaseAsk, Released, Resource, Revision, Seen,
-    SeenHold, Token, VerifyAnswer, rules,
+    Blocker, BreakAsk, Event, HoldSnapshot, Kind, Proof, ReleaseAsk, Released, Resource, Revision,
+    Scope, Snapshot, Token, VerifyAnswer, rules,
 };
 
 /// What cleaning up removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleanup {
     /// Holds that had lapsed or whose holder was dead.
-    pub holds: Vec<SeenHold>,
+    pub holds: Vec<HoldSnapshot>,
     /// Things that crashed processes had left beside the records.
     pub leftovers: usize,
 }
@@ -30,8 +30,8 @@ pub enum Free {
     Busy(Busy),
 }
 
-fn look_at(resource: &Resource) -> Look {
-    Look::At { resources: vec![resource.clone()], ticket: None }
+fn look_at(resource: &Resource) -> Scope {
+    Scope::At { resources: vec![resource.clone()], ticket: None }
 }
 
 pub(super) async fn release(
@@ -65,7 +65,7 @@ impl Client {
         proof: &Proof,
         resources: Option<&[Resource]>,
         ttl: Option<Duration>,
-    ) -> Result<Vec<(SeenHold, Renewed)>, Error> {
+    ) -> Result<Vec<(HoldSnapshot, Renewed)>, Error> {
         Ok(self.inner.backend.renew_covered(proof, resources, ttl).await?)
     }
 
@@ -113,7 +113,7 @@ impl Client {
         let claims = rules::tasks::claims_look(&resource).filter(|_| answer == VerifyAnswer::Valid);
         let Some(claims) = claims else { return Ok(answer) };
         // A server may show some grants veiled and others not.
-        let seen = self.inner.backend.read(&claims).await?.veiled();
+        let seen = self.inner.backend.read(&claims).await?.redacted();
         let witness = &*self.inner.witness;
         Ok(match rules::tasks::belongs_to_lost_claim(&seen, &resource, token, witness) {
             true => VerifyAnswer::Refused { current: None },
@@ -126,15 +126,15 @@ impl Client {
     pub async fn renew_with(
         &self,
         proof: &Proof,
-        hold: &SeenHold,
+        hold: &HoldSnapshot,
         ttl: Option<Duration>,
-    ) -> Result<Vec<(SeenHold, Renewed)>, Error> {
+    ) -> Result<Vec<(HoldSnapshot, Renewed)>, Error> {
         let grant = match proof {
             Proof::Grant(grant) => Some(*grant),
             Proof::Label(_) => {
                 let look = look_at(&hold.hold.want.resource);
                 let seen = self.inner.backend.read(&look).await?;
-                let same = |seen: &&SeenHold| {
+                let same = |seen: &&HoldSnapshot| {
                     seen.hold.token == hold.hold.token
                         && seen.hold.want == hold.hold.want
                         && proof.covers(seen)
@@ -150,19 +150,19 @@ impl Client {
 
     /// Who holds and who waits for what overlaps these resources. Grants are in their public form:
     /// [`Proof::recognises`] tells one's own.
-    pub async fn look(&self, resources: &[Resource]) -> Result<Seen, Error> {
-        let mut seen = self.inner.backend.read(&Look::Queues(resources.to_vec())).await?;
+    pub async fn look(&self, resources: &[Resource]) -> Result<Snapshot, Error> {
+        let mut seen = self.inner.backend.read(&Scope::Queues(resources.to_vec())).await?;
         // A store may show more than was asked: of paths, all that are held.
         let asked = |resource: &Resource| resources.iter().any(|wanted| wanted.overlaps(resource));
         seen.holds.retain(|seen| asked(&seen.hold.want.resource));
         seen.waiters.retain(|seen| seen.waiter.wants.iter().any(|want| asked(&want.resource)));
-        Ok(seen.veiled())
+        Ok(seen.redacted())
     }
 
     /// Who holds and who waits for anything. Grants are in their public form, as with
     /// [`look`](Client::look).
-    pub async fn look_everywhere(&self) -> Result<Seen, Error> {
-        Ok(self.inner.backend.read(&Look::Everything).await?.veiled())
+    pub async fn look_everywhere(&self) -> Result<Snapshot, Error> {
+        Ok(self.inner.backend.read(&Scope::Everything).await?.redacted())
     }
 
     /// Waits until nobody holds the resource, without taking it.
@@ -175,7 +175,7 @@ impl Client {
         let begun = self.inner.clock.now();
         loop {
             let seen = self.look(&resources).await?;
-            let live: Vec<&SeenHold> =
+            let live: Vec<&HoldSnapshot> =
                 seen.holds.iter().filter(|seen| !seen.gone(&*self.inner.witness)).collect();
             if live.is_empty() {
                 return Ok(Free::Free);

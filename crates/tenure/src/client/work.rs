@@ -1,7 +1,7 @@
 //! A runner: a worker that takes one task after another.
 
 use super::Client;
-use super::keeper::Held;
+use super::keeper::TrackedLease;
 use super::lease::Lease;
 use super::request::Wait;
 use super::tasks::{ClaimRequest, Claims, Kept, Tasks, Work, release_runner};
@@ -17,7 +17,7 @@ pub struct Runner {
     id: GrantId,
     request: ClaimRequest,
     margin: Duration,
-    section: Mutex<Option<Arc<Held>>>,
+    section: Mutex<Option<Arc<TrackedLease>>>,
 }
 
 impl Runner {
@@ -47,17 +47,17 @@ impl Runner {
         Ok(Ok(self.tasks.keep(claimed, self.request.ttl, self.margin, asked_at, kept)))
     }
 
-    fn section(&self) -> std::sync::MutexGuard<'_, Option<Arc<Held>>> {
+    fn section(&self) -> std::sync::MutexGuard<'_, Option<Arc<TrackedLease>>> {
         self.section.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// The hold of the section that belongs to the claim, renewed from now on if it is a new one.
-    fn keep_section(&self, task: &Task, asked_at: Duration) -> Option<Arc<Held>> {
+    fn keep_section(&self, task: &Task, asked_at: Duration) -> Option<Arc<TrackedLease>> {
         let parts = task.claim.as_ref().map_or(&[][..], |claim| &claim.parts);
         let is_section = |part: &&Part| part.resource.kind() == Kind::Section;
         let part = parts.iter().find(is_section)?;
         let mut section = self.section();
-        let is_it = |held: &&Arc<Held>| {
+        let is_it = |held: &&Arc<TrackedLease>| {
             held.lease.resources == [part.resource.clone()]
                 && held.lease.token == part.token
                 && !held.is_lost()
@@ -83,7 +83,7 @@ impl Runner {
             margin: self.margin,
             is_covered: false,
         };
-        let held = Arc::new(Held::new(lease));
+        let held = Arc::new(TrackedLease::new(lease));
         self.tasks.client.inner.keeper.keep(held.clone());
         if let Some(before) = section.replace(held.clone()) {
             self.tasks.client.inner.keeper.forget(&before);

@@ -4,7 +4,7 @@ use super::Harness;
 use super::kit::*;
 use crate::store::Store;
 use std::sync::Arc;
-use tenure_core::{Answered, Decision, Seen, Write};
+use tenure_core::{Decision, Snapshot, StoredReply, Write};
 use tokio::task::JoinSet;
 
 cases!("answers":
@@ -15,21 +15,21 @@ cases!("answers":
     answers_of_many_clients_are_kept_beside_each_other,
 );
 
-fn answered(slot: &str, number: u64, text: &str) -> Answered {
-    Answered { slot: slot.to_owned(), number, text: text.to_owned() }
+fn answered(slot: &str, number: u64, text: &str) -> StoredReply {
+    StoredReply { slot: slot.to_owned(), number, text: text.to_owned() }
 }
 
 /// What is shown under a slot.
-async fn shown(store: &dyn Store, slot: &str) -> Result<Option<Answered>, Failure> {
-    let look = |seen: &Seen| (Decision::Nothing, seen.answered.clone());
-    apply(store, Some(slot), at(&["a"]), look).await
+async fn shown(store: &dyn Store, slot: &str) -> Result<Option<StoredReply>, Failure> {
+    let scope = |seen: &Snapshot| (Decision::Nothing, seen.answered.clone());
+    apply(store, Some(slot), at(&["a"]), scope).await
 }
 
 /// Takes a lock and answers, unless this or a later request was answered; says whether it did.
-async fn take_once(store: &dyn Store, name: &str, answer: &Answered) -> Result<bool, Failure> {
+async fn take_once(store: &dyn Store, name: &str, answer: &StoredReply) -> Result<bool, Failure> {
     let (name, answer) = (name.to_owned(), answer.clone());
-    let (slot, look) = (answer.slot.clone(), at(&[&name]));
-    let rule = move |seen: &Seen| {
+    let (slot, scope) = (answer.slot.clone(), at(&[&name]));
+    let rule = move |seen: &Snapshot| {
         let is_new = seen.answered.as_ref().is_none_or(|before| before.number < answer.number);
         if !is_new {
             return (Decision::Nothing, false);
@@ -39,7 +39,7 @@ async fn take_once(store: &dyn Store, name: &str, answer: &Answered) -> Result<b
         change.writes.push(Write::Answer(answer.clone()));
         (Decision::Write(change), true)
     };
-    apply(store, Some(&slot), look, rule).await
+    apply(store, Some(&slot), scope, rule).await
 }
 
 async fn an_answer_is_shown_under_its_slot_alone(harness: &dyn Harness) -> Verdict {
@@ -76,7 +76,7 @@ async fn the_next_answer_takes_the_place_of_the_last(harness: &dyn Harness) -> V
 
 async fn an_answer_is_written_with_its_change_or_not_at_all(harness: &dyn Harness) -> Verdict {
     let store = harness.fresh().await;
-    let mut nothing = |_: &Seen| Decision::Nothing;
+    let mut nothing = |_: &Snapshot| Decision::Nothing;
     store.transact_once(Some("one"), &at(&["a"]), &mut nothing).await?;
     ensure_eq!(shown(&*store, "one").await?, None, "after nothing was decided");
     Ok(())

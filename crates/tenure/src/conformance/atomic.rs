@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_core::{
-    Change, Decision, EventKind, GrantId, Hold, Look, NoWitness, Outcome, Proof, ReleaseAsk,
-    Revision, Seen, Token, Write, rules,
+    Change, Decision, EventKind, GrantId, Hold, NoWitness, Outcome, Proof, ReleaseAsk, Revision,
+    Scope, Snapshot, Token, Write, rules,
 };
 
 cases!("atomic":
@@ -42,8 +42,8 @@ async fn nothing_is_written_when_nothing_is_decided(harness: &dyn Harness) -> Ve
     let store = harness.fresh().await;
     take(&*store, "a", grant(1), LONG).await?;
     let before = everything(&*store).await?;
-    for look in [at(&["a"]), queues(&["a"]), Look::Everything] {
-        let revision = store.transact(&look, &mut |_| Decision::Nothing).await?;
+    for scope in [at(&["a"]), queues(&["a"]), Scope::Everything] {
+        let revision = store.transact(&scope, &mut |_| Decision::Nothing).await?;
         ensure_eq!(revision, before.revision, "the revision after nothing");
     }
     let after = everything(&*store).await?;
@@ -58,9 +58,9 @@ async fn a_rule_that_looks_wider_sees_everything(harness: &dyn Harness) -> Verdi
     take(&*store, "far away", grant(1), LONG).await?;
     queue(&*store, &["further"], grant(2), LONG).await?;
     let mut wide = None;
-    let mut decide = |seen: &Seen| {
+    let mut decide = |seen: &Snapshot| {
         if !seen.whole {
-            return Decision::LookWider;
+            return Decision::NeedAll;
         }
         wide = Some(seen.clone());
         Decision::Write(holding(hold("near", grant(3), seen.next_token())))
@@ -79,13 +79,13 @@ async fn a_rule_that_looks_wider_sees_everything(harness: &dyn Harness) -> Verdi
 
 async fn a_durable_change_is_made_once(harness: &dyn Harness) -> Verdict {
     let store = harness.fresh().await;
-    for (number, look) in [(1, at(&["a"])), (2, Look::Everything)] {
+    for (number, scope) in [(1, at(&["a"])), (2, Scope::Everything)] {
         let before = everything(&*store).await?;
-        let mut decide = |seen: &Seen| {
+        let mut decide = |seen: &Snapshot| {
             let hold = hold("a", grant(number), seen.next_token());
             Decision::Write(Change { durable: true, ..holding(hold) })
         };
-        let revision = store.transact(&look, &mut decide).await?;
+        let revision = store.transact(&scope, &mut decide).await?;
         let after = everything(&*store).await?;
         ensure_eq!(after.holds.len(), before.holds.len() + 1, "the number of holds");
         ensure_eq!(after.revision, revision, "the revision that was reported");
@@ -121,7 +121,7 @@ const STEPS: usize = 12;
 /// Reads the number that stands in a hold and writes the next one in its place.
 async fn step(store: &dyn Store) -> Result<u64, Failure> {
     let mut counted = 0;
-    let mut decide = |seen: &Seen| {
+    let mut decide = |seen: &Snapshot| {
         let before = seen.holds.first().and_then(|seen| seen.hold.operation.as_ref()?.parse().ok());
         counted = before.unwrap_or(0_u64) + 1;
         let mut change = dropping("counter", grant(1));
@@ -171,7 +171,7 @@ async fn hand_on(store: &dyn Store, to: GrantId) -> Result<Revision, Failure> {
     .await
 }
 
-fn ensure_pair(seen: &Seen, events: usize) -> Verdict {
+fn ensure_pair(seen: &Snapshot, events: usize) -> Verdict {
     let found: Vec<_> = seen.holds.iter().map(|seen| (seen.hold.grant, seen.hold.token)).collect();
     let whole = matches!(found[..], [one, other] if one == other);
     ensure!(
@@ -214,7 +214,7 @@ async fn a_change_is_seen_whole_or_not_at_all(harness: &dyn Harness) -> Verdict 
 const TABLE: [&str; 5] = ["fork 0", "fork 1", "fork 2", "fork 3", "path:forks/*"];
 
 /// Nobody may hold what another holds, and every grant has all three of its forks.
-fn ensure_table(seen: &Seen) -> Verdict {
+fn ensure_table(seen: &Snapshot) -> Verdict {
     let mut by_resource = HashMap::new();
     let mut by_grant: HashMap<(GrantId, Token), usize> = HashMap::new();
     for held in seen.holds.iter().map(|seen| &seen.hold) {

@@ -3,7 +3,7 @@
 use super::Harness;
 use super::kit::*;
 use tenure_core::{
-    Change, Decision, EventKind, GrantId, Look, NewEvent, Revision, Token, WallTime, WhyLeft,
+    Change, Decision, EventKind, GrantId, NewEvent, Revision, Scope, Token, WallTime, WhyLeft,
 };
 
 cases!("events":
@@ -109,17 +109,17 @@ async fn events_need_no_records_and_records_of_the_same_change_are_there(
     harness: &dyn Harness,
 ) -> Verdict {
     let store = harness.fresh().await;
-    let note = |_: &tenure_core::Seen| Decision::Write(noting("only noted"));
+    let note = |_: &tenure_core::Snapshot| Decision::Write(noting("only noted"));
     let revision = store.transact(&at(&["only noted"]), &mut { note }).await?;
     let seen = everything(&*store).await?;
     ensure!(seen.holds.is_empty() && seen.revision == revision, "only an event: {seen:?}");
     let mut made = None;
-    let mut decide = |seen: &tenure_core::Seen| {
+    let mut decide = |seen: &tenure_core::Snapshot| {
         let grant: GrantId = grant(1);
         made = Some(seen.next);
         Decision::Write(holding(hold("a", grant, seen.next_token())))
     };
-    store.transact(&Look::Everything, &mut decide).await?;
+    store.transact(&Scope::Everything, &mut decide).await?;
     let events = store.events(revision, 9).await?;
     ensure_eq!(events.len(), 1, "the events of the second change");
     ensure_eq!(events[0].event.token.map(|token| token.0), made, "the token in the event");

@@ -4,7 +4,7 @@ use super::Harness;
 use super::kit::*;
 use crate::store::{Store, StoreError, TaskFilter};
 use std::time::Duration;
-use tenure_core::{Decision, Look, Revision, Seen};
+use tenure_core::{Decision, Revision, Scope, Snapshot};
 
 cases!("identity":
     whoever_has_a_replaced_store_open_is_told_each_time,
@@ -13,17 +13,17 @@ cases!("identity":
 
 /// What every way to use a store answers.
 async fn answers(store: &dyn Store) -> Vec<(&'static str, Option<StoreError>)> {
-    let mut take = |seen: &Seen| {
+    let mut take = |seen: &Snapshot| {
         Decision::Write(holding(hold("a", grant(u128::from(seen.next)), seen.next_token())))
     };
     let changed = store.transact(&at(&["a"]), &mut take).await;
-    let tasks = Look::Tasks(tenure_core::TaskLook::default());
-    let mut nothing = |_: &Seen| Decision::Nothing;
+    let tasks = Scope::Tasks(tenure_core::TaskScope::default());
+    let mut nothing = |_: &Snapshot| Decision::Nothing;
     let looked = store.transact(&tasks, &mut nothing).await;
     vec![
         ("a change", changed.err()),
         ("a look that might change tasks", looked.err()),
-        ("a look", store.read(&Look::Everything).await.err()),
+        ("a look", store.read(&Scope::Everything).await.err()),
         ("a renewal", store.renew(&[]).await.err()),
         ("the newest revision", store.changed(Revision(0), Duration::ZERO).await.err()),
         ("events", store.events(Revision(0), 1).await.err()),

@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
-    Ask, Change, Decision, EventKind, Evidence, GrantId, Group, Hold, Holder, Look, Mode, NewEvent,
-    NoWitness, Outcome, Process, Resource, Revision, Seen, SeenHold, SeenWaiter, Token, Waiter,
-    Want, Write, rules,
+    Ask, Change, Decision, EventKind, Evidence, GrantId, Group, Hold, HoldSnapshot, Holder, Mode,
+    NewEvent, NoWitness, Outcome, Process, Resource, Revision, Scope, Snapshot, Token, Waiter,
+    WaiterSnapshot, Want, Write, rules,
 };
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -93,12 +93,12 @@ pub(super) fn grant(number: u128) -> GrantId {
     GrantId::from_bits(number)
 }
 
-pub(super) fn at(names: &[&str]) -> Look {
-    Look::At { resources: names.iter().map(|name| resource(name)).collect(), ticket: None }
+pub(super) fn at(names: &[&str]) -> Scope {
+    Scope::At { resources: names.iter().map(|name| resource(name)).collect(), ticket: None }
 }
 
-pub(super) fn queues(names: &[&str]) -> Look {
-    Look::Queues(names.iter().map(|name| resource(name)).collect())
+pub(super) fn queues(names: &[&str]) -> Scope {
+    Scope::Queues(names.iter().map(|name| resource(name)).collect())
 }
 
 pub(super) fn event(resource: &Resource, token: Option<Token>, kind: EventKind) -> NewEvent {
@@ -172,20 +172,20 @@ pub(super) fn noting(name: &str) -> Change {
 pub(super) async fn apply<T: Send + 'static>(
     store: &dyn Store,
     slot: Option<&str>,
-    look: Look,
-    rule: impl FnMut(&Seen) -> (Decision, T) + Send + 'static,
+    scope: Scope,
+    rule: impl FnMut(&Snapshot) -> (Decision, T) + Send + 'static,
 ) -> Result<T, Failure> {
     let (rule, said) = hearing(rule);
-    store.transact_owned(slot.map(str::to_owned), look, rule).await?;
+    store.transact_owned(slot.map(str::to_owned), scope, rule).await?;
     said.last().ok_or_else(|| Failure("the rule was not asked".to_owned()))
 }
 
 /// Writes what `make` makes of everything that is there.
 pub(super) async fn write(
     store: &dyn Store,
-    mut make: impl FnMut(&Seen) -> Change + Send,
+    mut make: impl FnMut(&Snapshot) -> Change + Send,
 ) -> Result<Revision, Failure> {
-    Ok(store.transact(&Look::Everything, &mut |seen| Decision::Write(make(seen))).await?)
+    Ok(store.transact(&Scope::Everything, &mut |seen| Decision::Write(make(seen))).await?)
 }
 
 /// Holds this one resource under this grant for so long; returns the token.
@@ -243,7 +243,7 @@ pub(super) async fn acquire(
         queue: None,
     };
     let mut outcome = None;
-    let mut decide = |seen: &Seen| {
+    let mut decide = |seen: &Snapshot| {
         let (decision, answer) = rules::acquire(seen, &ask, &NoWitness);
         outcome = Some(answer);
         decision
@@ -252,31 +252,31 @@ pub(super) async fn acquire(
     outcome.ok_or_else(|| Failure("the rule was not asked".to_owned()))
 }
 
-pub(super) async fn everything(store: &dyn Store) -> Result<Seen, Failure> {
-    Ok(store.read(&Look::Everything).await?)
+pub(super) async fn everything(store: &dyn Store) -> Result<Snapshot, Failure> {
+    Ok(store.read(&Scope::Everything).await?)
 }
 
 /// The one hold of this resource.
-pub(super) async fn hold_of(store: &dyn Store, name: &str) -> Result<SeenHold, Failure> {
+pub(super) async fn hold_of(store: &dyn Store, name: &str) -> Result<HoldSnapshot, Failure> {
     let seen = store.read(&at(&[name])).await?;
-    match <[SeenHold; 1]>::try_from(seen.holds) {
+    match <[HoldSnapshot; 1]>::try_from(seen.holds) {
         Ok([hold]) => Ok(hold),
         Err(holds) => Err(Failure(format!("{name} should have one hold, but has {holds:?}"))),
     }
 }
 
 /// The place of this grant, as everybody sees it.
-pub(super) async fn place_of(store: &dyn Store, grant: GrantId) -> Result<SeenWaiter, Failure> {
+pub(super) async fn place_of(store: &dyn Store, grant: GrantId) -> Result<WaiterSnapshot, Failure> {
     let seen = everything(store).await?;
     let place = seen.waiters.into_iter().find(|seen| seen.waiter.grant == grant);
     place.ok_or_else(|| Failure(format!("{grant} should have a place, but has none")))
 }
 
-pub(super) fn grants(seen: &[SeenHold]) -> Vec<GrantId> {
+pub(super) fn grants(seen: &[HoldSnapshot]) -> Vec<GrantId> {
     seen.iter().map(|seen| seen.hold.grant).collect()
 }
 
-pub(super) fn tickets(seen: &[SeenWaiter]) -> Vec<u64> {
+pub(super) fn tickets(seen: &[WaiterSnapshot]) -> Vec<u64> {
     seen.iter().map(|seen| seen.waiter.ticket).collect()
 }
 

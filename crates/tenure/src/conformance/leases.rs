@@ -4,7 +4,7 @@
 use super::Harness;
 use super::kit::*;
 use std::time::Duration;
-use tenure_core::{Change, Decision, Hold, SeenHold, Write};
+use tenure_core::{Change, Decision, Hold, HoldSnapshot, Write};
 use tokio::time::Instant;
 
 cases!("leases":
@@ -37,7 +37,7 @@ impl Watch {
 
     /// Lapsed only if so much time has passed, on the clock made for tests or on the real one: on
     /// a busy machine that can be more than was asked for.
-    fn ensure_not_early(&self, seen: &SeenHold, ttl: Duration) -> Verdict {
+    fn ensure_not_early(&self, seen: &HoldSnapshot, ttl: Duration) -> Verdict {
         let longest = self.passed.max(self.begun.elapsed());
         ensure!(!seen.lapsed() || longest >= ttl, "a lease of {ttl:?} lapsed within {longest:?}");
         ensure!(seen.left <= ttl, "{:?} is left of a lease of {ttl:?}", seen.left);
@@ -99,14 +99,14 @@ async fn every_handle_and_every_operation_judge_alike(harness: &dyn Harness) -> 
     harness.pass(SHORT).await;
     for store in [&store, &other] {
         let mut judged = Vec::new();
-        let mut decide = |seen: &tenure_core::Seen| {
-            judged = seen.holds.iter().map(SeenHold::lapsed).collect();
+        let mut decide = |seen: &tenure_core::Snapshot| {
+            judged = seen.holds.iter().map(HoldSnapshot::lapsed).collect();
             Decision::Nothing
         };
         store.transact(&at(&["a", "b"]), &mut decide).await?;
         ensure_eq!(judged, [true, false], "whether they lapsed, inside a transaction");
         let read = store.read(&at(&["a", "b"])).await?;
-        let judged: Vec<bool> = read.holds.iter().map(SeenHold::lapsed).collect();
+        let judged: Vec<bool> = read.holds.iter().map(HoldSnapshot::lapsed).collect();
         ensure_eq!(judged, [true, false], "whether they lapsed, when read");
     }
     Ok(())

@@ -3,7 +3,7 @@
 use super::Harness;
 use super::kit::*;
 use crate::store::Store;
-use tenure_core::{Look, Seen};
+use tenure_core::{Scope, Snapshot};
 
 cases!("looks":
     a_look_shows_its_resources_only,
@@ -25,12 +25,12 @@ async fn a_look_shows_its_resources_only(harness: &dyn Harness) -> Verdict {
         take(&*store, name, grant(index as u128 + 1), LONG).await?;
         queue(&*store, &[name], grant(index as u128 + 101), LONG).await?;
     }
-    for look in [at(&["a", "task:a"]), queues(&["a", "task:a"])] {
-        let seen = store.read(&look).await?;
-        ensure_eq!(grants(&seen.holds), [grant(1), grant(4)], "who holds, for {look:?}");
+    for scope in [at(&["a", "task:a"]), queues(&["a", "task:a"])] {
+        let seen = store.read(&scope).await?;
+        ensure_eq!(grants(&seen.holds), [grant(1), grant(4)], "who holds, for {scope:?}");
         let waiting: Vec<_> = seen.waiters.iter().map(|seen| seen.waiter.grant).collect();
-        ensure_eq!(waiting, [grant(101), grant(104)], "who waits, for {look:?}");
-        ensure!(!seen.whole, "{look:?} does not show everything, but says so");
+        ensure_eq!(waiting, [grant(101), grant(104)], "who waits, for {scope:?}");
+        ensure!(!seen.whole, "{scope:?} does not show everything, but says so");
     }
     let seen = everything(&*store).await?;
     ensure_eq!((seen.holds.len(), seen.waiters.len()), (6, 6), "the size of everything");
@@ -87,7 +87,7 @@ async fn fill(store: &dyn Store, names: &[&str]) -> Result<Vec<u64>, Failure> {
 }
 
 /// Whether all places up to the one that the store names are shown, in order, and at least one.
-pub(super) fn ensure_honest(seen: &Seen, all: &[u64], own: Option<u64>) -> Verdict {
+pub(super) fn ensure_honest(seen: &Snapshot, all: &[u64], own: Option<u64>) -> Verdict {
     let shown = tickets(&seen.waiters);
     ensure!(shown.is_sorted_by(|one, next| one < next), "{shown:?} should be in order, each once");
     ensure!(shown.iter().all(|ticket| all.contains(ticket)), "{shown:?} should be of {all:?}");
@@ -123,8 +123,8 @@ async fn a_place_far_back_is_shown_to_its_owner(harness: &dyn Harness) -> Verdic
     let all = fill(&*store, &["popular", "path:p/**"]).await?;
     for own in [all[0], all[MANY / 2], all[MANY - 1]] {
         for name in ["popular", "path:p/q"] {
-            let look = Look::At { resources: vec![resource(name)], ticket: Some(own) };
-            ensure_honest(&store.read(&look).await?, &all, Some(own))?;
+            let scope = Scope::At { resources: vec![resource(name)], ticket: Some(own) };
+            ensure_honest(&store.read(&scope).await?, &all, Some(own))?;
         }
     }
     Ok(())
@@ -137,8 +137,8 @@ async fn the_one_just_before_is_shown_however_far_back(harness: &dyn Harness) ->
         let before = all.windows(2).map(|pair| (Some(pair[1]), pair[0]));
         // One that has no place yet will have the last before it.
         for (own, before) in before.chain([(None, all[MANY - 1])]) {
-            let look = Look::At { resources: vec![resource(name)], ticket: own };
-            let shown = tickets(&store.read(&look).await?.waiters);
+            let scope = Scope::At { resources: vec![resource(name)], ticket: own };
+            let shown = tickets(&store.read(&scope).await?.waiters);
             ensure!(shown.contains(&before), "{before} is not shown to {own:?}, only {shown:?}");
         }
     }
@@ -155,8 +155,8 @@ async fn the_fronts_of_several_queues_are_shown_honestly(harness: &dyn Harness) 
         let visible: &[u64] = if names.contains(&"a") { &all } else { &all[1..] };
         ensure_honest(&store.read(&at(&names)).await?, visible, None)?;
         let resources = names.iter().map(|name| resource(name)).collect();
-        let look = Look::At { resources, ticket: Some(last) };
-        ensure_honest(&store.read(&look).await?, visible, Some(last))?;
+        let scope = Scope::At { resources, ticket: Some(last) };
+        ensure_honest(&store.read(&scope).await?, visible, Some(last))?;
     }
     Ok(())
 }
@@ -176,11 +176,11 @@ async fn a_place_in_several_queues_is_shown_once(harness: &dyn Harness) -> Verdi
     let store = harness.fresh().await;
     let names = ["a", "b", "path:c", "path:*"];
     let ticket = queue(&*store, &names, grant(1), LONG).await?;
-    let looks = [at(&names), queues(&names), at(&["b"]), at(&["path:c"]), Look::Everything];
-    for look in looks {
-        let seen = store.read(&look).await?;
-        ensure_eq!(tickets(&seen.waiters), [ticket], "who waits, for {look:?}");
-        ensure_eq!(seen.waiters[0].waiter.wants.len(), 4, "what is waited for, for {look:?}");
+    let looks = [at(&names), queues(&names), at(&["b"]), at(&["path:c"]), Scope::Everything];
+    for scope in looks {
+        let seen = store.read(&scope).await?;
+        ensure_eq!(tickets(&seen.waiters), [ticket], "who waits, for {scope:?}");
+        ensure_eq!(seen.waiters[0].waiter.wants.len(), 4, "what is waited for, for {scope:?}");
     }
     Ok(())
 }
@@ -196,8 +196,8 @@ async fn the_queue_of_a_path_is_that_of_all_that_overlap(harness: &dyn Harness) 
     }
     let last = mine[MANY - 1];
     for own in [None, Some(last)] {
-        let look = Look::At { resources: vec![resource("path:src/*.rs")], ticket: own };
-        let seen = store.read(&look).await?;
+        let scope = Scope::At { resources: vec![resource("path:src/*.rs")], ticket: own };
+        let seen = store.read(&scope).await?;
         let shown = tickets(&seen.waiters);
         let until = seen.shown_until.unwrap_or(u64::MAX);
         for ticket in mine.iter().filter(|ticket| **ticket <= until || own == Some(**ticket)) {
@@ -213,10 +213,10 @@ async fn the_queue_of_a_path_is_that_of_all_that_overlap(harness: &dyn Harness) 
 async fn all_of_a_queue_can_be_seen(harness: &dyn Harness) -> Verdict {
     let store = harness.fresh().await;
     let all = fill(&*store, &["popular", "path:p/**"]).await?;
-    for look in [queues(&["popular"]), queues(&["path:p/q"]), Look::Everything] {
-        let seen = store.read(&look).await?;
-        ensure_eq!(tickets(&seen.waiters), all, "who waits, for {look:?}");
-        ensure_eq!(seen.shown_until, None, "where {look:?} ends");
+    for scope in [queues(&["popular"]), queues(&["path:p/q"]), Scope::Everything] {
+        let seen = store.read(&scope).await?;
+        ensure_eq!(tickets(&seen.waiters), all, "who waits, for {scope:?}");
+        ensure_eq!(seen.shown_until, None, "where {scope:?} ends");
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::Harness;
 use super::kit::*;
 use crate::store::Store;
 use std::sync::Arc;
-use tenure_core::{Change, Decision, Hold, Look, Outcome, Revision, Write};
+use tenure_core::{Change, Decision, Hold, Outcome, Revision, Scope, Write};
 
 cases!("numbers":
     numbers_rise_with_every_change,
@@ -87,17 +87,17 @@ async fn every_look_shows_the_same_numbers(harness: &dyn Harness) -> Verdict {
     take(&*store, "b", grant(2), LONG).await?;
     let expected = everything(&*store).await?;
     for store in [&store, &other] {
-        for look in [at(&["a"]), at(&["free"]), queues(&["path:x"]), Look::Everything] {
-            let read = store.read(&look).await?;
+        for scope in [at(&["a"]), at(&["free"]), queues(&["path:x"]), Scope::Everything] {
+            let read = store.read(&scope).await?;
             let mut decided = None;
-            let mut decide = |seen: &tenure_core::Seen| {
+            let mut decide = |seen: &tenure_core::Snapshot| {
                 decided = Some((seen.next, seen.revision));
                 Decision::Nothing
             };
-            store.transact(&look, &mut decide).await?;
+            store.transact(&scope, &mut decide).await?;
             let numbers = (expected.next, expected.revision);
-            ensure_eq!((read.next, read.revision), numbers, "what {look:?} reads");
-            ensure_eq!(decided, Some(numbers), "what a rule is shown by {look:?}");
+            ensure_eq!((read.next, read.revision), numbers, "what {scope:?} reads");
+            ensure_eq!(decided, Some(numbers), "what a rule is shown by {scope:?}");
         }
     }
     Ok(())

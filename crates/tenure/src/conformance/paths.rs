@@ -6,7 +6,7 @@ use super::looks::ensure_honest;
 use super::tasks::{add, look_for, new};
 use crate::store::Store;
 use tenure_core::rules::tasks::NewTask;
-use tenure_core::{Change, GrantId, Hold, Look, Resource, Waiter, Want, Write};
+use tenure_core::{Change, GrantId, Hold, Resource, Scope, Waiter, Want, Write};
 
 cases!("paths":
     exactly_those_that_overlap_are_shown,
@@ -113,19 +113,19 @@ impl Told {
 
     async fn ensure_shown(&self, store: &dyn Store, wanted: Vec<Resource>) -> Verdict {
         let (holding, waiting) = (self.holding(&wanted), self.waiting(&wanted));
-        let seen = store.read(&Look::Queues(wanted.clone())).await?;
+        let seen = store.read(&Scope::Queues(wanted.clone())).await?;
         ensure_eq!(grants(&seen.holds), holding, "who holds what overlaps {wanted:?}");
         ensure_eq!(tickets(&seen.waiters), waiting, "who waits for what overlaps {wanted:?}");
         let places = waiting.iter().map(|ticket| Some(*ticket)).step_by(5);
         for ticket in places.chain([None]) {
-            let look = Look::At { resources: wanted.clone(), ticket };
-            let seen = store.read(&look).await?;
-            ensure_eq!(grants(&seen.holds), holding, "who holds, for {look:?}");
+            let scope = Scope::At { resources: wanted.clone(), ticket };
+            let seen = store.read(&scope).await?;
+            ensure_eq!(grants(&seen.holds), holding, "who holds, for {scope:?}");
             ensure_honest(&seen, &waiting, ticket)?;
             let earlier = waiting.iter().filter(|other| ticket.is_none_or(|own| **other < own));
             if let Some(before) = earlier.max() {
                 let shown = tickets(&seen.waiters);
-                ensure!(shown.contains(before), "{before} is not in {shown:?}, for {look:?}");
+                ensure!(shown.contains(before), "{before} is not in {shown:?}, for {scope:?}");
             }
         }
         Ok(())

@@ -5,7 +5,9 @@ use super::kit::*;
 use std::time::Duration;
 use tenure_core::holder::LABEL_MAX_BYTES;
 use tenure_core::resource::NAME_MAX_BYTES;
-use tenure_core::{Evidence, Hold, Holder, Kind, Look, Mode, Resource, Token, Waiter, Want, Write};
+use tenure_core::{
+    Evidence, Hold, Holder, Kind, Mode, Resource, Scope, Token, Waiter, Want, Write,
+};
 
 cases!("records":
     a_fresh_store_is_empty_and_in_order,
@@ -107,9 +109,9 @@ async fn a_place_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
             queueing(waiter)
         })
         .await?;
-        let look = Look::Queues(vec![wants[index % wants.len()].resource.clone()]);
+        let scope = Scope::Queues(vec![wants[index % wants.len()].resource.clone()]);
         for handle in [&store, &other] {
-            let seen = handle.read(&look).await?.waiters;
+            let seen = handle.read(&scope).await?.waiters;
             let read: Vec<Waiter> = seen.into_iter().map(|seen| seen.waiter).collect();
             ensure_eq!(read, written.iter().cloned().collect::<Vec<_>>(), "place {index}");
         }
@@ -150,9 +152,9 @@ async fn any_name_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
     }
     ensure_eq!(everything(&*store).await?.holds.len(), names.len(), "the number of holds");
     for (index, name) in names.iter().enumerate() {
-        let look = Look::At { resources: vec![name.clone()], ticket: None };
+        let scope = Scope::At { resources: vec![name.clone()], ticket: None };
         let held: Vec<Hold> =
-            store.read(&look).await?.holds.into_iter().map(|seen| seen.hold).collect();
+            store.read(&scope).await?.holds.into_iter().map(|seen| seen.hold).collect();
         let expected = vec![(name, grant(index as u128 + 1))];
         let found: Vec<_> = held.iter().map(|hold| (&hold.want.resource, hold.grant)).collect();
         ensure_eq!(found, expected, "the holds of {name:?}");

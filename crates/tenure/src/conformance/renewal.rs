@@ -6,7 +6,7 @@ use super::kit::*;
 use crate::store::{Renewal, Renewed, Store};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{Change, Evidence, Hold, Holder, Seen, Token, Write};
+use tenure_core::{Change, Evidence, Hold, Holder, Snapshot, Token, Write};
 
 cases!("renewal":
     renewing_starts_the_lease_anew,
@@ -63,8 +63,8 @@ async fn who_does_not_hold_it_cannot_renew_it(harness: &dyn Harness) -> Verdict 
     ensure_same(&before, &everything(&*store).await?)
 }
 
-fn ensure_same(before: &Seen, after: &Seen) -> Verdict {
-    let facts = |seen: &Seen| -> Vec<_> {
+fn ensure_same(before: &Snapshot, after: &Snapshot) -> Verdict {
+    let facts = |seen: &Snapshot| -> Vec<_> {
         seen.holds.iter().map(|seen| (seen.hold.clone(), seen.renewed_at)).collect()
     };
     ensure_eq!(facts(after), facts(before), "what nobody was allowed to renew");

@@ -9,8 +9,8 @@ use tenure_core::rules::tasks::{
     self, AddAsk, Added, ClaimAsk, Finish, FinishAsk, Finished, NewTask,
 };
 use tenure_core::{
-    Claim, FinishedClaim, GrantId, Holder, Look, NoWitness, Part, Pick, Proof, RECOVERIES_MAX,
-    Revision, Section, Seen, Status, Task, TaskId, TaskLook, Token, WallTime, Write,
+    Claim, FinishedClaim, GrantId, Holder, NoWitness, Part, Pick, Proof, RECOVERIES_MAX, Revision,
+    Scope, Section, Snapshot, Status, Task, TaskId, TaskScope, Token, WallTime, Write,
 };
 
 cases!("tasks":
@@ -81,17 +81,17 @@ fn full_task() -> Task {
     }
 }
 
-pub(super) fn look_for(ids: &[&str]) -> Look {
-    Look::Tasks(TaskLook { ids: ids.iter().map(|name| id(name)).collect(), ..Default::default() })
+pub(super) fn look_for(ids: &[&str]) -> Scope {
+    Scope::Tasks(TaskScope { ids: ids.iter().map(|name| id(name)).collect(), ..Default::default() })
 }
 
-fn pick(section: Option<&str>, labels: &[&str], depth: usize) -> Look {
+fn pick(section: Option<&str>, labels: &[&str], depth: usize) -> Scope {
     let pick = Pick {
         section: section.map(str::to_owned),
         labels: labels.iter().map(|label| (*label).to_owned()).collect(),
         depth,
     };
-    Look::Tasks(TaskLook { pick: Some(pick), ..TaskLook::default() })
+    Scope::Tasks(TaskScope { pick: Some(pick), ..TaskScope::default() })
 }
 
 fn ids(tasks: &[Task]) -> Vec<&str> {
@@ -105,13 +105,13 @@ async fn put(store: &dyn Store, task: Task) -> Verdict {
     write_at(store, &look_for(&[]), change).await
 }
 
-async fn write_at(store: &dyn Store, look: &Look, change: tenure_core::Change) -> Verdict {
-    apply(store, None, look.clone(), move |_| (change.clone().decide(), ())).await
+async fn write_at(store: &dyn Store, scope: &Scope, change: tenure_core::Change) -> Verdict {
+    apply(store, None, scope.clone(), move |_| (change.clone().decide(), ())).await
 }
 
 pub(super) async fn add(store: &dyn Store, tasks: Vec<NewTask>) -> Result<Vec<Added>, Failure> {
     let ask = AddAsk { tasks, by: "suite".to_owned() };
-    let added = apply(store, None, ask.look(), move |seen| tasks::add(seen, &ask)).await?;
+    let added = apply(store, None, ask.scope(), move |seen| tasks::add(seen, &ask)).await?;
     added.map_err(|refused| Failure(format!("adding was refused: {refused:?}")))
 }
 
@@ -135,9 +135,9 @@ async fn claim(
     ttl: Duration,
 ) -> Result<Option<tasks::Claimed>, Failure> {
     let ask = claim_ask(worker, ttl);
-    let look = ask.look();
-    let rule = move |seen: &Seen| tasks::claim(seen, &ask, &NoWitness);
-    let claimed = apply(store, None, look, rule).await?;
+    let scope = ask.scope();
+    let rule = move |seen: &Snapshot| tasks::claim(seen, &ask, &NoWitness);
+    let claimed = apply(store, None, scope, rule).await?;
     Ok(claimed.ok().and_then(|mut claimed| claimed.pop()))
 }
 
@@ -153,9 +153,9 @@ fn complete_ask(claimed: &tasks::Claimed) -> FinishAsk {
 
 async fn complete(store: &dyn Store, claimed: &tasks::Claimed) -> Result<bool, Failure> {
     let ask = complete_ask(claimed);
-    let look = ask.look(None);
-    let rule = move |seen: &Seen| tasks::finish(seen, &ask, &NoWitness);
-    Ok(matches!(apply(store, None, look, rule).await?, Finished::Done { repeated: false, .. }))
+    let scope = ask.scope(None);
+    let rule = move |seen: &Snapshot| tasks::finish(seen, &ask, &NoWitness);
+    Ok(matches!(apply(store, None, scope, rule).await?, Finished::Done { repeated: false, .. }))
 }
 
 async fn a_task_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
@@ -235,20 +235,20 @@ async fn ready_tasks_are_shown_in_the_order_of_claims_and_per_section(
         ],
     )
     .await?;
-    let shown = |seen: Seen| {
+    let shown = |seen: Snapshot| {
         let mut tasks = seen.tasks;
         tasks.sort_by_key(|task| (task.section.clone(), task.order()));
         (ids(&tasks).join(" "), seen.more_to_pick)
     };
-    let look = async |look: Look| Ok::<_, Failure>(shown(store.read(&look).await?));
+    let scope = async |scope: Scope| Ok::<_, Failure>(shown(store.read(&scope).await?));
     ensure_eq!(
-        look(pick(None, &[], 2)).await?,
+        scope(pick(None, &[], 2)).await?,
         ("first second s1 s2".to_owned(), true),
         "two each"
     );
-    ensure_eq!(look(pick(Some("S"), &[], 9)).await?, ("s1 s2 s3".to_owned(), false), "a section");
-    ensure_eq!(look(pick(None, &["fast"], 9)).await?, ("first".to_owned(), false), "a label");
-    ensure_eq!(look(pick(None, &["fast", "x"], 9)).await?, (String::new(), false), "two labels");
+    ensure_eq!(scope(pick(Some("S"), &[], 9)).await?, ("s1 s2 s3".to_owned(), false), "a section");
+    ensure_eq!(scope(pick(None, &["fast"], 9)).await?, ("first".to_owned(), false), "a label");
+    ensure_eq!(scope(pick(None, &["fast", "x"], 9)).await?, (String::new(), false), "two labels");
     Ok(())
 }
 
@@ -266,7 +266,7 @@ async fn what_waits_for_others_or_for_its_time_is_not_ready(harness: &dyn Harnes
         ],
     )
     .await?;
-    let ready = |seen: &Seen| {
+    let ready = |seen: &Snapshot| {
         let mut ready: Vec<String> = seen
             .tasks
             .iter()
@@ -293,8 +293,9 @@ async fn those_that_wait_for_a_task_are_shown_with_it(harness: &dyn Harness) -> 
     let store = harness.fresh().await;
     let waiting = |name: &str| NewTask { depends_on: vec![id("a")], ..new(name) };
     add(&*store, vec![new("a"), waiting("b"), waiting("c"), new("d")]).await?;
-    let look = Look::Tasks(TaskLook { ids: vec![id("a")], dependents: true, ..Default::default() });
-    let mut seen = store.read(&look).await?;
+    let scope =
+        Scope::Tasks(TaskScope { ids: vec![id("a")], dependents: true, ..Default::default() });
+    let mut seen = store.read(&scope).await?;
     seen.tasks.sort_by_key(|task| task.age);
     ensure_eq!(ids(&seen.tasks), vec!["a", "b", "c"], "the task and its dependents");
     Ok(())
@@ -314,8 +315,8 @@ async fn what_a_task_waits_for_is_shown_with_it(harness: &dyn Harness) -> Verdic
     for (asked, shown) in
         [("c", &["a", "b", "c"][..]), ("d", &["c", "d"]), ("a", &["a"]), ("none", &[])]
     {
-        let look = TaskLook { ids: vec![id(asked)], dependencies: true, ..TaskLook::default() };
-        let seen = store.read(&Look::Tasks(look)).await?;
+        let scope = TaskScope { ids: vec![id(asked)], dependencies: true, ..TaskScope::default() };
+        let seen = store.read(&Scope::Tasks(scope)).await?;
         ensure_eq!(ids(&seen.tasks), shown.to_vec(), "the task and what it waits for");
     }
     Ok(())
@@ -407,9 +408,9 @@ async fn many_are_finished_in_one_change(harness: &dyn Harness) -> Verdict {
     }
     ensure_eq!(asks.len(), 3, "claimed");
     asks[1].token = Some(Token(0));
-    let look = tasks::finish_all_look(&asks);
-    let rule = move |seen: &Seen| tasks::finish_all(seen, &asks, &NoWitness);
-    let answers = apply(&*store, None, look, rule).await?;
+    let scope = tasks::finish_all_look(&asks);
+    let rule = move |seen: &Snapshot| tasks::finish_all(seen, &asks, &NoWitness);
+    let answers = apply(&*store, None, scope, rule).await?;
     let done: Vec<bool> =
         answers.iter().map(|answer| matches!(answer, Finished::Done { .. })).collect();
     ensure_eq!(done, [true, false, true], "which were finished");
@@ -443,9 +444,9 @@ async fn a_finish_by_a_former_worker_changes_nothing(harness: &dyn Harness) -> V
 }
 
 async fn recover(store: &dyn Store) -> Result<usize, Failure> {
-    let look = Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() });
-    let rule = |seen: &Seen| tasks::recover(seen, RECOVERIES_MAX, &NoWitness);
-    Ok(apply(store, None, look, rule).await?.len())
+    let scope = Scope::Tasks(TaskScope { in_progress: true, ..TaskScope::default() });
+    let rule = |seen: &Snapshot| tasks::recover(seen, RECOVERIES_MAX, &NoWitness);
+    Ok(apply(store, None, scope, rule).await?.len())
 }
 
 async fn what_a_silent_worker_had_is_taken_back(harness: &dyn Harness) -> Verdict {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::place::{Place, PlaceKind};
+use crate::place::{PlaceKind, StoreLocation};
 use crate::url::StoreUrl;
 
 /// A path in a project that leads out of it.
@@ -17,7 +17,7 @@ pub struct Link {
 }
 
 /// Whether all that the store reads and writes is inside the project.
-pub(super) fn is_inside(place: &Place, url: &StoreUrl) -> bool {
+pub(super) fn is_inside(place: &StoreLocation, url: &StoreUrl) -> bool {
     let Some(root) = root_of(place) else { return false };
     let paths = url.paths();
     let inside = |path: &PathBuf| match is_below(root, path) {
@@ -30,7 +30,7 @@ pub(super) fn is_inside(place: &Place, url: &StoreUrl) -> bool {
 
 /// What of the store, and of what commands keep beside the default one, begins inside the project
 /// and ends outside.
-pub(super) fn links_out(place: &Place, url: &StoreUrl) -> Vec<Link> {
+pub(super) fn links_out(place: &StoreLocation, url: &StoreUrl) -> Vec<Link> {
     let Some(root) = root_of(place) else { return vec![] };
     let mut paths = url.paths();
     paths.extend(["logs", "tokens"].map(|name| place.folder.join(name)));
@@ -51,8 +51,8 @@ fn is_below(root: &Path, path: &Path) -> bool {
     path.strip_prefix(root).is_ok_and(|below| !below.components().any(upward))
 }
 
-/// The folder that is the project's. Paths in [`Place`] have no links up to it.
-fn root_of(place: &Place) -> Option<&Path> {
+/// The folder that is the project's. Paths in [`StoreLocation`] have no links up to it.
+fn root_of(place: &StoreLocation) -> Option<&Path> {
     match &place.kind {
         PlaceKind::Repository { root, .. } => Some(root),
         PlaceKind::Folder => place.folder.parent(),

@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::config::{Key, Origin, Settings};
-use crate::place::{Place, PlaceKind};
+use crate::place::{PlaceKind, StoreLocation};
 use crate::url::{StoreUrl, UrlError};
 pub use inside::Link;
 pub use ownership::{ForeignOwner, User};
@@ -29,7 +29,7 @@ pub struct Search<'a> {
     /// All settings.
     pub settings: &'a Settings,
     /// Where the default store lives, if there is a place for one.
-    pub place: Option<&'a Place>,
+    pub place: Option<&'a StoreLocation>,
     /// What a relative path on the command line or in a variable is relative to.
     pub directory: &'a Path,
     /// What the user has trusted.
@@ -221,7 +221,7 @@ pub fn locate(search: &Search<'_>) -> Result<Located, LocateError> {
 }
 
 /// What trust in a project is about, whatever store is used by this one command.
-pub fn subject(place: &Place, settings: &Settings) -> trust::Subject {
+pub fn subject(place: &StoreLocation, settings: &Settings) -> trust::Subject {
     let claims = settings.project().map(|project| project.claims.as_slice()).unwrap_or_default();
     let chosen = claims.iter().find(|(key, value)| *key == Key::Store && !value.is_empty());
     let url = match chosen {
@@ -238,7 +238,7 @@ pub fn subject(place: &Place, settings: &Settings) -> trust::Subject {
 /// What of the project's wishes concerns this store and needs trust.
 fn untrusted(
     search: &Search<'_>,
-    place: &Place,
+    place: &StoreLocation,
     url: &StoreUrl,
     in_project: bool,
     links: &[Link],
@@ -277,7 +277,7 @@ fn named_by(settings: &Settings) -> Reason {
     }
 }
 
-fn found_by(place: &Place) -> Reason {
+fn found_by(place: &StoreLocation) -> Reason {
     match &place.kind {
         PlaceKind::Repository { root, worktree_root } => {
             Reason::Repository { root: root.clone(), linked: root != worktree_root }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::place::Place;
+use crate::place::StoreLocation;
 
 /// The user who runs this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl fmt::Display for ForeignOwner {
 /// Root is refused: another user could make it write where that user likes. Others are refused only
 /// where anybody could have put the folder there, as in `/tmp`.
 #[cfg(unix)]
-pub(super) fn foreign_owner(place: &Place, user: User) -> Option<ForeignOwner> {
+pub(super) fn foreign_owner(place: &StoreLocation, user: User) -> Option<ForeignOwner> {
     use std::fs;
     use std::os::unix::fs::MetadataExt;
     let own = user.id?;
@@ -82,6 +82,6 @@ pub(super) fn foreign_owner(place: &Place, user: User) -> Option<ForeignOwner> {
 }
 
 #[cfg(not(unix))]
-pub(super) fn foreign_owner(_: &Place, _: User) -> Option<ForeignOwner> {
+pub(super) fn foreign_owner(_: &StoreLocation, _: User) -> Option<ForeignOwner> {
     None
 }

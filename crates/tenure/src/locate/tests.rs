@@ -31,7 +31,7 @@ impl Ground {
         fs::write(self.path("project/.tenure/config.yaml"), text).expect("a file for the test");
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> StoreLocation {
         let surroundings = Surroundings {
             directory: self.path("project"),
             home: Some(self.path("home")),

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{Link, User};
 use crate::clock::Clock;
 use crate::config::{Key, Settings};
-use crate::place::Place;
+use crate::place::StoreLocation;
 
 /// Trusts projects without a record, for continuous integration: `1` for any, or hashes as
 /// `tenure trust` prints them, separated by commas.
@@ -42,7 +42,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    pub(super) fn of(place: &Place, settings: &Settings, links: &[Link]) -> Subject {
+    pub(super) fn of(place: &StoreLocation, settings: &Settings, links: &[Link]) -> Subject {
         let project = settings.project();
         let content = project.map_or_else(|| hash(&[]), |project| project.sha256.clone());
         let sha256 = match links {

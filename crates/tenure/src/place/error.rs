@@ -198,7 +198,7 @@ pub enum PathError {
     Resource(#[from] ResourceError),
     /// The repository cannot be read.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    StoreLocation(#[from] PlaceError),
 }
 
 impl From<GlobError> for PathError {
@@ -221,7 +221,7 @@ impl PathError {
             Self::NoWorktree => Some("leave out --per-worktree".to_owned()),
             Self::Resource(ResourceError::Path(error)) => error.hint().map(str::to_owned),
             Self::Resource(_) => None,
-            Self::Place(error) => Some(error.hint()),
+            Self::StoreLocation(error) => Some(error.hint()),
         }
     }
 }

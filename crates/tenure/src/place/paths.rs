@@ -1,7 +1,7 @@
 //! Which resource a file is, or a path as somebody wrote it: this needs to look at the file system,
 //! where the rules only compare texts.
 
-use super::{PathError, Place, PlaceError, PlaceKind, git};
+use super::{PathError, PlaceError, PlaceKind, StoreLocation, git};
 use crate::file::real_path;
 use std::path::{Component, Path, PathBuf};
 use tenure_core::glob::Glob;
@@ -23,7 +23,7 @@ const MAIN_WORKTREE: &str = ".";
 /// What stands before the path of a file outside any root, in the name of its lock.
 const FILE_PREFIX: &str = "file:";
 
-impl Place {
+impl StoreLocation {
     /// The folder that paths are relative to: the root of the worktree, or outside a repository the
     /// folder that has the `.tenure`. The user's own place has none.
     pub fn root(&self) -> Option<&Path> {

@@ -34,7 +34,7 @@ impl Ground {
         path
     }
 
-    fn find(&self, directory: &Path) -> Result<Place, PlaceError> {
+    fn find(&self, directory: &Path) -> Result<StoreLocation, PlaceError> {
         find(&Surroundings {
             directory: directory.to_owned(),
             home: Some(self.path("home")),
@@ -74,7 +74,7 @@ fn a_repository_has_its_place_at_the_root() {
     let root = ground.repository("repo");
     let below = ground.create("repo/a/b");
     let place = ground.find(&below).expect("a place");
-    let expected = Place {
+    let expected = StoreLocation {
         folder: root.join(".tenure"),
         kind: PlaceKind::Repository { root: root.clone(), worktree_root: root.clone() },
         exists: false,
@@ -247,7 +247,7 @@ fn outside_a_repository_the_nearest_folder_counts() {
     let nearest = ground.create("a/.tenure");
     fs::write(ground.path("a/b/.tenure"), "a file is no place").expect("a file for the test");
     let place = ground.find(&below).expect("a place");
-    let expected = Place { folder: nearest, kind: PlaceKind::Folder, exists: true };
+    let expected = StoreLocation { folder: nearest, kind: PlaceKind::Folder, exists: true };
     assert_eq!(place, expected);
 }
 
@@ -443,7 +443,7 @@ fn the_users_own_folder_is_private() {
 mod paths {
     //! Which resource a file or a written path is.
 
-    use super::super::{PathError, Place, Reach, Surroundings, find};
+    use super::super::{PathError, Reach, StoreLocation, Surroundings, find};
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
@@ -456,7 +456,7 @@ mod paths {
         assert!(command.args(arguments).output().unwrap().status.success(), "{arguments:?}");
     }
 
-    fn place(folder: &Path) -> Place {
+    fn place(folder: &Path) -> StoreLocation {
         let surroundings = Surroundings {
             directory: folder.to_owned(),
             home: Some(PathBuf::from("/nonexistent")),
@@ -550,7 +550,8 @@ mod paths {
         let (_scratch, main, side) = repository();
         let (here, there) = (place(&main), place(&side));
         let names = |reach: Reach| {
-            let name = |place: &Place| place.resource("path:src/x", reach).unwrap().to_string();
+            let name =
+                |place: &StoreLocation| place.resource("path:src/x", reach).unwrap().to_string();
             (name(&here), name(&there))
         };
         assert_eq!(names(Reach::AllWorktrees), ("path:src/x".into(), "path:src/x".into()));

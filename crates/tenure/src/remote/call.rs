@@ -2,7 +2,7 @@
 
 use super::connections::Unusable;
 use super::link::{Link, Links, Looked};
-use crate::client::Once;
+use crate::client::RequestId;
 use crate::store::StoreError;
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
@@ -47,7 +47,7 @@ pub(super) enum Patience {
     /// Once, which may take so long by itself: the caller knows what else to try.
     Wait(Duration),
     /// Once, and it must not take longer in all.
-    Once(Duration),
+    RequestId(Duration),
 }
 
 /// Sends requests to one server.
@@ -61,7 +61,7 @@ pub(super) struct Caller {
 
 /// What came of one try.
 enum Tried {
-    Answered(Bytes),
+    StoredReply(Bytes),
     Refused(StoreError),
     /// Nothing was done.
     NotReached {
@@ -109,7 +109,7 @@ impl Caller {
         &self,
         path: &str,
         body: &impl Serialize,
-        once: Option<&Once>,
+        once: Option<&RequestId>,
         patience: Patience,
     ) -> Result<R, StoreError> {
         let unsent = |error: &dyn std::fmt::Display| StoreError::Unsupported {
@@ -123,7 +123,7 @@ impl Caller {
             format!("{}{path}", self.base).parse().map_err(|error| unsent(&error))?;
         *request.headers_mut() = self.headers.clone();
         if let Some(once) = once {
-            let name = HeaderValue::try_from(wire::once_to_text(once));
+            let name = HeaderValue::try_from(wire::request_id_to_text(once));
             request.headers_mut().insert(wire::REQUEST, name.map_err(|error| unsent(&error))?);
         }
         let bytes = self.send_until_answered(request, once.is_some(), patience).await?;
@@ -142,7 +142,7 @@ impl Caller {
         let begun = Instant::now();
         let limit = match patience {
             Patience::Long(wait) | Patience::Wait(wait) => wait + ANSWER,
-            Patience::Once(limit) => limit,
+            Patience::RequestId(limit) => limit,
         };
         let mut pause = PAUSE;
         let mut perhaps_done = false;
@@ -155,7 +155,7 @@ impl Caller {
                 Tried::Lost { reason }
             });
             let (reason, asked) = match tried {
-                Tried::Answered(bytes) => return Ok(bytes),
+                Tried::StoredReply(bytes) => return Ok(bytes),
                 Tried::Refused(error) => return Err(error),
                 Tried::NotKnown { refused } => {
                     refusals += 1;
@@ -181,7 +181,7 @@ impl Caller {
                 // It was seen at its address, and ended since.
                 Patience::Long(_) if link.is_to_known_server() => RECONNECT,
                 Patience::Long(_) => FIRST_CONTACT,
-                Patience::Wait(_) | Patience::Once(_) => Duration::ZERO,
+                Patience::Wait(_) | Patience::RequestId(_) => Duration::ZERO,
             };
             if begun.elapsed() + pause >= goes_on {
                 return Err(self.gave_up(reason, perhaps_done && changes));
@@ -213,7 +213,7 @@ impl Caller {
             Err(error) => return Tried::Lost { reason: reason_of(&error) },
         };
         match status {
-            StatusCode::OK => Tried::Answered(bytes),
+            StatusCode::OK => Tried::StoredReply(bytes),
             status => self.refused(status, &bytes, asked),
         }
     }

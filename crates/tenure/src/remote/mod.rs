@@ -10,7 +10,7 @@ mod link;
 mod slots;
 mod witness;
 
-use crate::client::Once;
+use crate::client::RequestId;
 use crate::store::{Finding, Renewal, Renewed, StoreError, StoreInfo, Tally, TaskFilter};
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
@@ -20,7 +20,9 @@ use slots::Slots;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Act;
-use tenure_core::{Event, GrantId, Look, Proof, Resource, Revision, Seen, SeenHold, Task, Witness};
+use tenure_core::{
+    Event, GrantId, HoldSnapshot, Proof, Resource, Revision, Scope, Snapshot, Task, Witness,
+};
 use witness::{RemoteWitness, ToldDead};
 
 /// A server that has a store.
@@ -72,7 +74,7 @@ impl Remote {
 
     pub(crate) async fn perform_once<A: Act>(
         &self,
-        once: &Once,
+        once: &RequestId,
         act: &A,
     ) -> Result<A::Answer, StoreError> {
         let path = format!("{}{}", wire::ACT, A::VERB);
@@ -83,7 +85,7 @@ impl Remote {
         let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or_default();
         let body = wire::Renew { renewals: renewals.to_vec() };
         // Whoever renews tries again by itself, as long as the lease may be trusted.
-        self.caller.call(wire::RENEW, &body, None, Patience::Once(shortest / 4)).await
+        self.caller.call(wire::RENEW, &body, None, Patience::RequestId(shortest / 4)).await
     }
 
     pub(crate) async fn renew_covered(
@@ -91,17 +93,17 @@ impl Remote {
         proof: &Proof,
         resources: Option<&[Resource]>,
         ttl: Option<Duration>,
-    ) -> Result<Vec<(SeenHold, Renewed)>, StoreError> {
+    ) -> Result<Vec<(HoldSnapshot, Renewed)>, StoreError> {
         let body = wire::RenewCovered {
             proof: proof.clone(),
             resources: resources.map(<[Resource]>::to_vec),
             ttl_ms: ttl.map(milliseconds),
         };
-        self.look(wire::RENEW_COVERED, &body).await
+        self.scope(wire::RENEW_COVERED, &body).await
     }
 
-    pub(crate) async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
-        let seen: Seen = self.look(wire::READ, &wire::Read { look: look.clone() }).await?;
+    pub(crate) async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
+        let seen: Snapshot = self.scope(wire::READ, &wire::Read { scope: scope.clone() }).await?;
         self.told_dead.learn(&seen.dead);
         Ok(seen)
     }
@@ -135,7 +137,7 @@ impl Remote {
         let (mut after, mut all) = (after, Vec::new());
         loop {
             let limit = wire::PAGE.min(limit - all.len() as u32);
-            let page: Vec<Event> = self.look(wire::EVENTS, &wire::Events { after, limit }).await?;
+            let page: Vec<Event> = self.scope(wire::EVENTS, &wire::Events { after, limit }).await?;
             let is_last = page.len() < wire::PAGE as usize;
             after = page.last().map_or(after, |event| event.revision);
             all.extend(page);
@@ -149,7 +151,7 @@ impl Remote {
         let (mut filter, limit, mut all) = (filter.clone(), filter.limit, Vec::new());
         loop {
             filter.limit = wire::PAGE.min(limit - all.len() as u32);
-            let page: Vec<Task> = self.look(wire::TASKS, &filter).await?;
+            let page: Vec<Task> = self.scope(wire::TASKS, &filter).await?;
             let is_last = page.len() < wire::PAGE as usize;
             filter.after_age = page.last().map_or(filter.after_age, |task| task.age);
             all.extend(page);
@@ -160,18 +162,18 @@ impl Remote {
     }
 
     pub(crate) async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        self.look(wire::TALLIES, &()).await
+        self.scope(wire::TALLIES, &()).await
     }
 
     pub(crate) async fn tidy(&self) -> Result<usize, StoreError> {
-        self.look(wire::TIDY, &()).await
+        self.scope(wire::TIDY, &()).await
     }
 
     pub(crate) async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        self.look(wire::CHECK, &()).await
+        self.scope(wire::CHECK, &()).await
     }
 
-    async fn look<R: serde::de::DeserializeOwned>(
+    async fn scope<R: serde::de::DeserializeOwned>(
         &self,
         path: &str,
         body: &impl serde::Serialize,

@@ -3,7 +3,7 @@
 //! A slot carries one request at a time, each with a higher number than the one before. So the next
 //! request under a slot says that the answer to the last one came, and it may be forgotten.
 
-use crate::client::Once;
+use crate::client::RequestId;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The slots of one client.
@@ -16,7 +16,7 @@ pub(super) struct Slots {
 #[derive(Default)]
 struct State {
     /// Those that carry nothing now, with the number that each gives next.
-    free: Vec<Once>,
+    free: Vec<RequestId>,
     made: u32,
 }
 
@@ -32,7 +32,7 @@ impl Slots {
         let mut state = self.state();
         let once = state.free.pop().unwrap_or_else(|| {
             state.made += 1;
-            Once { slot: format!("{}-{}", self.client, state.made), number: 1 }
+            RequestId { slot: format!("{}-{}", self.client, state.made), number: 1 }
         });
         Slot { slots: self.clone(), once }
     }
@@ -45,12 +45,12 @@ impl Slots {
 /// A slot that carries a request.
 pub(crate) struct Slot {
     slots: Slots,
-    once: Once,
+    once: RequestId,
 }
 
 impl Slot {
     /// The request's name.
-    pub(super) fn once(&self) -> &Once {
+    pub(super) fn once(&self) -> &RequestId {
         &self.once
     }
 
@@ -63,7 +63,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         // Also one that was given up: if it should arrive after the next, it is refused.
-        let next = Once { slot: self.once.slot.clone(), number: self.once.number + 1 };
+        let next = RequestId { slot: self.once.slot.clone(), number: self.once.number + 1 };
         self.slots.state().free.push(next);
     }
 }
@@ -80,7 +80,7 @@ mod tests {
         assert_ne!(first.once().slot, beside.once().slot);
         let slot = first.once().slot.clone();
         drop(first);
-        assert_eq!(slots.take().once(), &Once { slot, number: 2 });
+        assert_eq!(slots.take().once(), &RequestId { slot, number: 2 });
         assert_eq!(beside.once().number, 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Whether the machine was rebooted since a store was last used.
 
-use crate::store::moment::Moment;
+use crate::store::store_time::StoreTime;
 
 /// What the boot id, and where there is none the clock, tell about the time since the last use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) fn reboot<E>(
     stored: &str,
     now: &str,
     newest_time_ms: impl FnOnce() -> Result<i64, E>,
-    at: Moment,
+    at: StoreTime,
 ) -> Result<Reboot, E> {
     if stored == now && !now.is_empty() {
         return Ok(Reboot::None);
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn an_id_that_cannot_be_read_is_no_new_one() {
-        let at = Moment { now_ms: 100, begin_ms: 100, wall_ms: 0 };
+        let at = StoreTime { now_ms: 100, begin_ms: 100, wall_ms: 0 };
         let judge =
             |stored, now, newest_ms| reboot::<()>(stored, now, || Ok(newest_ms), at).unwrap();
         assert_eq!(judge("a", "a", 500), Reboot::None);

@@ -2,8 +2,8 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::ledger::{Ledger, Record};
-use crate::store::moment::Moment;
-use crate::store::turns::Turns;
+use crate::store::store_time::StoreTime;
+use crate::store::wake_registry::WakeRegistry;
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -11,7 +11,9 @@ use async_trait::async_trait;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use tenure_core::{Change, Decision, Event, GrantId, Look, Revision, Seen, Task, WallTime, Write};
+use tenure_core::{
+    Change, Decision, Event, GrantId, Revision, Scope, Snapshot, Task, WallTime, Write,
+};
 use tokio::sync::watch;
 
 /// Most events kept; older ones are forgotten.
@@ -21,7 +23,7 @@ const EVENTS_MAX: usize = 10_000;
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
-    turns: Turns,
+    turns: WakeRegistry,
     newest: watch::Sender<Revision>,
 }
 
@@ -42,7 +44,7 @@ impl MemoryStore {
         MemoryStore {
             clock,
             state: Mutex::default(),
-            turns: Turns::default(),
+            turns: WakeRegistry::default(),
             newest: watch::Sender::new(Revision(0)),
         }
     }
@@ -59,7 +61,7 @@ impl Default for MemoryStore {
 }
 
 impl State {
-    fn apply(&mut self, change: Change, at: Moment, turns: &Turns) {
+    fn apply(&mut self, change: Change, at: StoreTime, turns: &WakeRegistry) {
         for write in change.writes {
             match &write {
                 Write::Wait(waiter) => {
@@ -95,16 +97,16 @@ impl Store for MemoryStore {
     async fn transact_once(
         &self,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
     ) -> Result<Revision, StoreError> {
         let (revision, wake) = {
             let mut state = self.state();
-            let at = Moment::of(&*self.clock);
+            let at = StoreTime::of(&*self.clock);
             let answered = slot.and_then(|slot| state.ledger.answers.get(slot));
-            let mut decision = decide(&Seen { answered, ..state.ledger.show(look, at) });
-            if decision == Decision::LookWider {
-                decision = decide(&state.ledger.show(&Look::Everything, at));
+            let mut decision = decide(&Snapshot { answered, ..state.ledger.show(scope, at) });
+            if decision == Decision::NeedAll {
+                decision = decide(&state.ledger.show(&Scope::Everything, at));
             }
             let mut wake = Vec::new();
             if let Decision::Write(mut change) = decision {
@@ -127,7 +129,7 @@ impl Store for MemoryStore {
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
         let mut state = self.state();
-        let at = Moment::of(&*self.clock);
+        let at = StoreTime::of(&*self.clock);
         let one = |renewal: &Renewal| {
             if !state.ledger.may_renew(renewal, at) {
                 return Renewed::Lost;
@@ -138,8 +140,8 @@ impl Store for MemoryStore {
         Ok(renewals.iter().map(one).collect())
     }
 
-    async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
-        Ok(self.state().ledger.show(look, Moment::of(&*self.clock)))
+    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
+        Ok(self.state().ledger.show(scope, StoreTime::of(&*self.clock)))
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {

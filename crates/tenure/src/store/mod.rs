@@ -7,14 +7,14 @@ mod boot;
 pub mod error;
 pub mod file;
 pub mod format;
+mod ipc;
 mod ledger;
 pub mod memory;
-mod moment;
-mod near;
-mod side;
+mod path_prefixes;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-mod turns;
+mod store_time;
+mod wake_registry;
 
 pub use error::StoreError;
 
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
-    Decision, Event, Evidence, GrantId, Look, Resource, Revision, Seen, Status, Task, Token,
+    Decision, Event, Evidence, GrantId, Resource, Revision, Scope, Snapshot, Status, Task, Token,
 };
 
 /// How many ended boots are remembered: leases of earlier ones have lapsed long since.
@@ -39,19 +39,19 @@ const ANSWERS_KEPT: Duration = Duration::from_secs(600);
 const ANSWERS_MAX: usize = 10_000;
 
 /// A rule, ready to be applied to what a store sees. Pure: it may be called again on a fresh look.
-pub type Decide<'a> = &'a mut (dyn FnMut(&Seen) -> Decision + Send);
+pub type Decide<'a> = &'a mut (dyn FnMut(&Snapshot) -> Decision + Send);
 
 /// The same, for a store that may apply it on another thread.
-pub type Rule = Box<dyn FnMut(&Seen) -> Decision + Send>;
+pub type Rule = Box<dyn FnMut(&Snapshot) -> Decision + Send>;
 
 /// A rule out of one that also says something, and where to hear what it said last: a store may ask
 /// it again.
 pub fn hearing<T: Send + 'static>(
-    mut rule: impl FnMut(&Seen) -> (Decision, T) + Send + 'static,
+    mut rule: impl FnMut(&Snapshot) -> (Decision, T) + Send + 'static,
 ) -> (Rule, Said<T>) {
     let said = Arc::new(Mutex::new(None));
     let heard = Said(said.clone());
-    let rule = move |seen: &Seen| {
+    let rule = move |seen: &Snapshot| {
         let (decision, word) = rule(seen);
         *said.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(word);
         decision
@@ -76,7 +76,7 @@ impl<T> Said<T> {
 ///
 /// - `transact` is atomic against all other calls, in all processes that share the store, and
 ///   makes a change with its events whole or not at all;
-/// - revisions only rise, and so does [`Seen::next`]: across restarts, pruning and power loss, no
+/// - revisions only rise, and so does [`Snapshot::next`]: across restarts, pruning and power loss, no
 ///   number is ever given out twice;
 /// - what was reported is never lost while the machine stays up; a durable change not even when
 ///   the power fails;
@@ -89,12 +89,12 @@ pub trait Store: Send + Sync {
 
     /// Looks, lets `decide` choose, and writes what it chose with its events, or nothing. When
     /// `decide` asks to look wider, everything is shown to it. Wakes those whom the change names.
-    async fn transact(&self, look: &Look, decide: Decide<'_>) -> Result<Revision, StoreError> {
-        self.transact_once(None, look, decide).await
+    async fn transact(&self, scope: &Scope, decide: Decide<'_>) -> Result<Revision, StoreError> {
+        self.transact_once(None, scope, decide).await
     }
 
     /// The same for a request that may be repeated: `decide` is also shown what was answered under
-    /// this slot, by [`Seen::answered`], and leaves its own answer there by [`Write::Answer`]. An
+    /// this slot, by [`Snapshot::answered`], and leaves its own answer there by [`Write::Answer`]. An
     /// answer is kept as safely as the change that it is part of, until the next one under its
     /// slot, or for ten minutes at least by a clock that cannot be set. Where more than ten thousand
     /// slots came since, it may go earlier.
@@ -103,7 +103,7 @@ pub trait Store: Send + Sync {
     async fn transact_once(
         &self,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
     ) -> Result<Revision, StoreError>;
 
@@ -112,17 +112,17 @@ pub trait Store: Send + Sync {
     async fn transact_owned(
         &self,
         slot: Option<String>,
-        look: Look,
+        scope: Scope,
         mut rule: Rule,
     ) -> Result<Revision, StoreError> {
-        self.transact_once(slot.as_deref(), &look, &mut *rule).await
+        self.transact_once(slot.as_deref(), &scope, &mut *rule).await
     }
 
     /// Starts the leases anew, each only if all that it names is still held.
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError>;
 
     /// Looks without changing anything, and without keeping a writer waiting.
-    async fn read(&self, look: &Look) -> Result<Seen, StoreError>;
+    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError>;
 
     /// Returns the newest revision as soon as it is beyond `since`, or when patience ends.
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError>;

@@ -27,7 +27,7 @@ async fn no_guard_trusts_what_another_of_its_grant_released() {
 async fn a_store_that_does_not_answer_does_not_keep_a_client_from_ending() {
     let stores = Stores::memory();
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     let short = Duration::from_millis(400);
     let guard = held(one.request("a").ttl(short).hold().await.unwrap());
     let silence = store.fall_silent();

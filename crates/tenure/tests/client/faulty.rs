@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
-use tenure::core::{Event, GrantId, Look, Revision, Seen, Task};
+use tenure::core::{Event, GrantId, Revision, Scope, Snapshot, Task};
 use tenure::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
@@ -90,14 +90,14 @@ impl Store for Faulty {
     async fn transact_once(
         &self,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
     ) -> Result<Revision, StoreError> {
         self.answer().await;
         if is_due(&self.failing_changes) {
             return Err(unavailable());
         }
-        let revision = self.inner.transact_once(slot, look, decide).await?;
+        let revision = self.inner.transact_once(slot, scope, decide).await?;
         if is_due(&self.unknown_changes) {
             return Err(StoreError::Unknown { store: "faulty".into(), reason: "told to".into() });
         }
@@ -116,8 +116,8 @@ impl Store for Faulty {
         Ok(renewed)
     }
 
-    async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
-        self.inner.read(look).await
+    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
+        self.inner.read(scope).await
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {

@@ -3,7 +3,7 @@
 use crate::{PATIENCE, Stores, ensure_becomes_free, events, held, is_busy, on_every_store};
 use tenure::blocking::{self, Attempt};
 use tenure::core::EventKind;
-use tenure::{Client, Ending, Guard};
+use tenure::{Client, Guard, ReleaseOutcome};
 
 on_every_store!(
     a_guard_holds_until_it_is_dropped,
@@ -30,9 +30,9 @@ async fn a_guard_holds_until_it_is_dropped(stores: &Stores) {
 async fn a_guard_that_is_released_says_so(stores: &Stores) {
     let (one, other) = (stores.anonymous(), stores.anonymous());
     let guard = one.acquire("a").await.unwrap();
-    assert_eq!(guard.release().await.unwrap(), Ending::Released);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
     let guard = held(other.try_acquire("a").await.unwrap());
-    assert_eq!(guard.release().await.unwrap(), Ending::Released);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
     let expected = [
         EventKind::Acquired { operation: None },
         EventKind::Released,
@@ -47,7 +47,7 @@ async fn a_guard_that_was_broken_says_so_on_release(stores: &Stores) {
     let guard = one.acquire("a").await.unwrap();
     other.break_hold("a", guard.token(), "stuck").await.unwrap();
     let successor = held(other.try_acquire("a").await.unwrap());
-    assert_eq!(guard.release().await.unwrap(), Ending::Lost);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Lost);
     assert!(is_busy(&one, "a").await, "a late release must not end the successor's hold");
     drop(successor);
 }
@@ -79,7 +79,7 @@ fn a_blocking_guard_is_released_when_its_drop_returns() {
             let Attempt::Held(guard) = other.try_acquire("a").unwrap() else {
                 panic!("{url}: it was still held after the drop")
             };
-            assert_eq!(guard.release().unwrap(), Ending::Released);
+            assert_eq!(guard.release().unwrap(), ReleaseOutcome::Released);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenure::clock::ManualClock;
-use tenure::{Client, Ending, GUARD_LEASE, Wait};
+use tenure::{Client, GUARD_LEASE, ReleaseOutcome, Wait};
 
 on_every_store!(
     whoever_is_broken_is_told,
@@ -24,7 +24,7 @@ const SHORT: Duration = Duration::from_millis(400);
 
 async fn whoever_is_broken_is_told(stores: &Stores) {
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     let operator = stores.anonymous();
     let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
     let other = held(one.request("b").hold().await.unwrap());
@@ -34,12 +34,12 @@ async fn whoever_is_broken_is_told(stores: &Stores) {
     assert!(other.is_held(), "only one was broken");
     let losses = store.losses.load(Ordering::SeqCst);
     assert!(losses <= 1, "it was told {losses} times that it is lost, and went on");
-    assert_eq!(guard.release().await.unwrap(), Ending::Lost);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Lost);
 }
 
 async fn a_store_that_fails_costs_the_lease_in_time(stores: &Stores) {
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
     store.failing_renewals.store(ALWAYS, Ordering::SeqCst);
     store.failing_changes.store(ALWAYS, Ordering::SeqCst);
@@ -53,7 +53,7 @@ async fn a_store_that_fails_costs_the_lease_in_time(stores: &Stores) {
 
 async fn a_store_that_does_not_answer_costs_the_lease_in_time(stores: &Stores) {
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
     let silence = store.fall_silent();
     guard.lost().await;
@@ -63,7 +63,7 @@ async fn a_store_that_does_not_answer_costs_the_lease_in_time(stores: &Stores) {
 
 async fn passing_trouble_costs_nothing(stores: &Stores) {
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     let guard = held(one.request("a").ttl(Duration::from_secs(3)).hold().await.unwrap());
     store.failing_renewals.store(2, Ordering::SeqCst);
     while store.renewals.load(Ordering::SeqCst) == 0 {
@@ -72,12 +72,12 @@ async fn passing_trouble_costs_nothing(stores: &Stores) {
     }
     assert_eq!(store.failing_renewals.load(Ordering::SeqCst), 0, "two renewals failed");
     assert!(guard.is_held());
-    assert_eq!(guard.release().await.unwrap(), Ending::Released);
+    assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
 async fn nobody_renews_for_a_guard_that_is_gone(stores: &Stores) {
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
     let kept = held(one.request("b").ttl(SHORT).hold().await.unwrap());
     // It cannot even be released: only an end to its renewals ends it.
@@ -100,7 +100,7 @@ async fn sleep_costs_a_lease_of_another_machine_and_none_of_this_one(stores: &St
         let store = Faulty::new(stores.handle());
         store.is_far.store(is_far, Ordering::SeqCst);
         let clock = Arc::new(ManualClock::new());
-        let one = Client::builder().clock(clock.clone()).over(store).unwrap();
+        let one = Client::builder().clock(clock.clone()).with_store(store).unwrap();
         let guard = held(one.request("a").hold().await.unwrap());
         clock.suspend(GUARD_LEASE);
         assert_eq!(guard.is_held(), !is_far, "on another machine: {is_far}");
@@ -113,7 +113,7 @@ async fn sleep_costs_a_lease_of_another_machine_and_none_of_this_one(stores: &St
 
 async fn a_guard_that_was_lost_is_not_recorded_as_released(stores: &Stores) {
     let clock = Arc::new(ManualClock::new());
-    let one = Client::builder().clock(clock.clone()).over(stores.handle()).unwrap();
+    let one = Client::builder().clock(clock.clone()).with_store(stores.handle()).unwrap();
     let guard = held(one.request("a").hold().await.unwrap());
     // It trusts its lease no longer, although the store would: it was stopped for almost as long.
     clock.advance(GUARD_LEASE);

@@ -18,7 +18,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use tenure::core::{EventKind, Resource, Revision, Seen};
+use tenure::core::{EventKind, Resource, Revision, Snapshot};
 use tenure::store::Store;
 use tenure::store::memory::MemoryStore;
 use tenure::store::sqlite::SqliteStore;
@@ -54,12 +54,12 @@ impl Stores {
 
     /// A client that chose its label.
     fn client(&self, label: &str) -> Client {
-        Client::builder().label(label).over(self.handle()).unwrap()
+        Client::builder().label(label).with_store(self.handle()).unwrap()
     }
 
     /// A client without a label.
     fn anonymous(&self) -> Client {
-        Client::builder().over(self.handle()).unwrap()
+        Client::builder().with_store(self.handle()).unwrap()
     }
 }
 
@@ -116,7 +116,7 @@ async fn ensure_becomes_free(client: &Client, name: &str) {
 }
 
 /// Waits until what the store shows is as wanted.
-async fn until(client: &Client, wanted: impl Fn(&Seen) -> bool) -> Seen {
+async fn until(client: &Client, wanted: impl Fn(&Snapshot) -> bool) -> Snapshot {
     loop {
         let seen = client.look_everywhere().await.unwrap();
         if wanted(&seen) {

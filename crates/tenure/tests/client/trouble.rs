@@ -17,7 +17,7 @@ on_every_store!(
 
 async fn a_grant_whose_answer_was_lost_is_recognised(stores: &Stores) {
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     store.unknown_changes.store(2, Ordering::SeqCst);
     let guard = held(one.request("a").also("b").hold().await.unwrap());
     assert_eq!(guard.lease().reason, Reason::AlreadyOwned);
@@ -37,32 +37,32 @@ async fn a_place_far_back_whose_answer_was_lost_is_recognised(stores: &Stores) {
 
 /// Queues behind so many others, without hearing that it did, and shows that it has one place.
 async fn ensure_one_place(stores: &Stores, others: usize) {
-    let (holder, look) = (stores.anonymous(), stores.anonymous());
+    let (holder, scope) = (stores.anonymous(), stores.anonymous());
     let guard = holder.acquire("a").await.unwrap();
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..others {
         let client = holder.clone();
         tasks.spawn(async move { client.acquire("a").await.unwrap().release().await.unwrap() });
-        until_waiting(&look, number + 1).await;
+        until_waiting(&scope, number + 1).await;
     }
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     store.unknown_changes.store(1, Ordering::SeqCst);
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let request = one.request("a").on_wait(move |_| tell.send(()).unwrap_or_default());
     let waiting = tokio::spawn(request.hold());
     told.recv().await.unwrap();
-    let seen = look.look_everywhere().await.unwrap();
+    let seen = scope.look_everywhere().await.unwrap();
     assert_eq!(seen.waiters.len(), others + 1, "it queued twice");
     guard.release().await.unwrap();
     tasks.join_all().await;
     held(waiting.await.unwrap().unwrap()).release().await.unwrap();
-    assert_eq!(look.look_everywhere().await.unwrap().waiters, []);
+    assert_eq!(scope.look_everywhere().await.unwrap().waiters, []);
 }
 
 async fn a_store_that_never_answers_clearly_is_reported(stores: &Stores) {
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     store.unknown_changes.store(ALWAYS, Ordering::SeqCst);
     let error = one.acquire("a").await.unwrap_err();
     assert!(matches!(error, Error::Store(StoreError::Unknown { .. })), "{error:?}");
@@ -70,7 +70,7 @@ async fn a_store_that_never_answers_clearly_is_reported(stores: &Stores) {
 
 async fn a_store_that_fails_is_reported_and_nothing_is_held(stores: &Stores) {
     let store = Faulty::new(stores.handle());
-    let one = Client::builder().over(store.clone()).unwrap();
+    let one = Client::builder().with_store(store.clone()).unwrap();
     store.failing_changes.store(1, Ordering::SeqCst);
     let error = one.acquire("a").await.unwrap_err();
     assert!(matches!(error, Error::Store(StoreError::Unavailable { .. })), "{error:?}");

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure::core::{
-    Blocker, Change, Decision, EventKind, Evidence, GrantId, Holder, Look, NewEvent, Reason, Seen,
-    Waiter, Want, WhyLeft, Write,
+    Blocker, Change, Decision, EventKind, Evidence, GrantId, Holder, NewEvent, Reason, Scope,
+    Snapshot, Waiter, Want, WhyLeft, Write,
 };
 use tenure::platform::process_evidence;
 use tenure::store::Store;
@@ -181,7 +181,7 @@ async fn a_dead_waiter_leaves_the_queue(stores: &Stores) {
 
 /// Takes a place, for longer than the test waits, in the name of this process.
 async fn queue_as(store: &dyn Store, evidence: Evidence) {
-    let mut decide = |seen: &Seen| {
+    let mut decide = |seen: &Snapshot| {
         let waiter = Waiter {
             grant: GrantId::random(),
             ticket: seen.next,
@@ -200,13 +200,13 @@ async fn queue_as(store: &dyn Store, evidence: Evidence) {
         let writes = vec![Write::Wait(waiter)];
         Decision::Write(Change { writes, events: vec![event], ..Change::default() })
     };
-    store.transact(&Look::Everything, &mut decide).await.unwrap();
+    store.transact(&Scope::Everything, &mut decide).await.unwrap();
 }
 
 async fn a_wait_for_a_guard_of_the_same_client_is_warned_of(stores: &Stores) {
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let telling = move |warning: &str| tell.send(warning.to_owned()).unwrap();
-    let one = Client::builder().on_warning(telling).over(stores.handle()).unwrap();
+    let one = Client::builder().on_warning(telling).with_store(stores.handle()).unwrap();
     let first = one.acquire("a").await.unwrap();
     let limited = one.acquire_within("a", Duration::from_millis(10)).await.unwrap();
     assert!(matches!(limited, Attempt::Busy(_)), "guards of one client exclude each other");

@@ -1,37 +1,37 @@
 //! Answers to requests that may be repeated: kept through generations, reboots and jumps of the time
 //! of day, and in nobody's way who serves no clients.
 
-use crate::{HOUR, Place, begin_next_generation, held, take};
-use tenure::core::{Answered, Change, Decision, Look, Seen, Write};
+use crate::{HOUR, StoreLocation, begin_next_generation, held, take};
+use tenure::core::{Change, Decision, Scope, Snapshot, StoredReply, Write};
 use tenure::store::Store;
 use tenure::store::file::FileStore;
 
-fn answer(slot: usize) -> Answered {
-    Answered { slot: format!("client-{slot}"), number: 1, text: "yes".to_owned() }
+fn answer(slot: usize) -> StoredReply {
+    StoredReply { slot: format!("client-{slot}"), number: 1, text: "yes".to_owned() }
 }
 
 async fn put(store: &FileStore, slot: usize) {
-    let mut decide = |_: &Seen| {
+    let mut decide = |_: &Snapshot| {
         let writes = vec![Write::Answer(answer(slot))];
         Decision::Write(Change { writes, ..Change::default() })
     };
-    store.transact_once(None, &Look::Everything, &mut decide).await.unwrap();
+    store.transact_once(None, &Scope::Everything, &mut decide).await.unwrap();
 }
 
-async fn get(store: &FileStore, slot: usize) -> Option<Answered> {
+async fn get(store: &FileStore, slot: usize) -> Option<StoredReply> {
     let mut answered = None;
-    let mut look = |seen: &Seen| {
+    let mut scope = |seen: &Snapshot| {
         answered = seen.answered.clone();
         Decision::Nothing
     };
     let slot = answer(slot).slot;
-    store.transact_once(Some(&slot), &Look::Everything, &mut look).await.unwrap();
+    store.transact_once(Some(&slot), &Scope::Everything, &mut scope).await.unwrap();
     answered
 }
 
 #[tokio::test]
 async fn answers_are_kept_through_generations_reboots_and_jumps_of_the_time_of_day() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     for slot in 0..50 {
         put(&store, slot).await;
@@ -57,7 +57,7 @@ async fn answers_are_kept_through_generations_reboots_and_jumps_of_the_time_of_d
 
 #[tokio::test]
 async fn whoever_serves_no_clients_does_not_read_answers() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     take(&store, "a").await.unwrap();
     for slot in 0..50 {
@@ -75,7 +75,7 @@ async fn whoever_serves_no_clients_does_not_read_answers() {
     let store = place.open();
     assert_eq!(held(&store).await, ["a"]);
     take(&store, "b").await.unwrap();
-    let mut nothing = |_: &Seen| Decision::Nothing;
-    let looked = store.transact_once(Some("client-7"), &Look::Everything, &mut nothing).await;
+    let mut nothing = |_: &Snapshot| Decision::Nothing;
+    let looked = store.transact_once(Some("client-7"), &Scope::Everything, &mut nothing).await;
     assert!(looked.is_err(), "a damaged answer is none");
 }

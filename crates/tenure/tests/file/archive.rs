@@ -1,6 +1,6 @@
 //! Completed tasks leave the journal with its generation, and are still there for all who ask.
 
-use crate::{Place, is_in_order};
+use crate::{StoreLocation, is_in_order};
 use tenure::Client;
 use tenure::core::rules::tasks::{Added, NewTask};
 use tenure::core::{Status, TaskId};
@@ -26,7 +26,7 @@ async fn add(client: &Client, task: NewTask) -> Added {
 }
 
 /// Adds completed tasks until a new generation has begun; says how many.
-async fn fill(place: &Place, client: &Client, prefix: &str) -> u64 {
+async fn fill(place: &StoreLocation, client: &Client, prefix: &str) -> u64 {
     let before = place.newest();
     let mut count = 0;
     while place.newest() == before {
@@ -44,7 +44,7 @@ async fn completed(client: &Client) -> u64 {
 
 #[tokio::test]
 async fn archived_tasks_are_found_by_id_and_key_and_met_by_those_after_them() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let client = place.client();
     let count = fill(&place, &client, "a").await;
     assert!(place.path("done").is_dir());
@@ -68,7 +68,7 @@ async fn archived_tasks_are_found_by_id_and_key_and_met_by_those_after_them() {
 
 #[tokio::test]
 async fn an_archived_task_can_be_deleted_and_added_again() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let client = place.client();
     let mut count = fill(&place, &client, "a").await;
     client.tasks().delete(&id("a0")).await.unwrap();
@@ -92,7 +92,7 @@ async fn an_archived_task_can_be_deleted_and_added_again() {
 
 #[tokio::test]
 async fn whoever_never_looked_at_tasks_counts_them_right_when_it_does() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let client = place.client();
     let mut count = fill(&place, &client, "a").await;
     let idle = place.client();
@@ -106,7 +106,7 @@ async fn whoever_never_looked_at_tasks_counts_them_right_when_it_does() {
 
 #[tokio::test]
 async fn a_missing_or_damaged_file_of_tasks_is_refused_and_locks_still_work() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let client = place.client();
     for number in 0..3 {
         add(&client, NewTask::new(id(&format!("open{number}")), "open")).await;
@@ -133,7 +133,7 @@ async fn a_missing_or_damaged_file_of_tasks_is_refused_and_locks_still_work() {
 
 #[tokio::test]
 async fn a_damaged_archive_is_reported_and_never_taken_for_an_absent_task() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let client = place.client();
     fill(&place, &client, "a").await;
     let wanted = b"\"id\":\"a0\"";

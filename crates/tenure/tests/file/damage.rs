@@ -1,16 +1,16 @@
 //! What was cut off by a crash is cleared away; all else that is not as it was written is refused
 //! with the right error, and stays as it is.
 
-use crate::{Place, begin_next_generation, files, held, is_in_order, take};
+use crate::{StoreLocation, begin_next_generation, files, held, is_in_order, take};
 use std::io::Write as _;
 use std::path::Path;
-use tenure::core::Look;
+use tenure::core::Scope;
 use tenure::store::file::FileStore;
 use tenure::store::{Store, StoreError};
 
 /// A store where `a`, `b` and `c` are held.
-async fn used() -> Place {
-    let place = Place::new();
+async fn used() -> StoreLocation {
+    let place = StoreLocation::new();
     let store = place.open();
     for name in ["a", "b", "c"] {
         take(&store, name).await.unwrap();
@@ -25,20 +25,20 @@ fn change(path: &Path, how: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// Whether opening, looking or writing says that it is damaged; all that can be done must.
-async fn refusal(place: &Place) -> StoreError {
+async fn refusal(place: &StoreLocation) -> StoreError {
     let before = place.content();
     let error = match place.try_open() {
         Err(error) => error,
         Ok(store) => {
             take(&store, "d").await.expect_err("a change should have been refused");
-            store.read(&Look::Everything).await.expect_err("a look should have been refused")
+            store.read(&Scope::Everything).await.expect_err("a look should have been refused")
         }
     };
     assert!(place.content() == before, "something was changed");
     error
 }
 
-async fn is_refused(place: &Place, what: &str) {
+async fn is_refused(place: &StoreLocation, what: &str) {
     let error = refusal(place).await;
     assert!(matches!(error, StoreError::Corrupt { .. }), "{what}: {error:?}");
     assert!(error.hint().is_some_and(|hint| hint.contains("aside")), "{what}: {error}");
@@ -80,7 +80,7 @@ async fn one_who_has_it_open_refuses_what_was_damaged_meanwhile() {
     let store = place.open();
     assert_eq!(held(&store).await.len(), 3);
     change(&place.journal(1), |bytes| bytes.extend_from_slice(b"{\"sum\":\"00000000\",}\n"));
-    for error in [take(&store, "d").await.err(), store.read(&Look::Everything).await.err()] {
+    for error in [take(&store, "d").await.err(), store.read(&Scope::Everything).await.err()] {
         assert!(matches!(error, Some(StoreError::Corrupt { .. })), "{error:?}");
     }
     assert!(store.check().await.unwrap().iter().any(|finding| !finding.ok));
@@ -154,7 +154,7 @@ async fn a_journal_that_is_removed_while_it_is_used_takes_nothing_more() {
     let store = place.open();
     take(&store, "d").await.unwrap();
     std::fs::remove_dir_all(place.path("journal")).unwrap();
-    for error in [take(&store, "e").await.err(), store.read(&Look::Everything).await.err()] {
+    for error in [take(&store, "e").await.err(), store.read(&Scope::Everything).await.err()] {
         assert!(matches!(error, Some(StoreError::Gone { .. })), "{error:?}");
     }
     assert!(!place.path("journal").exists(), "an empty one was begun in its place");
@@ -172,7 +172,7 @@ async fn a_folder_that_is_removed_while_it_is_used_takes_nothing_more() {
 }
 
 /// What `held/` says of a resource.
-fn shown(place: &Place, name: &str) -> serde_json::Value {
+fn shown(place: &StoreLocation, name: &str) -> serde_json::Value {
     let text = std::fs::read_to_string(place.path(&format!("held/lock/{name}.json"))).unwrap();
     serde_json::from_str(&text).unwrap()
 }

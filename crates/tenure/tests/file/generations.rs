@@ -1,12 +1,12 @@
 //! Generations follow each other under those who have the store open, and nothing is lost.
 
-use crate::{Place, begin_next_generation, held, is_in_order, take};
+use crate::{StoreLocation, begin_next_generation, held, is_in_order, take};
 use tenure::core::Revision;
 use tenure::store::Store;
 
 #[tokio::test]
 async fn whoever_has_it_open_follows_through_many_generations() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (writer, reader, idle) = (place.open(), place.open(), place.open());
     take(&writer, "kept").await.unwrap();
     assert_eq!(held(&idle).await, ["kept"]);
@@ -25,7 +25,7 @@ async fn whoever_has_it_open_follows_through_many_generations() {
 }
 
 async fn give_back_all(store: &tenure::store::file::FileStore, number: usize) {
-    let seen = store.read(&tenure::core::Look::Everything).await.unwrap();
+    let seen = store.read(&tenure::core::Scope::Everything).await.unwrap();
     let name = format!("too {number}");
     let too = seen.holds.iter().find(|seen| seen.hold.want.resource.name() == name).unwrap();
     crate::give_back(store, &name, too.hold.token).await;
@@ -33,7 +33,7 @@ async fn give_back_all(store: &tenure::store::file::FileStore, number: usize) {
 
 #[tokio::test]
 async fn one_who_slept_while_its_generation_was_removed_reads_anew() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (writer, sleeper) = (place.open(), place.open());
     take(&writer, "kept").await.unwrap();
     assert_eq!(held(&sleeper).await, ["kept"]);
@@ -51,7 +51,7 @@ async fn one_who_slept_while_its_generation_was_removed_reads_anew() {
 
 #[tokio::test]
 async fn a_generation_that_was_begun_and_not_sealed_is_followed_by_all() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let old = place.open();
     take(&old, "kept").await.unwrap();
     begin_next_generation(&place, &place.open()).await;
@@ -70,7 +70,7 @@ async fn a_generation_that_was_begun_and_not_sealed_is_followed_by_all() {
 
 #[tokio::test]
 async fn the_history_goes_on_over_generations() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     for _ in 0..3 {
         begin_next_generation(&place, &store).await;

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tenure::Client;
 use tenure::clock::ManualClock;
 use tenure::core::{
-    Change, Decision, EventKind, GrantId, Hold, Holder, Look, Mode, NewEvent, Resource, Seen,
+    Change, Decision, EventKind, GrantId, Hold, Holder, Mode, NewEvent, Resource, Scope, Snapshot,
     Token, Want, Write,
 };
 use tenure::store::file::{FileOptions, FileStore};
@@ -24,14 +24,14 @@ use tenure::store::{Store, StoreError};
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// A folder, the path of a store in it, and the clock of the machine.
-struct Place {
+struct StoreLocation {
     folder: TempDir,
     clock: Arc<ManualClock>,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap(), clock: Arc::default() }
+impl StoreLocation {
+    fn new() -> StoreLocation {
+        StoreLocation { folder: tempfile::tempdir().unwrap(), clock: Arc::default() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -64,7 +64,7 @@ impl Place {
     }
 
     fn client(&self) -> Client {
-        Client::builder().over(Arc::new(self.open())).unwrap()
+        Client::builder().with_store(Arc::new(self.open())).unwrap()
     }
 
     /// All files with what is in them, the queue of writers and its mark aside.
@@ -93,7 +93,7 @@ fn resource(text: &str) -> Resource {
 /// Holds this for an hour, with an operation of so many bytes.
 async fn take_much(store: &FileStore, name: &str, bytes: usize) -> Result<Token, StoreError> {
     let mut token = Token(0);
-    let mut decide = |seen: &Seen| {
+    let mut decide = |seen: &Snapshot| {
         token = seen.next_token();
         let hold = Hold {
             want: Want { resource: resource(name), mode: Mode::Exclusive },
@@ -113,7 +113,7 @@ async fn take_much(store: &FileStore, name: &str, bytes: usize) -> Result<Token,
         let writes = vec![Write::Hold(hold)];
         Decision::Write(Change { writes, events: vec![event], ..Change::default() })
     };
-    store.transact(&Look::Everything, &mut decide).await?;
+    store.transact(&Scope::Everything, &mut decide).await?;
     Ok(token)
 }
 
@@ -127,13 +127,13 @@ async fn give_back(store: &FileStore, name: &str, token: Token) {
         grant: GrantId::from_bits(u128::from(token.0)),
     };
     let mut decide =
-        |_: &Seen| Decision::Write(Change { writes: vec![write.clone()], ..Change::default() });
-    store.transact(&Look::Everything, &mut decide).await.unwrap();
+        |_: &Snapshot| Decision::Write(Change { writes: vec![write.clone()], ..Change::default() });
+    store.transact(&Scope::Everything, &mut decide).await.unwrap();
 }
 
 /// The names of what is held.
 async fn held(store: &FileStore) -> Vec<String> {
-    let seen = store.read(&Look::Everything).await.unwrap();
+    let seen = store.read(&Scope::Everything).await.unwrap();
     let mut names: Vec<String> =
         seen.holds.iter().map(|seen| seen.hold.want.resource.to_string()).collect();
     names.sort();
@@ -141,7 +141,7 @@ async fn held(store: &FileStore) -> Vec<String> {
 }
 
 /// Takes and gives back until the next generation has begun.
-async fn begin_next_generation(place: &Place, store: &FileStore) {
+async fn begin_next_generation(place: &StoreLocation, store: &FileStore) {
     let before = place.newest();
     while place.newest() == before {
         let token = take_much(store, "filler", 20_000).await.unwrap();

@@ -1,7 +1,7 @@
 //! After a reboot or a power loss no number comes twice, and what the disk lost is set aside.
 
-use crate::{HOUR, Place, held, is_in_order, take};
-use tenure::core::{EventKind, Look, Revision};
+use crate::{HOUR, StoreLocation, held, is_in_order, take};
+use tenure::core::{EventKind, Revision, Scope};
 use tenure::store::Store;
 
 /// Further than changes could have been lost that were reported but not yet on disk.
@@ -9,7 +9,7 @@ const JUMP: u64 = 1 << 20;
 
 #[tokio::test]
 async fn tokens_jump_ahead_once_per_boot() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let before = take(&place.open(), "a").await.unwrap();
     assert_eq!(take(&place.open(), "b").await.unwrap().0, before.0 + 1);
     place.clock.reboot("boot-2");
@@ -23,7 +23,7 @@ async fn tokens_jump_ahead_once_per_boot() {
 
 #[tokio::test]
 async fn tokens_that_a_power_loss_took_from_the_disk_do_not_come_again() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut highest = 0;
     for boot in 1..=4 {
         place.clock.reboot(&format!("boot-{boot}"));
@@ -39,24 +39,24 @@ async fn tokens_that_a_power_loss_took_from_the_disk_do_not_come_again() {
         std::fs::write(place.journal(1), disk).unwrap();
     }
     place.clock.reboot("boot-5");
-    assert!(place.open().read(&Look::Everything).await.unwrap().next > highest);
+    assert!(place.open().read(&Scope::Everything).await.unwrap().next > highest);
 }
 
 #[tokio::test]
 async fn leases_begin_anew() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     take(&place.open(), "a").await.unwrap();
     place.clock.advance(HOUR / 2);
     place.clock.reboot("boot-2");
     let store = place.open();
-    assert_eq!(store.read(&Look::Everything).await.unwrap().holds[0].left, HOUR);
+    assert_eq!(store.read(&Scope::Everything).await.unwrap().holds[0].left, HOUR);
     place.clock.advance(HOUR);
-    assert!(store.read(&Look::Everything).await.unwrap().holds[0].lapsed());
+    assert!(store.read(&Scope::Everything).await.unwrap().holds[0].lapsed());
 }
 
 #[tokio::test]
 async fn holes_that_a_power_loss_left_are_set_aside_and_reported() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     for name in ["a", "b", "c"] {
         take(&store, name).await.unwrap();
@@ -67,7 +67,7 @@ async fn holes_that_a_power_loss_left_are_set_aside_and_reported() {
     // Of `b` the disk has nothing but zeros, of `c` it has all.
     bytes[lines[1] + 1..lines[2]].fill(0);
     std::fs::write(place.journal(1), &bytes).unwrap();
-    assert!(place.open().read(&Look::Everything).await.is_err(), "under the same boot");
+    assert!(place.open().read(&Scope::Everything).await.is_err(), "under the same boot");
 
     place.clock.reboot("boot-2");
     let store = place.open();
@@ -84,7 +84,7 @@ async fn holes_that_a_power_loss_left_are_set_aside_and_reported() {
 
 #[tokio::test]
 async fn a_boot_id_that_cannot_be_read_is_no_reboot() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut token = take(&place.open(), "a").await.unwrap();
     place.clock.advance(HOUR / 2);
     for (number, boot) in ["", "boot-1", "", "", "boot-1"].into_iter().enumerate() {
@@ -93,7 +93,7 @@ async fn a_boot_id_that_cannot_be_read_is_no_reboot() {
         let next = take(&store, &format!("lock {number}")).await.unwrap();
         assert_eq!(next.0, token.0 + 1, "tokens jumped at {boot:?}");
         token = next;
-        let seen = store.read(&Look::Everything).await.unwrap();
+        let seen = store.read(&Scope::Everything).await.unwrap();
         assert_eq!(seen.holds[0].left, HOUR / 2, "the lease began anew at {boot:?}");
         assert!(store.info().ended_boots.is_empty());
     }
@@ -101,7 +101,7 @@ async fn a_boot_id_that_cannot_be_read_is_no_reboot() {
 
 #[tokio::test]
 async fn a_store_made_where_no_boot_id_can_be_read_goes_on_where_it_can() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.clock.show_boot_as("");
     let first = take(&place.open(), "a").await.unwrap();
     place.clock.show_boot_as("boot-1");
@@ -118,11 +118,11 @@ async fn a_store_made_where_no_boot_id_can_be_read_goes_on_where_it_can() {
 
 #[tokio::test]
 async fn a_clock_that_went_back_tells_of_a_reboot_where_no_id_does() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let first = take(&place.open(), "a").await.unwrap();
     place.clock.reboot("");
     let store = place.open();
-    assert_eq!(store.read(&Look::Everything).await.unwrap().holds[0].left, HOUR);
+    assert_eq!(store.read(&Scope::Everything).await.unwrap().holds[0].left, HOUR);
     assert!(take(&store, "b").await.unwrap().0 > first.0 + JUMP);
     assert_eq!(store.info().ended_boots, ["boot-1"]);
 }

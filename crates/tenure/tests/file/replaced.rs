@@ -1,15 +1,15 @@
 //! No change is reported that went to files which were removed or replaced meanwhile.
 
-use crate::{Place, held, take};
-use tenure::core::{Change, Decision, EventKind, Look, NewEvent, Seen};
+use crate::{StoreLocation, held, take};
+use tenure::core::{Change, Decision, EventKind, NewEvent, Scope, Snapshot};
 use tenure::store::{Store, StoreError};
 
 #[tokio::test]
 async fn a_change_that_went_to_a_folder_taken_away_meanwhile_is_not_reported() {
     for durable in [false, true] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         let store = place.open();
-        let mut decide = |_: &Seen| {
+        let mut decide = |_: &Snapshot| {
             let _ = std::fs::rename(
                 place.folder.path().join("store"),
                 place.folder.path().join("aside"),
@@ -22,14 +22,14 @@ async fn a_change_that_went_to_a_folder_taken_away_meanwhile_is_not_reported() {
             };
             Decision::Write(Change { events: vec![event], durable, ..Change::default() })
         };
-        let error = store.transact(&Look::Everything, &mut decide).await.unwrap_err();
+        let error = store.transact(&Scope::Everything, &mut decide).await.unwrap_err();
         assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
     }
 }
 
 #[tokio::test]
 async fn a_journal_that_was_removed_alone_is_a_store_that_is_gone() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     take(&store, "a").await.unwrap();
     std::fs::remove_dir_all(place.path("journal")).unwrap();

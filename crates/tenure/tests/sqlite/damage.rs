@@ -1,12 +1,12 @@
 //! Files that are no store are refused with the right error, and stay as they are.
 
-use crate::{Place, take};
+use crate::{StoreLocation, take};
 use rusqlite::Connection;
 use tenure::store::{Store, StoreError};
 
 /// Puts these bytes where the store should be, and shows that opening refuses and changes nothing.
 fn refused_untouched(content: &[u8]) -> StoreError {
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::write(place.path(), content).unwrap();
     let error = place.try_open().err().expect("it should have been refused");
     assert_eq!(std::fs::read(place.path()).unwrap(), content, "the file was changed");
@@ -15,7 +15,7 @@ fn refused_untouched(content: &[u8]) -> StoreError {
 
 /// The same, and shows that nothing was made beside it either.
 fn refused_alone(content: &[u8]) -> StoreError {
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::write(place.path(), content).unwrap();
     assert!(place.try_open().is_err());
     assert_eq!(place.files(), ["store.db"], "something was made beside it");
@@ -39,7 +39,7 @@ fn a_file_that_is_not_sqlite_is_damaged() {
 
 #[tokio::test]
 async fn a_truncated_store_is_damaged() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     take(&place.open(), "a", 1).await.unwrap();
     // All of it in one file, so that nothing can be restored from the log.
     Connection::open(place.path())
@@ -56,7 +56,7 @@ async fn a_truncated_store_is_damaged() {
 
 #[tokio::test]
 async fn a_damaged_record_is_reported_and_never_free() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     take(&store, "a", 1).await.unwrap();
     let plain = Connection::open(place.path()).unwrap();
@@ -64,13 +64,13 @@ async fn a_damaged_record_is_reported_and_never_free() {
         plain.execute(&format!("UPDATE holds SET {damage}"), []).unwrap();
         let error = take(&store, "b", 2).await.unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { .. }), "{damage}: {error:?}");
-        assert!(store.read(&tenure::core::Look::Everything).await.is_err(), "{damage}");
+        assert!(store.read(&tenure::core::Scope::Everything).await.is_err(), "{damage}");
     }
 }
 
 #[test]
 fn the_database_of_another_program_is_refused() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let other = Connection::open(place.path()).unwrap();
     other.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1)").unwrap();
     other.close().unwrap();
@@ -81,7 +81,7 @@ fn the_database_of_another_program_is_refused() {
 
 #[test]
 fn a_store_of_a_newer_version_is_refused() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     drop(place.open());
     let plain = Connection::open(place.path()).unwrap();
     plain.pragma_update(None, "journal_mode", "DELETE").unwrap();
@@ -95,7 +95,7 @@ fn a_store_of_a_newer_version_is_refused() {
 
 #[test]
 fn a_folder_in_its_place_is_refused() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::create_dir(place.path()).unwrap();
     let error = place.try_open().err().unwrap();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
@@ -104,7 +104,7 @@ fn a_folder_in_its_place_is_refused() {
 
 #[test]
 fn a_place_where_nothing_can_be_made_is_unavailable() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     std::fs::write(place.folder.path().join("file"), "a file is no folder").unwrap();
     let below_a_file = place.folder.path().join("file").join("store.db");
     for path in [below_a_file.as_path(), "/proc/store.db".as_ref()] {
@@ -116,7 +116,7 @@ fn a_place_where_nothing_can_be_made_is_unavailable() {
 
 #[tokio::test]
 async fn the_log_of_a_database_that_was_taken_away_is_not_played_into_a_new_one() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     take(&place.open(), "a", 1).await.unwrap();
     std::fs::remove_file(place.path()).unwrap();
     let before = place.files();
@@ -136,7 +136,7 @@ async fn the_log_of_a_database_that_was_taken_away_is_not_played_into_a_new_one(
 
 #[tokio::test]
 async fn a_store_without_its_side_folder_makes_a_new_one() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     take(&place.open(), "a", 1).await.unwrap();
     std::fs::remove_dir_all(place.folder.path().join("store.db.side")).unwrap();
     let store = place.open();

@@ -4,19 +4,19 @@
 //! not allowed, it says so and shows nothing.
 #![cfg(target_os = "linux")]
 
-use crate::{Place, everything, given_store, open_with, process, take};
+use crate::{StoreLocation, everything, given_store, open_with, process, take};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use tenure::clock::SystemClock;
-use tenure::core::{Decision, Holder, Look, Seen};
+use tenure::core::{Decision, Holder, Scope, Snapshot};
 use tenure::store::sqlite::{SqliteOptions, SqliteStore};
 use tenure::store::{Store, StoreError};
 
 /// Runs an ignored test with a disk of its own, of 600 kB, at the folder of the store.
 #[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
 fn on_a_small_disk(test: &str) {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let script = r#"mount -t tmpfs -o size=600k tmpfs "$1" || exit 77; shift; exec "$@""#;
     let inner = process(test, &place.path());
     let outcome = Command::new("unshare")
@@ -106,12 +106,12 @@ async fn fill_up_while_writing() {
 /// Holds something, with many words.
 async fn take_much(store: &SqliteStore, number: u128, durable: bool) -> Result<(), StoreError> {
     let holder = Holder::anonymous("x".repeat(2_000));
-    let mut decide = |seen: &Seen| {
+    let mut decide = |seen: &Snapshot| {
         let name = format!("lock {number}");
         let change = crate::holding(&name, crate::grant(number), &holder, seen);
         Decision::Write(tenure::core::Change { durable, ..change })
     };
-    store.transact(&Look::Everything, &mut decide).await.map(drop)
+    store.transact(&Scope::Everything, &mut decide).await.map(drop)
 }
 
 #[test]

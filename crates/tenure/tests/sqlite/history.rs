@@ -1,8 +1,8 @@
 //! The history is trimmed, counted right, and its numbers go on rising.
 
-use crate::{Place, everything, resource, take};
+use crate::{StoreLocation, everything, resource, take};
 use rusqlite::Connection;
-use tenure::core::{Change, Decision, EventKind, Look, NewEvent, Revision};
+use tenure::core::{Change, Decision, EventKind, NewEvent, Revision, Scope};
 use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
 
@@ -18,13 +18,13 @@ async fn record(store: &SqliteStore, count: usize) -> Revision {
         kind: EventKind::Released,
     };
     let change = Change { events: vec![event; count], ..Change::default() };
-    let mut decide = |_: &tenure::core::Seen| Decision::Write(change.clone());
-    let look = Look::At { resources: vec![resource("busy")], ticket: None };
-    store.transact(&look, &mut decide).await.unwrap()
+    let mut decide = |_: &tenure::core::Snapshot| Decision::Write(change.clone());
+    let scope = Scope::At { resources: vec![resource("busy")], ticket: None };
+    store.transact(&scope, &mut decide).await.unwrap()
 }
 
 /// How many events there are, and how many the store believes to have.
-fn counts(place: &Place) -> (i64, i64) {
+fn counts(place: &StoreLocation) -> (i64, i64) {
     let plain = Connection::open(place.path()).unwrap();
     let one = |sql: &str| plain.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     let believed = one("SELECT kept FROM tally") + one("SELECT max(id) FROM events") % SLACK;
@@ -33,7 +33,7 @@ fn counts(place: &Place) -> (i64, i64) {
 
 #[tokio::test]
 async fn old_events_are_removed_and_the_tally_is_right() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     let mut recorded = 0;
     // Of every size: smaller than what is removed at once, larger, and a multiple.

@@ -1,20 +1,20 @@
 //! What crashed processes leave behind is cleared away; what living ones use is not.
 #![cfg(unix)]
 
-use crate::{Place, grant, open_with, process, resource};
+use crate::{StoreLocation, grant, open_with, process, resource};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::clock::SystemClock;
 use tenure::core::{
-    Change, Decision, EventKind, GrantId, Holder, Look, NewEvent, Seen, Waiter, Want, Write,
+    Change, Decision, EventKind, GrantId, Holder, NewEvent, Scope, Snapshot, Waiter, Want, Write,
 };
 use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
 
-async fn change(store: &SqliteStore, mut make: impl FnMut(&Seen) -> Change + Send) {
-    let mut decide = |seen: &Seen| {
+async fn change(store: &SqliteStore, mut make: impl FnMut(&Snapshot) -> Change + Send) {
+    let mut decide = |seen: &Snapshot| {
         let event = NewEvent {
             resource: None,
             label: String::new(),
@@ -23,7 +23,7 @@ async fn change(store: &SqliteStore, mut make: impl FnMut(&Seen) -> Change + Sen
         };
         Decision::Write(Change { events: vec![event], ..make(seen) })
     };
-    store.transact(&Look::Everything, &mut decide).await.unwrap();
+    store.transact(&Scope::Everything, &mut decide).await.unwrap();
 }
 
 /// Takes a place, for which a mailbox is needed.
@@ -43,13 +43,13 @@ async fn queue(store: &SqliteStore, grant: GrantId) {
     .await;
 }
 
-fn mailboxes(place: &Place) -> usize {
+fn mailboxes(place: &StoreLocation) -> usize {
     std::fs::read_dir(place.folder.path().join("store.db.side/wake")).unwrap().count()
 }
 
 #[tokio::test]
 async fn the_mailbox_of_a_killed_process_is_removed_and_that_of_a_living_one_kept() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = open_with(&place.path(), Arc::new(SystemClock)).unwrap();
     queue(&store, grant(1)).await;
     let mut command = process("mailboxes::wait_until_killed", &place.path());

@@ -22,8 +22,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tenure::clock::{Clock, ManualClock};
 use tenure::core::{
-    Change, Decision, EventKind, GrantId, Hold, Holder, Look, Mode, NewEvent, Resource, Revision,
-    Seen, Token, Want, Write,
+    Change, Decision, EventKind, GrantId, Hold, Holder, Mode, NewEvent, Resource, Revision, Scope,
+    Snapshot, Token, Want, Write,
 };
 use tenure::store::sqlite::{SqliteOptions, SqliteStore};
 use tenure::store::{Store, StoreError};
@@ -31,14 +31,14 @@ use tenure::store::{Store, StoreError};
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// A folder, the path of a store in it, and the clock of the machine.
-struct Place {
+struct StoreLocation {
     folder: TempDir,
     clock: Arc<ManualClock>,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap(), clock: Arc::default() }
+impl StoreLocation {
+    fn new() -> StoreLocation {
+        StoreLocation { folder: tempfile::tempdir().unwrap(), clock: Arc::default() }
     }
 
     fn path(&self) -> PathBuf {
@@ -76,7 +76,7 @@ fn grant(number: u128) -> GrantId {
 }
 
 /// A change that holds this, with its event.
-fn holding(name: &str, grant: GrantId, holder: &Holder, seen: &Seen) -> Change {
+fn holding(name: &str, grant: GrantId, holder: &Holder, seen: &Snapshot) -> Change {
     let token = seen.next_token();
     let hold = Hold {
         want: Want { resource: resource(name), mode: Mode::Exclusive },
@@ -100,16 +100,16 @@ fn holding(name: &str, grant: GrantId, holder: &Holder, seen: &Seen) -> Change {
 async fn take(store: &SqliteStore, name: &str, number: u128) -> Result<Token, StoreError> {
     let holder = Holder::anonymous("somebody".to_owned());
     let mut token = Token(0);
-    let mut decide = |seen: &Seen| {
+    let mut decide = |seen: &Snapshot| {
         token = seen.next_token();
         Decision::Write(holding(name, grant(number), &holder, seen))
     };
-    store.transact(&Look::Everything, &mut decide).await?;
+    store.transact(&Scope::Everything, &mut decide).await?;
     Ok(token)
 }
 
-async fn everything(store: &SqliteStore) -> Seen {
-    store.read(&Look::Everything).await.unwrap()
+async fn everything(store: &SqliteStore) -> Snapshot {
+    store.read(&Scope::Everything).await.unwrap()
 }
 
 async fn all_events(store: &SqliteStore) -> Vec<EventKind> {

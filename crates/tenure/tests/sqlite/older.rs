@@ -1,11 +1,11 @@
 //! Files of older versions are brought up to date, and what they hold is still found; so is what
 //! an older program writes that had the file open before.
 
-use crate::{Place, everything, grant, resource, take};
+use crate::{StoreLocation, everything, grant, resource, take};
 use rusqlite::Connection;
 use tenure::core::{
-    Answered, Change, Decision, EventKind, GrantId, Holder, Look, NewEvent, Seen, Waiter, Want,
-    Write,
+    Change, Decision, EventKind, GrantId, Holder, NewEvent, Scope, Snapshot, StoredReply, Waiter,
+    Want, Write,
 };
 use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
@@ -58,13 +58,13 @@ fn make_version_4(plain: &Connection) {
         .unwrap();
 }
 
-fn version(place: &Place) -> i32 {
+fn version(place: &StoreLocation) -> i32 {
     let plain = Connection::open(place.path()).unwrap();
     plain.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 
 async fn queue(store: &SqliteStore, names: &[&str], number: u128) {
-    let mut decide = |seen: &Seen| {
+    let mut decide = |seen: &Snapshot| {
         let place = Waiter {
             grant: grant(number),
             ticket: seen.next,
@@ -83,13 +83,13 @@ async fn queue(store: &SqliteStore, names: &[&str], number: u128) {
         let writes = vec![Write::Wait(place)];
         Decision::Write(Change { writes, events: vec![event], ..Change::default() })
     };
-    store.transact(&Look::Everything, &mut decide).await.unwrap();
+    store.transact(&Scope::Everything, &mut decide).await.unwrap();
 }
 
 /// Who holds and who waits for what overlaps these.
 async fn around(store: &SqliteStore, names: &[&str]) -> (Vec<GrantId>, Vec<GrantId>) {
     let resources = names.iter().map(|name| resource(name)).collect();
-    let seen = store.read(&Look::At { resources, ticket: None }).await.unwrap();
+    let seen = store.read(&Scope::At { resources, ticket: None }).await.unwrap();
     let holding = seen.holds.iter().map(|seen| seen.hold.grant).collect();
     (holding, seen.waiters.iter().map(|seen| seen.waiter.grant).collect())
 }
@@ -112,7 +112,7 @@ async fn fill(store: &SqliteStore) {
 
 #[tokio::test]
 async fn paths_of_version_2_are_found() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     fill(&place.open()).await;
     make_version_2(&Connection::open(place.path()).unwrap());
     let store = place.open();
@@ -120,7 +120,7 @@ async fn paths_of_version_2_are_found() {
     take(&store, "path:new/a", 4).await.unwrap();
     assert_eq!(around(&store, &["path:new/*"]).await.0, [grant(4)]);
     drop(store);
-    let new = Place::new();
+    let new = StoreLocation::new();
     drop(new.open());
     assert_eq!(version(&place), version(&new));
     let store = place.open();
@@ -130,7 +130,7 @@ async fn paths_of_version_2_are_found() {
 
 #[tokio::test]
 async fn what_an_older_program_writes_meanwhile_is_found_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     fill(&store).await;
     let plain = Connection::open(place.path()).unwrap();
@@ -157,22 +157,22 @@ async fn what_an_older_program_writes_meanwhile_is_found_once() {
 
 #[tokio::test]
 async fn answers_of_version_4_are_given_again() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
-    let answered = Answered { slot: "client-1".to_owned(), number: 7, text: "yes".to_owned() };
-    let mut answer = |_: &Seen| {
+    let answered = StoredReply { slot: "client-1".to_owned(), number: 7, text: "yes".to_owned() };
+    let mut answer = |_: &Snapshot| {
         let writes = vec![Write::Answer(answered.clone())];
         Decision::Write(Change { writes, ..Change::default() })
     };
-    store.transact_once(Some("client-1"), &Look::Everything, &mut answer).await.unwrap();
+    store.transact_once(Some("client-1"), &Scope::Everything, &mut answer).await.unwrap();
     drop(store);
     make_version_4(&Connection::open(place.path()).unwrap());
     let store = place.open();
     let mut seen_before = None;
-    let mut look = |seen: &Seen| {
+    let mut scope = |seen: &Snapshot| {
         seen_before = seen.answered.clone();
         Decision::Nothing
     };
-    store.transact_once(Some("client-1"), &Look::Everything, &mut look).await.unwrap();
+    store.transact_once(Some("client-1"), &Scope::Everything, &mut scope).await.unwrap();
     assert_eq!(seen_before, Some(answered));
 }

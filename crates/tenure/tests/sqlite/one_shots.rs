@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn one_after_the_other_keeps_the_log_short() {
     const PAGES: u32 = 32;
-    let place = Place::new();
+    let place = StoreLocation::new();
     let open = || {
         let clock = place.clock.clone();
         let options =
@@ -26,7 +26,7 @@ async fn one_after_the_other_keeps_the_log_short() {
 
 #[tokio::test]
 async fn a_reader_in_the_way_does_not_stop_anybody() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let options = || SqliteOptions {
         clock: place.clock.clone(),
         checkpoint_pages: 1,

@@ -1,6 +1,6 @@
 //! However many open it at once, there is one store.
 
-use crate::{Place, all_events, everything, given_store, open_with, process, take};
+use crate::{StoreLocation, all_events, everything, given_store, open_with, process, take};
 use std::sync::{Arc, Barrier};
 use tenure::clock::SystemClock;
 use tenure::core::EventKind;
@@ -8,7 +8,7 @@ use tenure::core::EventKind;
 const MANY: usize = 16;
 
 /// Each of those who opened took one token: all different, and in one store.
-async fn ensure_one_store(place: &Place) {
+async fn ensure_one_store(place: &StoreLocation) {
     let store = open_with(&place.path(), Arc::new(SystemClock)).unwrap();
     let seen = everything(&store).await;
     let tokens: Vec<u64> = seen.holds.iter().map(|seen| seen.hold.token.0).collect();
@@ -29,7 +29,7 @@ fn take_one(path: &std::path::Path, number: u128) {
 
 #[tokio::test]
 async fn many_threads_that_open_at_once_make_one_store() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let start = Barrier::new(MANY);
     std::thread::scope(|scope| {
         for number in 0..MANY {
@@ -45,7 +45,7 @@ async fn many_threads_that_open_at_once_make_one_store() {
 
 #[tokio::test]
 async fn many_processes_that_open_at_once_make_one_store() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let children: Vec<_> = (0..MANY)
         .map(|_| {
             let mut command = process("opening::take_one_as_a_process", &place.path());
@@ -66,7 +66,7 @@ fn take_one_as_a_process() {
 
 #[tokio::test]
 async fn many_who_open_after_a_reboot_jump_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     take(&place.open(), "a", 1).await.unwrap();
     place.clock.reboot("boot-2");
     let start = Barrier::new(MANY);

@@ -1,10 +1,10 @@
 //! After a reboot or a power loss no number comes twice, and whoever ran before is dead.
 
-use crate::{Place, all_events, everything, grant, holding, resource, take};
+use crate::{StoreLocation, all_events, everything, grant, holding, resource, take};
 use std::path::Path;
 use tenure::core::{
-    Ask, Decision, EventKind, Evidence, Holder, Look, NoWitness, Observer, Outcome, Process,
-    Reason, Seen, Want, Witness, rules,
+    Ask, Decision, EventKind, Evidence, Holder, NoWitness, Observer, Outcome, Process, Reason,
+    Scope, Snapshot, Want, Witness, rules,
 };
 use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
@@ -14,7 +14,7 @@ const JUMP: u64 = 1 << 20;
 
 #[tokio::test]
 async fn tokens_jump_ahead_once_per_boot() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let before = take(&place.open(), "a", 1).await.unwrap();
     let same_boot = take(&place.open(), "b", 2).await.unwrap();
     assert_eq!(same_boot.0, before.0 + 1);
@@ -57,7 +57,7 @@ async fn give_out(store: &SqliteStore, first: u128) -> u64 {
 
 #[tokio::test]
 async fn tokens_that_a_power_loss_took_from_the_disk_do_not_come_again() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let disk = place.folder.path().join("what the disk has");
     let mut highest = 0;
     for boot in 1..=4 {
@@ -78,7 +78,7 @@ async fn tokens_that_a_power_loss_took_from_the_disk_do_not_come_again() {
 
 #[tokio::test]
 async fn leases_and_places_that_no_process_is_tied_to_begin_anew() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     take(&store, "a", 1).await.unwrap();
     assert!(matches!(ask(&store, 2, &NoWitness).await, Outcome::Waiting { .. }));
@@ -107,12 +107,12 @@ async fn ask(store: &SqliteStore, number: u128, witness: &(dyn Witness + Sync)) 
         queue: Some(crate::HOUR),
     };
     let mut outcome = None;
-    let mut decide = |seen: &Seen| {
+    let mut decide = |seen: &Snapshot| {
         let (decision, answer) = rules::acquire(seen, &ask, witness);
         outcome = Some(answer);
         decision
     };
-    store.transact(&Look::Everything, &mut decide).await.unwrap();
+    store.transact(&Scope::Everything, &mut decide).await.unwrap();
     outcome.unwrap()
 }
 
@@ -139,7 +139,7 @@ impl Witness for UnderBoot {
 
 #[tokio::test]
 async fn a_holder_of_the_boot_before_is_dead_and_replaced_at_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     let evidence = Evidence {
         host: "host".into(),
@@ -150,8 +150,8 @@ async fn a_holder_of_the_boot_before_is_dead_and_replaced_at_once() {
         group: None,
     };
     let holder = Holder::anonymous("worker".to_owned()).with_evidence(evidence);
-    let mut decide = |seen: &Seen| Decision::Write(holding("a", grant(1), &holder, seen));
-    store.transact(&Look::Everything, &mut decide).await.unwrap();
+    let mut decide = |seen: &Snapshot| Decision::Write(holding("a", grant(1), &holder, seen));
+    store.transact(&Scope::Everything, &mut decide).await.unwrap();
     let alive = ask(&store, 2, &UnderBoot::new("boot-1", &store)).await;
     assert!(matches!(alive, Outcome::Waiting { .. }), "{alive:?}");
     // From elsewhere, another boot says nothing, whatever the machine is called.
@@ -170,7 +170,7 @@ async fn a_holder_of_the_boot_before_is_dead_and_replaced_at_once() {
 
 #[tokio::test]
 async fn the_boots_that_ended_are_remembered_and_not_for_ever() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     assert!(place.open().info().ended_boots.is_empty());
     for boot in 2..=100 {
         place.clock.reboot(&format!("boot-{boot}"));
@@ -183,7 +183,7 @@ async fn the_boots_that_ended_are_remembered_and_not_for_ever() {
 
 #[tokio::test]
 async fn a_boot_id_that_cannot_be_read_is_no_reboot() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let mut token = take(&place.open(), "a", 1).await.unwrap();
     place.clock.advance(crate::HOUR / 2);
     for (number, boot) in ["", "boot-1", "", "", "boot-1"].into_iter().enumerate() {
@@ -201,7 +201,7 @@ async fn a_boot_id_that_cannot_be_read_is_no_reboot() {
 
 #[tokio::test]
 async fn a_store_made_where_no_boot_id_can_be_read_goes_on_where_it_can() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.clock.show_boot_as("");
     let first = take(&place.open(), "a", 1).await.unwrap();
     place.clock.show_boot_as("boot-1");
@@ -214,7 +214,7 @@ async fn a_store_made_where_no_boot_id_can_be_read_goes_on_where_it_can() {
 
 #[tokio::test]
 async fn a_clock_that_went_back_tells_of_a_reboot_where_no_id_does() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let first = take(&place.open(), "a", 1).await.unwrap();
     place.clock.reboot("");
     let store = place.open();

@@ -1,11 +1,11 @@
 //! No change is reported that went to a file which was removed or replaced meanwhile.
 
-use crate::{Place, everything, grant, holding, resource, take};
-use tenure::core::{Decision, Holder, Look, Seen, TaskLook};
+use crate::{StoreLocation, everything, grant, holding, resource, take};
+use tenure::core::{Decision, Holder, Scope, Snapshot, TaskScope};
 use tenure::store::{Rule, Store, StoreError};
 
 /// Moves the database with its log to another name.
-fn rename(place: &Place, from: &str, to: &str) {
+fn rename(place: &StoreLocation, from: &str, to: &str) {
     for suffix in ["", "-wal", "-shm"] {
         let name = |name: &str| place.folder.path().join(format!("{name}{suffix}"));
         let _ = std::fs::rename(name(from), name(to));
@@ -14,41 +14,41 @@ fn rename(place: &Place, from: &str, to: &str) {
 
 #[tokio::test]
 async fn a_change_that_went_to_a_file_taken_away_meanwhile_is_not_reported() {
-    for look in [
-        Look::At { resources: vec![resource("a")], ticket: None },
-        Look::Tasks(TaskLook::default()),
+    for scope in [
+        Scope::At { resources: vec![resource("a")], ticket: None },
+        Scope::Tasks(TaskScope::default()),
     ] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         let store = place.open();
         let holder = Holder::anonymous("somebody".to_owned());
-        let mut decide = |seen: &Seen| {
+        let mut decide = |seen: &Snapshot| {
             // It had looked, and is about to write.
             rename(&place, "store.db", "aside.db");
             Decision::Write(holding("a", grant(1), &holder, seen))
         };
-        let error = store.transact(&look, &mut decide).await.unwrap_err();
+        let error = store.transact(&scope, &mut decide).await.unwrap_err();
         assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
     }
 }
 
 #[tokio::test]
 async fn changes_made_together_in_a_file_taken_away_meanwhile_are_not_reported() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     let holder = Holder::anonymous("somebody".to_owned());
     let (from, to) = (place.path(), place.folder.path().join("aside.db"));
-    let rule: Rule = Box::new(move |seen: &Seen| {
+    let rule: Rule = Box::new(move |seen: &Snapshot| {
         let _ = std::fs::rename(&from, &to);
         Decision::Write(holding("a", grant(1), &holder, seen))
     });
-    let look = Look::Tasks(TaskLook::default());
-    let error = store.transact_owned(None, look, rule).await.unwrap_err();
+    let scope = Scope::Tasks(TaskScope::default());
+    let error = store.transact_owned(None, scope, rule).await.unwrap_err();
     assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_file_that_was_put_back_is_not_used_again_by_those_who_missed_it() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let (store, other) = (place.open(), place.open());
     take(&store, "a", 1).await.unwrap();
     rename(&place, "store.db", "aside.db");

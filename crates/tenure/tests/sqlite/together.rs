@@ -1,10 +1,10 @@
 //! Changes that share a commit: what one that fails does to the others.
 
-use crate::{Place, everything, grant, holding};
+use crate::{StoreLocation, everything, grant, holding};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use tenure::core::{Decision, Holder, Look, Seen, TaskLook};
+use tenure::core::{Decision, Holder, Scope, Snapshot, TaskScope};
 use tenure::store::sqlite::SqliteStore;
 use tenure::store::{Store, StoreError};
 
@@ -16,7 +16,7 @@ async fn take(
     twice: bool,
 ) -> Result<(), StoreError> {
     let name = name.to_owned();
-    let rule = move |seen: &Seen| {
+    let rule = move |seen: &Snapshot| {
         let holder = Holder::anonymous("somebody".to_owned());
         let mut change = holding(&name, grant(number), &holder, seen);
         change.durable = true;
@@ -25,17 +25,17 @@ async fn take(
         }
         Decision::Write(change)
     };
-    let look = Look::Tasks(TaskLook::default());
-    store.transact_owned(None, look, Box::new(rule)).await.map(drop)
+    let scope = Scope::Tasks(TaskScope::default());
+    store.transact_owned(None, scope, Box::new(rule)).await.map(drop)
 }
 
-fn held(seen: &Seen) -> Vec<String> {
+fn held(seen: &Snapshot) -> Vec<String> {
     seen.holds.iter().map(|seen| seen.hold.want.resource.to_string()).collect()
 }
 
 #[tokio::test]
 async fn a_change_that_fails_halfway_leaves_nothing_and_says_so_to_all_of_its_batch() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     let (before, failed, after) = tokio::join!(
         take(&store, "before", 1, false),
@@ -60,11 +60,11 @@ async fn a_change_that_fails_halfway_leaves_nothing_and_says_so_to_all_of_its_ba
 
 #[tokio::test]
 async fn a_rule_that_panics_takes_nothing_with_it_but_its_batch() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
-    let look = Look::Tasks(TaskLook::default());
-    let rule = |_: &Seen| -> Decision { panic!("a rule that panics, as this test wants") };
-    let panicked = store.transact_owned(None, look, Box::new(rule)).await;
+    let scope = Scope::Tasks(TaskScope::default());
+    let rule = |_: &Snapshot| -> Decision { panic!("a rule that panics, as this test wants") };
+    let panicked = store.transact_owned(None, scope, Box::new(rule)).await;
     assert!(matches!(panicked, Err(StoreError::Unknown { .. })), "{panicked:?}");
     take(&store, "after", 1, false).await.unwrap();
     take(&place.open(), "elsewhere", 2, false).await.unwrap();
@@ -73,7 +73,7 @@ async fn a_rule_that_panics_takes_nothing_with_it_but_its_batch() {
 
 #[test]
 fn whoever_comes_after_a_runtime_that_ended_is_served() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     let new_runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     // One that has ended starts no threads any more.
@@ -92,7 +92,7 @@ fn whoever_comes_after_a_runtime_that_ended_is_served() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_at_once_are_all_made_and_each_number_is_given_once() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let stores = [Arc::new(place.open()), Arc::new(place.open())];
     let mut running = tokio::task::JoinSet::new();
     for number in 1..=400 {

@@ -1,6 +1,6 @@
 //! Programs that know only task and section locks read them as they always did.
 
-use crate::{Place, open_with, take};
+use crate::{StoreLocation, open_with, take};
 use rusqlite::Connection;
 use std::sync::Arc;
 use tenure::clock::SystemClock;
@@ -13,7 +13,7 @@ fn column(plain: &Connection, sql: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn task_and_section_locks_are_views_of_what_is_held() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
     for (number, name) in
         ["task:T-1", "section:Front end", "deploy", "path:task/x", "task:🚀:2"].iter().enumerate()
@@ -42,7 +42,7 @@ async fn task_and_section_locks_are_views_of_what_is_held() {
 
 #[tokio::test]
 async fn their_times_compare_with_those_of_sqlite() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = open_with(&place.path(), Arc::new(SystemClock)).unwrap();
     take(&store, "task:now", 1).await.unwrap();
     take(&store, "section:now", 2).await.unwrap();

@@ -1,8 +1,8 @@
 //! The time of day is for showing: when it jumps, nobody loses or gains a lease.
 
-use crate::{HOUR, Place, everything, grant, take};
+use crate::{HOUR, StoreLocation, everything, grant, take};
 use std::time::Duration;
-use tenure::core::{Answered, Change, Decision, Look, Seen, Write};
+use tenure::core::{Change, Decision, Scope, Snapshot, StoredReply, Write};
 use tenure::store::{Renewal, Renewed, Store};
 
 const HOUR_MS: i64 = 3_600_000;
@@ -10,7 +10,7 @@ const HOUR_MS: i64 = 3_600_000;
 #[tokio::test]
 async fn jumps_of_the_time_of_day_change_nothing_about_who_holds() {
     for jump_ms in [HOUR_MS, -HOUR_MS, 100 * 365 * 24 * HOUR_MS, -100 * 365 * 24 * HOUR_MS] {
-        let place = Place::new();
+        let place = StoreLocation::new();
         let store = place.open();
         let token = take(&store, "a", 1).await.unwrap();
         place.clock.advance(Duration::from_secs(10));
@@ -38,7 +38,7 @@ async fn jumps_of_the_time_of_day_change_nothing_about_who_holds() {
 
 #[tokio::test]
 async fn a_time_of_day_before_1970_is_no_obstacle() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     place.clock.jump_wall(-2_000_000_000_000);
     let store = place.open();
     take(&store, "task:old", 1).await.unwrap();
@@ -48,29 +48,30 @@ async fn a_time_of_day_before_1970_is_no_obstacle() {
     );
     let events = store.events(Default::default(), 9).await.unwrap();
     assert_eq!(events[0].at, seen.holds[0].acquired_at);
-    assert!(store.read(&Look::Everything).await.is_ok());
+    assert!(store.read(&Scope::Everything).await.is_ok());
 }
 
 #[tokio::test]
 async fn answers_are_kept_whatever_the_time_of_day_does() {
-    let place = Place::new();
+    let place = StoreLocation::new();
     let store = place.open();
-    let answer = |slot: usize| Answered { slot: slot.to_string(), number: 1, text: "yes".into() };
+    let answer =
+        |slot: usize| StoredReply { slot: slot.to_string(), number: 1, text: "yes".into() };
     let put = async |slot: usize| {
-        let mut decide = |_: &Seen| {
+        let mut decide = |_: &Snapshot| {
             let writes = vec![Write::Answer(answer(slot))];
             Decision::Write(Change { writes, ..Change::default() })
         };
-        store.transact_once(None, &Look::Everything, &mut decide).await.unwrap();
+        store.transact_once(None, &Scope::Everything, &mut decide).await.unwrap();
     };
     let get = async |slot: usize| {
         let mut answered = None;
-        let mut look = |seen: &Seen| {
+        let mut scope = |seen: &Snapshot| {
             answered = seen.answered.clone();
             Decision::Nothing
         };
         let slot = slot.to_string();
-        store.transact_once(Some(&slot), &Look::Everything, &mut look).await.unwrap();
+        store.transact_once(Some(&slot), &Scope::Everything, &mut scope).await.unwrap();
         answered
     };
     put(1).await;

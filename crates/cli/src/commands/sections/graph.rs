@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::collections::BTreeMap;
-use tenure::core::SeenSection;
+use tenure::core::SectionSnapshot;
 
 /// Which section waits for which
 #[derive(Debug, Args)]
@@ -40,15 +40,15 @@ pub(super) async fn run(context: &Context, args: GraphArgs) -> Result<i32, Failu
 }
 
 /// From what must be done first to what waits for it.
-fn edges(all: &[SeenSection]) -> impl Iterator<Item = (&str, &str)> {
+fn edges(all: &[SectionSnapshot]) -> impl Iterator<Item = (&str, &str)> {
     all.iter().flat_map(|seen| {
         let to = seen.section.name.as_str();
         seen.section.depends_on.iter().map(move |from| (from.as_str(), to))
     })
 }
 
-fn text(all: &[SeenSection]) -> String {
-    let lines = all.iter().map(|SeenSection { section, open }| {
+fn text(all: &[SectionSnapshot]) -> String {
+    let lines = all.iter().map(|SectionSnapshot { section, open }| {
         let state = match (open, section.paused) {
             (0, false) => "done".to_owned(),
             (0, true) => "done, paused".to_owned(),
@@ -65,7 +65,7 @@ fn text(all: &[SeenSection]) -> String {
     if lines.is_empty() { "No sections".to_owned() } else { lines.join("\n") }
 }
 
-fn mermaid(all: &[SeenSection]) -> String {
+fn mermaid(all: &[SectionSnapshot]) -> String {
     // Names may have any characters, which only labels may have there.
     let mut ids: BTreeMap<&str, String> = BTreeMap::new();
     let names = all.iter().map(|seen| seen.section.name.as_str());
@@ -82,7 +82,7 @@ fn mermaid(all: &[SeenSection]) -> String {
     lines.join("\n")
 }
 
-fn dot(all: &[SeenSection]) -> String {
+fn dot(all: &[SectionSnapshot]) -> String {
     let quote = |name: &str| format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""));
     let mut lines = vec!["digraph sections {".to_owned()];
     lines.extend(all.iter().map(|seen| format!("  {};", quote(&seen.section.name))));

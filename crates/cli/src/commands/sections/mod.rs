@@ -10,7 +10,7 @@ use crate::output::{NAME, styled};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tenure::core::rules::tasks::{EVERYTHING, SectionChange};
-use tenure::core::{Section, SeenSection};
+use tenure::core::{Section, SectionSnapshot};
 use tenure::refusal::Refusal;
 use tenure::{Client, view};
 
@@ -131,7 +131,7 @@ pub(crate) async fn run(context: &Context, args: SectionsArgs) -> Result<i32, Fa
 }
 
 /// All sections but the one that stands for everything, in the order of claims.
-async fn sections(client: &Client) -> Result<Vec<SeenSection>, Failure> {
+async fn sections(client: &Client) -> Result<Vec<SectionSnapshot>, Failure> {
     let mut sections = client.tasks().sections().await?;
     sections.retain(|seen| seen.section.name != EVERYTHING);
     sections.sort_by(|a, b| order(&a.section).cmp(&order(&b.section)));

@@ -7,7 +7,7 @@ use crate::output::{NAME, WARN, styled};
 use crate::show::{hold_words, table};
 use serde_json::json;
 use tenure::core::rules::tasks::EVERYTHING;
-use tenure::core::{Section, SeenHold, SeenSection};
+use tenure::core::{HoldSnapshot, Section, SectionSnapshot};
 use tenure::{Client, view};
 
 pub(super) async fn list(context: &Context) -> Result<i32, Failure> {
@@ -38,9 +38,9 @@ pub(super) async fn list(context: &Context) -> Result<i32, Failure> {
     Ok(0)
 }
 
-fn section_table(client: &Client, all: &[SeenSection], holds: &[SeenHold]) -> String {
+fn section_table(client: &Client, all: &[SectionSnapshot], holds: &[HoldSnapshot]) -> String {
     let header = ["SECTION", "OPEN", "MAX", "PRIO", "POS", "PAUSED", "AFTER", "RUNNERS"];
-    let rows = all.iter().map(|SeenSection { section, open }| {
+    let rows = all.iter().map(|SectionSnapshot { section, open }| {
         let runners = view::runners_of(section, holds, client.witness());
         let runners: Vec<&str> =
             runners.iter().map(|seen| seen.hold.holder.label.as_str()).collect();
@@ -67,7 +67,7 @@ pub(super) async fn one(context: &Context, name: &str) -> Result<i32, Failure> {
     let all = sections(&client).await?;
     let found = all.iter().find(|seen| seen.section.name == name);
     let Some(seen) = found else { return Err(not_found(name)) };
-    let SeenSection { section, open } = seen;
+    let SectionSnapshot { section, open } = seen;
     let holds = client.look_everywhere().await?.holds;
     let runners = view::runners_of(section, &holds, client.witness());
     let data =

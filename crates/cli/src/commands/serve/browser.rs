@@ -4,7 +4,7 @@ use crate::context::Context;
 use std::process::{Command, Stdio};
 use tenure::local_server::Announcement;
 use tenure_server::dashboard;
-use tenure_server::gate::{Address, Auth, Listening};
+use tenure_server::http::{Address, Auth, Listening};
 
 /// The address of the dashboard, which signs its user in.
 pub(super) fn address(listening: &Listening<'_>) -> Option<String> {

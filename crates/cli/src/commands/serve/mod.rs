@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_server::app::App;
-use tenure_server::gate::{
+use tenure_server::http::{
     self, Address, Auth, CONNECTIONS_MAX, LARGE_BODY_BYTES_MAX, Listening, Options, TlsFiles,
     WithoutTokens,
 };
@@ -96,7 +96,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failu
     let app = App::counting(client, metrics);
     // Removed when the server ends.
     let mut page = None;
-    gate::serve(app, options, |listening| {
+    http::serve(app, options, |listening| {
         tell(context, listening, &store);
         if open {
             page = browser::show(context, listening);

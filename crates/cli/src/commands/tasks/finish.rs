@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 use tenure::Client;
-use tenure::core::rules::tasks::{Finish, Finished, HandVerb};
+use tenure::core::rules::tasks::{Finish, Finished, ManualChange};
 use tenure::core::{Status, Task};
 use tenure::refusal::Refusal;
 
@@ -74,7 +74,8 @@ pub(super) async fn snooze(context: &Context, args: SnoozeArgs) -> Result<i32, F
     let client = context.client().await?;
     let task = find(&client, &args.own.task).await?;
     if task.status != Status::InProgress {
-        return hand::run(context, task.id.as_str(), HandVerb::Snooze { pause: args.pause }).await;
+        return hand::run(context, task.id.as_str(), ManualChange::Snooze { pause: args.pause })
+            .await;
     }
     end(context, &args.own, Finish::Snooze { pause: args.pause }).await
 }

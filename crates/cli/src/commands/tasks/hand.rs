@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use clap::Args;
 use serde_json::json;
 use tenure::core::Status;
-use tenure::core::rules::tasks::HandVerb;
+use tenure::core::rules::tasks::ManualChange;
 
 /// Say that a task in review is to be done again
 #[derive(Debug, Args)]
@@ -20,20 +20,20 @@ pub(super) struct RejectArgs {
 }
 
 pub(super) async fn reject(context: &Context, args: RejectArgs) -> Result<i32, Failure> {
-    run(context, &args.task, HandVerb::Reject { feedback: args.feedback }).await
+    run(context, &args.task, ManualChange::Reject { feedback: args.feedback }).await
 }
 
-pub(super) async fn run(context: &Context, text: &str, verb: HandVerb) -> Result<i32, Failure> {
+pub(super) async fn run(context: &Context, text: &str, verb: ManualChange) -> Result<i32, Failure> {
     let client = context.client().await?;
     let task = find(&client, text).await?;
     let done = match &verb {
-        HandVerb::Approve => "Approved",
-        HandVerb::Reject { .. } => "Rejected",
-        HandVerb::Cancel => "Cancelled",
-        HandVerb::Retry => "To be done again:",
-        HandVerb::Skip => "Skipped",
-        HandVerb::Snooze { .. } => "Put off",
-        HandVerb::Update(_) => "Changed",
+        ManualChange::Approve => "Approved",
+        ManualChange::Reject { .. } => "Rejected",
+        ManualChange::Cancel => "Cancelled",
+        ManualChange::Retry => "To be done again:",
+        ManualChange::Skip => "Skipped",
+        ManualChange::Snooze { .. } => "Put off",
+        ManualChange::Update(_) => "Changed",
     };
     let task = client.tasks().edit(&task.id, verb).await?;
     let data = json!({ "task": show::task_json(&task, None) });

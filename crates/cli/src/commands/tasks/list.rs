@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use tenure::Client;
-use tenure::core::{Resource, SeenHold, Status, Task};
+use tenure::core::{HoldSnapshot, Resource, Status, Task};
 use tenure::store::{Tally, TaskFilter};
 
 /// Tasks, oldest first
@@ -55,7 +55,7 @@ pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failur
     Ok(0)
 }
 
-async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<SeenHold>, Failure> {
+async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<HoldSnapshot>, Failure> {
     let claimed = tasks.iter().filter(|task| task.claim.is_some());
     let resources: Vec<Resource> = claimed.map(|task| task.id.resource()).collect();
     match resources.is_empty() {

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use clap::{Args, Subcommand};
 use tenure::Client;
 use tenure::core::Task;
-use tenure::core::rules::tasks::HandVerb;
+use tenure::core::rules::tasks::ManualChange;
 
 /// Add, claim, finish and look at tasks
 ///
@@ -114,7 +114,8 @@ impl TasksArgs {
 }
 
 pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failure> {
-    let by_hand = async |task: TaskArg, verb: HandVerb| hand::run(context, &task.task, verb).await;
+    let by_hand =
+        async |task: TaskArg, verb: ManualChange| hand::run(context, &task.task, verb).await;
     match args.command {
         TasksCommand::Add(args) => add::run(context, args).await,
         TasksCommand::List(args) => list::run(context, args).await,
@@ -125,13 +126,13 @@ pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failu
         TasksCommand::Complete(args) => finish::complete(context, args).await,
         TasksCommand::Fail(args) => finish::fail(context, args).await,
         TasksCommand::Review(args) => finish::review(context, args).await,
-        TasksCommand::Approve(args) => by_hand(args, HandVerb::Approve).await,
+        TasksCommand::Approve(args) => by_hand(args, ManualChange::Approve).await,
         TasksCommand::Reject(args) => hand::reject(context, args).await,
         TasksCommand::Snooze(args) => finish::snooze(context, args).await,
         TasksCommand::Release(args) => finish::release(context, args).await,
-        TasksCommand::Cancel(args) => by_hand(args, HandVerb::Cancel).await,
-        TasksCommand::Retry(args) => by_hand(args, HandVerb::Retry).await,
-        TasksCommand::Skip(args) => by_hand(args, HandVerb::Skip).await,
+        TasksCommand::Cancel(args) => by_hand(args, ManualChange::Cancel).await,
+        TasksCommand::Retry(args) => by_hand(args, ManualChange::Retry).await,
+        TasksCommand::Skip(args) => by_hand(args, ManualChange::Skip).await,
         TasksCommand::Update(args) => update::run(context, args).await,
         TasksCommand::Delete(args) => hand::delete(context, &args.task).await,
         TasksCommand::Stats => list::stats(context).await,

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tenure::config::Key;
 use tenure::core::rules::tasks::{Claimed, NoClaim};
-use tenure::core::{Kind, Resource, SeenHold, Status, Task};
+use tenure::core::{HoldSnapshot, Kind, Resource, Status, Task};
 use tenure::refusal::Refusal as Refused;
-use tenure::{ClaimRequest, Claims, Client, Tie, Wait};
+use tenure::{Binding, ClaimRequest, Claims, Client, Wait};
 
 /// How long to sleep at most before looking again: deaths and lapses of others change nothing in
 /// the store.
@@ -40,7 +40,7 @@ pub(super) struct HowArgs {
 /// What was obtained, with when its lease ends.
 pub(super) struct Obtained {
     pub(super) claimed: Claimed,
-    pub(super) hold: Option<SeenHold>,
+    pub(super) hold: Option<HoldSnapshot>,
 }
 
 impl HowArgs {
@@ -51,7 +51,7 @@ impl HowArgs {
             ttl: self.ttl.unwrap_or_else(|| context.settings.duration(Key::TaskTimeout)),
             section_ttl: context.settings.duration(Key::SectionTimeout),
             runner: context.chosen_label().map(runner_grant),
-            tie: self.pid.map_or(Tie::Nothing, Tie::Process),
+            tie: self.pid.map_or(Binding::Nothing, Binding::Process),
             under: context.grants_around(),
             ..ClaimRequest::default()
         }
@@ -227,7 +227,7 @@ fn not_ready(named: Option<&Task>, why: Vec<String>, hope: Hope) -> Refusal {
 }
 
 /// Somebody holds it. Says who and until when; never how to force it: agents read this too.
-fn held(context: &Context, by: &SeenHold, named: Option<&Task>) -> Refusal {
+fn held(context: &Context, by: &HoldSnapshot, named: Option<&Task>) -> Refusal {
     let resource = &by.hold.want.resource;
     let holder = &by.hold.holder.label;
     let is_named = |task: &&Task| task.id.resource() == *resource;

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use clap::Args;
 use tenure::Client;
-use tenure::core::{GrantId, Proof, SeenHold, Task, Token};
+use tenure::core::{GrantId, HoldSnapshot, Proof, Task, Token};
 use tenure::refusal::Refusal;
 
 /// A task that the caller claimed.
@@ -56,7 +56,7 @@ pub(crate) fn runner_grant(label: &str) -> GrantId {
 }
 
 /// The hold by which somebody has this task now.
-pub(super) async fn hold_of(client: &Client, task: &Task) -> Result<Option<SeenHold>, Failure> {
+pub(super) async fn hold_of(client: &Client, task: &Task) -> Result<Option<HoldSnapshot>, Failure> {
     let seen = client.look(&[task.id.resource()]).await?;
     Ok(super::show::hold_of(task, &seen.holds).cloned())
 }

@@ -3,7 +3,7 @@
 use crate::output::{BAD, DIM, GOOD, NAME, WARN, styled};
 use crate::show::{stale_reason, table, time};
 use tenure::clock::{Clock, SystemClock};
-use tenure::core::{SeenHold, Status, Task, TaskId, WallTime, Witness};
+use tenure::core::{HoldSnapshot, Status, Task, TaskId, WallTime, Witness};
 use tenure::duration::format_duration;
 
 pub(crate) use tenure::view::{hold_of, task_json};
@@ -29,7 +29,7 @@ fn status(status: Status) -> String {
 }
 
 /// Tasks as a table.
-pub(crate) fn task_table(tasks: &[Task], holds: &[SeenHold], witness: &dyn Witness) -> String {
+pub(crate) fn task_table(tasks: &[Task], holds: &[HoldSnapshot], witness: &dyn Witness) -> String {
     let header = ["ID", "STATUS", "PRIO", "SECTION", "TITLE", "WHO", "SINCE", "LEFT"];
     let rows = tasks.iter().map(|task| {
         let hold = hold_of(task, holds);
@@ -67,7 +67,11 @@ fn one_line(text: &str) -> String {
 }
 
 /// A task in full, for people.
-pub(crate) fn task_words(task: &Task, hold: Option<&SeenHold>, witness: &dyn Witness) -> String {
+pub(crate) fn task_words(
+    task: &Task,
+    hold: Option<&HoldSnapshot>,
+    witness: &dyn Witness,
+) -> String {
     let mut lines =
         vec![format!("{}  {}", styled(NAME, one_line(&task.title)), status(task.status))];
     let mut line = |name: &str, text: Option<String>| {
@@ -102,7 +106,7 @@ pub(crate) fn task_words(task: &Task, hold: Option<&SeenHold>, witness: &dyn Wit
     lines.join("\n")
 }
 
-fn lease_words(seen: &SeenHold, witness: &dyn Witness) -> String {
+fn lease_words(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
     match stale_reason(seen, witness) {
         Some(reason) => format!("no longer counts: {reason}"),
         None => format!("ends in {} unless renewed", format_duration(seen.left)),

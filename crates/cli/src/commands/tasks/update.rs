@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use clap::Args;
 use serde_json::json;
-use tenure::core::rules::tasks::{Finish, HandVerb, TaskChange};
+use tenure::core::rules::tasks::{Finish, ManualChange, TaskChange};
 use tenure::core::{GrantId, Status, Task};
 use tenure::{ClaimRequest, Client};
 
@@ -77,7 +77,7 @@ pub(super) async fn run(context: &Context, args: UpdateArgs) -> Result<i32, Fail
     let client = context.client().await?;
     let mut task = find(&client, &args.task).await?;
     if change != TaskChange::default() {
-        task = client.tasks().edit(&task.id, HandVerb::Update(Box::new(change))).await?;
+        task = client.tasks().edit(&task.id, ManualChange::Update(Box::new(change))).await?;
     }
     match args.status {
         Some(Status::InProgress) => return begin(context, &client, &task, &args.how).await,
@@ -140,14 +140,14 @@ async fn set_status(
         return Ok(task);
     }
     let verb = match (status, task.status) {
-        (Status::Completed, Status::Review) => HandVerb::Approve,
-        (Status::Cancelled, _) => HandVerb::Cancel,
-        (Status::Skipped, _) => HandVerb::Skip,
+        (Status::Completed, Status::Review) => ManualChange::Approve,
+        (Status::Cancelled, _) => ManualChange::Cancel,
+        (Status::Skipped, _) => ManualChange::Skip,
         (Status::Pending, Status::Review) => {
             return Err(impossible(&task, status)
                 .hint("Say what is to be changed with `tenure tasks reject --feedback TEXT`."));
         }
-        (Status::Pending, from) if from != Status::InProgress => HandVerb::Retry,
+        (Status::Pending, from) if from != Status::InProgress => ManualChange::Retry,
         (Status::Blocked, _) => return Err(impossible(&task, status)),
         _ => {
             let own = OwnArgs::new(&task, grant);

@@ -10,7 +10,7 @@ use serde_json::json;
 use std::time::Duration;
 use tenure::clock::{Clock, SystemClock};
 use tenure_server::caller::Role;
-use tenure_server::gate::tokens::TokenFile;
+use tenure_server::http::tokens::TokenFile;
 
 /// Make a token, and show its secret once
 #[derive(Debug, Args)]

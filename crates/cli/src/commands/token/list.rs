@@ -6,7 +6,7 @@ use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
 use tenure::clock::{Clock, SystemClock};
-use tenure_server::gate::tokens::{Token, TokenFile};
+use tenure_server::http::tokens::{Token, TokenFile};
 
 /// All tokens, without their secrets
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
-use tenure_server::gate::tokens::TokenFile;
+use tenure_server::http::tokens::TokenFile;
 
 /// Make, show and end the tokens that a server asks for
 ///

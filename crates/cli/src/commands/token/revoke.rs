@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use clap::Args;
 use serde_json::json;
-use tenure_server::gate::tokens::TokenFile;
+use tenure_server::http::tokens::TokenFile;
 
 /// End a token: servers refuse it within seconds
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use clap::Args;
 use serde_json::json;
-use tenure_server::gate::tokens::TokenFile;
+use tenure_server::http::tokens::TokenFile;
 
 /// Print the token that servers of this store made for this user
 ///

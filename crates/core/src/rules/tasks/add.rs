@@ -5,7 +5,7 @@ use crate::event::{EventKind, NewEvent};
 use crate::millis;
 use crate::resource::ResourceError;
 use crate::rules::tasks::sections::SectionError;
-use crate::seen::{Look, Seen, TaskLook};
+use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT, PRIORITY_MAX, Status, Task, TaskId};
 use crate::{Kind, Resource, WallTime};
 use serde::{Deserialize, Serialize};
@@ -93,11 +93,11 @@ pub struct AddAsk {
 
 impl AddAsk {
     /// What must be seen to decide.
-    pub fn look(&self) -> Look {
+    pub fn scope(&self) -> Scope {
         let ids = self.tasks.iter().flat_map(|task| task.depends_on.iter().chain([&task.id]));
         let ids: HashSet<TaskId> = ids.cloned().collect();
         let keys = self.tasks.iter().filter_map(|task| task.key.clone()).collect();
-        Look::Tasks(TaskLook { ids: ids.into_iter().collect(), keys, ..TaskLook::default() })
+        Scope::Tasks(TaskScope { ids: ids.into_iter().collect(), keys, ..TaskScope::default() })
     }
 }
 
@@ -190,14 +190,14 @@ fn name_cycle(cycle: &[TaskId]) -> String {
 }
 
 /// Adds all of the tasks, or says why none.
-pub fn add(seen: &Seen, ask: &AddAsk) -> (Decision, Result<Vec<Added>, AddError>) {
+pub fn add(seen: &Snapshot, ask: &AddAsk) -> (Decision, Result<Vec<Added>, AddError>) {
     match plan(seen, ask) {
         Ok((change, added)) => (change.decide(), Ok(added)),
         Err(error) => (Decision::Nothing, Err(error)),
     }
 }
 
-fn plan(seen: &Seen, ask: &AddAsk) -> Result<(Change, Vec<Added>), AddError> {
+fn plan(seen: &Snapshot, ask: &AddAsk) -> Result<(Change, Vec<Added>), AddError> {
     let by_key: HashMap<&str, &Task> =
         seen.tasks.iter().filter_map(|task| Some((task.key.as_deref()?, task))).collect();
     let existing: HashMap<&TaskId, &Task> =

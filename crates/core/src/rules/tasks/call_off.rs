@@ -3,14 +3,14 @@
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
-use crate::seen::{Seen, SeenHold};
+use crate::snapshot::{HoldSnapshot, Snapshot};
 use crate::task::{Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Witness};
 
 /// Hands back what was claimed under these grants, as if it had never been handed out: the attempt
 /// does not count, and a section that the runner took with one of these tasks is given up.
 pub fn call_off_claim(
-    seen: &Seen,
+    seen: &Snapshot,
     grants: &[GrantId],
     runner: Option<GrantId>,
     witness: &dyn Witness,
@@ -23,12 +23,12 @@ pub fn call_off_claim(
         };
         let Some(status) = after(task.status, Verb::Release) else { continue };
         let resource = task.id.resource();
-        let of_claim = |seen: &&SeenHold| {
+        let of_claim = |seen: &&HoldSnapshot| {
             let hold = &seen.hold;
             let of_section = Some(hold.grant) == runner && hold.token == claim.token;
             hold.grant == claim.grant || of_section
         };
-        let holds: Vec<&SeenHold> = draft.holds().filter(of_claim).collect();
+        let holds: Vec<&HoldSnapshot> = draft.holds().filter(of_claim).collect();
         for hold in holds {
             let is_task = hold.hold.want.resource == resource;
             let kind = if is_task { EventKind::HandedBack } else { EventKind::Released };

@@ -8,7 +8,7 @@ use crate::rules::draft::Draft;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::EVERYTHING;
 use crate::rules::tasks::parts::{ClaimState, claim_state, keeps, kept_section, parts_of};
-use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
+use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope};
 use crate::task::{Claim, PRIORITY_DEFAULT, Part, Section, Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Holder, Kind, Owner, Resource, Token, Witness};
 use serde::{Deserialize, Serialize};
@@ -47,16 +47,16 @@ pub struct ClaimAsk {
 
 impl ClaimAsk {
     /// What must be seen to decide.
-    pub fn look(&self) -> Look {
+    pub fn scope(&self) -> Scope {
         self.look_wide(0)
     }
 
     /// The same, further back in each section the more often all that was seen was taken.
-    pub fn look_wide(&self, wider: usize) -> Look {
+    pub fn look_wide(&self, wider: usize) -> Scope {
         let depth = DEPTHS[wider.min(DEPTHS.len() - 1)];
-        let look = match &self.task {
+        let scope = match &self.task {
             Some(id) => {
-                TaskLook { ids: vec![id.clone()], dependencies: true, ..TaskLook::default() }
+                TaskScope { ids: vec![id.clone()], dependencies: true, ..TaskScope::default() }
             }
             None => {
                 let pick = Pick {
@@ -64,10 +64,10 @@ impl ClaimAsk {
                     labels: self.labels.clone(),
                     depth: depth.max(self.grants.len()),
                 };
-                TaskLook { pick: Some(pick), ..TaskLook::default() }
+                TaskScope { pick: Some(pick), ..TaskScope::default() }
             }
         };
-        Look::Tasks(look)
+        Scope::Tasks(scope)
     }
 }
 
@@ -97,7 +97,7 @@ pub enum NoClaim {
         /// What is in the way of the first.
         why: Vec<String>,
         /// Who holds it, where somebody does.
-        by: Option<Box<SeenHold>>,
+        by: Option<Box<HoldSnapshot>>,
         /// Whether looking further back could help.
         look_wider: bool,
     },
@@ -110,7 +110,7 @@ pub enum NoClaim {
 
 /// Hands out up to as many tasks as there are grants, first in order first.
 pub fn claim(
-    seen: &Seen,
+    seen: &Snapshot,
     ask: &ClaimAsk,
     witness: &dyn Witness,
 ) -> (Decision, Result<Vec<Claimed>, NoClaim>) {
@@ -155,7 +155,7 @@ pub fn claim(
 }
 
 /// The section that the runner keeps, if any: it comes first, so that it can be given up soon.
-fn my_section(seen: &Seen, ask: &ClaimAsk) -> Option<String> {
+fn my_section(seen: &Snapshot, ask: &ClaimAsk) -> Option<String> {
     let runner = ask.runner?;
     let hold =
         seen.holds_of(runner).find(|seen| seen.hold.want.resource.kind() == Kind::Section)?;
@@ -164,7 +164,7 @@ fn my_section(seen: &Seen, ask: &ClaimAsk) -> Option<String> {
 
 /// The order of claims: the section that the runner keeps first, then the task's priority, the
 /// priority and position of its section, its own position, and its age.
-fn order(seen: &Seen, task: &Task, mine: Option<&str>) -> (bool, u8, u8, i64, i64, u64) {
+fn order(seen: &Snapshot, task: &Task, mine: Option<&str>) -> (bool, u8, u8, i64, i64, u64) {
     let kept = mine.is_some() && task.section.as_deref() == mine;
     // A task without a section stands where one of a section does that was not described.
     let section = task.section.as_deref().map(|name| seen.section(name));
@@ -176,7 +176,7 @@ fn order(seen: &Seen, task: &Task, mine: Option<&str>) -> (bool, u8, u8, i64, i6
 #[derive(Default)]
 struct Obstacle {
     why: Vec<String>,
-    by: Option<Box<SeenHold>>,
+    by: Option<Box<HoldSnapshot>>,
 }
 
 impl Obstacle {
@@ -186,7 +186,7 @@ impl Obstacle {
 }
 
 struct Round<'a> {
-    seen: &'a Seen,
+    seen: &'a Snapshot,
     ask: &'a ClaimAsk,
 
     draft: Draft<'a>,
@@ -253,7 +253,7 @@ impl Round<'_> {
 
     /// Clears what no longer counts, and says what is in the way.
     fn free(&mut self, wants: &[Want]) -> Result<(), Obstacle> {
-        let touching: Vec<&SeenHold> = self
+        let touching: Vec<&HoldSnapshot> = self
             .draft
             .holds()
             .filter(|seen| {
@@ -277,7 +277,7 @@ impl Round<'_> {
                     "{} is held by {}",
                     seen.hold.want.resource, seen.hold.holder.label
                 )],
-                by: Some(Box::new(seen.veiled())),
+                by: Some(Box::new(seen.redacted())),
             },
             None => Obstacle::because("others wait for it since longer".to_owned()),
         })
@@ -358,12 +358,12 @@ pub(super) fn section_want(section: &Section) -> Option<Want> {
     Some(Want { resource: section.resource().ok()?, mode })
 }
 
-fn paused(seen: &Seen, name: &str) -> bool {
+fn paused(seen: &Snapshot, name: &str) -> bool {
     seen.sections.iter().any(|seen| seen.section.name == name && seen.section.paused)
 }
 
 /// Whether tasks of this section are handed out now.
-fn admit(seen: &Seen, section: &Section) -> Result<(), Obstacle> {
+fn admit(seen: &Snapshot, section: &Section) -> Result<(), Obstacle> {
     if section.paused || paused(seen, EVERYTHING) {
         return Err(Obstacle::because(format!("section {} is paused", section.name)));
     }
@@ -381,7 +381,7 @@ fn admit(seen: &Seen, section: &Section) -> Result<(), Obstacle> {
 }
 
 /// What a task waits for, one sentence each; nothing if it could be taken now.
-pub fn why_not(seen: &Seen, task: &Task, witness: &dyn Witness) -> Vec<String> {
+pub fn why_not(seen: &Snapshot, task: &Task, witness: &dyn Witness) -> Vec<String> {
     let mut why = Vec::new();
     match task.status {
         Status::Pending => {}
@@ -435,7 +435,7 @@ pub fn why_not(seen: &Seen, task: &Task, witness: &dyn Witness) -> Vec<String> {
     why
 }
 
-fn held(seen: &Seen, want: &Want, witness: &dyn Witness) -> Option<String> {
+fn held(seen: &Snapshot, want: &Want, witness: &dyn Witness) -> Option<String> {
     let live = || seen.holds.iter().filter(|seen| !seen.gone(witness));
     if compatible(
         std::slice::from_ref(want),
@@ -449,7 +449,7 @@ fn held(seen: &Seen, want: &Want, witness: &dyn Witness) -> Option<String> {
 
 /// Used by the rules that end a claim: ends the holds of the task and its files with this event.
 pub(super) fn end_holds(draft: &mut Draft<'_>, grant: GrantId, task: &TaskId, kind: EventKind) {
-    let holds: Vec<&SeenHold> = draft.holds().filter(|seen| seen.hold.grant == grant).collect();
+    let holds: Vec<&HoldSnapshot> = draft.holds().filter(|seen| seen.hold.grant == grant).collect();
     for seen in holds {
         let is_task = seen.hold.want.resource == task.resource();
         draft.drop_hold(seen, if is_task { kind.clone() } else { EventKind::Released });
@@ -459,7 +459,7 @@ pub(super) fn end_holds(draft: &mut Draft<'_>, grant: GrantId, task: &TaskId, ki
 /// Ends the hold of a section that a worker keeps, unless another of its claims needs it. Says
 /// whether it did. `ended` names the tasks whose claims are over.
 pub(super) fn end_kept_section(
-    seen: &Seen,
+    seen: &Snapshot,
     draft: &mut Draft<'_>,
     claim: &Claim,
     ended: &dyn Fn(&TaskId) -> bool,
@@ -472,8 +472,9 @@ pub(super) fn end_kept_section(
     if is_needed {
         return false;
     }
-    let of_it = |seen: &&SeenHold| seen.hold.grant == runner && seen.hold.want.resource == *section;
-    let holds: Vec<&SeenHold> = draft.holds().filter(of_it).collect();
+    let of_it =
+        |seen: &&HoldSnapshot| seen.hold.grant == runner && seen.hold.want.resource == *section;
+    let holds: Vec<&HoldSnapshot> = draft.holds().filter(of_it).collect();
     for hold in &holds {
         let reason = gone_reason(hold, draft.witness());
         draft.drop_hold(hold, reason.map_or(EventKind::Released, TakeoverReason::event));

@@ -8,7 +8,7 @@ use crate::rules::draft::Draft;
 use crate::rules::tasks::claim::{end_holds, end_kept_section};
 use crate::rules::tasks::dependents_after;
 use crate::rules::tasks::finish::later;
-use crate::seen::{Look, Seen, TaskLook};
+use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{PRIORITY_MAX, Status, Task, TaskId, Verb, after};
 use crate::{Kind, Resource, WallTime, Witness};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// What somebody who is not its worker does to a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HandVerb {
+pub enum ManualChange {
     /// It was looked at and is fine.
     Approve,
     /// It was looked at and is to be done again.
@@ -68,20 +68,20 @@ pub struct EditAsk {
     /// Which task.
     pub task: TaskId,
     /// What happens to it.
-    pub verb: HandVerb,
+    pub verb: ManualChange,
     /// Who does it.
     pub by: String,
 }
 
 impl EditAsk {
     /// What must be seen to decide.
-    pub fn look(&self) -> Look {
-        Look::Tasks(TaskLook {
+    pub fn scope(&self) -> Scope {
+        Scope::Tasks(TaskScope {
             ids: vec![self.task.clone()],
             dependents: true,
             // The section of a worker that loses the task may be needed for another.
-            in_progress: self.verb == HandVerb::Cancel,
-            ..TaskLook::default()
+            in_progress: self.verb == ManualChange::Cancel,
+            ..TaskScope::default()
         })
     }
 }
@@ -135,7 +135,7 @@ pub enum EditError {
 
 /// Changes a task by hand.
 pub fn edit(
-    seen: &Seen,
+    seen: &Snapshot,
     ask: &EditAsk,
     witness: &dyn Witness,
 ) -> (Decision, Result<Task, EditError>) {
@@ -143,7 +143,9 @@ pub fn edit(
         return (Decision::Nothing, Err(EditError::NotFound { id: ask.task.clone() }));
     };
     let changed = match &ask.verb {
-        HandVerb::Update(change) => updated(task, change).map(|task| (task, EventKind::Updated)),
+        ManualChange::Update(change) => {
+            updated(task, change).map(|task| (task, EventKind::Updated))
+        }
         verb => moved(task, verb, &ask.by, seen.wall),
     };
     let (after, event) = match changed {
@@ -167,45 +169,45 @@ pub fn edit(
     }
     draft.write(Write::Task(Box::new(after.clone())));
     draft.require_durable();
-    (draft.decide(None), Ok(after.veiled()))
+    (draft.decide(None), Ok(after.redacted()))
 }
 
 fn moved(
     task: &Task,
-    verb: &HandVerb,
+    verb: &ManualChange,
     editor: &str,
     wall: WallTime,
 ) -> Result<(Task, EventKind), EditError> {
     let (by, what, event) = match verb {
-        HandVerb::Approve => (Verb::Approve, "approved", EventKind::Approved),
-        HandVerb::Reject { feedback } => {
+        ManualChange::Approve => (Verb::Approve, "approved", EventKind::Approved),
+        ManualChange::Reject { feedback } => {
             (Verb::Reject, "rejected", EventKind::Rejected { feedback: feedback.clone() })
         }
-        HandVerb::Cancel => (Verb::Cancel, "cancelled", EventKind::Cancelled),
-        HandVerb::Retry => (Verb::Retry, "retried", EventKind::Retried),
-        HandVerb::Skip => (Verb::Skip, "skipped", EventKind::Skipped),
-        HandVerb::Snooze { .. } => (Verb::Snooze, "snoozed", EventKind::Snoozed),
-        HandVerb::Update(_) => unreachable!("updates do not move a task"),
+        ManualChange::Cancel => (Verb::Cancel, "cancelled", EventKind::Cancelled),
+        ManualChange::Retry => (Verb::Retry, "retried", EventKind::Retried),
+        ManualChange::Skip => (Verb::Skip, "skipped", EventKind::Skipped),
+        ManualChange::Snooze { .. } => (Verb::Snooze, "snoozed", EventKind::Snoozed),
+        ManualChange::Update(_) => unreachable!("updates do not move a task"),
     };
     let wrong = || EditError::WrongStatus {
         id: task.id.clone(),
         status: task.status,
         what: what.to_owned(),
     };
-    if matches!(verb, HandVerb::Snooze { .. }) && task.status == Status::InProgress {
+    if matches!(verb, ManualChange::Snooze { .. }) && task.status == Status::InProgress {
         let by = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
         return Err(EditError::InProgress { id: task.id.clone(), by });
     }
     let status = after(task.status, by).ok_or_else(wrong)?;
     let mut task = Task { status, claim: None, ..task.clone() };
     match verb {
-        HandVerb::Reject { feedback } => task.feedback = Some(feedback.clone()),
-        HandVerb::Retry => {
+        ManualChange::Reject { feedback } => task.feedback = Some(feedback.clone()),
+        ManualChange::Retry => {
             task.attempts = 0;
             task.recoveries = 0;
             task.not_before = None;
         }
-        HandVerb::Snooze { pause } => task.not_before = Some(later(wall, *pause)),
+        ManualChange::Snooze { pause } => task.not_before = Some(later(wall, *pause)),
         _ => {}
     }
     task.finished_at = status.is_final().then_some(wall);
@@ -248,7 +250,7 @@ fn updated(task: &Task, change: &TaskChange) -> Result<Task, EditError> {
 
 /// Removes a task that nobody works on and nobody waits for.
 pub fn delete(
-    seen: &Seen,
+    seen: &Snapshot,
     id: &TaskId,
     by: &str,
     witness: &dyn Witness,

@@ -8,7 +8,7 @@ use crate::rules::release::Proof;
 use crate::rules::tasks::claim::{end_holds, end_kept_section};
 use crate::rules::tasks::dependents_after;
 use crate::rules::tasks::parts::{ClaimState, claim_state, kept_section};
-use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
+use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope};
 use crate::task::{Claim, FinishedClaim, Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
@@ -69,14 +69,14 @@ pub struct FinishAsk {
 impl FinishAsk {
     /// What must be seen to decide: the task, those that wait for it, and what else its section
     /// has to offer.
-    pub fn look(&self, section: Option<String>) -> Look {
+    pub fn scope(&self, section: Option<String>) -> Scope {
         let pick = section.map(|section| Pick { section: Some(section), labels: vec![], depth: 1 });
-        Look::Tasks(TaskLook {
+        Scope::Tasks(TaskScope {
             ids: vec![self.task.clone()],
             dependents: true,
             in_progress: pick.is_some(),
             pick,
-            ..TaskLook::default()
+            ..TaskScope::default()
         })
     }
 }
@@ -113,10 +113,10 @@ pub enum Finished {
 /// Ends a worker's work, if it still has the task. The token is the fence: as long as no part of
 /// the claim was taken, released or broken since, its finish counts even when its lease has just
 /// lapsed.
-pub fn finish(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
+pub fn finish(seen: &Snapshot, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
     let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Finished::NotFound) };
     if is_repeated(task, ask) {
-        let task = task.clone().veiled();
+        let task = task.clone().redacted();
         let done = Finished::Done { task, gave_up_section: false, repeated: true };
         return (Decision::Nothing, done);
     }
@@ -126,7 +126,7 @@ pub fn finish(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision,
     };
     let (verb, event) = verb_and_event(task, &ask.finish);
     let Some(status) = after(task.status, verb) else {
-        return (Decision::Nothing, Finished::NotYours(task.clone().veiled()));
+        return (Decision::Nothing, Finished::NotYours(task.clone().redacted()));
     };
     let mut draft = Draft::new(seen, witness);
     let after = finished(task, status, &ask.finish, seen.wall);
@@ -144,18 +144,18 @@ pub fn finish(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision,
 
 /// The claim by which the worker has this task, if it still has all of it.
 fn own_claim<'a>(
-    seen: &Seen,
+    seen: &Snapshot,
     task: &'a Task,
     ask: &FinishAsk,
     witness: &dyn Witness,
 ) -> Result<&'a Claim, Box<Finished>> {
     let own = own_hold(seen, task, &ask.proof, ask.token);
     let (Some(claim), Some(_)) = (&task.claim, own) else {
-        return Err(Box::new(Finished::NotYours(task.clone().veiled())));
+        return Err(Box::new(Finished::NotYours(task.clone().redacted())));
     };
     match claim_state(seen, task, witness) {
         Some(ClaimState::Lost { part }) => {
-            Err(Box::new(Finished::ClaimLost { task: task.clone().veiled(), part }))
+            Err(Box::new(Finished::ClaimLost { task: task.clone().redacted(), part }))
         }
         _ => Ok(claim),
     }
@@ -163,11 +163,11 @@ fn own_claim<'a>(
 
 /// The hold by which the worker has this task, if it still has it.
 pub(super) fn own_hold<'a>(
-    seen: &'a Seen,
+    seen: &'a Snapshot,
     task: &Task,
     proof: &Proof,
     token: Option<Token>,
-) -> Option<&'a SeenHold> {
+) -> Option<&'a HoldSnapshot> {
     let claim = task.claim.as_ref()?;
     let resource = task.id.resource();
     seen.holds.iter().find(|seen| {
@@ -254,7 +254,7 @@ pub(super) fn back_off(attempts: u32) -> Duration {
 /// A runner keeps its section while there is something to do in it, then gives it up. It gives it
 /// up too when it hands back the last task that it has there.
 fn give_up_section(
-    seen: &Seen,
+    seen: &Snapshot,
     draft: &mut Draft<'_>,
     ask: &FinishAsk,
     task: &Task,
@@ -285,7 +285,7 @@ fn is_freed_by(other: &Task, task: &Task, finish: &Finish) -> bool {
 }
 
 /// Notes that the worker began.
-pub fn start(seen: &Seen, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
+pub fn start(seen: &Snapshot, ask: &FinishAsk, witness: &dyn Witness) -> (Decision, Finished) {
     let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Finished::NotFound) };
     if let Err(refused) = own_claim(seen, task, ask, witness) {
         return (Decision::Nothing, *refused);

@@ -3,19 +3,19 @@
 use super::finish::{FinishAsk, Finished, finish};
 use crate::Witness;
 use crate::decision::{Change, Decision, Write};
-use crate::seen::{Look, Pick, Seen, TaskLook};
+use crate::snapshot::{Pick, Scope, Snapshot, TaskScope};
 
 /// What must be seen to decide: the tasks, those that wait for them, and what else their sections
 /// have to offer.
-pub fn finish_all_look(asks: &[FinishAsk]) -> Look {
+pub fn finish_all_look(asks: &[FinishAsk]) -> Scope {
     let keeps_section = asks.iter().any(|ask| ask.runner.is_some());
     let pick = Pick { section: None, labels: vec![], depth: 1 };
-    Look::Tasks(TaskLook {
+    Scope::Tasks(TaskScope {
         ids: asks.iter().map(|ask| ask.task.clone()).collect(),
         dependents: true,
         in_progress: keeps_section,
         pick: keeps_section.then_some(pick),
-        ..TaskLook::default()
+        ..TaskScope::default()
     })
 }
 
@@ -23,7 +23,7 @@ pub fn finish_all_look(asks: &[FinishAsk]) -> Look {
 /// worker's any more is refused by itself and does not stop the others. The answers are in the
 /// order of what was asked.
 pub fn finish_all(
-    seen: &Seen,
+    seen: &Snapshot,
     asks: &[FinishAsk],
     witness: &dyn Witness,
 ) -> (Decision, Vec<Finished>) {
@@ -35,7 +35,7 @@ pub fn finish_all(
         answers.push(answer);
         match decision {
             Decision::Nothing => {}
-            Decision::LookWider => return (Decision::LookWider, answers),
+            Decision::NeedAll => return (Decision::NeedAll, answers),
             Decision::Write(change) => {
                 play(&mut now, &change);
                 all.writes.extend(change.writes);
@@ -51,7 +51,7 @@ pub fn finish_all(
 }
 
 /// Shows what a change leaves behind, as far as the next finish looks at it.
-fn play(seen: &mut Seen, change: &Change) {
+fn play(seen: &mut Snapshot, change: &Change) {
     seen.next += change.events.len() as u64;
     for write in &change.writes {
         match write {
@@ -86,7 +86,7 @@ mod tests {
     use crate::hold::{Hold, Want};
     use crate::rules::release::Proof;
     use crate::rules::tasks::{AddAsk, Finish, NewTask, add};
-    use crate::seen::SeenHold;
+    use crate::snapshot::HoldSnapshot;
     use crate::task::{Claim, Status, Task, TaskId};
     use crate::{GrantId, Holder, NoWitness, Token, WallTime};
     use std::time::Duration;
@@ -100,12 +100,12 @@ mod tests {
     }
 
     /// Tasks `a` and `b` in somebody's hands, and `c` that waits for both.
-    fn seen() -> Seen {
+    fn seen() -> Snapshot {
         let new = |name: &str| NewTask::new(id(name), name);
         let c = NewTask { depends_on: vec![id("a"), id("b")], ..new("c") };
         let ask = AddAsk { tasks: vec![new("a"), new("b"), c], by: "me".into() };
-        let (decision, _) = add(&Seen::empty(), &ask);
-        let mut seen = Seen::empty();
+        let (decision, _) = add(&Snapshot::empty(), &ask);
+        let mut seen = Snapshot::empty();
         for write in decision.writes() {
             let Write::Task(task) = write else { panic!("{write:?}") };
             seen.tasks.push((**task).clone());
@@ -123,7 +123,7 @@ mod tests {
                 ttl: Duration::from_secs(60),
                 slot: None,
             };
-            seen.holds.push(SeenHold {
+            seen.holds.push(HoldSnapshot {
                 left: hold.ttl,
                 hold,
                 held_for: Duration::ZERO,

@@ -5,7 +5,7 @@ use super::parts::{ClaimState, claim_state};
 use crate::decision::{Change, Decision, Write};
 use crate::millis;
 use crate::rules::release::Proof;
-use crate::seen::{Look, Seen, TaskLook};
+use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{Task, TaskId};
 use crate::{Kind, Resource, Token, Witness};
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,8 @@ pub struct HeartbeatAsk {
 
 impl HeartbeatAsk {
     /// What must be seen to decide.
-    pub fn look(&self) -> Look {
-        Look::Tasks(TaskLook { ids: vec![self.task.clone()], ..TaskLook::default() })
+    pub fn scope(&self) -> Scope {
+        Scope::Tasks(TaskScope { ids: vec![self.task.clone()], ..TaskScope::default() })
     }
 }
 
@@ -60,7 +60,11 @@ pub enum Heartbeat {
 }
 
 /// Starts the leases of all parts of a claim anew, if all of it is held.
-pub fn heartbeat(seen: &Seen, ask: &HeartbeatAsk, witness: &dyn Witness) -> (Decision, Heartbeat) {
+pub fn heartbeat(
+    seen: &Snapshot,
+    ask: &HeartbeatAsk,
+    witness: &dyn Witness,
+) -> (Decision, Heartbeat) {
     let Some(task) = seen.task(&ask.task) else { return (Decision::Nothing, Heartbeat::NotFound) };
     let refuse = |answer: Heartbeat| (Decision::Nothing, answer);
     let state = claim_state(seen, task, witness);
@@ -68,9 +72,9 @@ pub fn heartbeat(seen: &Seen, ask: &HeartbeatAsk, witness: &dyn Witness) -> (Dec
     let (claim, hold) = match (&task.claim, state, own) {
         (Some(claim), Some(ClaimState::Held), Some(hold)) => (claim, hold),
         (Some(_), Some(ClaimState::Lapsed { part } | ClaimState::Lost { part }), Some(_)) => {
-            return refuse(Heartbeat::ClaimLost { task: task.clone().veiled(), part });
+            return refuse(Heartbeat::ClaimLost { task: task.clone().redacted(), part });
         }
-        _ => return refuse(Heartbeat::NotYours(task.clone().veiled())),
+        _ => return refuse(Heartbeat::NotYours(task.clone().redacted())),
     };
     let ttl = ask.ttl.unwrap_or(hold.hold.ttl);
     let own =
@@ -86,6 +90,6 @@ pub fn heartbeat(seen: &Seen, ask: &HeartbeatAsk, witness: &dyn Witness) -> (Dec
     });
     let writes = std::iter::once(own).chain(parts).collect();
     let section = claim.parts.iter().any(|part| part.resource.kind() == Kind::Section);
-    let answer = Heartbeat::Renewed { task: task.clone().veiled(), ttl, section };
+    let answer = Heartbeat::Renewed { task: task.clone().redacted(), ttl, section };
     (Change { writes, ..Change::default() }.decide(), answer)
 }

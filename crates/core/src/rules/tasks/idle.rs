@@ -4,20 +4,20 @@ use crate::decision::Decision;
 use crate::event::EventKind;
 use crate::rules::draft::Draft;
 use crate::rules::tasks::parts::keeps;
-use crate::seen::{Look, Pick, Seen, SeenHold, TaskLook};
+use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope};
 use crate::task::{Claim, Status, Task};
 use crate::{GrantId, Kind, Resource, Witness};
 
 /// What must be seen to decide: what is being done, and whether each section has more to offer.
-pub fn idle_look() -> Look {
+pub fn idle_look() -> Scope {
     let pick = Pick { section: None, labels: vec![], depth: 1 };
-    Look::Tasks(TaskLook { in_progress: true, pick: Some(pick), ..TaskLook::default() })
+    Scope::Tasks(TaskScope { in_progress: true, pick: Some(pick), ..TaskScope::default() })
 }
 
 /// Ends the runner's holds of sections that have nothing ready and nothing that it works on.
 /// A finish does so by itself; this is for when others ended the last tasks.
 pub fn leave_idle_sections(
-    seen: &Seen,
+    seen: &Snapshot,
     runner: GrantId,
     witness: &dyn Witness,
 ) -> (Decision, Vec<Resource>) {
@@ -30,7 +30,7 @@ pub fn leave_idle_sections(
     (draft.decide(None), left)
 }
 
-fn is_idle(seen: &Seen, hold: &SeenHold) -> bool {
+fn is_idle(seen: &Snapshot, hold: &HoldSnapshot) -> bool {
     let resource = &hold.hold.want.resource;
     let in_it = |task: &&Task| task.section.as_deref() == Some(resource.name());
     let mine = |task: &Task| {
@@ -58,7 +58,7 @@ mod tests {
             ..NewTask::new("t".parse().unwrap(), "T")
         };
         let ask = AddAsk { tasks: vec![task], by: "alice".to_owned() };
-        let (decision, _) = add(&Seen::empty(), &ask);
+        let (decision, _) = add(&Snapshot::empty(), &ask);
         let Some(Write::Task(task)) = decision.writes().first() else { panic!("nothing written") };
         let claim = (status == Status::InProgress).then(|| Claim {
             by: "alice".to_owned(),
@@ -83,7 +83,7 @@ mod tests {
             ttl: Duration::from_secs(60),
             slot: None,
         };
-        let hold = SeenHold {
+        let hold = HoldSnapshot {
             hold,
             left: Duration::from_secs(60),
             held_for: Duration::ZERO,
@@ -92,7 +92,7 @@ mod tests {
             expires_at: WallTime(60_000),
             stale: None,
         };
-        let seen = Seen { holds: vec![hold], tasks: vec![task], ..Seen::empty() };
+        let seen = Snapshot { holds: vec![hold], tasks: vec![task], ..Snapshot::empty() };
         let (decision, left) = leave_idle_sections(&seen, GrantId::from_bits(RUNNER), &NoWitness);
         assert_eq!(decision.writes().is_empty(), left.is_empty());
         left

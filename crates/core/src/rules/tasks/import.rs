@@ -3,7 +3,7 @@
 use super::add::{AddAsk, AddError, Added, NewTask, add};
 use super::sections::put_all;
 use crate::decision::{Change, Decision};
-use crate::seen::{Look, Seen};
+use crate::snapshot::{Scope, Snapshot};
 use crate::task::{Section, Task, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -30,8 +30,8 @@ pub struct Imported {
 
 impl ImportAsk {
     /// What must be seen to decide.
-    pub fn look(&self) -> Look {
-        self.add.look()
+    pub fn scope(&self) -> Scope {
+        self.add.scope()
     }
 }
 
@@ -39,7 +39,7 @@ impl ImportAsk {
 ///
 /// A task is there already if one has its key, or both its id and its title; with the id alone it
 /// is another task, and refused. What somebody set about a section is never overwritten.
-pub fn import(seen: &Seen, ask: &ImportAsk) -> (Decision, Result<Imported, AddError>) {
+pub fn import(seen: &Snapshot, ask: &ImportAsk) -> (Decision, Result<Imported, AddError>) {
     let there: HashMap<&TaskId, &Task> = seen.tasks.iter().map(|task| (&task.id, task)).collect();
     let is_there =
         |task: &NewTask| there.get(&task.id).is_some_and(|known| known.title == task.title);
@@ -62,7 +62,7 @@ pub fn import(seen: &Seen, ask: &ImportAsk) -> (Decision, Result<Imported, AddEr
     }
     let mut change = match decision {
         Decision::Write(change) => change,
-        Decision::Nothing | Decision::LookWider => Change::default(),
+        Decision::Nothing | Decision::NeedAll => Change::default(),
     };
     let sections: Vec<Section> =
         ask.sections.iter().filter(|section| is_new(seen, section)).cloned().collect();
@@ -76,14 +76,14 @@ pub fn import(seen: &Seen, ask: &ImportAsk) -> (Decision, Result<Imported, AddEr
                 change.events.extend(described.events);
                 change.durable = true;
             }
-            Ok(Decision::Nothing | Decision::LookWider) => {}
+            Ok(Decision::Nothing | Decision::NeedAll) => {}
         }
     }
     (change.decide(), Ok(imported))
 }
 
 /// Whether nobody said anything about the section yet, and this says something.
-fn is_new(seen: &Seen, section: &Section) -> bool {
+fn is_new(seen: &Snapshot, section: &Section) -> bool {
     let usual = Section::named(&section.name);
     let known = seen.sections.iter().find(|seen| seen.section.name == section.name);
     *section != usual && known.is_none_or(|seen| seen.section == usual)
@@ -93,7 +93,7 @@ fn is_new(seen: &Seen, section: &Section) -> bool {
 mod tests {
     use super::*;
     use crate::decision::Write;
-    use crate::seen::SeenSection;
+    use crate::snapshot::SectionSnapshot;
 
     fn task(id: &str, title: &str) -> NewTask {
         NewTask::new(id.parse().unwrap(), title)
@@ -104,13 +104,13 @@ mod tests {
     }
 
     /// The store after a decision.
-    fn after(decision: &Decision) -> Seen {
-        let mut seen = Seen::empty();
+    fn after(decision: &Decision) -> Snapshot {
+        let mut seen = Snapshot::empty();
         for write in decision.writes() {
             match write {
                 Write::Task(task) => seen.tasks.push((**task).clone()),
                 Write::Section(section) => {
-                    seen.sections.push(SeenSection { section: section.clone(), open: 0 });
+                    seen.sections.push(SectionSnapshot { section: section.clone(), open: 0 });
                 }
                 other => panic!("{other:?}"),
             }
@@ -125,7 +125,7 @@ mod tests {
         keyed.depends_on = vec!["a".parse().unwrap()];
         let paused = Section { paused: true, ..Section::named("s") };
         let ask = ask(vec![task("a", "A"), keyed], vec![paused, Section::named("usual")]);
-        let (first, imported) = import(&Seen::empty(), &ask);
+        let (first, imported) = import(&Snapshot::empty(), &ask);
         let imported = imported.unwrap();
         assert_eq!((imported.added.len(), imported.sections.len()), (2, 1));
         assert_eq!(first.writes().len(), 3);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn another_task_of_the_same_id_stops_all_of_it() {
-        let (first, _) = import(&Seen::empty(), &ask(vec![task("a", "A")], vec![]));
+        let (first, _) = import(&Snapshot::empty(), &ask(vec![task("a", "A")], vec![]));
         let other = ask(vec![task("new", "New"), task("a", "Other")], vec![]);
         let (decision, imported) = import(&after(&first), &other);
         assert_eq!(decision, Decision::Nothing);
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn what_was_said_about_a_section_stays() {
-        let mut seen = Seen::empty();
+        let mut seen = Snapshot::empty();
         let section = Section { max_runners: Some(4), ..Section::named("s") };
-        seen.sections.push(SeenSection { section, open: 0 });
+        seen.sections.push(SectionSnapshot { section, open: 0 });
         let paused = Section { paused: true, ..Section::named("s") };
         let (decision, _) = import(&seen, &ask(vec![], vec![paused]));
         assert_eq!(decision, Decision::Nothing);

@@ -16,7 +16,7 @@ mod sections;
 pub use add::{AddAsk, AddError, Added, NewTask, add};
 pub use call_off::call_off_claim;
 pub use claim::{ClaimAsk, Claimed, NoClaim, claim, why_not};
-pub use edit::{EditAsk, EditError, HandVerb, TaskChange, delete, edit};
+pub use edit::{EditAsk, EditError, ManualChange, TaskChange, delete, edit};
 pub use finish::{Finish, FinishAsk, Finished, finish, start};
 pub use finish_all::{finish_all, finish_all_look};
 pub use heartbeat::{Heartbeat, HeartbeatAsk, heartbeat};
@@ -26,14 +26,14 @@ pub use parts::{ClaimState, belongs_to_lost_claim, claim_state, claims_look};
 pub use recover::recover;
 pub use sections::{SectionChange, SectionError, change_sections, put_section};
 
-use crate::seen::Seen;
+use crate::snapshot::Snapshot;
 use crate::task::{Task, TaskId};
 
 /// The name of the section that stands for all of them, when everything is paused.
 pub const EVERYTHING: &str = "*";
 
 /// Those that wait for `task`, with one thing less, or more, to wait for.
-fn dependents_after(seen: &Seen, task: &TaskId, satisfied: bool) -> Vec<Task> {
+fn dependents_after(seen: &Snapshot, task: &TaskId, satisfied: bool) -> Vec<Task> {
     let waiting = seen.tasks.iter().filter(|other| other.depends_on.contains(task));
     waiting
         .map(|other| {

@@ -2,7 +2,7 @@
 
 use crate::hold::Want;
 use crate::rules::reap::gone_reason;
-use crate::seen::{Look, Seen, SeenHold, TaskLook};
+use crate::snapshot::{HoldSnapshot, Scope, Snapshot, TaskScope};
 use crate::task::{Claim, Status, Task};
 use crate::{GrantId, Kind, Resource, Token, Witness};
 use std::collections::HashMap;
@@ -26,8 +26,8 @@ pub enum ClaimState {
 }
 
 /// How the claim of this task stands; none if the task has no claim. What is shown must include the
-/// holds of all parts, as [`Look::Tasks`] does.
-pub fn claim_state(seen: &Seen, task: &Task, witness: &dyn Witness) -> Option<ClaimState> {
+/// holds of all parts, as [`Scope::Tasks`] does.
+pub fn claim_state(seen: &Snapshot, task: &Task, witness: &dyn Witness) -> Option<ClaimState> {
     let find = |resource: &Resource, grant: GrantId| {
         seen.holds_of(grant).find(|seen| seen.hold.want.resource == *resource)
     };
@@ -35,11 +35,11 @@ pub fn claim_state(seen: &Seen, task: &Task, witness: &dyn Witness) -> Option<Cl
 }
 
 /// The holds of a look by resource and grant, to judge many claims.
-pub(super) struct HeldParts<'a>(HashMap<(&'a Resource, GrantId), &'a SeenHold>);
+pub(super) struct HeldParts<'a>(HashMap<(&'a Resource, GrantId), &'a HoldSnapshot>);
 
 impl<'a> HeldParts<'a> {
-    pub(super) fn of(seen: &'a Seen) -> HeldParts<'a> {
-        let key = |seen: &'a SeenHold| (&seen.hold.want.resource, seen.hold.grant);
+    pub(super) fn of(seen: &'a Snapshot) -> HeldParts<'a> {
+        let key = |seen: &'a HoldSnapshot| (&seen.hold.want.resource, seen.hold.grant);
         HeldParts(seen.holds.iter().map(|seen| (key(seen), seen)).collect())
     }
 
@@ -51,7 +51,7 @@ impl<'a> HeldParts<'a> {
 fn state_of<'a>(
     task: &Task,
     claim: &Claim,
-    find: impl Fn(&Resource, GrantId) -> Option<&'a SeenHold>,
+    find: impl Fn(&Resource, GrantId) -> Option<&'a HoldSnapshot>,
     witness: &dyn Witness,
 ) -> ClaimState {
     let mut state = ClaimState::Held;
@@ -83,22 +83,22 @@ pub(super) fn keeps(claim: &Claim, section: &Resource, runner: GrantId) -> bool 
 }
 
 /// What must be seen to judge a hold that may belong to a claim; none where it cannot.
-pub fn claims_look(resource: &Resource) -> Option<Look> {
+pub fn claims_look(resource: &Resource) -> Option<Scope> {
     match resource.kind() {
         Kind::Lock => None,
         Kind::Task => {
             let ids = resource.name().parse().into_iter().collect();
-            Some(Look::Tasks(TaskLook { ids, ..TaskLook::default() }))
+            Some(Scope::Tasks(TaskScope { ids, ..TaskScope::default() }))
         }
         Kind::Section | Kind::Path => {
-            Some(Look::Tasks(TaskLook { in_progress: true, ..TaskLook::default() }))
+            Some(Scope::Tasks(TaskScope { in_progress: true, ..TaskScope::default() }))
         }
     }
 }
 
 /// Whether the hold of this resource under this token belongs to a claim of which a part is gone.
 pub fn belongs_to_lost_claim(
-    seen: &Seen,
+    seen: &Snapshot,
     resource: &Resource,
     token: Token,
     witness: &dyn Witness,

@@ -6,7 +6,7 @@ use crate::rules::draft::Draft;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::claim::end_kept_section;
 use crate::rules::tasks::parts::{ClaimState, HeldParts};
-use crate::seen::Seen;
+use crate::snapshot::Snapshot;
 use crate::task::{Claim, Status, Task, Verb, after};
 use crate::{GrantId, Witness};
 use std::collections::HashSet;
@@ -15,7 +15,11 @@ use std::collections::HashSet;
 /// attempt counted, or set aside when that happened `recoveries_max` times or was its last attempt.
 /// All that is left of the claim ends, and so does the section that its worker kept, unless the
 /// worker has another task there.
-pub fn recover(seen: &Seen, recoveries_max: u32, witness: &dyn Witness) -> (Decision, Vec<Task>) {
+pub fn recover(
+    seen: &Snapshot,
+    recoveries_max: u32,
+    witness: &dyn Witness,
+) -> (Decision, Vec<Task>) {
     let mut draft = Draft::new(seen, witness);
     let held = HeldParts::of(seen);
     let mut ended: Vec<(&Task, Why)> = Vec::new();

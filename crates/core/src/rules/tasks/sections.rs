@@ -4,7 +4,7 @@ use crate::decision::{Change, Decision, Write};
 use crate::event::{EventKind, NewEvent};
 use crate::resource::ResourceError;
 use crate::rules::tasks::add::find_cycle;
-use crate::seen::Seen;
+use crate::snapshot::Snapshot;
 use crate::task::{PRIORITY_MAX, Section};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -64,14 +64,14 @@ pub enum SectionError {
 
 /// Describes a section, new or changed. It may wait for sections that are not there yet, but not
 /// for itself.
-pub fn put_section(seen: &Seen, section: &Section, by: &str) -> Result<Decision, SectionError> {
+pub fn put_section(seen: &Snapshot, section: &Section, by: &str) -> Result<Decision, SectionError> {
     put_all(seen, vec![section.clone()], by)
 }
 
 /// Changes sections, all or none; one that nobody described yet is described by this. Says what
 /// they are now.
 pub fn change_sections(
-    seen: &Seen,
+    seen: &Snapshot,
     changes: &[(String, SectionChange)],
     by: &str,
 ) -> (Decision, Result<Vec<Section>, SectionError>) {
@@ -85,7 +85,7 @@ pub fn change_sections(
 }
 
 fn changed(
-    seen: &Seen,
+    seen: &Snapshot,
     changes: &[(String, SectionChange)],
     name: &str,
     change: &SectionChange,
@@ -112,7 +112,7 @@ fn changed(
 }
 
 pub(super) fn put_all(
-    seen: &Seen,
+    seen: &Snapshot,
     sections: Vec<Section>,
     by: &str,
 ) -> Result<Decision, SectionError> {
@@ -135,7 +135,7 @@ pub(super) fn put_all(
     Ok(Change { writes, events, durable: true, ..Change::default() }.decide())
 }
 
-fn event(seen: &Seen, section: &Section) -> EventKind {
+fn event(seen: &Snapshot, section: &Section) -> EventKind {
     match (seen.section(&section.name).paused, section.paused) {
         (false, true) => EventKind::Paused,
         (true, false) => EventKind::Resumed,
@@ -143,7 +143,7 @@ fn event(seen: &Seen, section: &Section) -> EventKind {
     }
 }
 
-fn refuse_cycles(seen: &Seen, sections: &[Section]) -> Result<(), SectionError> {
+fn refuse_cycles(seen: &Snapshot, sections: &[Section]) -> Result<(), SectionError> {
     let next = |name: &String| -> Vec<String> {
         let new = sections.iter().find(|section| section.name == *name);
         new.map_or_else(|| seen.section(name).depends_on, |section| section.depends_on.clone())
@@ -157,17 +157,17 @@ fn refuse_cycles(seen: &Seen, sections: &[Section]) -> Result<(), SectionError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seen::SeenSection;
+    use crate::snapshot::SectionSnapshot;
 
-    fn seen(sections: &[(&str, &[&str])]) -> Seen {
-        let sections = sections.iter().map(|(name, depends_on)| SeenSection {
+    fn seen(sections: &[(&str, &[&str])]) -> Snapshot {
+        let sections = sections.iter().map(|(name, depends_on)| SectionSnapshot {
             section: Section {
                 depends_on: depends_on.iter().map(|name| (*name).to_owned()).collect(),
                 ..Section::named(name)
             },
             open: 0,
         });
-        Seen { sections: sections.collect(), ..Seen::empty() }
+        Snapshot { sections: sections.collect(), ..Snapshot::empty() }
     }
 
     fn after(name: &str, depends_on: &[&str]) -> (String, SectionChange) {

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tenure::core::rules::tasks::EVERYTHING;
 use tenure::core::{
-    Event, EventKind, JudgedHold, Kind, Overview, Resource, Revision, Seen, SeenHold, SeenWaiter,
-    TaskId, Witness,
+    Event, EventKind, HoldSnapshot, JudgedHold, Kind, Overview, Resource, Revision, Snapshot,
+    TaskId, WaiterSnapshot, Witness,
 };
 use tenure::{Error, view};
 
@@ -16,13 +16,13 @@ use tenure::{Error, view};
 const WAITERS_SENT: usize = 20;
 
 /// A moment as JSON, without the role of whoever looks.
-pub(super) struct Snapshot {
+pub(super) struct PageState {
     /// The newest change that it shows.
     pub revision: Revision,
     /// As an object in JSON.
     pub body: Value,
     /// What was held then.
-    pub holds: Vec<SeenHold>,
+    pub holds: Vec<HoldSnapshot>,
     /// When something in it will look different although nothing changed.
     pub fresh_for: Duration,
 }
@@ -34,7 +34,7 @@ const FRESH_MAX: Duration = Duration::from_secs(5);
 const FRESH_MIN: Duration = Duration::from_millis(500);
 
 /// Looks at everything but the tasks themselves.
-pub(super) async fn take(app: &App) -> Result<Snapshot, Error> {
+pub(super) async fn take(app: &App) -> Result<PageState, Error> {
     let client = &app.client;
     let seen = client.look_everywhere().await?;
     let tallies = client.tasks().tallies().await?;
@@ -64,11 +64,11 @@ pub(super) async fn take(app: &App) -> Result<Snapshot, Error> {
         },
     });
     let (revision, fresh_for) = (seen.revision, fresh_for(&seen));
-    Ok(Snapshot { revision, body, holds: seen.holds, fresh_for })
+    Ok(PageState { revision, body, holds: seen.holds, fresh_for })
 }
 
 /// Leases are renewed from a third of their length, and lapse when their time is up.
-fn fresh_for(seen: &Seen) -> Duration {
+fn fresh_for(seen: &Snapshot) -> Duration {
     let next = seen.holds.iter().map(|seen| match seen.left {
         Duration::ZERO => FRESH_MAX,
         left => left.min(seen.hold.ttl / 3),
@@ -90,14 +90,14 @@ fn lock_json(overview: &Overview<'_>, hold: &JudgedHold<'_>, witness: &dyn Witne
     value
 }
 
-fn first_places(queue: &[&SeenWaiter]) -> Value {
+fn first_places(queue: &[&WaiterSnapshot]) -> Value {
     view::waiters_json(&queue[..queue.len().min(WAITERS_SENT)])
 }
 
 /// What is waited for although nothing that counts holds it: the next in line was woken and has not
 /// asked yet. Resources that a lapsed or dead hold names are shown with that hold.
 fn free_queues(overview: &Overview<'_>) -> Vec<Value> {
-    let mut queues: Vec<(&Resource, &SeenWaiter)> = Vec::new();
+    let mut queues: Vec<(&Resource, &WaiterSnapshot)> = Vec::new();
     for seen in overview.next_in_line() {
         for want in &seen.waiter.wants {
             let held = |hold: &JudgedHold<'_>| hold.seen.hold.want.resource == want.resource;
@@ -107,7 +107,7 @@ fn free_queues(overview: &Overview<'_>) -> Vec<Value> {
             }
         }
     }
-    let queue = |(resource, next): (&Resource, &SeenWaiter)| {
+    let queue = |(resource, next): (&Resource, &WaiterSnapshot)| {
         let queue = overview.waiting_for(resource);
         json!({
             "resource": resource.to_string(),
@@ -125,7 +125,7 @@ fn free_queues(overview: &Overview<'_>) -> Vec<Value> {
 pub(super) async fn touched(
     app: &App,
     events: &[Event],
-    holds: &[SeenHold],
+    holds: &[HoldSnapshot],
 ) -> Result<Option<Value>, Error> {
     let mut ids: Vec<TaskId> = Vec::new();
     let mut known = HashSet::new();

@@ -1,7 +1,7 @@
 //! One loop that follows the store for all who watch: a hundred open pages cost about as much as
 //! one. It begins with the first and ends with the last of them.
 
-use super::snapshot::{self, Snapshot};
+use super::snapshot::{self, PageState};
 use crate::app::App;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Tail {
     }
 
     async fn follow(self, sender: broadcast::Sender<Arc<News>>, mut from: Revision) {
-        let mut last: Option<Snapshot> = None;
+        let mut last: Option<PageState> = None;
         let mut due = Instant::now();
         while !self.is_over(&sender).await {
             let patience = due.saturating_duration_since(Instant::now());
@@ -98,7 +98,7 @@ impl Tail {
     }
 
     /// What there is to tell as soon as something changed, or when patience ends.
-    async fn next(&self, from: Revision, patience: Duration) -> Result<(News, Snapshot), Error> {
+    async fn next(&self, from: Revision, patience: Duration) -> Result<(News, PageState), Error> {
         let newest = self.app.client.changed(from, patience).await?;
         let from = not_too_far_back(from, newest);
         let events = self.app.client.events(from, EVENTS_MAX).await?;
@@ -126,7 +126,7 @@ pub(super) fn events_text(events: &[Event]) -> Option<String> {
 }
 
 /// What was last seen, marked as out of order.
-fn trouble(last: Option<&mut Snapshot>, from: Revision, error: &Error) -> Option<News> {
+fn trouble(last: Option<&mut PageState>, from: Revision, error: &Error) -> Option<News> {
     let last = last?;
     last.body["health"]["ok"] = json!(false);
     last.body["health"]["problem"] = json!(error.to_string());

@@ -2,7 +2,7 @@
 
 use crate::api::input::{Body, Worker};
 use crate::api::values::{Grant, Label, LeaseMs, ModeWord, Operation, ResourceName, WaitMs, list};
-use crate::api::{Api, LEASE_DEFAULT, forms};
+use crate::api::{Api, LEASE_DEFAULT, schema};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -51,7 +51,7 @@ pub(super) struct AcquireBody {
 #[utoipa::path(
     post, path = "/v1/locks/acquire", operation_id = "acquire_locks", tag = "locks", request_body = AcquireBody,
     responses(
-        (status = 200, description = "It is held", body = forms::Acquired),
+        (status = 200, description = "It is held", body = schema::Acquired),
         (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "LOCKED, TASK_LOCKED, SECTION_LOCKED or DEADLOCK"),
     ),

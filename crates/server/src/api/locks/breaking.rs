@@ -3,7 +3,7 @@
 use super::look::KindWord;
 use crate::api::input::{Admin, Body, MaybeBody};
 use crate::api::values::{Label, Reason, ResourceName, TokenNumber};
-use crate::api::{Api, forms};
+use crate::api::{Api, schema};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -34,7 +34,7 @@ pub(super) struct BreakBody {
 #[utoipa::path(
     post, path = "/v1/locks/break", operation_id = "break_lock", tag = "locks", request_body = BreakBody,
     responses(
-        (status = 200, description = "The hold that was ended", body = forms::Broken),
+        (status = 200, description = "The hold that was ended", body = schema::Broken),
         (status = 404, description = "NOT_HELD: that exact hold is not there any more; TASK_NOT_FOUND: there is no such task"),
     ),
 )]
@@ -72,7 +72,7 @@ pub(super) struct CleanupBody {
 /// `admin`.
 #[utoipa::path(
     post, path = "/v1/locks/cleanup", operation_id = "clean_up_locks", tag = "locks", request_body = Option<CleanupBody>,
-    responses((status = 200, description = "What was removed", body = forms::Cleaned)),
+    responses((status = 200, description = "What was removed", body = schema::Cleaned)),
 )]
 pub(super) async fn clean_up(
     State(api): State<Api>,

@@ -2,7 +2,7 @@
 
 use crate::api::input::{Params, Reader};
 use crate::api::values::{ResourceName, TokenNumber, WaitMs};
-use crate::api::{Api, forms};
+use crate::api::{Api, schema};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -47,7 +47,7 @@ pub(super) struct ListParams {
 /// Everything that is held.
 #[utoipa::path(
     get, path = "/v1/locks", operation_id = "list_locks", tag = "locks", params(ListParams),
-    responses((status = 200, description = "What is held", body = forms::Locks)),
+    responses((status = 200, description = "What is held", body = schema::Locks)),
 )]
 pub(super) async fn locks(
     State(api): State<Api>,
@@ -85,7 +85,7 @@ pub(super) struct ShowParams {
 #[utoipa::path(
     get, path = "/v1/locks/show", operation_id = "show_lock", tag = "locks", params(ShowParams),
     responses(
-        (status = 200, description = "Who holds and who waits", body = forms::Shown),
+        (status = 200, description = "Who holds and who waits", body = schema::Shown),
         (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
     ),
 )]
@@ -124,7 +124,7 @@ pub(super) struct VerifyParams {
 #[utoipa::path(
     get, path = "/v1/locks/verify", operation_id = "verify_token", tag = "locks", params(VerifyParams),
     responses(
-        (status = 200, description = "It does", body = forms::Verified),
+        (status = 200, description = "It does", body = schema::Verified),
         (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "TOKEN_REFUSED: it does not"),
     ),
@@ -164,7 +164,7 @@ pub(super) struct WaitParams {
 #[utoipa::path(
     get, path = "/v1/locks/wait", operation_id = "wait_until_free", tag = "locks", params(WaitParams),
     responses(
-        (status = 200, description = "It is free", body = forms::Free),
+        (status = 200, description = "It is free", body = schema::Free),
         (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "It is still held: LOCKED, TASK_LOCKED or SECTION_LOCKED"),
     ),

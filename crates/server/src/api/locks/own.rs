@@ -2,13 +2,13 @@
 
 use crate::api::input::{Body, Worker, usage};
 use crate::api::values::{Grant, Label, LeaseMs, ResourceName, given, given_list};
-use crate::api::{Api, forms, proof};
+use crate::api::{Api, proof, schema};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tenure::core::{Proof, Released, Resource, SeenHold};
+use tenure::core::{HoldSnapshot, Proof, Released, Resource};
 use tenure::refusal::Refusal;
 use tenure::store::Renewed;
 use tenure::view;
@@ -38,7 +38,7 @@ pub(super) struct RenewBody {
 #[utoipa::path(
     post, path = "/v1/locks/renew", operation_id = "renew_locks", tag = "locks", request_body = RenewBody,
     responses(
-        (status = 200, description = "All of it is held as long again", body = forms::Renewed),
+        (status = 200, description = "All of it is held as long again", body = schema::Renewed),
         (status = 404, description = "NOT_HELD: the label does not hold it; TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "LEASE_LOST: some of it is lost; details tell which"),
     ),
@@ -57,7 +57,7 @@ pub(super) async fn renew(
     if answers.is_empty() {
         return Err(Refusal::nothing_held(&proof, &named).into());
     }
-    let is_renewed = |answer: &&(SeenHold, Renewed)| answer.1 == Renewed::Renewed;
+    let is_renewed = |answer: &&(HoldSnapshot, Renewed)| answer.1 == Renewed::Renewed;
     let renewed = answers.iter().filter(is_renewed).map(|(seen, _)| {
         json!({
             "resource": seen.hold.want.resource.to_string(),
@@ -117,7 +117,7 @@ pub(super) struct ReleaseBody {
 #[utoipa::path(
     post, path = "/v1/locks/release", operation_id = "release_locks", tag = "locks", request_body = ReleaseBody,
     responses(
-        (status = 200, description = "It is free for the next", body = forms::Released),
+        (status = 200, description = "It is free for the next", body = schema::Released),
         (status = 404, description = "NOT_HELD: the label does not hold it; TASK_NOT_FOUND: there is no such task"),
         (status = 409, description = "LEASE_LOST: some of it was lost before; details tell which"),
     ),

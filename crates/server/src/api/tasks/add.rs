@@ -5,7 +5,7 @@ use crate::api::values::{
     Attempts, Description, Glob, Key, Label, Moment, Object, Position, Priority, SectionName,
     TaskLabel, TaskName, TimeoutMs, Title, list,
 };
-use crate::api::{Api, forms, repeat};
+use crate::api::{Api, idempotency, schema};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
@@ -106,8 +106,8 @@ impl NewTaskBody {
 #[utoipa::path(
     post, path = "/v1/tasks", operation_id = "add_tasks", tag = "tasks", request_body = AddBody,
     responses(
-        (status = 201, description = "They are there now, some of them new", body = forms::Added),
-        (status = 200, description = "All of them were there already", body = forms::Added),
+        (status = 201, description = "They are there now, some of them new", body = schema::Added),
+        (status = 200, description = "All of them were there already", body = schema::Added),
         (status = 409, description = "TASK_REFUSED: there is a task with such an id, or none that it is to wait for"),
     ),
 )]
@@ -121,7 +121,7 @@ pub(super) async fn add(
         Some(label) => api.holder(&caller, Some(label))?,
         None => api.actor(&caller, None)?,
     };
-    let key = repeat::key(&headers)?.map(|key| task_key(&caller, key));
+    let key = idempotency::key(&headers)?.map(|key| task_key(&caller, key));
     let added = add_all(&client, &asked.tasks, key.as_deref()).await?;
     let ids: Vec<(TaskId, bool)> = added
         .into_iter()

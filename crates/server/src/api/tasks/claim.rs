@@ -5,7 +5,7 @@ use crate::api::input::{Body, Worker};
 use crate::api::values::{
     Count, Grant, Label, LeaseMs, SectionName, TaskLabel, TaskName, WaitMs, list,
 };
-use crate::api::{Api, LEASE_DEFAULT, forms};
+use crate::api::{Api, LEASE_DEFAULT, schema};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -17,7 +17,7 @@ use tenure::core::rules::tasks::{Claimed, NoClaim};
 use tenure::exit::Exit;
 use tenure::refusal::Refusal;
 use tenure::view::{hold_of, task_json};
-use tenure::{Busy, ClaimRequest, Claims, Client, Error, Tie};
+use tenure::{Binding, Busy, ClaimRequest, Claims, Client, Error};
 use utoipa::ToSchema;
 
 /// What a worker asks for.
@@ -52,7 +52,7 @@ pub(super) struct ClaimBody {
 #[utoipa::path(
     post, path = "/v1/tasks/claim", operation_id = "claim_tasks", tag = "tasks", request_body = ClaimBody,
     responses(
-        (status = 200, description = "The tasks that are the caller's now, or why there is none", body = forms::Claimed),
+        (status = 200, description = "The tasks that are the caller's now, or why there is none", body = schema::Claimed),
         (status = 404, description = "TASK_NOT_FOUND: there is no task with this id"),
     ),
 )]
@@ -72,7 +72,7 @@ pub(super) async fn claim(
         ttl,
         section_ttl: ttl,
         runner: asked.runner.map(|runner| runner.0),
-        tie: Tie::Elsewhere,
+        tie: Binding::Elsewhere,
         ..ClaimRequest::default()
     };
     let tasks = client.tasks();

@@ -4,7 +4,7 @@
 use super::{get, the_hold_of};
 use crate::api::input::{Body, Worker};
 use crate::api::values::{Grant, Label, LeaseMs, PauseMs, Reason, TaskName, TokenNumber, given};
-use crate::api::{Api, forms, proof};
+use crate::api::{Api, proof, schema};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -106,8 +106,8 @@ own_body! {
     params(("id" = inline(TaskName), Path, description = "Which task")),
     request_body = OwnBody,
     responses(
-        (status = 200, description = "The task", body = forms::OneTask),
-        forms::OwnTaskRefused,
+        (status = 200, description = "The task", body = schema::OneTask),
+        schema::OwnTaskRefused,
     ),
 )]
 pub(super) async fn start(
@@ -146,8 +146,8 @@ fn not_found(id: &TaskId) -> Problem {
     params(("id" = inline(TaskName), Path, description = "Which task")),
     request_body = HeartbeatBody,
     responses(
-        (status = 200, description = "It is the caller's as long again", body = forms::Heartbeat),
-        forms::OwnTaskRefused,
+        (status = 200, description = "It is the caller's as long again", body = schema::Heartbeat),
+        schema::OwnTaskRefused,
     ),
 )]
 pub(super) async fn heartbeat(
@@ -208,8 +208,8 @@ macro_rules! ending {
             params(("id" = inline(TaskName), Path, description = "Which task")),
             request_body = $body,
             responses(
-                (status = 200, description = "The task as it is now", body = forms::FinishedTask),
-                forms::OwnTaskRefused,
+                (status = 200, description = "The task as it is now", body = schema::FinishedTask),
+                schema::OwnTaskRefused,
             ),
         )]
         pub(super) async fn $name(

@@ -5,7 +5,7 @@ use crate::api::values::{
     Attempts, Description, Label, Moment, NoSectionName, Position, Priority, Reason, TaskName,
     Title, given,
 };
-use crate::api::{Api, forms};
+use crate::api::{Api, schema};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::Client;
 use tenure::core::TaskId;
-use tenure::core::rules::tasks::{HandVerb, TaskChange};
+use tenure::core::rules::tasks::{ManualChange, TaskChange};
 use tenure::view::task_json;
 use utoipa::ToSchema;
 
-async fn edit(client: &Client, id: &TaskId, verb: HandVerb) -> Result<Json<Value>, Problem> {
+async fn edit(client: &Client, id: &TaskId, verb: ManualChange) -> Result<Json<Value>, Problem> {
     let task = client.tasks().edit(id, verb).await?;
     let hold = super::the_hold_of(client, &task).await?;
     Ok(Json(json!({ "task": task_json(&task, hold.as_ref()) })))
@@ -32,8 +32,8 @@ macro_rules! by_hand {
             params(("id" = inline(TaskName), Path, description = "Which task")),
             request_body = Option<ByBody>,
             responses(
-                (status = 200, description = "The task as it is now", body = forms::OneTask),
-                forms::TaskRefused,
+                (status = 200, description = "The task as it is now", body = schema::OneTask),
+                schema::TaskRefused,
             ),
         )]
         pub(super) async fn $name(
@@ -49,22 +49,22 @@ macro_rules! by_hand {
 
 by_hand! {
     /// Says that a task in review is fine.
-    approve, "approve_task", "/v1/tasks/{id}/approve", Worker, HandVerb::Approve
+    approve, "approve_task", "/v1/tasks/{id}/approve", Worker, ManualChange::Approve
 }
 
 by_hand! {
     /// Says that a task is no longer wanted. A worker that has it loses it. For `admin`.
-    cancel, "cancel_task", "/v1/tasks/{id}/cancel", Admin, HandVerb::Cancel
+    cancel, "cancel_task", "/v1/tasks/{id}/cancel", Admin, ManualChange::Cancel
 }
 
 by_hand! {
     /// Passes a task over: those that wait for it may go on. For `admin`.
-    skip, "skip_task", "/v1/tasks/{id}/skip", Admin, HandVerb::Skip
+    skip, "skip_task", "/v1/tasks/{id}/skip", Admin, ManualChange::Skip
 }
 
 by_hand! {
     /// Has a task done after all, with its attempts counted anew. For `admin`.
-    retry, "retry_task", "/v1/tasks/{id}/retry", Admin, HandVerb::Retry
+    retry, "retry_task", "/v1/tasks/{id}/retry", Admin, ManualChange::Retry
 }
 
 /// What is to be changed.
@@ -84,8 +84,8 @@ pub(super) struct RejectBody {
     params(("id" = inline(TaskName), Path, description = "Which task")),
     request_body = RejectBody,
     responses(
-        (status = 200, description = "The task as it is now", body = forms::OneTask),
-        forms::TaskRefused,
+        (status = 200, description = "The task as it is now", body = schema::OneTask),
+        schema::TaskRefused,
     ),
 )]
 pub(super) async fn reject(
@@ -95,7 +95,7 @@ pub(super) async fn reject(
     Body(asked): Body<RejectBody>,
 ) -> Result<Json<Value>, Problem> {
     let client = api.actor(&caller, asked.label.as_ref())?;
-    edit(&client, &id, HandVerb::Reject { feedback: asked.feedback.0 }).await
+    edit(&client, &id, ManualChange::Reject { feedback: asked.feedback.0 }).await
 }
 
 /// New values of a task's fields; what is left out stays as it is.
@@ -145,8 +145,8 @@ pub(super) struct UpdateBody {
     params(("id" = inline(TaskName), Path, description = "Which task")),
     request_body = UpdateBody,
     responses(
-        (status = 200, description = "The task as it is now", body = forms::OneTask),
-        forms::TaskRefused,
+        (status = 200, description = "The task as it is now", body = schema::OneTask),
+        schema::TaskRefused,
     ),
 )]
 pub(super) async fn update(
@@ -169,7 +169,7 @@ pub(super) async fn update(
     if change == TaskChange::default() {
         return Err(usage("nothing to change was given"));
     }
-    edit(&client, &id, HandVerb::Update(Box::new(change))).await
+    edit(&client, &id, ManualChange::Update(Box::new(change))).await
 }
 
 /// Removes a task that nobody works on and nobody waits for. For `admin`.
@@ -177,7 +177,7 @@ pub(super) async fn update(
     delete, path = "/v1/tasks/{id}", operation_id = "delete_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     responses(
-        (status = 200, description = "The task as it was", body = forms::OneTask),
+        (status = 200, description = "The task as it was", body = schema::OneTask),
         (status = 404, description = "TASK_NOT_FOUND"),
         (status = 409, description = "TASK_LOCKED or TASK_STATUS: somebody has it or waits for it"),
     ),

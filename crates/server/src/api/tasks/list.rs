@@ -5,7 +5,7 @@ use crate::api::input::{Params, Reader};
 use crate::api::values::{
     Count, RevisionNumber, Search, SectionName, StatusWord, TaskLabel, TaskName,
 };
-use crate::api::{Api, forms};
+use crate::api::{Api, schema};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -48,7 +48,7 @@ const SEARCHED_MAX: usize = 10_000;
 /// Tasks, oldest first, a page at a time.
 #[utoipa::path(
     get, path = "/v1/tasks", operation_id = "list_tasks", tag = "tasks", params(ListParams),
-    responses((status = 200, description = "A page of tasks", body = forms::Tasks)),
+    responses((status = 200, description = "A page of tasks", body = schema::Tasks)),
 )]
 pub(super) async fn tasks(
     State(api): State<Api>,
@@ -131,7 +131,7 @@ fn contains(task: &Task, search: &str) -> bool {
     get, path = "/v1/tasks/{id}", operation_id = "show_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     responses(
-        (status = 200, description = "The task", body = forms::ShownTask),
+        (status = 200, description = "The task", body = schema::ShownTask),
         (status = 404, description = "TASK_NOT_FOUND"),
     ),
 )]
@@ -154,7 +154,7 @@ pub(super) async fn show(
     get, path = "/v1/tasks/{id}/why", operation_id = "explain_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),
     responses(
-        (status = 200, description = "What it waits for", body = forms::Why),
+        (status = 200, description = "What it waits for", body = schema::Why),
         (status = 404, description = "TASK_NOT_FOUND"),
     ),
 )]
@@ -170,7 +170,7 @@ pub(super) async fn why(
 /// How many tasks there are of each section and status.
 #[utoipa::path(
     get, path = "/v1/tallies", operation_id = "count_tasks", tag = "tasks",
-    responses((status = 200, description = "The counts", body = forms::Tallies)),
+    responses((status = 200, description = "The counts", body = schema::Tallies)),
 )]
 pub(super) async fn tallies(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
     let tallies = api.client().tasks().tallies().await?;

@@ -7,7 +7,7 @@ mod hand;
 mod list;
 
 use super::Api;
-use tenure::core::{Resource, SeenHold, Task, TaskId};
+use tenure::core::{HoldSnapshot, Resource, Task, TaskId};
 use tenure::view::hold_of;
 use tenure::{Client, Error};
 use utoipa_axum::router::OpenApiRouter;
@@ -41,7 +41,7 @@ async fn get(client: &Client, id: &TaskId) -> Result<Task, Error> {
 }
 
 /// The holds by which somebody has these tasks.
-async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<SeenHold>, Error> {
+async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<HoldSnapshot>, Error> {
     let claimed = tasks.iter().filter(|task| task.claim.is_some());
     let resources: Vec<Resource> = claimed.map(|task| task.id.resource()).collect();
     match resources.is_empty() {
@@ -51,6 +51,6 @@ async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<SeenHold>, Erro
 }
 
 /// The hold by which somebody has this task.
-async fn the_hold_of(client: &Client, task: &Task) -> Result<Option<SeenHold>, Error> {
+async fn the_hold_of(client: &Client, task: &Task) -> Result<Option<HoldSnapshot>, Error> {
     Ok(hold_of(task, &holds_of(client, std::slice::from_ref(task)).await?).cloned())
 }

@@ -128,7 +128,7 @@ async fn waits_are_counted_and_measured_with_the_depth_of_queues() {
     place.watch().await;
     let held = lease(&place.server, "deploy").await;
     let waiter = |label: &str| {
-        let client = place.other.named(label).unwrap();
+        let client = place.other.with_label(label).unwrap();
         tokio::spawn(async move { client.acquire("deploy").await.unwrap().release().await })
     };
     let (first, second) = (waiter("first"), waiter("second"));

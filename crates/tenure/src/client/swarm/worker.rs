@@ -81,7 +81,9 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         runner: &Runner,
         idle_since: &mut Option<Duration>,
     ) -> Result<bool, Error> {
-        let Some(place) = Place::reserve(self.taken, self.swarm.limit) else { return Ok(false) };
+        let Some(place) = TaskQuota::reserve(self.taken, self.swarm.limit) else {
+            return Ok(false);
+        };
         let work = match runner.next(Wait::No).await? {
             Ok(work) => work,
             Err(none) => {
@@ -245,14 +247,14 @@ struct Trouble {
 }
 
 /// One of the tasks that may be taken, kept for this worker while it looks for one.
-struct Place<'a> {
+struct TaskQuota<'a> {
     taken: &'a AtomicU64,
 }
 
-impl<'a> Place<'a> {
-    fn reserve(taken: &'a AtomicU64, limit: Option<u64>) -> Option<Place<'a>> {
+impl<'a> TaskQuota<'a> {
+    fn reserve(taken: &'a AtomicU64, limit: Option<u64>) -> Option<TaskQuota<'a>> {
         let before = taken.fetch_add(1, Ordering::Relaxed);
-        let place = Place { taken };
+        let place = TaskQuota { taken };
         limit.is_none_or(|limit| before < limit).then_some(place)
     }
 
@@ -261,7 +263,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for TaskQuota<'_> {
     fn drop(&mut self) {
         self.taken.fetch_sub(1, Ordering::Relaxed);
     }

@@ -5,11 +5,11 @@
 //! id counts. Keys, by which a second `add` is recognised, lie in files of their own. Written only
 //! with the seat, when a generation of the journal ends; read without a lock.
 
+use super::failpoint::failpoint;
 use super::journal::{open_regular, sync_folder};
 use super::line;
-use super::step::step;
 use crate::store::TaskFilter;
-use crate::store::file::fault::Trouble;
+use crate::store::file::error::FileStoreError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -58,7 +58,7 @@ impl Archive {
     }
 
     /// The task with this id, if it is here.
-    pub(super) fn get(&self, id: &TaskId) -> Result<Option<Task>, Trouble> {
+    pub(super) fn get(&self, id: &TaskId) -> Result<Option<Task>, FileStoreError> {
         let path = self.tasks_file(id.as_str());
         let bytes = read_if_there(&path)?;
         let wanted = mention("id", id.as_str());
@@ -72,7 +72,7 @@ impl Archive {
     }
 
     /// The task that was added with this key, if it is here.
-    pub(super) fn with_key(&self, key: &str) -> Result<Option<Task>, Trouble> {
+    pub(super) fn with_key(&self, key: &str) -> Result<Option<Task>, FileStoreError> {
         let path = self.keys_file(key);
         let bytes = read_if_there(&path)?;
         let entries = line::whole_lines(&bytes).filter_map(line::decode::<Key>);
@@ -84,7 +84,7 @@ impl Archive {
     }
 
     /// All that the filter admits, in no order.
-    pub(super) fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, Trouble> {
+    pub(super) fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, FileStoreError> {
         let mut found = BTreeMap::new();
         for number in 0..BUCKETS {
             let path = self.folder.join(format!("{number:02x}.jsonl"));
@@ -103,7 +103,7 @@ impl Archive {
     }
 
     /// Whether every line can be read.
-    pub(super) fn check(&self) -> Result<(), Trouble> {
+    pub(super) fn check(&self) -> Result<(), FileStoreError> {
         for number in 0..BUCKETS {
             for name in [format!("{number:02x}.jsonl"), format!("keys-{number:02x}.jsonl")] {
                 let path = self.folder.join(name);
@@ -118,7 +118,7 @@ impl Archive {
         &self,
         tasks: impl Iterator<Item = &'a Task>,
         deleted: impl Iterator<Item = &'a TaskId>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FileStoreError> {
         let mut files: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
         let mut put = |path: PathBuf, bytes: Vec<u8>| files.entry(path).or_default().extend(bytes);
         for id in deleted {
@@ -144,13 +144,13 @@ impl Archive {
             append_whole(&path, &bytes)?;
         }
         sync_folder(&self.folder)?;
-        step("archive-done");
+        failpoint("archive-done");
         Ok(())
     }
 }
 
 /// Adds lines to the end of a file, after cutting off what somebody who died left half written.
-fn append_whole(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+fn append_whole(path: &Path, bytes: &[u8]) -> Result<(), FileStoreError> {
     let mut file = match open_regular(path) {
         Err(trouble) if trouble.is_absent() => {
             OpenOptions::new().create_new(true).read(true).write(true).open(path)?
@@ -162,7 +162,7 @@ fn append_whole(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
     let written = (|| {
         let (first, rest) = bytes.split_at(bytes.len() / 2);
         file.write_all(first)?;
-        step("archive-half");
+        failpoint("archive-half");
         file.write_all(rest)?;
         file.sync_data()
     })();
@@ -192,7 +192,7 @@ fn end_of_lines(file: &mut File) -> io::Result<u64> {
     Ok(end)
 }
 
-fn read_if_there(path: &Path) -> Result<Vec<u8>, Trouble> {
+fn read_if_there(path: &Path) -> Result<Vec<u8>, FileStoreError> {
     let mut bytes = Vec::new();
     match open_regular(path) {
         Ok(mut file) => file.read_to_end(&mut bytes).map(|_| ())?,
@@ -202,10 +202,10 @@ fn read_if_there(path: &Path) -> Result<Vec<u8>, Trouble> {
     Ok(bytes)
 }
 
-fn ensure_whole(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+fn ensure_whole(path: &Path, bytes: &[u8]) -> Result<(), FileStoreError> {
     match line::whole_lines(bytes).all(line::is_whole) {
         true => Ok(()),
-        false => Err(Trouble::corrupt_file(path, "a line is damaged")),
+        false => Err(FileStoreError::corrupt_file(path, "a line is damaged")),
     }
 }
 

@@ -4,12 +4,12 @@
 //! whole under its name, a changed one is replaced in one step. Whoever comes after one who died in
 //! between sees by the mark that they are behind, and brings them up to date.
 
+use super::failpoint::failpoint;
 use super::journal::{draft, open_regular, remove_if_there};
-use super::spare::Spare;
-use super::step::step;
+use super::reusable_file::ReusableFile;
 use crate::exchange::time_to_value as written;
 use crate::store::ledger::{Ledger, StoredHold};
-use crate::store::moment::Moment;
+use crate::store::store_time::StoreTime;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ const NAME_MAX_BYTES: usize = 180;
 pub(super) struct Held {
     folder: PathBuf,
     /// For the next one that is shown.
-    spare: RefCell<Spare>,
+    spare: RefCell<ReusableFile>,
 }
 
 #[derive(Serialize)]
@@ -60,7 +60,7 @@ impl Held {
         &self,
         resource: &Resource,
         ledger: &Ledger,
-        at: Moment,
+        at: StoreTime,
     ) -> io::Result<()> {
         let path = self.path_of(resource);
         let holders = ledger.holders(resource);
@@ -68,14 +68,14 @@ impl Held {
             if !self.spare.borrow_mut().hide(&path) {
                 remove_if_there(&path)?;
             }
-            step("held-removed");
+            failpoint("held-removed");
             return Ok(());
         }
         let kind = path.parent().unwrap_or(&self.folder);
         let content = describe(resource, holders, at);
         // Most are new, and this is half the work.
         if self.spare.borrow_mut().show(&path, &content)? {
-            step("held-published");
+            failpoint("held-published");
             return Ok(());
         }
         let draft = draft(kind);
@@ -86,17 +86,17 @@ impl Held {
             }
             written => written,
         };
-        step("held-drafted");
+        failpoint("held-drafted");
         let placed = written.and_then(|()| std::fs::rename(&draft, &path));
         if placed.is_err() {
             let _ = std::fs::remove_file(&draft);
         }
-        step("held-published");
+        failpoint("held-published");
         placed
     }
 
     /// Brings all files up to date, after somebody died before doing so.
-    pub(super) fn publish_all(&self, ledger: &Ledger, at: Moment) -> io::Result<()> {
+    pub(super) fn publish_all(&self, ledger: &Ledger, at: StoreTime) -> io::Result<()> {
         let resources: BTreeSet<String> =
             ledger.held().map(|stored| stored.hold.want.resource.key()).collect();
         let wanted: BTreeSet<PathBuf> = resources
@@ -182,7 +182,7 @@ pub(super) fn file_name(name: &str) -> String {
     written
 }
 
-fn describe(resource: &Resource, holders: &[StoredHold], at: Moment) -> Vec<u8> {
+fn describe(resource: &Resource, holders: &[StoredHold], at: StoreTime) -> Vec<u8> {
     let holders = holders.iter().map(|stored| {
         let evidence = stored.hold.holder.evidence.as_ref();
         ShownHolder {

@@ -8,10 +8,10 @@
 //! Whoever reads needs no lock: a line that is not whole yet is not there yet. Whoever writes has
 //! the store's seat.
 
-use super::at;
-use super::fault::Trouble;
+use super::error::FileStoreError;
+use super::failpoint::{failpoint, rotate_bytes};
 use super::line;
-use super::step::{rotate_bytes, step};
+use super::positional_io;
 use crate::store::ledger::Record;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -152,7 +152,7 @@ fn generations(folder: &Path) -> io::Result<Vec<u64>> {
 impl Journal {
     /// Opens the newest generation, making the first if there is none. Nothing is read but its
     /// header.
-    pub(super) fn open(folder: &Path, boot: &str) -> Result<Journal, Trouble> {
+    pub(super) fn open(folder: &Path, boot: &str) -> Result<Journal, FileStoreError> {
         std::fs::create_dir_all(folder)?;
         if generations(folder)?.is_empty() {
             match create_first(folder, boot) {
@@ -165,34 +165,35 @@ impl Journal {
     }
 
     /// Opens the newest generation of a journal that there was.
-    pub(super) fn reopen(folder: &Path) -> Result<Journal, Trouble> {
+    pub(super) fn reopen(folder: &Path) -> Result<Journal, FileStoreError> {
         // Between listing and opening, one may have been followed and trimmed.
         for _ in 0..16 {
             let newest = generations(folder)?.pop();
-            let newest = newest.ok_or(Trouble::Gone)?;
+            let newest = newest.ok_or(FileStoreError::Gone)?;
             match Journal::open_generation(folder, newest) {
                 Err(trouble) if trouble.is_absent() => continue,
                 opened => return opened,
             }
         }
-        Err(Trouble::corrupt("its journal's newest file comes and goes"))
+        Err(FileStoreError::corrupt("its journal's newest file comes and goes"))
     }
 
-    fn open_generation(folder: &Path, generation: u64) -> Result<Journal, Trouble> {
+    fn open_generation(folder: &Path, generation: u64) -> Result<Journal, FileStoreError> {
         let path = folder.join(name(generation));
         let file = open_regular(&path)?;
         let mut beginning = Vec::new();
         (&file).take(64 * 1024).read_to_end(&mut beginning)?;
         let first = line::whole_lines(&beginning).next();
-        let first = first.ok_or_else(|| Trouble::corrupt_file(&path, "it has no first line"))?;
+        let first =
+            first.ok_or_else(|| FileStoreError::corrupt_file(&path, "it has no first line"))?;
         let header_end = first.len() as u64 + 1;
         let header: Header = line::decode(first)
-            .ok_or_else(|| Trouble::corrupt_file(&path, "its first line is damaged"))?;
+            .ok_or_else(|| FileStoreError::corrupt_file(&path, "its first line is damaged"))?;
         if header.tenure > VERSION {
-            return Err(Trouble::Newer { version: header.tenure, known: VERSION });
+            return Err(FileStoreError::Newer { version: header.tenure, known: VERSION });
         }
         if header.generation != generation {
-            return Err(Trouble::corrupt_file(&path, "it was renamed"));
+            return Err(FileStoreError::corrupt_file(&path, "it was renamed"));
         }
         Ok(Journal {
             folder: folder.to_owned(),
@@ -222,7 +223,7 @@ impl Journal {
         if self.end == self.header_end && self.header.answers_bytes > 0 {
             match self.state_lines(self.header_end, self.own_state_bytes()) {
                 Ok(lines) => fresh.lines = lines,
-                Err(Trouble::Io(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
+                Err(FileStoreError::Io(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
                     return Err(error);
                 }
                 Err(_) => return Ok(Fresh { lines: vec![], tail: Tail::Wrong }),
@@ -250,7 +251,7 @@ impl Journal {
 
     fn read_once(&mut self) -> io::Result<Fresh> {
         let mut bytes = std::mem::take(&mut self.buffer);
-        let read = at::read_to_end(&self.file, self.end, &mut bytes);
+        let read = positional_io::read_to_end(&self.file, self.end, &mut bytes);
         let mut fresh = Fresh { lines: vec![], tail: Tail::Clean };
         let mut good = 0;
         for line in line::whole_lines(&bytes) {
@@ -275,13 +276,13 @@ impl Journal {
     }
 
     /// The records of its state, which whoever followed did not read; without answers.
-    pub(super) fn state(&self) -> Result<Vec<Record>, Trouble> {
+    pub(super) fn state(&self) -> Result<Vec<Record>, FileStoreError> {
         let lines = self.state_lines(self.header_end, self.own_state_bytes())?;
         Ok(lines.into_iter().flat_map(|line| line.records).collect())
     }
 
     /// The answers of its state.
-    pub(super) fn answers(&self) -> Result<Vec<Record>, Trouble> {
+    pub(super) fn answers(&self) -> Result<Vec<Record>, FileStoreError> {
         let from = self.state_end - self.header.answers_bytes;
         let lines = self.state_lines(from, self.header.answers_bytes)?;
         Ok(lines.into_iter().flat_map(|line| line.records).collect())
@@ -292,12 +293,12 @@ impl Journal {
         self.header.state_bytes.saturating_sub(self.header.answers_bytes)
     }
 
-    fn state_lines(&self, from: u64, bytes: u64) -> Result<Vec<Line>, Trouble> {
+    fn state_lines(&self, from: u64, bytes: u64) -> Result<Vec<Line>, FileStoreError> {
         let mut read = vec![0; bytes as usize];
-        at::read_exact(&self.file, from, &mut read)?;
+        positional_io::read_exact(&self.file, from, &mut read)?;
         let damaged = || {
             let path = self.folder.join(name(self.header.generation));
-            Trouble::corrupt_file(&path, "a line of its state is damaged")
+            FileStoreError::corrupt_file(&path, "a line of its state is damaged")
         };
         line::whole_lines(&read).map(|text| line::decode(text).ok_or_else(damaged)).collect()
     }
@@ -325,7 +326,7 @@ impl Journal {
 
     /// The next generation, if somebody began it and died before this one was sealed. Only with
     /// the seat, when all of this one was read: seals it.
-    pub(super) fn seal_for_next(&mut self) -> Result<Option<u64>, Trouble> {
+    pub(super) fn seal_for_next(&mut self) -> Result<Option<u64>, FileStoreError> {
         let next = self.header.generation + 1;
         match std::fs::symlink_metadata(self.folder.join(name(next))) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -338,7 +339,7 @@ impl Journal {
 
     /// Goes on with the generation that followed. Its state is what was read so far, so only its
     /// changes are left to read. `None` where it is gone already: all must be read anew.
-    pub(super) fn follow(&mut self, generation: u64) -> Result<Option<()>, Trouble> {
+    pub(super) fn follow(&mut self, generation: u64) -> Result<Option<()>, FileStoreError> {
         match Journal::open_generation(&self.folder, generation) {
             Ok(mut next) => {
                 next.end = next.state_end;
@@ -360,7 +361,7 @@ impl Journal {
     /// seat.
     pub(super) fn set_aside(&self, aside: &Path) -> io::Result<()> {
         let mut bytes = Vec::new();
-        at::read_to_end(&self.file, self.end, &mut bytes)?;
+        positional_io::read_to_end(&self.file, self.end, &mut bytes)?;
         std::fs::create_dir_all(aside)?;
         let name = format!("journal-{:08}-at-{}.txt", self.header.generation, self.end);
         let mut kept = File::create(aside.join(name))?;
@@ -373,7 +374,7 @@ impl Journal {
 
     /// Seals the generation before, if whoever began this one died before doing so. Only with the
     /// seat, and before the first change.
-    pub(super) fn seal_before(&mut self) -> Result<(), Trouble> {
+    pub(super) fn seal_before(&mut self) -> Result<(), FileStoreError> {
         if self.sealed_before || self.header.generation == 1 {
             return Ok(());
         }
@@ -386,13 +387,13 @@ impl Journal {
         Ok(())
     }
 
-    fn ensure_sealed(mut self, next: u64) -> Result<(), Trouble> {
+    fn ensure_sealed(mut self, next: u64) -> Result<(), FileStoreError> {
         // Usually the last line says so, and the rest need not be read.
         let seal = line::encode(&Line::seal(next));
         let length = self.file.metadata()?.len();
         let mut last = vec![0; seal.len()];
         if let Some(at) = length.checked_sub(seal.len() as u64)
-            && at::read_exact(&self.file, at, &mut last).is_ok()
+            && positional_io::read_exact(&self.file, at, &mut last).is_ok()
             && last == seal
         {
             return Ok(());
@@ -410,9 +411,9 @@ impl Journal {
 
     /// Adds one change. Whole or not at all, unless the process dies: then the next one cuts it.
     pub(super) fn append(&mut self, change: &Line) -> io::Result<()> {
-        step("append-before");
+        failpoint("append-before");
         self.append_bytes(&line::encode(change))?;
-        step("append-done");
+        failpoint("append-done");
         Ok(())
     }
 
@@ -429,11 +430,11 @@ impl Journal {
     fn write_at_end(&self, bytes: &[u8]) -> io::Result<()> {
         if cfg!(debug_assertions) {
             let (first, rest) = bytes.split_at(bytes.len() / 2);
-            at::write_all(&self.file, self.end, first)?;
-            step("append-half");
-            return at::write_all(&self.file, self.end + first.len() as u64, rest);
+            positional_io::write_all(&self.file, self.end, first)?;
+            failpoint("append-half");
+            return positional_io::write_all(&self.file, self.end + first.len() as u64, rest);
         }
-        at::write_all(&self.file, self.end, bytes)
+        positional_io::write_all(&self.file, self.end, bytes)
     }
 
     /// Whether the next generation is due.
@@ -451,13 +452,13 @@ impl Journal {
         header: Header,
         state: impl Iterator<Item = Record>,
         answers: impl Iterator<Item = Record>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FileStoreError> {
         let generation = header.generation;
         place(&self.folder, header, state, answers)?;
-        step("rotate-placed");
+        failpoint("rotate-placed");
         self.append_bytes(&line::encode(&Line::seal(generation)))?;
-        step("rotate-sealed");
-        self.follow(generation)?.ok_or_else(|| Trouble::corrupt("its new journal is gone"))
+        failpoint("rotate-sealed");
+        self.follow(generation)?.ok_or_else(|| FileStoreError::corrupt("its new journal is gone"))
     }
 
     /// Removes generations that no kept event is in. Only with the seat.
@@ -477,7 +478,7 @@ impl Journal {
         for generation in all.into_iter().filter(|one| *one < self.header.generation) {
             remove_if_there(&tasks_path(&self.folder, generation))?;
         }
-        step("rotate-trimmed");
+        failpoint("rotate-trimmed");
         Ok(())
     }
 
@@ -542,10 +543,10 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Opens a file for reading and writing; never one that would keep us waiting, such as a pipe.
-pub(super) fn open_regular(path: &Path) -> Result<File, Trouble> {
+pub(super) fn open_regular(path: &Path) -> Result<File, FileStoreError> {
     let meta = std::fs::symlink_metadata(path)?;
     if !meta.is_file() {
-        return Err(Trouble::corrupt_file(path, "it is not a regular file"));
+        return Err(FileStoreError::corrupt_file(path, "it is not a regular file"));
     }
     let writing = OpenOptions::new().read(true).write(true).open(path);
     match writing {
@@ -559,7 +560,7 @@ fn is_denied(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-fn create_first(folder: &Path, boot: &str) -> Result<(), Trouble> {
+fn create_first(folder: &Path, boot: &str) -> Result<(), FileStoreError> {
     let header = Header {
         tenure: VERSION,
         generation: 1,
@@ -585,7 +586,7 @@ fn place(
     mut header: Header,
     state: impl Iterator<Item = Record>,
     answers: impl Iterator<Item = Record>,
-) -> Result<(), Trouble> {
+) -> Result<(), FileStoreError> {
     let mut body = Vec::new();
     for record in state {
         body.extend_from_slice(&line::encode(&Line::state(record)));
@@ -603,18 +604,18 @@ fn place(
         file.write_all(&line::encode(&header))?;
         file.write_all(&body)?;
         file.sync_all()?;
-        step(if header.generation == 1 { "create-drafted" } else { "rotate-drafted" });
+        failpoint(if header.generation == 1 { "create-drafted" } else { "rotate-drafted" });
         match std::fs::hard_link(&draft, &target) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             linked => linked?,
         }
-        step("place-linked");
+        failpoint("place-linked");
         Ok::<(), io::Error>(())
     })();
     let _ = std::fs::remove_file(&draft);
     placed?;
     if header.generation == 1 {
-        step("create-linked");
+        failpoint("create-linked");
     }
     sync_folder(folder)?;
     Ok(())

@@ -9,38 +9,38 @@
 //! Each handle keeps a ledger in memory and reads what others added before it looks.
 
 mod archive;
-mod at;
 mod dialect;
-mod fault;
+mod error;
+mod failpoint;
 mod held;
 mod journal;
 mod line;
-mod mark;
-mod spare;
+mod positional_io;
+mod published_offset;
+mod reusable_file;
 mod state;
-mod step;
 
 pub use dialect::{Dialect, DialectError, ForeignRules, MEMORY_LOCK};
 #[doc(hidden)]
-pub use step::{DIALECT_STEPS, STEPS};
+pub use failpoint::{DIALECT_STEPS, STEPS};
 
 use crate::clock::{Clock, SystemClock};
 use crate::store::boot::Reboot;
-use crate::store::moment::Moment;
-use crate::store::side::{self, Identity, IdentityError, Post, Turnstile};
+use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
+use crate::store::store_time::StoreTime;
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
 use crate::url::StoreUrl;
 use async_trait::async_trait;
 use dialect::Watch;
-use fault::Trouble;
+use error::FileStoreError;
+use failpoint::failpoint;
 use state::{State, Written};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard};
 use std::time::Duration;
-use step::step;
-use tenure_core::{Event, GrantId, Look, Revision, Seen, Task};
+use tenure_core::{Event, GrantId, Revision, Scope, Snapshot, Task};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Where tenure keeps its own records in a folder whose lock files are another program's.
@@ -81,8 +81,8 @@ pub struct FileStore {
     name: String,
     options: FileOptions,
     state: StdMutex<State>,
-    turnstile: Arc<Mutex<Turnstile>>,
-    post: Post,
+    turnstile: Arc<Mutex<WriterQueue>>,
+    post: Notifier,
     /// Up to where the journal is known to be on disk.
     synced: Mutex<(u64, u64)>,
     /// Which file the writers take their turn at.
@@ -104,15 +104,15 @@ impl FileStore {
     pub fn open_with(folder: &Path, options: FileOptions) -> Result<FileStore, StoreError> {
         let shared = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let name = store_name(&shared, &options);
-        let report = |trouble: Trouble| trouble.report(&name);
+        let report = |trouble: FileStoreError| trouble.report(&name);
         let io = |error: std::io::Error| report(error.into());
         let folder = make_folder(&shared, &options).map_err(io)?;
         let shared = std::fs::canonicalize(&shared).map_err(io)?;
         let name = store_name(&shared, &options);
         let side = folder.join("side");
-        let turnstile = Turnstile::open(&side, options.look_only).map_err(io)?;
+        let turnstile = WriterQueue::open(&side, options.look_only).map_err(io)?;
         let identity = turnstile.identity(&side).map_err(io)?;
-        let post = Post::open(&side, options.look_only).map_err(io)?;
+        let post = Notifier::open(&side, options.look_only).map_err(io)?;
         let boot = options.clock.boot();
         let foreign = options.dialect.map(|dialect| ((dialect, options.foreign), shared.as_path()));
         let state = State::open(&folder, &boot, foreign, options.look_only).map_err(report)?;
@@ -148,7 +148,7 @@ impl FileStore {
             return Ok(());
         }
         turnstile.enter().map_err(io)?;
-        let at = Moment::of(&*self.options.clock);
+        let at = StoreTime::of(&*self.options.clock);
         let begun = self.state().begin_boot(boot, at);
         turnstile.leave().map_err(io)?;
         begun.map_err(|trouble| self.report(trouble))
@@ -159,15 +159,15 @@ impl FileStore {
     }
 
     /// What an error means. In a folder that was removed or replaced, any error comes of that.
-    fn report(&self, trouble: Trouble) -> StoreError {
+    fn report(&self, trouble: FileStoreError) -> StoreError {
         match self.identity.check() {
-            Err(IdentityError::Lost) => Trouble::Gone.report(&self.name),
+            Err(IdentityError::Lost) => FileStoreError::Gone.report(&self.name),
             _ => trouble.report(&self.name),
         }
     }
 
-    fn now(&self) -> Moment {
-        Moment::of(&*self.options.clock)
+    fn now(&self) -> StoreTime {
+        StoreTime::of(&*self.options.clock)
     }
 
     /// Fails if the folder was removed or replaced since it was opened: other processes use another
@@ -175,8 +175,8 @@ impl FileStore {
     /// again before it is reported: it must not have gone to files that nobody else has.
     fn check_identity(&self) -> Result<(), StoreError> {
         self.identity.check().map_err(|error| match error {
-            IdentityError::Lost => Trouble::Gone.report(&self.name),
-            IdentityError::Unreadable(error) => Trouble::Io(error).report(&self.name),
+            IdentityError::Lost => FileStoreError::Gone.report(&self.name),
+            IdentityError::Unreadable(error) => FileStoreError::Io(error).report(&self.name),
         })
     }
 
@@ -202,8 +202,8 @@ impl FileStore {
 
     /// Waits, but not for ever behind a process that is stopped.
     async fn unless_stopped<T>(&self, turn: impl Future<Output = T>) -> Result<T, StoreError> {
-        let waited = side::unless_stopped(&self.folder.join("side"), turn).await;
-        waited.map_err(|pid| self.report(Trouble::Stopped { pid }))
+        let waited = ipc::unless_stopped(&self.folder.join("side"), turn).await;
+        waited.map_err(|pid| self.report(FileStoreError::Stopped { pid }))
     }
 
     /// Returns when the journal is on disk up to here. Whoever comes first syncs for all who wait.
@@ -212,7 +212,7 @@ impl FileStore {
         if *synced >= position {
             return Ok(());
         }
-        step("sync-before");
+        failpoint("sync-before");
         let (reached, file) = self.state().journal();
         let done = tokio::task::spawn_blocking(move || file.sync_data()).await;
         let done = done.unwrap_or_else(|error| Err(std::io::Error::other(error)));
@@ -220,7 +220,7 @@ impl FileStore {
             store: self.name.clone(),
             reason: error.to_string(),
         })?;
-        step("sync-done");
+        failpoint("sync-done");
         *synced = reached;
         Ok(())
     }
@@ -245,7 +245,7 @@ impl FileStore {
         folder: &Path,
         grant: GrantId,
     ) -> Result<(), StoreError> {
-        while !self.looking(|state| Ok(state.look()?.is_first(grant)))? {
+        while !self.looking(|state| Ok(state.scope()?.is_first(grant)))? {
             tokio::time::sleep(dialect::LOOK_AT_LEAST).await;
         }
         watch.moved(folder, grant).await;
@@ -269,7 +269,7 @@ impl FileStore {
 
     fn looking<T>(
         &self,
-        act: impl FnOnce(&mut State) -> Result<T, Trouble>,
+        act: impl FnOnce(&mut State) -> Result<T, FileStoreError>,
     ) -> Result<T, StoreError> {
         self.check_identity()?;
         act(&mut self.state()).map_err(|trouble| self.report(trouble))
@@ -310,7 +310,7 @@ fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf>
 
 /// The right to write, given back when dropped.
 struct Seat {
-    turnstile: OwnedMutexGuard<Turnstile>,
+    turnstile: OwnedMutexGuard<WriterQueue>,
 }
 
 impl Drop for Seat {
@@ -334,15 +334,15 @@ impl Store for FileStore {
     async fn transact_once(
         &self,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
     ) -> Result<Revision, StoreError> {
         let seat = self.enter().await?;
-        let written = self.state().transact(slot, look, decide, self.now(), &self.post);
+        let written = self.state().transact(slot, scope, decide, self.now(), &self.post);
         drop(seat);
         let written = written.map_err(|trouble| self.report(trouble))?;
         // Also one who changed nothing waits: what it saw of tasks may not be on disk yet.
-        if written.durable || self.sync_all || matches!(look, Look::Tasks(_)) {
+        if written.durable || self.sync_all || matches!(scope, Scope::Tasks(_)) {
             self.sync(written.position).await?;
         }
         self.check_identity()?;
@@ -363,15 +363,15 @@ impl Store for FileStore {
         Ok(renewed)
     }
 
-    async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
-        if state::is_about_tasks(look) {
+    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
+        if state::is_about_tasks(scope) {
             self.refresh_board().await?;
         }
-        self.looking(|state| state.read(look, self.now()))
+        self.looking(|state| state.read(scope, self.now()))
     }
 
     async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        let newest = || self.looking(|state| Ok(Revision(state.look()?.revision)));
+        let newest = || self.looking(|state| Ok(Revision(state.scope()?.revision)));
         self.post.changed(newest, since, patience, self.options.poll_interval).await
     }
 

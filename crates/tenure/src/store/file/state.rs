@@ -1,24 +1,24 @@
 //! What a handle knows, and how it changes: read on, show, let the rule choose, append, publish.
 
-mod board;
 mod check;
+mod foreign_tasks;
 mod rotate;
 
-use board::hide_claims;
-pub(super) use board::is_about_tasks;
+use foreign_tasks::hide_claims;
+pub(super) use foreign_tasks::is_about_tasks;
 
 use super::archive::Archive;
-use super::dialect::{Beaten, Board, Dialect, Face, ForeignRules};
-use super::fault::Trouble;
+use super::dialect::{Beaten, Dialect, ForeignLocks, ForeignRules, ForeignTasks};
+use super::error::FileStoreError;
+use super::failpoint::failpoint;
 use super::held::Held;
 use super::journal::{Header, Journal, Line, Tail, open_regular};
 use super::line;
-use super::mark;
-use super::step::step;
+use super::published_offset;
 use crate::store::boot::{Reboot, reboot};
+use crate::store::ipc::Notifier;
 use crate::store::ledger::{Ledger, Record};
-use crate::store::moment::Moment;
-use crate::store::side::Post;
+use crate::store::store_time::StoreTime;
 use crate::store::{Decide, Renewal, Renewed, TaskFilter};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fs::File;
@@ -26,8 +26,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::{
-    Decision, Event, EventKind, GrantId, Look, NewEvent, Resource, Revision, Seen, Status, Task,
-    TaskId, TaskLook, Token, WallTime, Write,
+    Decision, Event, EventKind, GrantId, NewEvent, Resource, Revision, Scope, Snapshot, Status,
+    Task, TaskId, TaskScope, Token, WallTime, Write,
 };
 
 /// How far tokens jump when the machine was rebooted: further than changes could have been lost that
@@ -66,9 +66,9 @@ pub(super) struct State {
     /// How many events the generation has so far.
     events_here: u64,
     /// The lock files of other programs, in a folder that has such.
-    face: Option<Face>,
+    face: Option<ForeignLocks>,
     /// The task list of other programs, in a folder that has one.
-    board: Option<Board>,
+    board: Option<ForeignTasks>,
 }
 
 /// What came of a transaction.
@@ -88,12 +88,13 @@ impl State {
         boot: &str,
         foreign: Option<((Dialect, ForeignRules), &Path)>,
         look_only: bool,
-    ) -> Result<State, Trouble> {
-        let mark = mark::open(&folder.join("side").join("mark"), look_only)?;
+    ) -> Result<State, FileStoreError> {
+        let mark = published_offset::open(&folder.join("side").join("mark"), look_only)?;
         let journal = Journal::open(&folder.join("journal"), boot)?;
         let store = &journal.header.store;
-        let face = foreign.map(|(dialect, path)| Face::new(dialect, path, folder, store));
-        let board = foreign.and_then(|(dialect, path)| Board::new(dialect, path, folder, store));
+        let face = foreign.map(|(dialect, path)| ForeignLocks::new(dialect, path, folder, store));
+        let board =
+            foreign.and_then(|(dialect, path)| ForeignTasks::new(dialect, path, folder, store));
         Ok(State {
             face,
             board,
@@ -121,13 +122,17 @@ impl State {
     }
 
     /// All there is by now, tasks aside. Needs no seat.
-    pub(super) fn look(&mut self) -> Result<&Ledger, Trouble> {
+    pub(super) fn scope(&mut self) -> Result<&Ledger, FileStoreError> {
         self.read_good()?;
         Ok(&self.ledger)
     }
 
     /// Whether the machine was rebooted since the last use, as far as can be known.
-    pub(super) fn judge_reboot(&mut self, boot: &str, at: Moment) -> Result<Reboot, Trouble> {
+    pub(super) fn judge_reboot(
+        &mut self,
+        boot: &str,
+        at: StoreTime,
+    ) -> Result<Reboot, FileStoreError> {
         self.read_on()?;
         let newest_time = || Ok(self.ledger.newest_time_ms());
         reboot(&self.ledger.boot, boot, newest_time, at)
@@ -139,15 +144,19 @@ impl State {
     }
 
     /// All there is by now. Needs no seat.
-    pub(super) fn with_tasks(&mut self) -> Result<&Ledger, Trouble> {
+    pub(super) fn with_tasks(&mut self) -> Result<&Ledger, FileStoreError> {
         self.read_good()?;
         self.load_tasks()?;
         Ok(&self.ledger)
     }
 
-    pub(super) fn read(&mut self, look: &Look, at: Moment) -> Result<Seen, Trouble> {
+    pub(super) fn read(
+        &mut self,
+        scope: &Scope,
+        at: StoreTime,
+    ) -> Result<Snapshot, FileStoreError> {
         self.read_good()?;
-        let mut seen = self.show(look, at)?.0;
+        let mut seen = self.show(scope, at)?.0;
         for task in &mut seen.tasks {
             self.show_claim(task, at)?;
         }
@@ -155,7 +164,7 @@ impl State {
     }
 
     /// Reads what others added; what cannot be read is never taken for the end.
-    fn read_good(&mut self) -> Result<(), Trouble> {
+    fn read_good(&mut self) -> Result<(), FileStoreError> {
         match self.read_on()? {
             Tail::Clean | Tail::Torn => Ok(()),
             Tail::Wrong => Err(self.wrong_line()),
@@ -163,7 +172,7 @@ impl State {
     }
 
     /// Reads what others added.
-    fn read_on(&mut self) -> Result<Tail, Trouble> {
+    fn read_on(&mut self) -> Result<Tail, FileStoreError> {
         if self.stale {
             self.read_anew()?;
             self.stale = false;
@@ -183,14 +192,14 @@ impl State {
                 Some(generation) => self.follow(generation)?,
                 None if !self.journal.is_removed()? => return Ok(fresh.tail),
                 // One that is of no use any more has been sealed before it was removed.
-                None if removed => return Err(Trouble::Gone),
+                None if removed => return Err(FileStoreError::Gone),
                 None => removed = true,
             }
         }
     }
 
     /// Goes on in the next generation, as all do: completed tasks are in the archive by now.
-    fn follow(&mut self, generation: u64) -> Result<(), Trouble> {
+    fn follow(&mut self, generation: u64) -> Result<(), FileStoreError> {
         if self.journal.follow(generation)?.is_none() {
             // It has been followed by others and trimmed.
             self.read_anew()?;
@@ -211,7 +220,7 @@ impl State {
     }
 
     /// Forgets everything and begins with the newest generation.
-    fn read_anew(&mut self) -> Result<(), Trouble> {
+    fn read_anew(&mut self) -> Result<(), FileStoreError> {
         self.journal = Journal::reopen(self.journal.folder())?;
         self.ledger = begin_ledger(&self.journal.header);
         self.recent.clear();
@@ -250,7 +259,7 @@ impl State {
     }
 
     /// Reads the tasks, if that was not needed so far.
-    fn load_tasks(&mut self) -> Result<(), Trouble> {
+    fn load_tasks(&mut self) -> Result<(), FileStoreError> {
         if self.unread.is_none() {
             return Ok(());
         }
@@ -264,19 +273,22 @@ impl State {
                     let before = self.journal.position();
                     self.read_good()?;
                     return match self.journal.position().0 == before.0 {
-                        true => Err(Trouble::corrupt_file(&path, "it is missing")),
+                        true => Err(FileStoreError::corrupt_file(&path, "it is missing")),
                         false => self.load_tasks(),
                     };
                 }
                 Err(trouble) => return Err(trouble),
             }
             if bytes.len() as u64 != self.journal.header.tasks_bytes {
-                return Err(Trouble::corrupt_file(&path, "it has another length than it had"));
+                return Err(FileStoreError::corrupt_file(
+                    &path,
+                    "it has another length than it had",
+                ));
             }
         }
         for text in line::whole_lines(&bytes) {
             let line: Line = line::decode(text).ok_or_else(|| {
-                Trouble::corrupt_file(&self.journal.tasks_path(), "a line is damaged")
+                FileStoreError::corrupt_file(&self.journal.tasks_path(), "a line is damaged")
             })?;
             line.records.into_iter().for_each(|record| self.ledger.apply(record));
         }
@@ -287,7 +299,7 @@ impl State {
     }
 
     /// Reads the answers to requests, if that was not needed so far.
-    fn load_answers(&mut self) -> Result<(), Trouble> {
+    fn load_answers(&mut self) -> Result<(), FileStoreError> {
         if self.unread_answers {
             self.ledger.answers.add_older(self.journal.answers()?.into_iter());
             self.unread_answers = false;
@@ -296,35 +308,39 @@ impl State {
     }
 
     /// What a rule gets to see, and which of the tasks shown came from the archive.
-    fn show(&mut self, look: &Look, at: Moment) -> Result<(Seen, Vec<Task>), Trouble> {
+    fn show(
+        &mut self,
+        scope: &Scope,
+        at: StoreTime,
+    ) -> Result<(Snapshot, Vec<Task>), FileStoreError> {
         let mut archived = Vec::new();
-        if let Look::Tasks(tasks) = look {
+        if let Scope::Tasks(tasks) = scope {
             self.load_tasks()?;
             archived = self.archived(tasks)?;
         }
-        let mut seen = self.ledger.show(look, at);
+        let mut seen = self.ledger.show(scope, at);
         if !archived.is_empty() {
             seen.tasks.extend(archived.iter().cloned());
             seen.tasks.sort_by(|one, other| (one.age, &one.id).cmp(&(other.age, &other.id)));
             seen.tasks.dedup_by(|one, other| one.id == other.id);
         }
         if let Some(face) = &mut self.face {
-            face.overlay(&mut seen, look, at)?;
+            face.overlay(&mut seen, scope, at)?;
         }
         if let Some(board) = &self.board {
-            board.overlay(&mut seen, look, at);
+            board.overlay(&mut seen, scope, at);
         }
         Ok((seen, archived))
     }
 
     /// The completed tasks that a rule looks at by name.
-    fn archived(&self, look: &TaskLook) -> Result<Vec<Task>, Trouble> {
+    fn archived(&self, scope: &TaskScope) -> Result<Vec<Task>, FileStoreError> {
         let mut found = Vec::new();
-        let named = look.ids.iter().chain(self.ledger.tasks.dependencies(look));
+        let named = scope.ids.iter().chain(self.ledger.tasks.dependencies(scope));
         for id in named.filter(|id| self.ledger.tasks.get(id).is_none()) {
             found.extend(self.archive.get(id)?);
         }
-        for key in look.keys.iter().filter(|key| self.ledger.tasks.with_key(key).is_none()) {
+        for key in scope.keys.iter().filter(|key| self.ledger.tasks.with_key(key).is_none()) {
             found.extend(self.archive.with_key(key)?);
         }
         found.retain(|task| self.is_archived(task));
@@ -339,39 +355,39 @@ impl State {
     pub(super) fn transact(
         &mut self,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
-        at: Moment,
-        post: &Post,
-    ) -> Result<Written, Trouble> {
+        at: StoreTime,
+        post: &Notifier,
+    ) -> Result<Written, FileStoreError> {
         self.begin(at)?;
         for _ in 0..TRIES {
-            let _list = if is_about_tasks(look) { self.sync_board(at)? } else { None };
-            if let Some(written) = self.attempt(slot, look, decide, at, post)? {
+            let _list = if is_about_tasks(scope) { self.sync_board(at)? } else { None };
+            if let Some(written) = self.attempt(slot, scope, decide, at, post)? {
                 return Ok(written);
             }
         }
-        Err(Trouble::Contended { tries: TRIES })
+        Err(FileStoreError::Contended { tries: TRIES })
     }
 
     /// The same once; nothing where another program was faster.
     fn attempt(
         &mut self,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
-        at: Moment,
-        post: &Post,
-    ) -> Result<Option<Written>, Trouble> {
-        let (mut seen, archived) = self.show(look, at)?;
-        let theirs = self.show_claims(look, &mut seen, at)?;
+        at: StoreTime,
+        post: &Notifier,
+    ) -> Result<Option<Written>, FileStoreError> {
+        let (mut seen, archived) = self.show(scope, at)?;
+        let theirs = self.show_claims(scope, &mut seen, at)?;
         if let Some(slot) = slot {
             self.load_answers()?;
             seen.answered = self.ledger.answers.get(slot);
         }
         let mut decision = decide(&seen);
-        if decision == Decision::LookWider {
-            decision = decide(&self.show(&Look::Everything, at)?.0);
+        if decision == Decision::NeedAll {
+            decision = decide(&self.show(&Scope::Everything, at)?.0);
         }
         let before = self.ledger.revision;
         let mut written = Written {
@@ -416,14 +432,14 @@ impl State {
         records: Vec<Record>,
         next: u64,
         events: Vec<NewEvent>,
-        at: Moment,
-    ) -> Result<Result<(), Beaten>, Trouble> {
+        at: StoreTime,
+    ) -> Result<Result<(), Beaten>, FileStoreError> {
         if let Some(face) = &self.face
             && face.before(&records, &self.ledger, at)?.is_err()
         {
             return Ok(Err(Beaten));
         }
-        step("files-taken");
+        failpoint("files-taken");
         if self.came_too_late(&records)? {
             return Ok(Err(Beaten));
         }
@@ -444,8 +460,8 @@ impl State {
         records: Vec<Record>,
         next: u64,
         events: Vec<NewEvent>,
-        at: Moment,
-    ) -> Result<(), Trouble> {
+        at: StoreTime,
+    ) -> Result<(), FileStoreError> {
         let held: Vec<Resource> = records.iter().flat_map(Record::held).cloned().collect();
         let dropped = self.dropped(&records);
         let line = Line { next, at: WallTime(at.wall_ms), records, events, sealed: None };
@@ -485,8 +501,8 @@ impl State {
     pub(super) fn renew(
         &mut self,
         renewals: &[Renewal],
-        at: Moment,
-    ) -> Result<(Vec<Renewed>, bool), Trouble> {
+        at: StoreTime,
+    ) -> Result<(Vec<Renewed>, bool), FileStoreError> {
         self.begin(at)?;
         let lengthens = self.ledger.lengthens(renewals);
         let mut renewed = Vec::with_capacity(renewals.len());
@@ -509,7 +525,7 @@ impl State {
         Ok((renewed, lengthens))
     }
 
-    fn has_files(&self, renewal: &Renewal) -> Result<bool, Trouble> {
+    fn has_files(&self, renewal: &Renewal) -> Result<bool, FileStoreError> {
         match &self.face {
             Some(face) => face.has_files(&renewal.resources, renewal.token),
             None => Ok(true),
@@ -517,7 +533,7 @@ impl State {
     }
 
     /// Brings everything up to date, and clears away what somebody who died left half done.
-    fn begin(&mut self, at: Moment) -> Result<(), Trouble> {
+    fn begin(&mut self, at: StoreTime) -> Result<(), FileStoreError> {
         match self.read_on()? {
             Tail::Clean => {}
             Tail::Torn => self.journal.cut()?,
@@ -531,7 +547,7 @@ impl State {
         }
         let position = self.journal.position();
         if self.marked != position || self.behind {
-            let marked = self.mark.as_ref().and_then(mark::read);
+            let marked = self.mark.as_ref().and_then(published_offset::read);
             // The journal decides: who cannot make `held/` follow it may still change what is held.
             self.behind =
                 marked != Some(position) && self.held.publish_all(&self.ledger, at).is_err();
@@ -540,8 +556,8 @@ impl State {
         Ok(())
     }
 
-    fn wrong_line(&self) -> Trouble {
-        Trouble::Corrupt(format!(
+    fn wrong_line(&self) -> FileStoreError {
+        FileStoreError::Corrupt(format!(
             "generation {} of its journal has a damaged line at byte {}",
             self.journal.header.generation, self.journal.end
         ))
@@ -549,7 +565,7 @@ impl State {
 
     /// Makes `held/` follow. What fails here is made good by whoever writes next: the journal has
     /// the change.
-    fn publish(&mut self, resources: &[Resource], at: Moment) {
+    fn publish(&mut self, resources: &[Resource], at: StoreTime) {
         let different: HashSet<&Resource> = resources.iter().collect();
         let mut followed = true;
         for resource in different {
@@ -563,14 +579,14 @@ impl State {
     fn mark_published(&mut self) {
         let position = self.journal.position();
         let Some(file) = self.mark.as_ref().filter(|_| !self.behind) else { return };
-        if mark::write(file, position).is_ok() {
+        if published_offset::write(file, position).is_ok() {
             self.marked = position;
         }
-        step("published");
+        failpoint("published");
     }
 
     /// Begins to count under a new boot. Only with the seat.
-    pub(super) fn begin_boot(&mut self, boot: &str, at: Moment) -> Result<(), Trouble> {
+    pub(super) fn begin_boot(&mut self, boot: &str, at: StoreTime) -> Result<(), FileStoreError> {
         let tail = self.read_on()?;
         let judged = self.judge_reboot(boot, at)?;
         match tail {
@@ -602,11 +618,15 @@ impl State {
         debug_assert!(appended.is_ok(), "a new boot takes no lock");
         // On disk before any number after it is given out, or the next power loss repeats it.
         self.journal.file().sync_data()?;
-        step("boot-appended");
+        failpoint("boot-appended");
         Ok(())
     }
 
-    pub(super) fn events(&mut self, after: Revision, limit: usize) -> Result<Vec<Event>, Trouble> {
+    pub(super) fn events(
+        &mut self,
+        after: Revision,
+        limit: usize,
+    ) -> Result<Vec<Event>, FileStoreError> {
         self.read_good()?;
         let in_memory =
             self.recent.front().is_some_and(|first| first.revision.0 <= after.0.saturating_add(1));
@@ -626,7 +646,11 @@ impl State {
         Ok(events)
     }
 
-    pub(super) fn list(&mut self, filter: &TaskFilter, at: Moment) -> Result<Vec<Task>, Trouble> {
+    pub(super) fn list(
+        &mut self,
+        filter: &TaskFilter,
+        at: StoreTime,
+    ) -> Result<Vec<Task>, FileStoreError> {
         self.read_good()?;
         self.load_tasks()?;
         if self.board.is_some() {
@@ -645,7 +669,7 @@ impl State {
 
 /// What a rule chose, as records. A completed task that is changed is in the ledger from now on, or
 /// nowhere.
-fn to_records(writes: Vec<Write>, archived: &[Task], at: Moment, mailbox: &str) -> Vec<Record> {
+fn to_records(writes: Vec<Write>, archived: &[Task], at: StoreTime, mailbox: &str) -> Vec<Record> {
     let mut records = Vec::with_capacity(writes.len());
     for write in writes {
         let id = match &write {

@@ -3,7 +3,7 @@
 use super::Record;
 use crate::store::{ANSWERS_KEPT, ANSWERS_MAX};
 use std::collections::{BTreeSet, HashMap};
-use tenure_core::{Answered, WallTime};
+use tenure_core::{StoredReply, WallTime};
 
 /// The answers, by slot and by age.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct Answers {
 
 #[derive(Debug)]
 struct Kept {
-    answered: Answered,
+    answered: StoredReply,
     /// By the machine's monotonic clock.
     at_ms: i64,
     /// For showing only.
@@ -25,12 +25,12 @@ struct Kept {
 
 impl Answers {
     /// What was answered last under this slot.
-    pub(crate) fn get(&self, slot: &str) -> Option<Answered> {
+    pub(crate) fn get(&self, slot: &str) -> Option<StoredReply> {
         self.by_slot.get(slot).map(|kept| kept.answered.clone())
     }
 
     /// Remembers an answer, and forgets those that are old or too many.
-    pub(super) fn put(&mut self, answered: Answered, at: WallTime, at_ms: i64) {
+    pub(super) fn put(&mut self, answered: StoredReply, at: WallTime, at_ms: i64) {
         let slot = answered.slot.clone();
         if let Some(before) = self.by_slot.insert(slot.clone(), Kept { answered, at_ms, at }) {
             self.by_age.remove(&(before.at_ms, slot.clone()));
@@ -89,8 +89,8 @@ impl Answers {
 mod tests {
     use super::*;
 
-    fn answered(slot: usize) -> Answered {
-        Answered { slot: slot.to_string(), number: 1, text: "done".to_owned() }
+    fn answered(slot: usize) -> StoredReply {
+        StoredReply { slot: slot.to_string(), number: 1, text: "done".to_owned() }
     }
 
     #[test]

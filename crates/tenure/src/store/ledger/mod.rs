@@ -11,14 +11,15 @@ mod tasks;
 pub(crate) use record::{Record, Renewed, StoredHold, StoredWaiter};
 pub(crate) use tasks::Tasks;
 
-use crate::store::moment::{Moment, milliseconds_up, span};
-use crate::store::near::{self, Near};
+use crate::store::path_prefixes::{self, PathPrefixes};
+use crate::store::store_time::{StoreTime, from_ms, milliseconds_up};
 use crate::store::{ENDED_BOOTS_MAX, Renewal};
 use answers::Answers;
 use paths::PathIndex;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tenure_core::{
-    GrantId, Kind, Look, Resource, Revision, Seen, SeenHold, SeenWaiter, TaskLook, WallTime,
+    GrantId, HoldSnapshot, Kind, Resource, Revision, Scope, Snapshot, TaskScope, WaiterSnapshot,
+    WallTime,
 };
 
 /// How much of a queue is shown at first. Enough to skip some dead ones and to let a few readers
@@ -89,19 +90,20 @@ impl Ledger {
     }
 
     /// What a rule gets to see.
-    pub(crate) fn show(&self, look: &Look, at: Moment) -> Seen {
-        let mut view = View { ledger: self, at, seen: Seen::default(), tickets: BTreeSet::new() };
-        match look {
-            Look::Everything => {
+    pub(crate) fn show(&self, scope: &Scope, at: StoreTime) -> Snapshot {
+        let mut view =
+            View { ledger: self, at, seen: Snapshot::default(), tickets: BTreeSet::new() };
+        match scope {
+            Scope::Everything => {
                 view.holds(self.holds.values());
                 view.tickets.extend(self.waits.keys());
             }
-            Look::Queues(resources) => view.at(resources, None, usize::MAX),
-            Look::At { resources, ticket } => view.at(resources, *ticket, FRONT),
-            Look::Tasks(look) => view.tasks(look),
+            Scope::Queues(resources) => view.at(resources, None, usize::MAX),
+            Scope::At { resources, ticket } => view.at(resources, *ticket, FRONT),
+            Scope::Tasks(scope) => view.tasks(scope),
         }
         let mut seen = view.finish();
-        seen.whole = *look == Look::Everything;
+        seen.whole = *scope == Scope::Everything;
         seen.next = self.revision + 1;
         seen.revision = Revision(self.revision);
         seen.wall = WallTime(at.wall_ms);
@@ -137,7 +139,7 @@ impl Ledger {
     }
 
     /// Whether all that the renewal names is still held as it says.
-    pub(crate) fn may_renew(&self, renewal: &Renewal, at: Moment) -> bool {
+    pub(crate) fn may_renew(&self, renewal: &Renewal, at: StoreTime) -> bool {
         renewal.resources.iter().all(|resource| {
             self.holders(resource).iter().any(|stored| {
                 stored.hold.grant == renewal.grant
@@ -169,7 +171,7 @@ impl Ledger {
             Record::Wait(stored) => self.wait(stored),
             Record::KeepPlace { ticket, ttl_ms, deadline_ms, mailbox } => {
                 if let Some(stored) = self.waits.get_mut(&ticket) {
-                    stored.waiter.ttl = span(ttl_ms);
+                    stored.waiter.ttl = from_ms(ttl_ms);
                     stored.deadline_ms = deadline_ms;
                     stored.mailbox = mailbox;
                     stored.woken_ms = None;
@@ -257,8 +259,8 @@ impl Ledger {
 
 struct View<'a> {
     ledger: &'a Ledger,
-    at: Moment,
-    seen: Seen,
+    at: StoreTime,
+    seen: Snapshot,
     /// Whose places are shown: a request for several resources may be met in several queues.
     tickets: BTreeSet<u64>,
 }
@@ -272,7 +274,7 @@ impl View<'_> {
             self.named(resource, ticket, front);
         }
         let overlaps = |other: &Resource| paths.iter().any(|path| path.overlaps(other));
-        self.paths(&Near::to(paths.iter().copied()), overlaps, ticket, front);
+        self.paths(&PathPrefixes::to(paths.iter().copied()), overlaps, ticket, front);
     }
 
     fn named(&mut self, resource: &Resource, ticket: Option<u64>, front: usize) {
@@ -286,7 +288,7 @@ impl View<'_> {
     /// What is held and waited for on those paths near that are `shown`.
     fn paths(
         &mut self,
-        near: &Near,
+        near: &PathPrefixes,
         shown: impl Fn(&Resource) -> bool,
         ticket: Option<u64>,
         front: usize,
@@ -305,13 +307,18 @@ impl View<'_> {
     }
 
     /// Tasks, all sections, and what is held and waited for around them.
-    fn tasks(&mut self, look: &TaskLook) {
-        self.ledger.tasks.show(look, self.at.wall_ms, &mut self.seen);
+    fn tasks(&mut self, scope: &TaskScope) {
+        self.ledger.tasks.show(scope, self.at.wall_ms, &mut self.seen);
         let sections = keys_of(Kind::Section);
         self.holds(self.ledger.holds.range(sections.clone()).map(|(_, holders)| holders));
         let queues = self.ledger.queues.range(sections).map(|(_, queue)| queue);
         self.tickets.extend(queues.flat_map(|queue| &queue.tickets));
-        self.paths(&Near::to(&near::files(&self.seen.tasks)), |_| true, None, usize::MAX);
+        self.paths(
+            &PathPrefixes::to(&path_prefixes::files(&self.seen.tasks)),
+            |_| true,
+            None,
+            usize::MAX,
+        );
         let shown: Vec<Resource> = self.seen.tasks.iter().map(|task| task.id.resource()).collect();
         for resource in shown {
             self.named(&resource, None, usize::MAX);
@@ -339,7 +346,7 @@ impl View<'_> {
         }
     }
 
-    fn finish(self) -> Seen {
+    fn finish(self) -> Snapshot {
         let mut seen = self.seen;
         seen.holds.sort_by_key(|seen| seen.hold.token);
         let places = self.tickets.iter().filter_map(|ticket| self.ledger.waits.get(ticket));
@@ -350,18 +357,18 @@ impl View<'_> {
 
 impl StoredHold {
     /// How long the lease lasts still.
-    pub(crate) fn left_ms(&self, at: Moment) -> i64 {
+    pub(crate) fn left_ms(&self, at: StoreTime) -> i64 {
         // What rounding added to the end is not shown.
         let ttl_ms = self.hold.ttl.as_millis() as i64;
         self.deadline_ms.saturating_sub(at.now_ms).min(ttl_ms)
     }
 
-    pub(crate) fn show(&self, at: Moment) -> SeenHold {
+    pub(crate) fn show(&self, at: StoreTime) -> HoldSnapshot {
         let left_ms = self.left_ms(at);
-        SeenHold {
+        HoldSnapshot {
             hold: self.hold.clone(),
-            left: span(left_ms),
-            held_for: span(at.now_ms.saturating_sub(self.since_ms)),
+            left: from_ms(left_ms),
+            held_for: from_ms(at.now_ms.saturating_sub(self.since_ms)),
             acquired_at: self.acquired_at,
             renewed_at: self.renewed_at,
             expires_at: WallTime(at.wall_ms.saturating_add(left_ms)),
@@ -371,14 +378,14 @@ impl StoredHold {
 }
 
 impl StoredWaiter {
-    fn show(&self, at: Moment) -> SeenWaiter {
+    fn show(&self, at: StoreTime) -> WaiterSnapshot {
         let ttl_ms = self.waiter.ttl.as_millis() as i64;
-        SeenWaiter {
+        WaiterSnapshot {
             waiter: self.waiter.clone(),
-            left: span(self.deadline_ms.saturating_sub(at.now_ms).min(ttl_ms)),
-            waited_for: span(at.now_ms.saturating_sub(self.since_ms)),
+            left: from_ms(self.deadline_ms.saturating_sub(at.now_ms).min(ttl_ms)),
+            waited_for: from_ms(at.now_ms.saturating_sub(self.since_ms)),
             waiting_since: self.waiting_since,
-            woken_for: self.woken_ms.map(|woken_ms| span(at.now_ms.saturating_sub(woken_ms))),
+            woken_for: self.woken_ms.map(|woken_ms| from_ms(at.now_ms.saturating_sub(woken_ms))),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Keys of paths in the order of their literal prefixes.
 
-use crate::store::near::{Near, prefix};
+use crate::store::path_prefixes::{PathPrefixes, prefix};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::Resource;
 
@@ -27,7 +27,7 @@ impl PathIndex {
         }
     }
 
-    pub(super) fn near<'a>(&'a self, near: &'a Near) -> impl Iterator<Item = &'a String> {
+    pub(super) fn near<'a>(&'a self, near: &'a PathPrefixes) -> impl Iterator<Item = &'a String> {
         let at = near.at.iter().filter_map(|prefix| self.by_prefix.get(prefix));
         let below = near.below.iter().flat_map(|range| self.by_prefix.range(range.clone()));
         at.chain(below.map(|(_, keys)| keys)).flatten()

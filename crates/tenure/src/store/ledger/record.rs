@@ -4,10 +4,10 @@
 //! at any time and gives the same.
 
 use crate::store::Renewal;
-use crate::store::moment::{Moment, milliseconds_up, span};
+use crate::store::store_time::{StoreTime, from_ms, milliseconds_up};
 use serde::{Deserialize, Serialize};
 use tenure_core::{
-    Answered, Evidence, GrantId, Hold, Resource, Section, Task, TaskId, Waiter, WallTime, Write,
+    Evidence, GrantId, Hold, Resource, Section, StoredReply, Task, TaskId, Waiter, WallTime, Write,
 };
 
 /// One change to one record.
@@ -48,7 +48,7 @@ pub(crate) enum Record {
     Archived { section: Option<String>, count: i64 },
     /// What was answered to a request that may be repeated.
     Answer {
-        answered: Answered,
+        answered: StoredReply,
         at: WallTime,
         /// By the machine's monotonic clock; older records do not have it.
         #[serde(default)]
@@ -97,7 +97,7 @@ impl Renewed {
     /// The hold as it is after the renewal.
     pub(crate) fn apply_to(&self, stored: &StoredHold) -> StoredHold {
         let mut stored = stored.clone();
-        stored.hold.ttl = span(self.ttl_ms);
+        stored.hold.ttl = from_ms(self.ttl_ms);
         stored.deadline_ms = self.deadline_ms;
         stored.renewed_at = self.renewed_at;
         if let Some(evidence) = &self.evidence {
@@ -112,7 +112,7 @@ impl Renewed {
 
 impl Record {
     /// What a rule chose to write, at this moment.
-    pub(crate) fn of(write: Write, at: Moment, mailbox: &str) -> Record {
+    pub(crate) fn of(write: Write, at: StoreTime, mailbox: &str) -> Record {
         let wall = WallTime(at.wall_ms);
         match write {
             Write::Hold(hold) => Record::Hold(StoredHold {
@@ -157,7 +157,7 @@ impl Record {
     }
 
     /// A renewal that was found to be due, at this moment.
-    pub(crate) fn of_renewal(renewal: &Renewal, at: Moment) -> Record {
+    pub(crate) fn of_renewal(renewal: &Renewal, at: StoreTime) -> Record {
         Record::Renew(Renewed {
             grant: renewal.grant,
             resources: renewal.resources.clone(),

@@ -3,7 +3,9 @@
 use super::Record;
 use crate::store::{Tally, TaskFilter};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use tenure_core::{Pick, Section, Seen, SeenSection, Status, Task, TaskId, TaskLook, WallTime};
+use tenure_core::{
+    Pick, Section, SectionSnapshot, Snapshot, Status, Task, TaskId, TaskScope, WallTime,
+};
 
 /// How many tasks whose time has come are looked at beside those that had none.
 const DUE_SHOWN: usize = 64;
@@ -165,19 +167,19 @@ impl Tasks {
     }
 
     /// Shows the tasks that a rule looks at, and all sections.
-    pub(crate) fn show(&self, look: &TaskLook, wall_ms: i64, seen: &mut Seen) {
-        let mut ids: BTreeSet<&TaskId> = look.ids.iter().collect();
-        if look.dependents {
-            ids.extend(look.ids.iter().filter_map(|id| self.dependents.get(id)).flatten());
+    pub(crate) fn show(&self, scope: &TaskScope, wall_ms: i64, seen: &mut Snapshot) {
+        let mut ids: BTreeSet<&TaskId> = scope.ids.iter().collect();
+        if scope.dependents {
+            ids.extend(scope.ids.iter().filter_map(|id| self.dependents.get(id)).flatten());
         }
-        if look.dependencies {
-            ids.extend(self.dependencies(look));
+        if scope.dependencies {
+            ids.extend(self.dependencies(scope));
         }
-        ids.extend(look.keys.iter().filter_map(|key| self.keys.get(key)));
-        if look.in_progress {
+        ids.extend(scope.keys.iter().filter_map(|key| self.keys.get(key)));
+        if scope.in_progress {
             ids.extend(&self.in_progress);
         }
-        if let Some(pick) = &look.pick {
+        if let Some(pick) = &scope.pick {
             seen.more_to_pick = self.pick(pick, WallTime(wall_ms), &mut ids);
         }
         seen.tasks = ids.into_iter().filter_map(|id| self.tasks.get(id)).cloned().collect();
@@ -186,8 +188,8 @@ impl Tasks {
     }
 
     /// What the tasks with these ids wait for, as their records name it.
-    pub(crate) fn dependencies(&self, look: &TaskLook) -> impl Iterator<Item = &TaskId> {
-        let named = look.ids.iter().filter(|_| look.dependencies);
+    pub(crate) fn dependencies(&self, scope: &TaskScope) -> impl Iterator<Item = &TaskId> {
+        let named = scope.ids.iter().filter(|_| scope.dependencies);
         named.filter_map(|id| self.tasks.get(id)).flat_map(|task| &task.depends_on)
     }
 
@@ -213,7 +215,7 @@ impl Tasks {
         more
     }
 
-    fn show_sections(&self) -> Vec<SeenSection> {
+    fn show_sections(&self) -> Vec<SectionSnapshot> {
         let mut open: BTreeMap<&str, u64> =
             self.sections.keys().map(|name| (name.as_str(), 0)).collect();
         for ((section, _), (status, count)) in &self.tallies {
@@ -224,7 +226,7 @@ impl Tasks {
         }
         let one = |(name, open): (&str, u64)| {
             let section = self.sections.get(name).cloned().unwrap_or_else(|| Section::named(name));
-            SeenSection { section, open }
+            SectionSnapshot { section, open }
         };
         open.into_iter().map(one).collect()
     }

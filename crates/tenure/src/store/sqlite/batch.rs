@@ -9,12 +9,12 @@
 //! which is for want of space or a broken disk, takes all of its batch with it: savepoints would
 //! tell them apart, and cost every change a tenth of its time.
 
-use super::fault::{self, Stage};
+use super::error::{self, Stage};
 use super::session::Session;
 use super::{Inner, Seat, Synchronous, Transaction, Written, synchronous};
 use crate::store::{Decide, Rule, StoreError};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tenure_core::{Look, Revision};
+use tenure_core::{Revision, Scope};
 use tokio::sync::oneshot;
 
 /// So many share a commit at most: others who want to write should get their turn.
@@ -23,14 +23,14 @@ const TOGETHER_MAX: usize = 128;
 /// Who asks for a change.
 pub(super) struct Request<'a> {
     pub(super) slot: Option<&'a str>,
-    pub(super) look: &'a Look,
+    pub(super) scope: &'a Scope,
     pub(super) decide: Decide<'a>,
 }
 
 /// A change that somebody waits for.
 struct Job {
     slot: Option<String>,
-    look: Look,
+    scope: Scope,
     rule: Rule,
     answer: oneshot::Sender<Result<Revision, StoreError>>,
 }
@@ -100,12 +100,12 @@ impl Inner {
     pub(super) async fn transact_together(
         self: &Arc<Inner>,
         slot: Option<String>,
-        look: Look,
+        scope: Scope,
         rule: Rule,
     ) -> Result<Revision, StoreError> {
         self.check_identity()?;
         let (answer, answered) = oneshot::channel();
-        if self.queue.add(Job { slot, look, rule, answer }) {
+        if self.queue.add(Job { slot, scope, rule, answer }) {
             let server = Server { inner: self.clone(), is_done: false };
             tokio::task::spawn_blocking(move || server.run());
         }
@@ -113,7 +113,7 @@ impl Inner {
         let answered = self.unless_stopped(answered).await?;
         answered.unwrap_or_else(|_| {
             Err(StoreError::Unknown {
-                store: fault::store_name(&self.path),
+                store: error::store_name(&self.path),
                 reason: "the commit was interrupted".to_owned(),
             })
         })
@@ -125,8 +125,8 @@ impl Inner {
         let mut jobs: Vec<Job> = jobs.into_iter().filter(|job| !job.answer.is_closed()).collect();
         let made = seat.map_err(|error| self.no_seat(&error)).and_then(|seat| {
             let requests = jobs.iter_mut().map(|job| {
-                let (slot, look) = (job.slot.as_deref(), &job.look);
-                Request { slot, look, decide: &mut *job.rule }
+                let (slot, scope) = (job.slot.as_deref(), &job.scope);
+                Request { slot, scope, decide: &mut *job.rule }
             });
             let made = self.commit_together(&seat, requests)?;
             self.check_identity()?;
@@ -153,8 +153,8 @@ impl Inner {
             let transaction = Transaction::begin(connection)?;
             let session = Session::new(connection);
             let (mut answers, mut changed, mut is_told) = (Vec::new(), false, false);
-            for Request { slot, look, decide } in requests {
-                let answer = match self.look_and_write(&session, slot, look, decide, true) {
+            for Request { slot, scope, decide } in requests {
+                let answer = match self.look_and_write(&session, slot, scope, decide, true) {
                     Ok(mut written) => {
                         changed |= written.changed;
                         // Those who watch are told once of all changes.

@@ -2,7 +2,7 @@
 //!
 //! - `schema` — the tables. `open` — creating, migrating, and what a reboot changes.
 //! - `batch` — one sync for many. The queue of writers and how they wake others is in
-//!   `crate::store::side`.
+//!   `crate::store::ipc`.
 //! - `log` — what a process that ends soon leaves to the next.
 //! - `session` — one transaction. `read`, `write`, `tasks`, `answers` — records. `fault` — what SQLite's errors mean.
 //!
@@ -11,7 +11,7 @@
 
 mod answers;
 mod batch;
-mod fault;
+mod error;
 mod log;
 mod open;
 mod read;
@@ -21,14 +21,14 @@ mod tasks;
 mod write;
 
 use crate::clock::{Clock, SystemClock};
-use crate::store::moment::Moment;
-use crate::store::side::{self, Identity, IdentityError, Post, Turnstile};
+use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
+use crate::store::store_time::StoreTime;
 use crate::store::{
     Decide, Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
 };
 use async_trait::async_trait;
 use batch::{Queue, Request};
-use fault::Stage;
+use error::Stage;
 use log::Log;
 use read::{Addresses, RowError};
 use rusqlite::Connection;
@@ -36,7 +36,7 @@ use session::Session;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
-use tenure_core::{Change, Decision, Event, GrantId, Look, Revision, Seen, Task, Write};
+use tenure_core::{Change, Decision, Event, GrantId, Revision, Scope, Snapshot, Task, Write};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Opens a [`SqliteStore`] with other than the usual settings.
@@ -90,12 +90,12 @@ struct Inner {
     queue: Queue,
     /// A connection for looking, so that those who look never keep a writer waiting.
     reader: StdMutex<Option<Connection>>,
-    post: Post,
+    post: Notifier,
 }
 
 struct Writer {
     connection: Connection,
-    turnstile: Turnstile,
+    turnstile: WriterQueue,
     /// The log, where it is to be kept short.
     log: Option<Log>,
 }
@@ -123,9 +123,9 @@ impl SqliteStore {
         let identity = identity.map_err(|error| open::cannot_look(path, &error))?;
         let mut connection = open::open(path, &options)?;
         let side = open::side_folder(path);
-        let io = |error| fault::from_io(path, "its side folder cannot be used", &error);
-        let turnstile = Turnstile::open(&side, options.look_only).map_err(io)?;
-        let post = Post::open(&side, options.look_only).map_err(io)?;
+        let io = |error| error::from_io(path, "its side folder cannot be used", &error);
+        let turnstile = WriterQueue::open(&side, options.look_only).map_err(io)?;
+        let post = Notifier::open(&side, options.look_only).map_err(io)?;
         let ended_boots =
             open::bring_up_to_date(path, &mut connection, &turnstile, &*options.clock)?;
         let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
@@ -153,15 +153,15 @@ impl Inner {
     /// and again before it is reported: it must not have gone to a file that nobody else has.
     fn check_identity(&self) -> Result<(), StoreError> {
         self.identity.check().map_err(|error| match error {
-            IdentityError::Lost => fault::gone(&self.path),
+            IdentityError::Lost => error::gone(&self.path),
             IdentityError::Unreadable(error) => open::cannot_look(&self.path, &error),
         })
     }
 
     /// What an error means. In a file that was removed or replaced, any error comes of that.
-    fn report(&self, trouble: Trouble) -> StoreError {
+    fn report(&self, trouble: SqliteError) -> StoreError {
         match self.identity.check() {
-            Err(IdentityError::Lost) => fault::gone(&self.path),
+            Err(IdentityError::Lost) => error::gone(&self.path),
             _ => trouble.report(&self.path),
         }
     }
@@ -184,8 +184,8 @@ impl Inner {
     /// Waits, but not for ever behind a process that is stopped.
     async fn unless_stopped<T>(&self, turn: impl Future<Output = T>) -> Result<T, StoreError> {
         let folder = open::side_folder(&self.path);
-        let waited = side::unless_stopped(&folder, turn).await;
-        waited.map_err(|pid| side::stopped(fault::store_name(&self.path), pid))
+        let waited = ipc::unless_stopped(&folder, turn).await;
+        waited.map_err(|pid| ipc::stopped(error::store_name(&self.path), pid))
     }
 
     /// Waits for the turn among processes.
@@ -203,7 +203,7 @@ impl Inner {
         match self.unless_stopped(waiting).await? {
             Ok(seat) => seat.map_err(io),
             Err(error) => Err(StoreError::Unavailable {
-                store: fault::store_name(&self.path),
+                store: error::store_name(&self.path),
                 reason: error.to_string(),
                 hint: None,
             }),
@@ -211,37 +211,37 @@ impl Inner {
     }
 
     fn no_seat(&self, error: &std::io::Error) -> StoreError {
-        fault::from_io(&self.path, "its queue cannot be entered", error)
+        error::from_io(&self.path, "its queue cannot be entered", error)
     }
 
     fn write(
         &self,
         seat: &Seat,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
-    ) -> Result<Written, Trouble> {
+    ) -> Result<Written, SqliteError> {
         let connection = &seat.writer.connection;
-        let written = self.attempt(connection, slot, look, decide, false)?;
+        let written = self.attempt(connection, slot, scope, decide, false)?;
         if !written.needs_sync {
             return Ok(written);
         }
         // How safely to commit must be said before a transaction begins, but only the rule knows:
         // so it is asked again.
-        durably(connection, || self.attempt(connection, slot, look, decide, true))
+        durably(connection, || self.attempt(connection, slot, scope, decide, true))
     }
 
     fn attempt(
         &self,
         connection: &Connection,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
         durably: bool,
-    ) -> Result<Written, Trouble> {
+    ) -> Result<Written, SqliteError> {
         let transaction = Transaction::begin(connection)?;
         let session = Session::new(connection);
-        let written = self.look_and_write(&session, slot, look, decide, durably)?;
+        let written = self.look_and_write(&session, slot, scope, decide, durably)?;
         if written.changed {
             transaction.commit()?;
         }
@@ -255,7 +255,7 @@ impl Inner {
         &self,
         connection: &Connection,
         renewals: &[Renewal],
-    ) -> Result<Vec<Renewed>, Trouble> {
+    ) -> Result<Vec<Renewed>, SqliteError> {
         match self.attempt_renewal(connection, renewals, false)? {
             Some(renewed) => Ok(renewed),
             None => durably(connection, || {
@@ -271,10 +271,10 @@ impl Inner {
         connection: &Connection,
         renewals: &[Renewal],
         durably: bool,
-    ) -> Result<Option<Vec<Renewed>>, Trouble> {
+    ) -> Result<Option<Vec<Renewed>>, SqliteError> {
         let transaction = Transaction::begin(connection)?;
         let session = Session::new(connection);
-        let at = Moment::of(&*self.options.clock);
+        let at = StoreTime::of(&*self.options.clock);
         let mut lengthens = false;
         let renewed: Result<Vec<Renewed>, RowError> = renewals
             .iter()
@@ -293,16 +293,16 @@ impl Inner {
         &self,
         session: &Session<'_>,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
         durably: bool,
-    ) -> Result<Written, Trouble> {
-        let at = Moment::of(&*self.options.clock);
-        let (mut seen, mut addresses) = read::show(session, look, at)?;
+    ) -> Result<Written, SqliteError> {
+        let at = StoreTime::of(&*self.options.clock);
+        let (mut seen, mut addresses) = read::show(session, scope, at)?;
         seen.answered = slot.map(|slot| answers::get(session, slot)).transpose()?.flatten();
         let mut decision = decide(&seen);
-        if decision == Decision::LookWider {
-            (seen, addresses) = read::show(session, &Look::Everything, at)?;
+        if decision == Decision::NeedAll {
+            (seen, addresses) = read::show(session, &Scope::Everything, at)?;
             decision = decide(&seen);
         }
         let mut written = Written {
@@ -323,7 +323,7 @@ impl Inner {
             }
         }
         let newest = write::apply(session, &change, seen.next, at, self.post.address())
-            .map_err(|error| Trouble { stage: Stage::Within, error })?;
+            .map_err(|error| SqliteError { stage: Stage::Within, error })?;
         written.revision = Revision(newest);
         written.changed = true;
         written.has_news = written.revision > seen.revision;
@@ -404,27 +404,27 @@ struct Written {
     wake: Vec<(GrantId, String)>,
 }
 
-struct Trouble {
+struct SqliteError {
     stage: Stage,
     error: RowError,
 }
 
-impl Trouble {
-    fn before(error: rusqlite::Error) -> Trouble {
-        Trouble { stage: Stage::Before, error: error.into() }
+impl SqliteError {
+    fn before(error: rusqlite::Error) -> SqliteError {
+        SqliteError { stage: Stage::Before, error: error.into() }
     }
 
     fn report(self, path: &Path) -> StoreError {
         match self.error {
-            RowError::Sqlite(error) => fault::from_sqlite(path, self.stage, &error),
-            RowError::Format(error) => fault::from_format(path, &error),
+            RowError::Sqlite(error) => error::from_sqlite(path, self.stage, &error),
+            RowError::Format(error) => error::from_format(path, &error),
         }
     }
 }
 
-impl From<RowError> for Trouble {
-    fn from(error: RowError) -> Trouble {
-        Trouble { stage: Stage::Before, error }
+impl From<RowError> for SqliteError {
+    fn from(error: RowError) -> SqliteError {
+        SqliteError { stage: Stage::Before, error }
     }
 }
 
@@ -437,8 +437,8 @@ enum Synchronous {
 /// Does this in a mode in which a commit is on disk.
 fn durably<T>(
     connection: &Connection,
-    act: impl FnOnce() -> Result<T, Trouble>,
-) -> Result<T, Trouble> {
+    act: impl FnOnce() -> Result<T, SqliteError>,
+) -> Result<T, SqliteError> {
     synchronous(connection, Synchronous::Full)?;
     let done = act();
     // The change is on disk by now. To stay at the safer mode would only be slower.
@@ -447,9 +447,9 @@ fn durably<T>(
 }
 
 /// SQLite applies this when the statement is prepared, so it must be prepared each time.
-fn synchronous(connection: &Connection, mode: Synchronous) -> Result<(), Trouble> {
+fn synchronous(connection: &Connection, mode: Synchronous) -> Result<(), SqliteError> {
     let mode = if mode == Synchronous::Full { "FULL" } else { "NORMAL" };
-    connection.pragma_update(None, "synchronous", mode).map_err(Trouble::before)
+    connection.pragma_update(None, "synchronous", mode).map_err(SqliteError::before)
 }
 
 /// A transaction that is undone unless committed. Unlike rusqlite's own it uses prepared
@@ -460,15 +460,15 @@ struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    fn begin(connection: &Connection) -> Result<Transaction<'_>, Trouble> {
+    fn begin(connection: &Connection) -> Result<Transaction<'_>, SqliteError> {
         let begin = || connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]);
-        begin().map_err(Trouble::before)?;
+        begin().map_err(SqliteError::before)?;
         Ok(Transaction { connection, open: true })
     }
 
-    fn commit(mut self) -> Result<(), Trouble> {
+    fn commit(mut self) -> Result<(), SqliteError> {
         let commit = || self.connection.prepare_cached("COMMIT")?.execute([]);
-        commit().map_err(|error| Trouble { stage: Stage::Commit, error: error.into() })?;
+        commit().map_err(|error| SqliteError { stage: Stage::Commit, error: error.into() })?;
         self.open = false;
         Ok(())
     }
@@ -486,7 +486,7 @@ impl Drop for Transaction<'_> {
 impl Store for SqliteStore {
     fn info(&self) -> StoreInfo {
         StoreInfo {
-            url: fault::store_name(&self.inner.path),
+            url: error::store_name(&self.inner.path),
             engine: format!("SQLite {}", rusqlite::version()),
             local: true,
             ended_boots: self.inner.ended_boots.clone(),
@@ -496,18 +496,18 @@ impl Store for SqliteStore {
     async fn transact_once(
         &self,
         slot: Option<&str>,
-        look: &Look,
+        scope: &Scope,
         decide: Decide<'_>,
     ) -> Result<Revision, StoreError> {
         let inner = &self.inner;
         let seat = inner.enter().await?;
-        let written = match look {
-            Look::Tasks(_) => {
-                let alone = std::iter::once(Request { slot, look, decide });
+        let written = match scope {
+            Scope::Tasks(_) => {
+                let alone = std::iter::once(Request { slot, scope, decide });
                 inner.commit_together(&seat, alone)?.remove(0)
             }
             _ => {
-                let written = inner.write(&seat, slot, look, decide);
+                let written = inner.write(&seat, slot, scope, decide);
                 seat.writer.fold_log();
                 written.map_err(|trouble| inner.report(trouble))
             }
@@ -521,17 +521,17 @@ impl Store for SqliteStore {
     async fn transact_owned(
         &self,
         slot: Option<String>,
-        look: Look,
+        scope: Scope,
         mut rule: Rule,
     ) -> Result<Revision, StoreError> {
         let inner = &self.inner;
         if inner.options.one_shot {
-            return self.transact_once(slot.as_deref(), &look, &mut *rule).await;
+            return self.transact_once(slot.as_deref(), &scope, &mut *rule).await;
         }
-        if !matches!(look, Look::Tasks(_)) {
+        if !matches!(scope, Scope::Tasks(_)) {
             let seat = inner.enter().await?;
             let connection = &seat.writer.connection;
-            let written = inner.attempt(connection, slot.as_deref(), &look, &mut *rule, false);
+            let written = inner.attempt(connection, slot.as_deref(), &scope, &mut *rule, false);
             drop(seat);
             let written = written.map_err(|trouble| inner.report(trouble))?;
             if !written.needs_sync {
@@ -539,7 +539,7 @@ impl Store for SqliteStore {
                 return Ok(inner.tell(written));
             }
         }
-        inner.transact_together(slot, look, rule).await
+        inner.transact_together(slot, scope, rule).await
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
@@ -551,12 +551,12 @@ impl Store for SqliteStore {
         Ok(renewed)
     }
 
-    async fn read(&self, look: &Look) -> Result<Seen, StoreError> {
+    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
         self.inner.with_reader(|connection| {
             // One transaction, so that all is seen at one moment.
             let transaction = connection.unchecked_transaction()?;
-            let at = Moment::of(&*self.inner.options.clock);
-            let (seen, _) = read::show(&Session::new(&transaction), look, at)?;
+            let at = StoreTime::of(&*self.inner.options.clock);
+            let (seen, _) = read::show(&Session::new(&transaction), scope, at)?;
             Ok(seen)
         })
     }

@@ -1,15 +1,15 @@
 //! Creating, opening and bringing up to date the database file.
 
 use super::SqliteOptions;
-use super::fault::{self, Stage};
+use super::error::{self, Stage};
 use super::read::RowError;
 use super::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
 use super::session::Session;
 use super::write::{self, TRIM_EVERY};
 use crate::clock::Clock;
 use crate::store::boot::{Reboot, reboot};
-use crate::store::moment::Moment;
-use crate::store::side::Turnstile;
+use crate::store::ipc::WriterQueue;
+use crate::store::store_time::StoreTime;
 use crate::store::{ENDED_BOOTS_MAX, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
@@ -48,11 +48,11 @@ pub(super) fn resolve(path: &Path) -> PathBuf {
 pub(super) fn ensure_there(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.is_dir() => {
-            Err(fault::corrupt(path, "there is a folder where the database should be"))
+            Err(error::corrupt(path, "there is a folder where the database should be"))
         }
         // A database appears whole (see `create`), so an empty file was emptied by somebody, and
         // with it the tokens that must never repeat.
-        Ok(meta) if meta.len() == 0 => Err(fault::corrupt(path, "the file is empty")),
+        Ok(meta) if meta.len() == 0 => Err(error::corrupt(path, "the file is empty")),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(path),
         Err(error) => Err(cannot_look(path, &error)),
@@ -60,7 +60,7 @@ pub(super) fn ensure_there(path: &Path) -> Result<(), StoreError> {
 }
 
 pub(super) fn cannot_look(path: &Path, error: &std::io::Error) -> StoreError {
-    fault::from_io(path, "its file cannot be looked at", error)
+    error::from_io(path, "its file cannot be looked at", error)
 }
 
 /// Opens the database, which is there. Beside a file that is not a store of ours nothing is made.
@@ -75,7 +75,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, S
 
 fn make_side_folder(path: &Path) -> Result<(), StoreError> {
     std::fs::create_dir_all(side_folder(path).join("wake"))
-        .map_err(|error| fault::from_io(path, "its side folder cannot be made", &error))
+        .map_err(|error| error::from_io(path, "its side folder cannot be made", &error))
 }
 
 /// Refuses files that are not ours or too new.
@@ -83,17 +83,17 @@ fn recognise(path: &Path, connection: &Connection) -> Result<(), StoreError> {
     let pragma = |name: &str| -> Result<i32, StoreError> {
         connection
             .pragma_query_value(None, name, |row| row.get(0))
-            .map_err(|error| fault::from_sqlite(path, Stage::Before, &error))
+            .map_err(|error| error::from_sqlite(path, Stage::Before, &error))
     };
     if pragma("application_id")? != APPLICATION_ID {
-        return Err(fault::corrupt(path, "the file is a SQLite database but not a tenure store"));
+        return Err(error::corrupt(path, "the file is a SQLite database but not a tenure store"));
     }
     let version = pragma("user_version")?;
     if version > VERSION {
         return Err(StoreError::Unsupported {
             what: format!(
                 "the store at {} has version {version}; this tenure knows versions up to {VERSION}",
-                fault::store_name(path)
+                error::store_name(path)
             ),
             instead: "Use a newer tenure, or another store.".to_owned(),
         });
@@ -103,7 +103,7 @@ fn recognise(path: &Path, connection: &Connection) -> Result<(), StoreError> {
 
 /// Opens one more connection to a database that exists.
 pub(super) fn connect(path: &Path, checkpoint_pages: u32) -> Result<Connection, StoreError> {
-    let sqlite = |error: rusqlite::Error| fault::from_sqlite(path, Stage::Before, &error);
+    let sqlite = |error: rusqlite::Error| error::from_sqlite(path, Stage::Before, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
     configure(&connection, checkpoint_pages).map_err(sqlite)?;
@@ -126,14 +126,14 @@ fn configure(connection: &Connection, checkpoint_pages: u32) -> rusqlite::Result
 /// Makes the database under another name and links it into place, so that nobody ever sees half of
 /// it. Whoever comes second finds it there.
 fn create(path: &Path) -> Result<(), StoreError> {
-    let sqlite = |error: rusqlite::Error| fault::from_sqlite(path, Stage::Before, &error);
+    let sqlite = |error: rusqlite::Error| error::from_sqlite(path, Stage::Before, &error);
     refuse_stray_log(path)?;
     make_side_folder(path)?;
     let draft = side_folder(path).join(format!("draft-{}", uuid::Uuid::new_v4().simple()));
     // SQLite would make it writable to its owner alone, whatever the umask says. It gives the log
     // and the shared memory beside a database the mode of the database.
     let file = std::fs::File::create_new(&draft);
-    drop(file.map_err(|error| fault::from_io(path, "its file cannot be made", &error))?);
+    drop(file.map_err(|error| error::from_io(path, "its file cannot be made", &error))?);
     let made = (|| {
         let mut connection = Connection::open(&draft)?;
         // Before anything is written: afterwards it is settled.
@@ -147,7 +147,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
     })();
     let linked = made.map_err(sqlite).and_then(|()| match std::fs::hard_link(&draft, path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(fault::from_io(path, "its file cannot be made", &error))
+            Err(error::from_io(path, "its file cannot be made", &error))
         }
         _ => Ok(()),
     });
@@ -166,7 +166,7 @@ fn refuse_stray_log(path: &Path) -> Result<(), StoreError> {
     let has_log = std::fs::metadata(&log).is_ok_and(|meta| meta.len() > 0);
     // In this order: whoever made the database just now made it before its log.
     if has_log && !path.exists() {
-        return Err(fault::corrupt(path, "the file is gone but its log, NAME-wal, is there"));
+        return Err(error::corrupt(path, "the file is gone but its log, NAME-wal, is there"));
     }
     Ok(())
 }
@@ -186,19 +186,19 @@ fn migrate(connection: &mut Connection, from: i32) -> rusqlite::Result<()> {
 pub(super) fn bring_up_to_date(
     path: &Path,
     connection: &mut Connection,
-    turnstile: &Turnstile,
+    turnstile: &WriterQueue,
     clock: &dyn Clock,
 ) -> Result<Vec<String>, StoreError> {
     let sqlite = |error: RowError| match error {
-        RowError::Sqlite(error) => fault::from_sqlite(path, Stage::Before, &error),
-        RowError::Format(error) => fault::from_format(path, &error),
+        RowError::Sqlite(error) => error::from_sqlite(path, Stage::Before, &error),
+        RowError::Format(error) => error::from_format(path, &error),
     };
     let version = |connection: &Connection| -> Result<i32, RowError> {
         Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
     };
     let boot = clock.boot();
     let is_current = version(connection).map_err(sqlite)? == VERSION;
-    let judged = is_current.then(|| judge_reboot(connection, &boot, Moment::of(clock)));
+    let judged = is_current.then(|| judge_reboot(connection, &boot, StoreTime::of(clock)));
     if judged.transpose().map_err(sqlite)? == Some(Reboot::None) {
         return ended_boots(connection).map_err(sqlite);
     }
@@ -206,12 +206,12 @@ pub(super) fn bring_up_to_date(
         // Who may only look sees leases as they would begin anew.
         return ended_boots(connection).map_err(sqlite);
     }
-    let io = |error: std::io::Error| fault::from_io(path, "its queue cannot be entered", &error);
+    let io = |error: std::io::Error| error::from_io(path, "its queue cannot be entered", &error);
     turnstile.enter().map_err(io)?;
     let result = (|| {
         // Another process may have done it while this one queued.
         let from = version(connection)?;
-        let at = Moment::of(clock);
+        let at = StoreTime::of(clock);
         if from < VERSION {
             migrate(connection, from)?;
         }
@@ -230,7 +230,7 @@ pub(super) fn bring_up_to_date(
     result.map_err(sqlite)
 }
 
-fn judge_reboot(connection: &Connection, boot: &str, at: Moment) -> Result<Reboot, RowError> {
+fn judge_reboot(connection: &Connection, boot: &str, at: StoreTime) -> Result<Reboot, RowError> {
     let stored = stored_boot(connection)?.unwrap_or_default();
     reboot(&stored, boot, || Ok(newest_time_ms(connection)?), at)
 }
@@ -273,7 +273,7 @@ fn name_boot(connection: &mut Connection, boot: &str) -> Result<(), RowError> {
 /// number after it is given out, or the next power loss would make it repeat.
 ///
 /// Leases that no process is tied to begin anew: the clock that judged them is gone.
-fn begin_boot(connection: &mut Connection, boot: &str, at: Moment) -> Result<(), RowError> {
+fn begin_boot(connection: &mut Connection, boot: &str, at: StoreTime) -> Result<(), RowError> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;

@@ -3,14 +3,14 @@
 use super::session::Session;
 use super::tasks;
 use crate::store::format::{self, FormatError};
-use crate::store::moment::{Moment, span};
-use crate::store::near::{self, Near};
+use crate::store::path_prefixes::{self, PathPrefixes};
+use crate::store::store_time::{StoreTime, from_ms};
 use rusqlite::{Row, params};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use tenure_core::{
-    Event, EventKind, GrantId, Hold, Holder, Kind, Look, NewEvent, Resource, Revision, Seen,
-    SeenHold, SeenWaiter, TaskLook, Token, Waiter, WallTime, Want,
+    Event, EventKind, GrantId, Hold, HoldSnapshot, Holder, Kind, NewEvent, Resource, Revision,
+    Scope, Snapshot, TaskScope, Token, Waiter, WaiterSnapshot, WallTime, Want,
 };
 
 /// How much of a queue is shown at first. Enough to skip some dead ones and to let a few readers
@@ -61,26 +61,26 @@ pub(super) fn newest(session: &Session<'_>) -> Result<u64, RowError> {
 /// What the rules get to see, and where those who wait are to be woken.
 pub(super) fn show(
     session: &Session<'_>,
-    look: &Look,
-    at: Moment,
-) -> Result<(Seen, Addresses), RowError> {
+    scope: &Scope,
+    at: StoreTime,
+) -> Result<(Snapshot, Addresses), RowError> {
     let newest = session.newest()?;
-    let mut view = View { session, at, seen: Seen::default(), addresses: HashMap::new() };
-    match look {
-        Look::Everything => {
+    let mut view = View { session, at, seen: Snapshot::default(), addresses: HashMap::new() };
+    match scope {
+        Scope::Everything => {
             view.holds(holds!(""), params![])?;
             view.waits(waits!(""), params![], usize::MAX)?;
         }
-        Look::Queues(resources) => view.at(resources, None, usize::MAX)?,
-        Look::At { resources, ticket } => view.at(resources, *ticket, FRONT)?,
-        Look::Tasks(look) => view.tasks(look)?,
+        Scope::Queues(resources) => view.at(resources, None, usize::MAX)?,
+        Scope::At { resources, ticket } => view.at(resources, *ticket, FRONT)?,
+        Scope::Tasks(scope) => view.tasks(scope)?,
     }
     let View { mut seen, addresses, .. } = view;
     seen.holds.sort_by_key(|seen| seen.hold.token);
     // A request for several resources waits in several queues and may have been met in each.
     seen.waiters.sort_by_key(|seen| seen.waiter.ticket);
     seen.waiters.dedup_by_key(|seen| seen.waiter.ticket);
-    seen.whole = *look == Look::Everything;
+    seen.whole = *scope == Scope::Everything;
     seen.next = newest + 1;
     seen.revision = Revision(newest);
     seen.wall = WallTime(at.wall_ms);
@@ -89,8 +89,8 @@ pub(super) fn show(
 
 struct View<'a, 'c> {
     session: &'a Session<'c>,
-    at: Moment,
-    seen: Seen,
+    at: StoreTime,
+    seen: Snapshot,
     addresses: Addresses,
 }
 
@@ -108,7 +108,7 @@ impl View<'_, '_> {
             self.named(&resource.key(), ticket, front)?;
         }
         let overlaps = |other: &Resource| paths.iter().any(|path| path.overlaps(other));
-        let near = Near::to(paths.iter().copied());
+        let near = PathPrefixes::to(paths.iter().copied());
         self.path_holds(&near, overlaps)?;
         self.path_waits(&near, overlaps, ticket, front)
     }
@@ -129,10 +129,10 @@ impl View<'_, '_> {
     }
 
     /// Tasks, all sections, and what is held and waited for around them.
-    fn tasks(&mut self, look: &TaskLook) -> Result<(), RowError> {
-        tasks::show(self.session, look, self.at.wall_ms, &mut self.seen)?;
+    fn tasks(&mut self, scope: &TaskScope) -> Result<(), RowError> {
+        tasks::show(self.session, scope, self.at.wall_ms, &mut self.seen)?;
         self.holds(holds!("WHERE resource >= 'section:' AND resource < 'section;'"), params![])?;
-        let near = Near::to(&near::files(&self.seen.tasks));
+        let near = PathPrefixes::to(&path_prefixes::files(&self.seen.tasks));
         self.path_holds(&near, |resource| resource.kind() == Kind::Path)?;
         let keys: Vec<String> =
             self.seen.tasks.iter().map(|task| task.id.resource().key()).collect();
@@ -147,7 +147,7 @@ impl View<'_, '_> {
     }
 
     /// All who wait for sections, for paths near, or for these tasks.
-    fn waits_around(&mut self, near: &Near, tasks: &[String]) -> Result<(), RowError> {
+    fn waits_around(&mut self, near: &PathPrefixes, tasks: &[String]) -> Result<(), RowError> {
         let sql = waits!("WHERE resource >= 'section:' AND resource < 'section;' ORDER BY ticket");
         self.waits(sql, params![], usize::MAX)?;
         self.path_waits(near, |resource| resource.kind() == Kind::Path, None, usize::MAX)?;
@@ -168,7 +168,7 @@ impl View<'_, '_> {
     /// What is held on those paths near that are `shown`.
     fn path_holds(
         &mut self,
-        near: &Near,
+        near: &PathPrefixes,
         shown: impl Fn(&Resource) -> bool,
     ) -> Result<(), RowError> {
         for prefix in &near.at {
@@ -185,7 +185,7 @@ impl View<'_, '_> {
     /// of its own.
     fn path_waits(
         &mut self,
-        near: &Near,
+        near: &PathPrefixes,
         shown: impl Fn(&Resource) -> bool,
         ticket: Option<u64>,
         front: usize,
@@ -317,25 +317,25 @@ fn read_holder(row: &Row<'_>, first: usize) -> Result<Holder, RowError> {
 
 /// Reads the length of a lease and its end, which stand side by side; what rounding added to the end
 /// is not shown.
-fn left_ms(row: &Row<'_>, first: usize, at: Moment) -> Result<i64, rusqlite::Error> {
+fn left_ms(row: &Row<'_>, first: usize, at: StoreTime) -> Result<i64, rusqlite::Error> {
     let (ttl_ms, deadline_ms): (i64, i64) = (row.get(first)?, row.get(first + 1)?);
     Ok(deadline_ms.saturating_sub(at.now_ms).min(ttl_ms))
 }
 
-fn read_hold(row: &Row<'_>, resource: Resource, at: Moment) -> Result<SeenHold, RowError> {
+fn read_hold(row: &Row<'_>, resource: Resource, at: StoreTime) -> Result<HoldSnapshot, RowError> {
     let left_ms = left_ms(row, 8, at)?;
-    Ok(SeenHold {
+    Ok(HoldSnapshot {
         hold: Hold {
             want: Want { resource, mode: format::mode_from_text(text(row, 3)?)? },
             grant: format::grant_from_text(text(row, 1)?)?,
             token: Token(row.get::<_, i64>(2)? as u64),
             holder: read_holder(row, 4)?,
             operation: optional_text(row, 7)?.map(str::to_owned),
-            ttl: span(row.get(8)?),
+            ttl: from_ms(row.get(8)?),
             slot: row.get(13)?,
         },
-        left: span(left_ms),
-        held_for: span(at.now_ms.saturating_sub(row.get(10)?)),
+        left: from_ms(left_ms),
+        held_for: from_ms(at.now_ms.saturating_sub(row.get(10)?)),
         acquired_at: WallTime(row.get(11)?),
         renewed_at: WallTime(row.get(12)?),
         expires_at: WallTime(at.wall_ms.saturating_add(left_ms)),
@@ -343,9 +343,9 @@ fn read_hold(row: &Row<'_>, resource: Resource, at: Moment) -> Result<SeenHold, 
     })
 }
 
-fn read_waiter(row: &Row<'_>, at: Moment) -> Result<(SeenWaiter, String), RowError> {
+fn read_waiter(row: &Row<'_>, at: StoreTime) -> Result<(WaiterSnapshot, String), RowError> {
     let keeps = optional_text(row, 7)?.map(format::grants_from_json).transpose()?;
-    let waiter = SeenWaiter {
+    let waiter = WaiterSnapshot {
         waiter: Waiter {
             grant: format::grant_from_text(text(row, 1)?)?,
             ticket: row.get::<_, i64>(0)? as u64,
@@ -353,14 +353,14 @@ fn read_waiter(row: &Row<'_>, at: Moment) -> Result<(SeenWaiter, String), RowErr
             holder: read_holder(row, 3)?,
             operation: optional_text(row, 6)?.map(str::to_owned),
             keeps: keeps.unwrap_or_default(),
-            ttl: span(row.get(8)?),
+            ttl: from_ms(row.get(8)?),
         },
-        left: span(left_ms(row, 8, at)?),
-        waited_for: span(at.now_ms.saturating_sub(row.get(10)?)),
+        left: from_ms(left_ms(row, 8, at)?),
+        waited_for: from_ms(at.now_ms.saturating_sub(row.get(10)?)),
         waiting_since: WallTime(row.get(11)?),
         woken_for: row
             .get::<_, Option<i64>>(14)?
-            .map(|woken_ms| span(at.now_ms.saturating_sub(woken_ms))),
+            .map(|woken_ms| from_ms(at.now_ms.saturating_sub(woken_ms))),
     };
     Ok((waiter, text(row, 12)?.to_owned()))
 }

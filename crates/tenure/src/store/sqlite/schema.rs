@@ -165,7 +165,7 @@ CREATE TRIGGER tasks_moved AFTER UPDATE ON tasks
 END;
 ";
 
-/// Paths are found by `prefix`, see [`crate::store::near`]; other resources have none. The empty
+/// Paths are found by `prefix`, see [`crate::store::path_prefixes`]; other resources have none. The empty
 /// one, which is looked at with every path, is right for any path: those from before have it, and
 /// those written by older programs that had the file open already.
 const TO_VERSION_3: &str = "

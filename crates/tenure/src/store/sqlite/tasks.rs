@@ -3,13 +3,13 @@
 use super::read::{RowError, optional_text, text};
 use super::session::Session;
 use crate::store::format;
-use crate::store::moment::{milliseconds_up, span};
+use crate::store::store_time::{from_ms, milliseconds_up};
 use crate::store::{Tally, TaskFilter};
 use rusqlite::{Row, params};
 use std::collections::BTreeMap;
 use tenure_core::{
-    Claim, FinishedClaim, Pick, Section, Seen, SeenSection, Status, Task, TaskId, TaskLook, Token,
-    WallTime,
+    Claim, FinishedClaim, Pick, Section, SectionSnapshot, Snapshot, Status, Task, TaskId,
+    TaskScope, Token, WallTime,
 };
 
 /// How many tasks whose time has come are looked at beside those that had none.
@@ -31,17 +31,17 @@ macro_rules! tasks {
 /// Shows the tasks that a rule looks at, and all sections.
 pub(super) fn show(
     session: &Session<'_>,
-    look: &TaskLook,
+    scope: &TaskScope,
     wall_ms: i64,
-    seen: &mut Seen,
+    seen: &mut Snapshot,
 ) -> Result<(), RowError> {
-    for id in &look.ids {
+    for id in &scope.ids {
         read_all(session, tasks!("WHERE id = ?1"), params![id.as_str()], &mut seen.tasks)?;
-        if look.dependents {
+        if scope.dependents {
             let sql = tasks!("WHERE id IN (SELECT dependent FROM dependencies WHERE task = ?1)");
             read_all(session, sql, params![id.as_str()], &mut seen.tasks)?;
         }
-        if look.dependencies {
+        if scope.dependencies {
             let sql = tasks!(
                 "WHERE id IN (SELECT value FROM json_each(
                     (SELECT depends_on FROM tasks WHERE id = ?1)))"
@@ -49,16 +49,16 @@ pub(super) fn show(
             read_all(session, sql, params![id.as_str()], &mut seen.tasks)?;
         }
     }
-    for key in &look.keys {
+    for key in &scope.keys {
         read_all(session, tasks!("WHERE key = ?1"), params![key], &mut seen.tasks)?;
     }
-    if look.in_progress {
+    if scope.in_progress {
         let sql = tasks!("WHERE status = 'in_progress'");
         read_all(session, sql, params![], &mut seen.tasks)?;
     }
     let tallies = tallies(session)?;
     show_sections(session, &tallies, seen)?;
-    if let Some(pick) = &look.pick {
+    if let Some(pick) = &scope.pick {
         show_picked(session, pick, &tallies, wall_ms, seen)?;
     }
     if seen.tasks.len() > 1 {
@@ -74,7 +74,7 @@ fn show_picked(
     pick: &Pick,
     tallies: &[Tally],
     wall_ms: i64,
-    seen: &mut Seen,
+    seen: &mut Snapshot,
 ) -> Result<(), RowError> {
     let sections: Vec<&str> = match &pick.section {
         Some(section) => vec![section],
@@ -121,7 +121,7 @@ fn show_picked(
 fn show_sections(
     session: &Session<'_>,
     tallies: &[Tally],
-    seen: &mut Seen,
+    seen: &mut Snapshot,
 ) -> Result<(), RowError> {
     let mut open: BTreeMap<&str, u64> = BTreeMap::new();
     for tally in tallies.iter().filter(|tally| !tally.status.is_final()) {
@@ -144,10 +144,10 @@ fn show_sections(
             paused: row.get(5)?,
         };
         let open = open.remove(section.name.as_str()).unwrap_or(0);
-        seen.sections.push(SeenSection { section, open });
+        seen.sections.push(SectionSnapshot { section, open });
     }
     for (name, open) in open {
-        seen.sections.push(SeenSection { section: Section::named(name), open });
+        seen.sections.push(SectionSnapshot { section: Section::named(name), open });
     }
     Ok(())
 }
@@ -228,7 +228,7 @@ fn read_task(row: &Row<'_>) -> Result<Task, RowError> {
         max_attempts: row.get(13)?,
         attempts: row.get(14)?,
         recoveries: row.get(15)?,
-        timeout: row.get::<_, Option<i64>>(16)?.map(span),
+        timeout: row.get::<_, Option<i64>>(16)?.map(from_ms),
         not_before: read_time(row, 17)?,
         key: row.get(18)?,
         claim,

@@ -4,8 +4,8 @@ use super::read::RowError;
 use super::session::Session;
 use super::{answers, tasks};
 use crate::store::format;
-use crate::store::moment::{Moment, milliseconds_up};
-use crate::store::near;
+use crate::store::path_prefixes;
+use crate::store::store_time::{StoreTime, milliseconds_up};
 use crate::store::{Renewal, Renewed};
 use rusqlite::{OptionalExtension, params};
 use tenure_core::{Change, EventKind, Hold, NewEvent, Waiter, Write};
@@ -22,7 +22,7 @@ pub(super) fn apply(
     session: &Session<'_>,
     change: &Change,
     next: u64,
-    at: Moment,
+    at: StoreTime,
     mailbox: &str,
 ) -> Result<u64, RowError> {
     for write in &change.writes {
@@ -45,7 +45,7 @@ pub(super) fn apply(
 fn apply_one(
     session: &Session<'_>,
     write: &Write,
-    at: Moment,
+    at: StoreTime,
     mailbox: &str,
 ) -> Result<(), RowError> {
     match write {
@@ -114,7 +114,7 @@ fn apply_one(
     }
 }
 
-fn insert_hold(session: &Session<'_>, hold: &Hold, at: Moment) -> Result<(), RowError> {
+fn insert_hold(session: &Session<'_>, hold: &Hold, at: StoreTime) -> Result<(), RowError> {
     let ttl_ms = milliseconds_up(hold.ttl);
     session
         .statement(
@@ -136,7 +136,7 @@ fn insert_hold(session: &Session<'_>, hold: &Hold, at: Moment) -> Result<(), Row
             at.begin_ms.saturating_add(ttl_ms),
             at.now_ms,
             at.wall_ms,
-            near::prefix(&hold.want.resource),
+            path_prefixes::prefix(&hold.want.resource),
             hold.slot,
         ])?;
     Ok(())
@@ -145,7 +145,7 @@ fn insert_hold(session: &Session<'_>, hold: &Hold, at: Moment) -> Result<(), Row
 fn insert_waiter(
     session: &Session<'_>,
     waiter: &Waiter,
-    at: Moment,
+    at: StoreTime,
     mailbox: &str,
 ) -> Result<(), RowError> {
     let ttl_ms = milliseconds_up(waiter.ttl);
@@ -171,7 +171,7 @@ fn insert_waiter(
             at.now_ms,
             at.wall_ms,
             mailbox,
-            near::prefix(&want.resource),
+            path_prefixes::prefix(&want.resource),
         ])?;
     }
     Ok(())
@@ -181,7 +181,7 @@ pub(super) fn insert_event(
     session: &Session<'_>,
     id: u64,
     event: &NewEvent,
-    at: Moment,
+    at: StoreTime,
 ) -> Result<(), RowError> {
     session
         .statement(
@@ -241,7 +241,7 @@ pub(super) fn count_one_more(session: &Session<'_>) -> Result<(), RowError> {
 pub(super) fn renew(
     session: &Session<'_>,
     renewal: &Renewal,
-    at: Moment,
+    at: StoreTime,
     lengthens: &mut bool,
 ) -> Result<Renewed, RowError> {
     let ttl_ms = milliseconds_up(renewal.ttl);
@@ -294,7 +294,7 @@ mod tests {
             NewEvent { resource: None, label: String::new(), token: None, kind: EventKind::Added };
         let events = vec![event; 3 * TRIM_EVERY as usize];
         let change = Change { events, ..Change::default() };
-        let at = Moment { now_ms: 0, begin_ms: 0, wall_ms: 0 };
+        let at = StoreTime { now_ms: 0, begin_ms: 0, wall_ms: 0 };
         apply(&Session::new(&connection), &change, 1, at, "").expect("written");
         let kept: i64 =
             connection.query_row("SELECT kept FROM tally", [], |row| row.get(0)).expect("a tally");

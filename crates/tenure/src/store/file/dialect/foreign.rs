@@ -9,7 +9,7 @@ use super::Dialect;
 use crate::exchange::{foreign_time, time_from_value, without_byte_order_mark};
 use crate::platform;
 use crate::store::ledger::StoredHold;
-use crate::store::moment::Moment;
+use crate::store::store_time::StoreTime;
 use serde_json::{Map, Value, json};
 use tenure_core::{Resource, WallTime};
 
@@ -116,7 +116,7 @@ pub(super) fn write(
     stored: &StoredHold,
     store: &str,
     before: Option<&Map<String, Value>>,
-    at: Moment,
+    at: StoreTime,
 ) -> Vec<u8> {
     let hold = &stored.hold;
     let date = date(dialect, stored.left_ms(at), at);
@@ -168,7 +168,7 @@ pub(super) fn write(
 }
 
 /// The date by which the other programs judge: at the end of the lease it is as old as they allow.
-fn date(dialect: Dialect, left_ms: i64, at: Moment) -> WallTime {
+fn date(dialect: Dialect, left_ms: i64, at: StoreTime) -> WallTime {
     let stale_ms = dialect.stale_after().as_millis() as i64;
     WallTime(at.wall_ms.saturating_add(left_ms.saturating_sub(stale_ms)))
 }
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_lock_is_dated_so_that_it_is_stale_when_the_lease_ends() {
-        let at = Moment { now_ms: 0, begin_ms: 0, wall_ms: 1_000_000 };
+        let at = StoreTime { now_ms: 0, begin_ms: 0, wall_ms: 1_000_000 };
         assert_eq!(date(Dialect::Memory, 20_000, at), WallTime(990_000));
         assert_eq!(date(Dialect::Memory, 90_000, at), WallTime(1_060_000));
         assert_eq!(foreign_time(NOW), "2027-01-15T08:00:00.000000+00:00");

@@ -8,9 +8,9 @@
 use super::Dialect;
 use super::foreign::Foreign;
 use crate::platform;
-use crate::store::file::fault::Trouble;
+use crate::store::file::error::FileStoreError;
+use crate::store::file::failpoint::failpoint;
 use crate::store::file::journal::draft;
-use crate::store::file::step::step;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ struct Identity {
 
 impl LockFile {
     /// Looks at a lock file; `None` where there is none.
-    pub(super) fn look(dialect: Dialect, path: &Path) -> Result<Option<LockFile>, Trouble> {
+    pub(super) fn scope(dialect: Dialect, path: &Path) -> Result<Option<LockFile>, FileStoreError> {
         let mut file = match open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -53,7 +53,7 @@ impl LockFile {
         };
         let meta = file.metadata()?;
         if !meta.is_file() {
-            return Err(Trouble::obstacle(path, "is no file, so it cannot be a lock"));
+            return Err(FileStoreError::obstacle(path, "is no file, so it cannot be a lock"));
         }
         let mut bytes = Vec::new();
         (&mut file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -93,7 +93,7 @@ impl LockFile {
             std::fs::create_dir_all(aside)?;
         }
         let draft = write_draft(drafts, content)?;
-        step("lock-drafted");
+        failpoint("lock-drafted");
         // Almost always enough to leave another's file alone, even for a moment.
         let replaced = match identity_of(&self.path)? {
             Some(there) if there != self.identity => Ok(false),
@@ -233,16 +233,18 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Why what lies there cannot be read.
-fn obstacle(path: &Path, error: io::Error) -> Trouble {
+fn obstacle(path: &Path, error: io::Error) -> FileStoreError {
     let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
     match error.kind() {
-        _ if is_link => Trouble::obstacle(path, "is a symbolic link, so it cannot be a lock"),
+        _ if is_link => {
+            FileStoreError::obstacle(path, "is a symbolic link, so it cannot be a lock")
+        }
         io::ErrorKind::PermissionDenied => {
-            Trouble::obstacle(path, "may not be read, so nobody can tell whose lock it is")
+            FileStoreError::obstacle(path, "may not be read, so nobody can tell whose lock it is")
         }
         // A socket, say.
         _ if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) => {
-            Trouble::obstacle(path, "is no file, so it cannot be a lock")
+            FileStoreError::obstacle(path, "is no file, so it cannot be a lock")
         }
         _ => error.into(),
     }
@@ -293,7 +295,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("task.lock");
         fs::write(&path, STALE).unwrap();
-        let judged = LockFile::look(Dialect::Worker, &path).unwrap().unwrap();
+        let judged = LockFile::scope(Dialect::Worker, &path).unwrap().unwrap();
         Scene { folder, path, judged }
     }
 
@@ -408,7 +410,7 @@ mod tests {
         let released = fs::remove_file(&scene.path);
         assert_eq!(released.unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(!scene.judged.settle(&away, None).unwrap());
-        let left = LockFile::look(Dialect::Worker, &scene.path).unwrap().unwrap();
+        let left = LockFile::scope(Dialect::Worker, &scene.path).unwrap().unwrap();
         let left = left.foreign.expect("it can be read");
         let just_after = WallTime(left.since.0 + 1_000);
         assert_eq!(left.left_ms(Dialect::Worker, just_after), 299_000, "nothing prolongs it");

@@ -4,14 +4,14 @@
 //! - `tasks` — their lists of tasks.
 //! - `face` — how such files join what the ledger knows. `watch` — noticing when one goes away.
 
-mod face;
 mod foreign;
+mod foreign_locks;
 mod lock_file;
 mod tasks;
 mod watch;
 
-pub(super) use face::{Beaten, Face, make_drafts};
-pub(super) use tasks::Board;
+pub(super) use foreign_locks::{Beaten, ForeignLocks, make_drafts};
+pub(super) use tasks::ForeignTasks;
 pub(super) use watch::{LOOK_AT_LEAST, Watch};
 
 use sha2::{Digest, Sha256};

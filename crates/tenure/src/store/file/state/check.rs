@@ -2,11 +2,11 @@
 
 use super::State;
 use crate::store::Finding;
-use crate::store::file::dialect::Face;
-use crate::store::file::fault::Trouble;
+use crate::store::file::dialect::ForeignLocks;
+use crate::store::file::error::FileStoreError;
 use crate::store::file::held::is_draft;
 use crate::store::file::journal::{Tail, remove_if_there};
-use crate::store::moment::Moment;
+use crate::store::store_time::StoreTime;
 use std::path::PathBuf;
 use tenure_core::WallTime;
 
@@ -15,13 +15,13 @@ impl State {
     pub(in crate::store::file) fn leftovers(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.journal.folder()).into_iter().flatten().flatten();
         let drafts = entries.map(|entry| entry.path()).filter(|path| is_draft(path));
-        let locks = self.face.iter().flat_map(Face::drafts);
+        let locks = self.face.iter().flat_map(ForeignLocks::drafts);
         drafts.chain(self.held.drafts()).chain(locks).collect()
     }
 
     /// Removes what those who died left half made; says how much. Only with the seat: then nobody
     /// is making anything.
-    pub(in crate::store::file) fn tidy(&mut self, at: Moment) -> Result<usize, Trouble> {
+    pub(in crate::store::file) fn tidy(&mut self, at: StoreTime) -> Result<usize, FileStoreError> {
         let leftovers = self.leftovers();
         for path in &leftovers {
             remove_if_there(path)?;
@@ -40,13 +40,16 @@ impl State {
         Ok(removed)
     }
 
-    pub(in crate::store::file) fn check(&mut self, at: Moment) -> Result<Vec<Finding>, Trouble> {
+    pub(in crate::store::file) fn check(
+        &mut self,
+        at: StoreTime,
+    ) -> Result<Vec<Finding>, FileStoreError> {
         let tail = self.read_on()?;
         let journal = match tail {
             Tail::Wrong => Err(self.wrong_line().into_message()),
-            _ => self.load_tasks().map_err(Trouble::into_message),
+            _ => self.load_tasks().map_err(FileStoreError::into_message),
         };
-        let archive = self.archive.check().map_err(Trouble::into_message);
+        let archive = self.archive.check().map_err(FileStoreError::into_message);
         let generation = self.journal.header.generation;
         let differences = self.held.differences(&self.ledger);
         let finding = |subject: &str, ok: bool, message: String| Finding {

@@ -1,10 +1,10 @@
 //! How a handle begins the next generation of the journal.
 
 use super::State;
-use crate::store::file::fault::Trouble;
+use crate::store::file::error::FileStoreError;
+use crate::store::file::failpoint::failpoint;
 use crate::store::file::journal::{Header, Line, draft, sync_folder, tasks_path};
 use crate::store::file::line;
-use crate::store::file::step::step;
 use crate::store::ledger::Record;
 use std::fs::File;
 use std::io::Write as _;
@@ -28,7 +28,7 @@ impl State {
         }
     }
 
-    fn rotate(&mut self) -> Result<(), Trouble> {
+    fn rotate(&mut self) -> Result<(), FileStoreError> {
         self.load_tasks()?;
         self.load_answers()?;
         // What other programs list must be compared with what is known of it.
@@ -60,7 +60,7 @@ impl State {
     }
 
     /// Writes the tasks for the next generation beside it, on disk.
-    fn write_tasks(&self, generation: u64) -> Result<u64, Trouble> {
+    fn write_tasks(&self, generation: u64) -> Result<u64, FileStoreError> {
         let mut bytes = Vec::new();
         for task in self.ledger.tasks.all() {
             let line = Line::state(Record::Task(Box::new(task.clone())));
@@ -75,14 +75,14 @@ impl State {
             let mut file = File::create_new(&draft)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
-            step("rotate-tasks-drafted");
+            failpoint("rotate-tasks-drafted");
             std::fs::rename(&draft, tasks_path(folder, generation))?;
             sync_folder(folder)
         })();
         if placed.is_err() {
             let _ = std::fs::remove_file(&draft);
         }
-        step("rotate-tasks-placed");
+        failpoint("rotate-tasks-placed");
         placed?;
         Ok(bytes.len() as u64)
     }

@@ -7,9 +7,9 @@ use crate::exchange::{
     without_byte_order_mark,
 };
 use crate::file::kernel_lock::lock_within;
-use crate::store::file::fault::Trouble;
+use crate::store::file::error::FileStoreError;
 use crate::store::ledger::{Ledger, Record};
-use crate::store::moment::Moment;
+use crate::store::store_time::StoreTime;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -53,14 +53,14 @@ impl Coordination {
     }
 
     /// Takes the lock that its programs take.
-    pub(super) fn lock(&self) -> Result<File, Trouble> {
+    pub(super) fn lock(&self) -> Result<File, FileStoreError> {
         let mut path = self.path.clone().into_os_string();
         path.push(".lock");
         let file =
             File::options().create(true).truncate(false).read(true).write(true).open(&path)?;
         match lock_within(&file, Some(LOCK_PATIENCE))? {
             true => Ok(file),
-            false => Err(Trouble::Busy(format!(
+            false => Err(FileStoreError::Busy(format!(
                 "another program has kept the lock on {} for too long",
                 Path::new(&path).display()
             ))),
@@ -68,7 +68,7 @@ impl Coordination {
     }
 
     /// What the file says, if it changed since the last time.
-    pub(super) fn read(&mut self) -> Result<Option<Vec<Entry>>, Trouble> {
+    pub(super) fn read(&mut self) -> Result<Option<Vec<Entry>>, FileStoreError> {
         let stamp = stamp(&self.path)?;
         if self.stamp.is_some() && stamp == self.stamp {
             return Ok(None);
@@ -78,8 +78,9 @@ impl Coordination {
             self.document = Value::Null;
             return Ok((!known).then(Vec::new));
         }
-        let damaged =
-            |reason: String| Trouble::ForeignFile(format!("{}: {reason}", self.path.display()));
+        let damaged = |reason: String| {
+            FileStoreError::ForeignFile(format!("{}: {reason}", self.path.display()))
+        };
         let (file, problems) = exchange::read_foreign_file(&self.path, Format::Coordination)
             .map_err(|error| damaged(error.to_string()))?;
         let text = std::fs::read(&self.path)?;
@@ -155,8 +156,8 @@ impl Coordination {
         freed: &[TaskId],
         claimed: &BTreeMap<TaskId, Foreign>,
         ledger: &Ledger,
-        at: Moment,
-    ) -> Result<(), Trouble> {
+        at: StoreTime,
+    ) -> Result<(), FileStoreError> {
         let before = self.document.clone();
         if self.document.is_null() {
             let now = foreign_time(WallTime(at.wall_ms));

@@ -4,7 +4,7 @@
 use super::Foreign;
 use crate::exchange::CONTEXT_FILES;
 use crate::store::ledger::{Ledger, Record};
-use crate::store::moment::Moment;
+use crate::store::store_time::StoreTime;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tenure_core::rules::tasks::NewTask;
@@ -57,7 +57,7 @@ pub(crate) struct Merged {
 }
 
 /// Compares the list with the ledger.
-pub(super) fn merge(entries: &[Entry], ledger: &Ledger, at: Moment) -> Merged {
+pub(super) fn merge(entries: &[Entry], ledger: &Ledger, at: StoreTime) -> Merged {
     let mut merged = Merged::default();
     let mut tasks: Vec<Task> = Vec::with_capacity(entries.len());
     let cycles = cycles(entries);
@@ -103,7 +103,7 @@ impl Merged {
         self.events.push(NewEvent { resource, label, token: None, kind });
     }
 
-    fn add(&mut self, entry: &Entry, cycle: Option<&String>, age: u64, at: Moment) -> Task {
+    fn add(&mut self, entry: &Entry, cycle: Option<&String>, age: u64, at: StoreTime) -> Task {
         let wrong = wrong_with(entry, cycle);
         let status = match &entry.says {
             _ if wrong.is_some() => Status::Blocked,
@@ -347,7 +347,7 @@ fn cycle_through<'a>(
     None
 }
 
-fn new_task(entry: &Entry, status: Status, age: u64, at: Moment) -> Task {
+fn new_task(entry: &Entry, status: Status, age: u64, at: StoreTime) -> Task {
     let new = entry.new.clone();
     Task {
         id: new.id,

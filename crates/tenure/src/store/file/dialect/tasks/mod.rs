@@ -15,11 +15,11 @@ pub(crate) use merge::Merged;
 
 use super::{Dialect, ForeignRules};
 use crate::duration::format_duration;
-use crate::store::file::fault::Trouble;
+use crate::store::file::error::FileStoreError;
+use crate::store::file::failpoint::failpoint;
 use crate::store::file::journal::{draft, sync_folder};
-use crate::store::file::step::step;
 use crate::store::ledger::{Ledger, Record};
-use crate::store::moment::Moment;
+use crate::store::store_time::StoreTime;
 use coordination::Coordination;
 use merge::Entry;
 use queue::Queue;
@@ -31,15 +31,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::{
-    Claim, GrantId, Hold, Holder, Look, Mode, Resource, Seen, SeenHold, Status, Task, TaskId,
-    Token, WallTime, Want,
+    Claim, GrantId, Hold, HoldSnapshot, Holder, Mode, Resource, Scope, Snapshot, Status, Task,
+    TaskId, Token, WallTime, Want,
 };
 
 /// How long another program's claim lasts that its own protocol never ends.
 const CLAIM_LASTS: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Another program's task list.
-pub(crate) struct Board {
+pub(crate) struct ForeignTasks {
     files: Files,
     rules: ForeignRules,
     /// What other programs have, and since when.
@@ -69,24 +69,24 @@ pub(super) fn files(dialect: Dialect, folder: &Path) -> Vec<PathBuf> {
     }
 }
 
-impl Board {
+impl ForeignTasks {
     /// The list that a folder of this dialect has.
     pub(crate) fn new(
         (dialect, rules): (Dialect, ForeignRules),
         folder: &Path,
         own: &Path,
         store: &str,
-    ) -> Option<Board> {
+    ) -> Option<ForeignTasks> {
         let files = match dialect {
             Dialect::Coordination => Files::Coordination(Coordination::new(folder, own, store)),
             Dialect::Worker => Files::Queue(Queue::new(folder, own, store)),
             Dialect::Swarm | Dialect::Memory => return None,
         };
-        Some(Board { files, rules, claims: BTreeMap::new(), problems: Vec::new() })
+        Some(ForeignTasks { files, rules, claims: BTreeMap::new(), problems: Vec::new() })
     }
 
     /// Keeps the others from changing the list while the answer lives, as far as their protocol goes.
-    pub(crate) fn lock(&self) -> Result<Option<File>, Trouble> {
+    pub(crate) fn lock(&self) -> Result<Option<File>, FileStoreError> {
         match &self.files {
             Files::Coordination(files) => files.lock().map(Some),
             Files::Queue(_) => Ok(None),
@@ -97,8 +97,8 @@ impl Board {
     pub(crate) fn take_in(
         &mut self,
         ledger: &Ledger,
-        at: Moment,
-    ) -> Result<Option<Merged>, Trouble> {
+        at: StoreTime,
+    ) -> Result<Option<Merged>, FileStoreError> {
         let entries: Option<Vec<Entry>> = match &mut self.files {
             Files::Coordination(files) => files.read()?,
             Files::Queue(files) => files.read()?,
@@ -120,8 +120,8 @@ impl Board {
         &mut self,
         records: &[Record],
         ledger: &Ledger,
-        at: Moment,
-    ) -> Result<(), Trouble> {
+        at: StoreTime,
+    ) -> Result<(), FileStoreError> {
         let ended = self.ended_claims(records);
         let decided = |id: &TaskId| {
             records.iter().any(|record| matches!(record, Record::Task(task) if task.id == *id))
@@ -168,8 +168,8 @@ impl Board {
         &mut self,
         ids: &[TaskId],
         ledger: &Ledger,
-        at: Moment,
-    ) -> Result<(), Trouble> {
+        at: StoreTime,
+    ) -> Result<(), FileStoreError> {
         let tasks = ids.iter().filter_map(|id| ledger.tasks.get(id));
         let records: Vec<Record> = tasks.map(|task| Record::Task(Box::new(task.clone()))).collect();
         match &mut self.files {
@@ -180,14 +180,14 @@ impl Board {
     }
 
     /// Shows what other programs have as held by them.
-    pub(crate) fn overlay(&self, seen: &mut Seen, look: &Look, at: Moment) {
-        let shown: Vec<&TaskId> = match look {
-            Look::Everything => self.claims.keys().collect(),
-            Look::At { resources, .. } | Look::Queues(resources) => {
+    pub(crate) fn overlay(&self, seen: &mut Snapshot, scope: &Scope, at: StoreTime) {
+        let shown: Vec<&TaskId> = match scope {
+            Scope::Everything => self.claims.keys().collect(),
+            Scope::At { resources, .. } | Scope::Queues(resources) => {
                 let named = |id: &&TaskId| resources.contains(&id.resource());
                 self.claims.keys().filter(named).collect()
             }
-            Look::Tasks(_) => {
+            Scope::Tasks(_) => {
                 let named = |id: &&TaskId| seen.tasks.iter().any(|task| task.id == **id);
                 self.claims.keys().filter(named).collect()
             }
@@ -204,7 +204,7 @@ impl Board {
     }
 
     /// Shows a task as in progress if another program has it, unless its claim is too old to count.
-    pub(crate) fn show_claim(&self, task: &mut Task, at: Moment) {
+    pub(crate) fn show_claim(&self, task: &mut Task, at: StoreTime) {
         if let Some(foreign) = self.claims.get(&task.id)
             && !self.show(&task.id, foreign, at).lapsed()
         {
@@ -216,7 +216,7 @@ impl Board {
     }
 
     /// Another program's claim as a hold. Their protocol has no limit; the user may have set one.
-    fn show(&self, id: &TaskId, foreign: &Foreign, at: Moment) -> SeenHold {
+    fn show(&self, id: &TaskId, foreign: &Foreign, at: StoreTime) -> HoldSnapshot {
         let (grant, token) = name(id, &foreign.by);
         let since = foreign.since.unwrap_or(WallTime(at.wall_ms));
         let age_ms = u64::try_from(at.wall_ms.saturating_sub(since.0)).unwrap_or(0);
@@ -233,7 +233,7 @@ impl Board {
             (None, Some(limit)) => (None, limit.saturating_sub(age)),
             (None, None) => (None, CLAIM_LASTS),
         };
-        SeenHold {
+        HoldSnapshot {
             hold: Hold {
                 want: Want { resource: id.resource(), mode: Mode::Exclusive },
                 grant,
@@ -261,7 +261,7 @@ impl Board {
     }
 
     /// Whether other programs did something since the list was read. Under their lock they cannot.
-    pub(crate) fn has_news(&self) -> Result<bool, Trouble> {
+    pub(crate) fn has_news(&self) -> Result<bool, FileStoreError> {
         match &self.files {
             Files::Coordination(_) => Ok(false),
             Files::Queue(files) => files.has_news(),
@@ -296,9 +296,9 @@ fn replace(
         }
         file.sync_all()?;
         let written = file.metadata()?;
-        step(steps[0]);
+        failpoint(steps[0]);
         std::fs::rename(&draft, &target)?;
-        step(steps[1]);
+        failpoint(steps[1]);
         sync_folder(target.parent().unwrap_or(Path::new(".")))?;
         Ok(written)
     })();
@@ -315,7 +315,7 @@ mod tests {
     /// What could not be remembered, on a full disk for example, must not be passed over later.
     #[test]
     fn a_list_that_did_not_change_is_read_again_only_if_told_to() {
-        let at = Moment { now_ms: 0, begin_ms: 0, wall_ms: 0 };
+        let at = StoreTime { now_ms: 0, begin_ms: 0, wall_ms: 0 };
         for (dialect, file, list) in [
             (Dialect::Coordination, "tasks.json", r#"{"tasks":[{"id":"a","description":"d"}]}"#),
             (Dialect::Worker, "queue.json", r#"{"tasks":[{"id":"a","instruction":"d"}]}"#),
@@ -324,9 +324,13 @@ mod tests {
             std::fs::write(folder.path().join(file), list).unwrap();
             let log = "{\"task_id\":\"a\",\"status\":\"completed\"}\n";
             std::fs::write(folder.path().join("execution_log.jsonl"), log).unwrap();
-            let mut board =
-                Board::new((dialect, ForeignRules::default()), folder.path(), folder.path(), "s")
-                    .unwrap();
+            let mut board = ForeignTasks::new(
+                (dialect, ForeignRules::default()),
+                folder.path(),
+                folder.path(),
+                "s",
+            )
+            .unwrap();
             let mut news = || board.take_in(&Ledger::default(), at).unwrap();
             let first = news().expect("all is new");
             assert!(news().is_none(), "{file} did not change");

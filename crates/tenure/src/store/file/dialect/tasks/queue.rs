@@ -5,10 +5,10 @@ use super::merge::{Entry, Fields, Says};
 use crate::exchange::{
     self, Format, foreign_time, queue_task, time_from_value, without_byte_order_mark,
 };
-use crate::store::file::fault::Trouble;
-use crate::store::file::step::step;
+use crate::store::file::error::FileStoreError;
+use crate::store::file::failpoint::failpoint;
 use crate::store::ledger::{Ledger, Record};
-use crate::store::moment::Moment;
+use crate::store::store_time::StoreTime;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs::File;
@@ -75,7 +75,7 @@ impl Queue {
     }
 
     /// What the files say, if they changed since the last time.
-    pub(super) fn read(&mut self) -> Result<Option<Vec<Entry>>, Trouble> {
+    pub(super) fn read(&mut self) -> Result<Option<Vec<Entry>>, FileStoreError> {
         let news = self.read_log()?;
         let stamp = stamp(&self.queue)?;
         if stamp.is_none() {
@@ -85,8 +85,10 @@ impl Queue {
         if !news && self.stamp == stamp {
             return Ok(None);
         }
-        let (file, problems) = exchange::read_foreign_file(&self.queue, Format::Queue)
-            .map_err(|error| Trouble::ForeignFile(format!("{}: {error}", self.queue.display())))?;
+        let (file, problems) =
+            exchange::read_foreign_file(&self.queue, Format::Queue).map_err(|error| {
+                FileStoreError::ForeignFile(format!("{}: {error}", self.queue.display()))
+            })?;
         self.stamp = stamp;
         let entries = file.tasks.into_iter().enumerate().map(|(index, mut new)| {
             new.position = index as i64;
@@ -131,13 +133,13 @@ impl Queue {
     }
 
     /// Whether the files changed since they were read.
-    pub(super) fn has_news(&self) -> Result<bool, Trouble> {
+    pub(super) fn has_news(&self) -> Result<bool, FileStoreError> {
         let length = stamp(&self.log)?.map_or(0, |(_, length)| length);
         Ok(length != self.read_until || stamp(&self.queue)? != self.stamp)
     }
 
     /// Reads what came to the log; says whether something did.
-    fn read_log(&mut self) -> Result<bool, Trouble> {
+    fn read_log(&mut self) -> Result<bool, FileStoreError> {
         let mut file = match File::open(&self.log) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -180,8 +182,8 @@ impl Queue {
         &mut self,
         records: &[Record],
         ledger: &Ledger,
-        at: Moment,
-    ) -> Result<(), Trouble> {
+        at: StoreTime,
+    ) -> Result<(), FileStoreError> {
         let mut lines = Vec::new();
         for record in records {
             let Record::Task(task) = record else { continue };
@@ -200,7 +202,7 @@ impl Queue {
         Ok(())
     }
 
-    fn line(&self, task: &Task, before: Option<&Task>, at: Moment) -> Value {
+    fn line(&self, task: &Task, before: Option<&Task>, at: StoreTime) -> Value {
         let claim = task.claim.as_ref().or(before.and_then(|before| before.claim.as_ref()));
         let mut line = json!({
             "task_id": task.id.as_str(),
@@ -220,7 +222,7 @@ impl Queue {
     }
 
     /// Writes tasks that are new, were edited or deleted. Its programs take no lock for that.
-    fn edit_queue(&mut self, records: &[Record], ledger: &Ledger) -> Result<(), Trouble> {
+    fn edit_queue(&mut self, records: &[Record], ledger: &Ledger) -> Result<(), FileStoreError> {
         let edited = |task: &Task| match ledger.tasks.get(&task.id) {
             Some(before) => queue_task(before) != queue_task(task),
             None => true,
@@ -234,7 +236,7 @@ impl Queue {
             return Ok(());
         }
         let damaged = |error: serde_json::Error| {
-            Trouble::ForeignFile(format!("{}: {error}", self.queue.display()))
+            FileStoreError::ForeignFile(format!("{}: {error}", self.queue.display()))
         };
         let mut document: Value = match std::fs::read(&self.queue) {
             Ok(text) => serde_json::from_slice(without_byte_order_mark(&text)).map_err(damaged)?,
@@ -317,7 +319,7 @@ fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
     bytes.extend_from_slice(lines);
     file.write_all(&bytes)?;
     file.sync_data()?;
-    step("log-appended");
+    failpoint("log-appended");
     Ok(())
 }
 

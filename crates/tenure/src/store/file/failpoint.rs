@@ -41,9 +41,9 @@ pub const DIALECT_STEPS: &[&str] = &[
 /// Marks a step. In a debug build the process dies here, as by `kill -9`, if `TENURE_FAULT` names
 /// the step; `NAME:3` means the third time.
 #[inline]
-pub(crate) fn step(name: &'static str) {
+pub(crate) fn failpoint(name: &'static str) {
     #[cfg(debug_assertions)]
-    debug::step(name);
+    debug::failpoint(name);
     #[cfg(not(debug_assertions))]
     let _ = name;
 }
@@ -82,7 +82,7 @@ mod debug {
         *BYTES.get_or_init(wanted)
     }
 
-    pub(super) fn step(name: &'static str) {
+    pub(super) fn failpoint(name: &'static str) {
         static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
         debug_assert!(
             [super::STEPS, super::DIALECT_STEPS].concat().contains(&name),

@@ -1,7 +1,7 @@
 //! The file of tokens: made for its owner, replaced whole, and of many changes none is lost.
 
 use crate::caller::Role;
-use crate::gate::tokens::{SECRET_PREFIX, TokenError, TokenFile};
+use crate::http::tokens::{SECRET_PREFIX, TokenError, TokenFile};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tempfile::TempDir;

@@ -11,14 +11,14 @@ use super::lock_file::{self, LockFile};
 use super::{Dialect, ForeignRules};
 use crate::duration::format_duration;
 use crate::platform;
-use crate::store::file::fault::Trouble;
+use crate::store::file::error::FileStoreError;
 use crate::store::ledger::{Ledger, Record, StoredHold};
-use crate::store::moment::{Moment, span};
+use crate::store::store_time::{StoreTime, from_ms};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use tenure_core::{
-    Claim, Evidence, GrantId, Hold, Holder, Look, Mode, Process, Resource, Seen, SeenHold, Status,
-    Task, TaskId, Token, WallTime, Want,
+    Claim, Evidence, GrantId, Hold, HoldSnapshot, Holder, Mode, Process, Resource, Scope, Snapshot,
+    Status, Task, TaskId, Token, WallTime, Want,
 };
 
 /// So long must a file that cannot be read have been as it is before it counts as left behind: its
@@ -31,7 +31,7 @@ const UNREADABLE_GRACE_MS: i64 = 5_000;
 const DRAFTS: &str = "drafts";
 
 /// A folder of another program's lock files.
-pub(crate) struct Face {
+pub(crate) struct ForeignLocks {
     pub(crate) dialect: Dialect,
     rules: ForeignRules,
     folder: PathBuf,
@@ -55,14 +55,14 @@ pub(crate) fn make_drafts(own: &Path, look_only: bool) -> std::io::Result<()> {
     }
 }
 
-impl Face {
+impl ForeignLocks {
     pub(crate) fn new(
         (dialect, rules): (Dialect, ForeignRules),
         folder: &Path,
         own: &Path,
         store: &str,
-    ) -> Face {
-        Face {
+    ) -> ForeignLocks {
+        ForeignLocks {
             dialect,
             rules,
             folder: folder.to_owned(),
@@ -76,15 +76,15 @@ impl Face {
     /// Adds the others' locks to what a rule sees, and marks what lost its file.
     pub(crate) fn overlay(
         &mut self,
-        seen: &mut Seen,
-        look: &Look,
-        at: Moment,
-    ) -> Result<(), Trouble> {
+        seen: &mut Snapshot,
+        scope: &Scope,
+        at: StoreTime,
+    ) -> Result<(), FileStoreError> {
         self.judged.clear();
-        for (resource, file) in self.files(look, seen)? {
+        for (resource, file) in self.files(scope, seen)? {
             self.join(seen, resource, file, at);
         }
-        self.join_unreadable(seen, look, at)?;
+        self.join_unreadable(seen, scope, at)?;
         for shown in &mut seen.holds {
             let resource = &shown.hold.want.resource;
             if self.dialect.file_of(&self.folder, resource).is_some()
@@ -99,12 +99,16 @@ impl Face {
     }
 
     /// The lock files that a look is about.
-    fn files(&self, look: &Look, seen: &Seen) -> Result<Vec<(Resource, LockFile)>, Trouble> {
-        let resources: Vec<Resource> = match look {
-            Look::Everything => return self.all(),
-            Look::At { resources, .. } | Look::Queues(resources) => resources.clone(),
-            Look::Tasks(_) if self.dialect == Dialect::Swarm => paths_of(look, seen),
-            Look::Tasks(_) => seen.tasks.iter().map(|task| task.id.resource()).collect(),
+    fn files(
+        &self,
+        scope: &Scope,
+        seen: &Snapshot,
+    ) -> Result<Vec<(Resource, LockFile)>, FileStoreError> {
+        let resources: Vec<Resource> = match scope {
+            Scope::Everything => return self.all(),
+            Scope::At { resources, .. } | Scope::Queues(resources) => resources.clone(),
+            Scope::Tasks(_) if self.dialect == Dialect::Swarm => paths_of(scope, seen),
+            Scope::Tasks(_) => seen.tasks.iter().map(|task| task.id.resource()).collect(),
         };
         match self.dialect {
             Dialect::Swarm => self.overlapping(resources),
@@ -114,11 +118,16 @@ impl Face {
 
     /// Lets a lock that cannot be read stand in the way of every glob that is looked at: its name
     /// is a hash, so it may be about any path. Only in its grace: then it no longer counts.
-    fn join_unreadable(&self, seen: &mut Seen, look: &Look, at: Moment) -> Result<(), Trouble> {
+    fn join_unreadable(
+        &self,
+        seen: &mut Snapshot,
+        scope: &Scope,
+        at: StoreTime,
+    ) -> Result<(), FileStoreError> {
         if self.dialect != Dialect::Swarm {
             return Ok(());
         }
-        let globs: Vec<Resource> = paths_of(look, seen).into_iter().filter(varies).collect();
+        let globs: Vec<Resource> = paths_of(scope, seen).into_iter().filter(varies).collect();
         if globs.is_empty() {
             return Ok(());
         }
@@ -137,7 +146,11 @@ impl Face {
     }
 
     /// The lock file that cannot be read, is in its grace, and may be about a path of this glob.
-    fn unreadable_within(&self, glob: &Resource, at: Moment) -> Result<Option<PathBuf>, Trouble> {
+    fn unreadable_within(
+        &self,
+        glob: &Resource,
+        at: StoreTime,
+    ) -> Result<Option<PathBuf>, FileStoreError> {
         if self.dialect != Dialect::Swarm || !varies(glob) {
             return Ok(None);
         }
@@ -148,11 +161,11 @@ impl Face {
     }
 
     /// The lock files of these very resources.
-    fn named(&self, resources: Vec<Resource>) -> Result<Vec<(Resource, LockFile)>, Trouble> {
+    fn named(&self, resources: Vec<Resource>) -> Result<Vec<(Resource, LockFile)>, FileStoreError> {
         let mut found = Vec::new();
         for resource in resources {
             let Some(path) = self.dialect.file_of(&self.folder, &resource) else { continue };
-            let file = LockFile::look(self.dialect, &path)?;
+            let file = LockFile::scope(self.dialect, &path)?;
             found.extend(file.map(|file| (resource, file)));
         }
         Ok(found)
@@ -160,7 +173,10 @@ impl Face {
 
     /// The lock files of these paths and of all that overlap with them: any two globs may, whatever
     /// their names.
-    fn overlapping(&self, paths: Vec<Resource>) -> Result<Vec<(Resource, LockFile)>, Trouble> {
+    fn overlapping(
+        &self,
+        paths: Vec<Resource>,
+    ) -> Result<Vec<(Resource, LockFile)>, FileStoreError> {
         if !paths.iter().any(|resource| self.dialect.shares(resource.kind())) {
             return Ok(vec![]);
         }
@@ -175,7 +191,7 @@ impl Face {
 
     /// All lock files of the folder that are about something. What lies among them and is none is
     /// in the way only of who asks for it by name.
-    fn all(&self) -> Result<Vec<(Resource, LockFile)>, Trouble> {
+    fn all(&self) -> Result<Vec<(Resource, LockFile)>, FileStoreError> {
         if let Some(only) = self.dialect.only_resource() {
             return self.named(vec![only]);
         }
@@ -185,8 +201,8 @@ impl Face {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let stem = name.strip_suffix(".lock").filter(|stem| !stem.is_empty());
             let Some(stem) = stem else { continue };
-            let file = match LockFile::look(self.dialect, &path) {
-                Err(Trouble::Obstacle { .. }) => continue,
+            let file = match LockFile::scope(self.dialect, &path) {
+                Err(FileStoreError::Obstacle { .. }) => continue,
                 file => file?,
             };
             let Some(file) = file else { continue };
@@ -201,7 +217,7 @@ impl Face {
 
     /// What lies in the folder and is in order neither as a lock nor as anything else: what cannot be
     /// read, temporary files that their writers left, folders. For those who look after it.
-    pub(crate) fn oddities(&self, now: WallTime) -> Result<Vec<String>, Trouble> {
+    pub(crate) fn oddities(&self, now: WallTime) -> Result<Vec<String>, FileStoreError> {
         let mut odd = Vec::new();
         if self.dialect == Dialect::Coordination {
             // Its one lock is the kernel's; the file says nothing.
@@ -218,8 +234,8 @@ impl Face {
                 odd.extend(self.stray(&path, &name, now));
                 continue;
             }
-            match LockFile::look(self.dialect, &path) {
-                Err(Trouble::Obstacle { what }) => odd.push(what),
+            match LockFile::scope(self.dialect, &path) {
+                Err(FileStoreError::Obstacle { what }) => odd.push(what),
                 Ok(Some(file)) if file.foreign.is_none() => {
                     odd.push(format!("{} cannot be read as a lock", path.display()));
                 }
@@ -270,7 +286,7 @@ impl Face {
     }
 
     /// Moves a temporary file that was left behind to where such files are kept.
-    pub(crate) fn set_aside(&self, path: &Path) -> Result<(), Trouble> {
+    pub(crate) fn set_aside(&self, path: &Path) -> Result<(), FileStoreError> {
         std::fs::create_dir_all(&self.aside)?;
         match lock_file::keep(path, Some(&self.aside)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -289,7 +305,7 @@ impl Face {
         }
     }
 
-    fn join(&mut self, seen: &mut Seen, resource: Resource, file: LockFile, at: Moment) {
+    fn join(&mut self, seen: &mut Snapshot, resource: Resource, file: LockFile, at: StoreTime) {
         let key = resource.key();
         match self.is_of_this_store(&file) {
             // Of tenure: it backs a hold, or nobody remembers it and it is in nobody's way.
@@ -323,7 +339,7 @@ impl Face {
     }
 
     /// Another's lock file as a hold.
-    fn show(&self, resource: Resource, file: &LockFile, at: Moment) -> SeenHold {
+    fn show(&self, resource: Resource, file: &LockFile, at: StoreTime) -> HoldSnapshot {
         let now = WallTime(at.wall_ms);
         let (label, operation, since, left_ms, evidence) = match &file.foreign {
             Some(foreign) => {
@@ -352,7 +368,7 @@ impl Face {
             }
             (_, stale) => (stale, left_ms),
         };
-        SeenHold {
+        HoldSnapshot {
             hold: Hold {
                 want: Want { resource, mode: Mode::Exclusive },
                 grant: GrantId::from_bits(file.fingerprint),
@@ -363,8 +379,8 @@ impl Face {
                 ttl: self.dialect.stale_after(),
                 slot: None,
             },
-            left: span(left_ms),
-            held_for: span(now.0.saturating_sub(since.0)),
+            left: from_ms(left_ms),
+            held_for: from_ms(now.0.saturating_sub(since.0)),
             acquired_at: since,
             renewed_at: since,
             expires_at: WallTime(now.0.saturating_add(left_ms)),
@@ -390,18 +406,18 @@ impl Face {
     }
 
     /// Refuses what this dialect has no place for, before anything is changed.
-    fn admit(&self, record: &Record) -> Result<(), Trouble> {
+    fn admit(&self, record: &Record) -> Result<(), FileStoreError> {
         let Some(only) = self.dialect.only_resource() else { return Ok(()) };
         let wanted: Vec<&Want> = match record {
             Record::Hold(stored) => vec![&stored.hold.want],
             Record::Wait(stored) => stored.waiter.wants.iter().collect(),
             Record::Task(_) | Record::Section(_) => {
-                return Err(Trouble::NoTaskList { dialect: self.dialect.word() });
+                return Err(FileStoreError::NoTaskList { dialect: self.dialect.word() });
             }
             _ => return Ok(()),
         };
         match wanted.into_iter().find(|want| want.resource != only) {
-            Some(other) => Err(Trouble::OnlyLock {
+            Some(other) => Err(FileStoreError::OnlyLock {
                 resource: other.resource.to_string(),
                 only: only.to_string(),
             }),
@@ -410,12 +426,12 @@ impl Face {
     }
 
     /// Shows a task that another program has as in progress, unless its lock no longer counts.
-    pub(crate) fn show_claim(&self, task: &mut Task, at: Moment) -> Result<(), Trouble> {
+    pub(crate) fn show_claim(&self, task: &mut Task, at: StoreTime) -> Result<(), FileStoreError> {
         let resource = task.id.resource();
         let Some(path) = self.dialect.file_of(&self.folder, &resource) else { return Ok(()) };
-        let file = match LockFile::look(self.dialect, &path) {
+        let file = match LockFile::scope(self.dialect, &path) {
             // It is in the way of who asks for it by name.
-            Err(Trouble::Obstacle { .. }) => return Ok(()),
+            Err(FileStoreError::Obstacle { .. }) => return Ok(()),
             file => file?,
         };
         let Some(file) = file.filter(|file| !self.is_of_this_store(file)) else { return Ok(()) };
@@ -435,7 +451,7 @@ impl Face {
     }
 
     /// The tasks that have a lock file.
-    pub(crate) fn locked_tasks(&self) -> Result<Vec<TaskId>, Trouble> {
+    pub(crate) fn locked_tasks(&self) -> Result<Vec<TaskId>, FileStoreError> {
         if self.dialect != Dialect::Worker {
             return Ok(vec![]);
         }
@@ -454,8 +470,8 @@ impl Face {
         &self,
         records: &[Record],
         ledger: &Ledger,
-        at: Moment,
-    ) -> Result<Result<(), Beaten>, Trouble> {
+        at: StoreTime,
+    ) -> Result<Result<(), Beaten>, FileStoreError> {
         records.iter().try_for_each(|record| self.admit(record))?;
         let mut made: Vec<&StoredHold> = Vec::new();
         for record in records {
@@ -508,21 +524,21 @@ impl Face {
         }
     }
 
-    fn take(&self, stored: &StoredHold, at: Moment) -> Result<bool, Trouble> {
+    fn take(&self, stored: &StoredHold, at: StoreTime) -> Result<bool, FileStoreError> {
         let resource = &stored.hold.want.resource;
         let Some(path) = self.dialect.file_of(&self.folder, resource) else {
             // Held without a lock file, it would only seem to exclude the other programs.
             return match self.dialect.shares(resource.kind()) {
-                true => Err(Trouble::NoLockFile { resource: resource.to_string() }),
+                true => Err(FileStoreError::NoLockFile { resource: resource.to_string() }),
                 false => Ok(true),
             };
         };
         if stored.hold.want.mode != Mode::Exclusive {
-            return Err(Trouble::OnlyExclusive { resource: resource.to_string() });
+            return Err(FileStoreError::OnlyExclusive { resource: resource.to_string() });
         }
         if let Some(path) = self.unreadable_within(resource, at)? {
             // Seen only now, or the rule looked at everything, which is about no glob in particular.
-            return Err(Trouble::Busy(format!(
+            return Err(FileStoreError::Busy(format!(
                 "{} cannot be read yet, and may be about {resource}",
                 path.display()
             )));
@@ -547,7 +563,7 @@ impl Face {
         resource: &Resource,
         grant: GrantId,
         records: &[Record],
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, FileStoreError> {
         // Whoever takes it replaces the file. Of a task that is cancelled the lock stays: its worker
         // removes it when it is done.
         let taken = records.iter().any(|record| match record {
@@ -564,10 +580,10 @@ impl Face {
     }
 
     /// Writes a hold's file anew, in one step. Says no if the file is another's by now.
-    fn refresh(&self, stored: &StoredHold, at: Moment) -> Result<bool, Trouble> {
+    fn refresh(&self, stored: &StoredHold, at: StoreTime) -> Result<bool, FileStoreError> {
         let resource = &stored.hold.want.resource;
         let Some(path) = self.dialect.file_of(&self.folder, resource) else { return Ok(true) };
-        let Some(file) = LockFile::look(self.dialect, &path)? else { return Ok(false) };
+        let Some(file) = LockFile::scope(self.dialect, &path)? else { return Ok(false) };
         let before = file.foreign.as_ref();
         let Some(before) = before.filter(|said| self.is_ours(said, stored.hold.token)) else {
             return Ok(false);
@@ -578,10 +594,14 @@ impl Face {
     }
 
     /// Whether what this renewal is about still has its files.
-    pub(crate) fn has_files(&self, resources: &[Resource], token: Token) -> Result<bool, Trouble> {
+    pub(crate) fn has_files(
+        &self,
+        resources: &[Resource],
+        token: Token,
+    ) -> Result<bool, FileStoreError> {
         for resource in resources {
             let Some(path) = self.dialect.file_of(&self.folder, resource) else { continue };
-            let file = LockFile::look(self.dialect, &path)?;
+            let file = LockFile::scope(self.dialect, &path)?;
             let said = file.and_then(|file| file.foreign);
             if !said.is_some_and(|said| self.is_ours(&said, token)) {
                 return Ok(false);
@@ -591,16 +611,16 @@ impl Face {
     }
 
     /// Removes the lock files of what was just forgotten.
-    pub(crate) fn after(&self, dropped: &[(Resource, Token)]) -> Result<(), Trouble> {
+    pub(crate) fn after(&self, dropped: &[(Resource, Token)]) -> Result<(), FileStoreError> {
         for (resource, token) in dropped {
             self.remove_own(resource, *token)?;
         }
         Ok(())
     }
 
-    fn remove_own(&self, resource: &Resource, token: Token) -> Result<(), Trouble> {
+    fn remove_own(&self, resource: &Resource, token: Token) -> Result<(), FileStoreError> {
         let Some(path) = self.dialect.file_of(&self.folder, resource) else { return Ok(()) };
-        let Some(file) = LockFile::look(self.dialect, &path)? else { return Ok(()) };
+        let Some(file) = LockFile::scope(self.dialect, &path)? else { return Ok(()) };
         if file.foreign.as_ref().is_some_and(|said| self.is_ours(said, token)) {
             file.remove(&self.drafts, None)?;
         }
@@ -609,7 +629,7 @@ impl Face {
 
     /// Tenure's own lock files that stand for nothing: their maker died before the hold was
     /// remembered, or after it was forgotten. Only with the seat.
-    pub(crate) fn orphans(&self, ledger: &Ledger) -> Result<Vec<Orphan>, Trouble> {
+    pub(crate) fn orphans(&self, ledger: &Ledger) -> Result<Vec<Orphan>, FileStoreError> {
         let mut orphans = Vec::new();
         for (resource, file) in self.all()? {
             let own = file.foreign.as_ref().and_then(|foreign| foreign.own.as_ref());
@@ -628,17 +648,17 @@ impl Face {
         entries.map(|entry| entry.path()).collect()
     }
 
-    pub(crate) fn remove_orphan(&self, orphan: &Orphan) -> Result<bool, Trouble> {
+    pub(crate) fn remove_orphan(&self, orphan: &Orphan) -> Result<bool, FileStoreError> {
         Ok(orphan.file.remove(&self.drafts, None)?)
     }
 }
 
 /// The paths that a look is about; none where it is about everything.
-fn paths_of(look: &Look, seen: &Seen) -> Vec<Resource> {
-    match look {
-        Look::Everything => vec![],
-        Look::At { resources, .. } | Look::Queues(resources) => resources.clone(),
-        Look::Tasks(_) => {
+fn paths_of(scope: &Scope, seen: &Snapshot) -> Vec<Resource> {
+    match scope {
+        Scope::Everything => vec![],
+        Scope::At { resources, .. } | Scope::Queues(resources) => resources.clone(),
+        Scope::Tasks(_) => {
             let globs = seen.tasks.iter().flat_map(|task| &task.files);
             globs.filter_map(|glob| Resource::new(tenure_core::Kind::Path, glob).ok()).collect()
         }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The one file that a handle keeps.
 #[derive(Debug, Default)]
-pub(super) struct Spare {
+pub(super) struct ReusableFile {
     file: Option<File>,
     /// Where it is; nowhere if it is not kept.
     path: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Spare {
     useful: bool,
 }
 
-impl Spare {
+impl ReusableFile {
     /// Shows new content under a name that nobody has, whole. Says no where that takes another way.
     pub(super) fn show(&mut self, path: &Path, content: &[u8]) -> io::Result<bool> {
         if self.reuse(path, content) {
@@ -39,7 +39,7 @@ impl Spare {
     fn reuse(&mut self, path: &Path, content: &[u8]) -> bool {
         let Some(file) = self.file.as_ref().filter(|_| !self.shown) else { return false };
         let written = platform::is_ours_alone(file)
-            && super::at::write_all(file, 0, content).is_ok()
+            && super::positional_io::write_all(file, 0, content).is_ok()
             && file.set_len(content.len() as u64).is_ok()
             && platform::rename_new(&self.path, path).is_ok();
         match written {
@@ -81,7 +81,7 @@ impl Spare {
     }
 }
 
-impl Drop for Spare {
+impl Drop for ReusableFile {
     fn drop(&mut self) {
         self.discard();
     }
@@ -94,10 +94,10 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     /// A folder in which a file was shown and hidden often enough to be kept.
-    fn kept() -> (tempfile::TempDir, PathBuf, Spare) {
+    fn kept() -> (tempfile::TempDir, PathBuf, ReusableFile) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
-        let mut spare = Spare::default();
+        let mut spare = ReusableFile::default();
         for _ in 0..2 {
             assert!(spare.show(&path, b"first").unwrap());
             if !spare.hide(&path) {

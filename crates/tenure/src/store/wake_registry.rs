@@ -8,11 +8,11 @@ use tokio::sync::Notify;
 
 /// The sleeping requests of one store handle. A wake that comes before the sleep is kept.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct WakeRegistry {
     sleepers: Mutex<HashMap<GrantId, Arc<Notify>>>,
 }
 
-impl Turns {
+impl WakeRegistry {
     fn sleepers(&self) -> MutexGuard<'_, HashMap<GrantId, Arc<Notify>>> {
         self.sleepers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

@@ -31,16 +31,16 @@ pub(crate) fn files(tasks: &[Task]) -> Vec<Resource> {
 
 /// The prefixes of all paths that can overlap some wanted ones; no prefix is named twice.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Near {
+pub(crate) struct PathPrefixes {
     /// Exactly these.
     pub(crate) at: BTreeSet<String>,
     /// All that lie in these ranges, in the order of their bytes.
     pub(crate) below: Vec<Range<String>>,
 }
 
-impl Near {
+impl PathPrefixes {
     /// What can overlap one of these; only paths among them count.
-    pub(crate) fn to<'a>(wanted: impl IntoIterator<Item = &'a Resource>) -> Near {
+    pub(crate) fn to<'a>(wanted: impl IntoIterator<Item = &'a Resource>) -> PathPrefixes {
         let mut wanted: BTreeSet<String> = wanted.into_iter().filter_map(prefix).collect();
         if wanted.len() > PREFIXES_MAX {
             wanted = BTreeSet::from([String::new()]);
@@ -57,7 +57,7 @@ impl Near {
         let mut at: BTreeSet<String> =
             roots.iter().flat_map(|root| ancestors(root)).map(str::to_owned).collect();
         at.extend(roots);
-        Near { at, below }
+        PathPrefixes { at, below }
     }
 }
 
@@ -71,14 +71,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn near(names: &[&str]) -> Near {
+    fn near(names: &[&str]) -> PathPrefixes {
         let wanted: Vec<Resource> = names.iter().map(|name| name.parse().unwrap()).collect();
-        Near::to(&wanted)
+        PathPrefixes::to(&wanted)
     }
 
-    fn expect(at: &[&str], below: &[(&str, &str)]) -> Near {
+    fn expect(at: &[&str], below: &[(&str, &str)]) -> PathPrefixes {
         let below = below.iter().map(|(from, to)| (*from).to_owned()..(*to).to_owned());
-        Near { at: at.iter().map(|text| (*text).to_owned()).collect(), below: below.collect() }
+        PathPrefixes {
+            at: at.iter().map(|text| (*text).to_owned()).collect(),
+            below: below.collect(),
+        }
     }
 
     #[test]
@@ -125,7 +128,7 @@ mod tests {
             wanted in prop::collection::vec(path(), 1..4),
             other in path(),
         ) {
-            let near = Near::to(&wanted);
+            let near = PathPrefixes::to(&wanted);
             let prefix = prefix(&other).unwrap();
             let below = near.below.iter().filter(|range| range.contains(&prefix)).count();
             let times = below + usize::from(near.at.contains(&prefix));

@@ -1,6 +1,6 @@
 //! Who gets a place, and who loses one for it.
 
-use crate::gate::connection_limit::{ConnectionLimit, Place, Source};
+use crate::http::connection_limit::{ConnectionLimit, Place, Source};
 use futures_util::FutureExt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;

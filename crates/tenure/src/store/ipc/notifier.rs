@@ -4,7 +4,7 @@
 //! locks that SQLite holds on them.
 
 use crate::store::StoreError;
-use crate::store::turns::Turns;
+use crate::store::wake_registry::WakeRegistry;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use tenure_core::{GrantId, Revision};
 use tokio::sync::Notify;
 
 /// The mailbox of one store handle, the way to those of others, and the bell.
-pub(crate) struct Post {
+pub(crate) struct Notifier {
     side: PathBuf,
     address: String,
-    turns: Arc<Turns>,
+    turns: Arc<WakeRegistry>,
     /// Opened when the first request of this handle has to wait.
     mailbox: Mutex<Option<Listener>>,
     /// Nothing where nothing may be written: then there is nothing to ring for either.
@@ -26,8 +26,8 @@ pub(crate) struct Post {
     hearing: OnceLock<Option<Hearing>>,
 }
 
-impl Post {
-    pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<Post> {
+impl Notifier {
+    pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<Notifier> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
         super::ensure_regular(&side.join("bell"))?;
@@ -35,7 +35,7 @@ impl Post {
             Err(_) if look_only => None,
             bell => Some(bell?),
         };
-        Ok(Post {
+        Ok(Notifier {
             side: side.to_owned(),
             address: uuid::Uuid::new_v4().simple().to_string(),
             turns: Arc::default(),
@@ -148,7 +148,7 @@ impl Post {
     }
 }
 
-impl Drop for Post {
+impl Drop for Notifier {
     fn drop(&mut self) {
         let mailbox = self.mailbox.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         if let Some(listener) = mailbox {
@@ -216,7 +216,11 @@ mod fifo {
     pub(super) struct Listener;
 
     impl Listener {
-        pub(super) fn start(side: &Path, address: &str, turns: Arc<Turns>) -> io::Result<Listener> {
+        pub(super) fn start(
+            side: &Path,
+            address: &str,
+            turns: Arc<WakeRegistry>,
+        ) -> io::Result<Listener> {
             let mut pipe = mailbox::create(&path(side, address))?;
             let lucky = address.bytes().fold(0_u8, u8::wrapping_add) % TIDY_ONE_IN == 0;
             if lucky {
@@ -259,7 +263,7 @@ mod nothing {
     pub(super) struct Listener;
 
     impl Listener {
-        pub(super) fn start(_: &Path, _: &str, _: Arc<Turns>) -> io::Result<Listener> {
+        pub(super) fn start(_: &Path, _: &str, _: Arc<WakeRegistry>) -> io::Result<Listener> {
             Ok(Listener)
         }
 
@@ -281,7 +285,7 @@ mod tests {
     fn what_was_half_made_long_ago_is_left_behind_and_removed() {
         let side = tempfile::tempdir().unwrap();
         std::fs::create_dir(side.path().join("wake")).unwrap();
-        let post = Post::open(side.path(), false).unwrap();
+        let post = Notifier::open(side.path(), false).unwrap();
         let make = |name: &str, age: Duration| {
             let file = File::create(side.path().join(name)).unwrap();
             let now = file.metadata().unwrap().modified().unwrap();

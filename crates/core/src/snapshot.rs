@@ -1,6 +1,6 @@
 //! What a store shows to a rule.
 
-use crate::decision::Answered;
+use crate::decision::StoredReply;
 use crate::millis;
 use crate::task::{Section, Task, TaskId};
 use crate::{
@@ -13,9 +13,9 @@ use std::time::Duration;
 /// Which part of the store a rule looks at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Look {
+pub enum Scope {
     /// What is held and waited for on these resources and on those that overlap them. Of each
-    /// queue a store may show only the front, and says so by [`Seen::shown_until`].
+    /// queue a store may show only the front, and says so by [`Snapshot::shown_until`].
     At {
         /// Which resources.
         resources: Vec<Resource>,
@@ -29,12 +29,12 @@ pub enum Look {
     Everything,
     /// Tasks, all sections, and what is held and waited for on the tasks shown, on sections and on
     /// paths that overlap the files of the tasks shown; of other paths a store may show any.
-    Tasks(TaskLook),
+    Tasks(TaskScope),
 }
 
 /// Which tasks a rule looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskLook {
+pub struct TaskScope {
     /// Those with these ids.
     pub ids: Vec<TaskId>,
     /// Those with these keys.
@@ -63,11 +63,11 @@ pub struct Pick {
 
 /// What a store saw, at one moment, judged by the store's own clock.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Seen {
+pub struct Snapshot {
     /// Who holds, in the order of their tokens.
-    pub holds: Vec<SeenHold>,
+    pub holds: Vec<HoldSnapshot>,
     /// Who waits, in the order of their tickets.
-    pub waiters: Vec<SeenWaiter>,
+    pub waiters: Vec<WaiterSnapshot>,
     /// Whether this is all that the store has.
     pub whole: bool,
     /// Where only the fronts of queues are shown: every place up to this ticket is visible.
@@ -81,21 +81,21 @@ pub struct Seen {
     /// The tasks that were looked for.
     pub tasks: Vec<Task>,
     /// All sections that somebody described or that have tasks, where tasks were looked for.
-    pub sections: Vec<SeenSection>,
+    pub sections: Vec<SectionSnapshot>,
     /// Whether some section has more tasks to pick from than are shown.
     pub more_to_pick: bool,
     /// What was answered under the slot that was looked at, if anything ever was.
-    pub answered: Option<Answered>,
+    pub answered: Option<StoredReply>,
     /// Evidence of shown holders and waiters that were proved dead where this was read. A store
     /// leaves this empty; a server fills it in for its clients, which cannot see its processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dead: Vec<Evidence>,
 }
 
-impl Seen {
+impl Snapshot {
     /// A store in which nothing was ever held.
-    pub fn empty() -> Seen {
-        Seen { next: 1, whole: true, ..Seen::default() }
+    pub fn empty() -> Snapshot {
+        Snapshot { next: 1, whole: true, ..Snapshot::default() }
     }
 
     /// The token of a grant made now.
@@ -116,16 +116,16 @@ impl Seen {
 
     /// The same for those who only look: no grant of it proves anything, and there are no answers
     /// to requests.
-    pub fn veiled(mut self) -> Seen {
-        self.holds = self.holds.iter().map(SeenHold::veiled).collect();
-        self.waiters = self.waiters.iter().map(SeenWaiter::veiled).collect();
-        self.tasks = self.tasks.into_iter().map(Task::veiled).collect();
+    pub fn redacted(mut self) -> Snapshot {
+        self.holds = self.holds.iter().map(HoldSnapshot::redacted).collect();
+        self.waiters = self.waiters.iter().map(WaiterSnapshot::redacted).collect();
+        self.tasks = self.tasks.into_iter().map(Task::redacted).collect();
         self.answered = None;
         self
     }
 
     /// Names the shown holders and waiters that this witness proves dead.
-    pub fn name_the_dead(&mut self, witness: &dyn Witness) {
+    pub fn mark_dead(&mut self, witness: &dyn Witness) {
         let holders = self.holds.iter().map(|seen| &seen.hold.holder);
         let waiters = self.waiters.iter().map(|seen| &seen.waiter.holder);
         let mut dead = Vec::new();
@@ -139,14 +139,14 @@ impl Seen {
     }
 
     /// The holds of one grant.
-    pub fn holds_of(&self, grant: GrantId) -> impl Iterator<Item = &SeenHold> {
+    pub fn holds_of(&self, grant: GrantId) -> impl Iterator<Item = &HoldSnapshot> {
         self.holds.iter().filter(move |seen| seen.hold.grant == grant)
     }
 }
 
 /// A section, with how much of it is left to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenSection {
+pub struct SectionSnapshot {
     /// The record.
     pub section: Section,
     /// How many of its tasks have not come to their end.
@@ -155,7 +155,7 @@ pub struct SeenSection {
 
 /// A hold, with what the store's clock says of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenHold {
+pub struct HoldSnapshot {
     /// The record.
     pub hold: Hold,
     /// Time left; zero means that the lease lapsed.
@@ -174,12 +174,12 @@ pub struct SeenHold {
     pub stale: Option<String>,
 }
 
-impl SeenHold {
+impl HoldSnapshot {
     /// This hold as others than its owner may see it: with the public form of its grant.
-    pub fn veiled(&self) -> SeenHold {
-        let mut veiled = self.clone();
-        veiled.hold.grant = self.hold.grant.veiled();
-        veiled
+    pub fn redacted(&self) -> HoldSnapshot {
+        let mut redacted = self.clone();
+        redacted.hold.grant = self.hold.grant.redacted();
+        redacted
     }
 
     /// Whether the lease's time ran out.
@@ -195,7 +195,7 @@ impl SeenHold {
 
 /// A place in the queue, with what the store's clock says of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenWaiter {
+pub struct WaiterSnapshot {
     /// The record.
     pub waiter: Waiter,
     /// Time left before the place is given up for want of a sign of life.
@@ -213,20 +213,20 @@ pub struct SeenWaiter {
 
 /// How long a waiter that was woken may take to ask again: then those behind it pass, and it keeps
 /// its place. A living process takes milliseconds; one on a machine out of breath, less than this.
-pub const TURN: Duration = Duration::from_secs(1);
+pub const TURN_TIMEOUT: Duration = Duration::from_secs(1);
 
-impl SeenWaiter {
+impl WaiterSnapshot {
     /// Whether it was woken and did not come: its process is stopped, or out of reach.
     pub fn missed_its_turn(&self) -> bool {
-        self.woken_for.is_some_and(|woken_for| woken_for >= TURN)
+        self.woken_for.is_some_and(|woken_for| woken_for >= TURN_TIMEOUT)
     }
 
     /// This place as others than its owner may see it: with the public form of its grants.
-    pub fn veiled(&self) -> SeenWaiter {
-        let mut veiled = self.clone();
-        veiled.waiter.grant = self.waiter.grant.veiled();
-        veiled.waiter.keeps.iter_mut().for_each(|grant| *grant = grant.veiled());
-        veiled
+    pub fn redacted(&self) -> WaiterSnapshot {
+        let mut redacted = self.clone();
+        redacted.waiter.grant = self.waiter.grant.redacted();
+        redacted.waiter.keeps.iter_mut().for_each(|grant| *grant = grant.redacted());
+        redacted
     }
 
     /// Whether this place no longer counts.

@@ -1,8 +1,8 @@
 //! What a running server knows of the tokens, as the file changes.
 
 use crate::caller::{Caller, Role};
-use crate::gate::keyring::{Keyring, Otherwise};
-use crate::gate::tokens::TokenFile;
+use crate::http::keyring::{Keyring, Otherwise};
+use crate::http::tokens::TokenFile;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;

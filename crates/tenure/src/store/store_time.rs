@@ -5,18 +5,18 @@ use std::time::Duration;
 
 /// When an operation happens, by the store's clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct StoreTime {
     pub(crate) now_ms: i64,
     /// From when a lease is counted that starts now: rounded up, so that none ends too early.
     pub(crate) begin_ms: i64,
     pub(crate) wall_ms: i64,
 }
 
-impl Moment {
-    pub(crate) fn of(clock: &dyn Clock) -> Moment {
+impl StoreTime {
+    pub(crate) fn of(clock: &dyn Clock) -> StoreTime {
         let now = clock.now();
         let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
-        Moment { now_ms, begin_ms: milliseconds_up(now), wall_ms: clock.wall().0 }
+        StoreTime { now_ms, begin_ms: milliseconds_up(now), wall_ms: clock.wall().0 }
     }
 
     /// When a lease of this length ends that starts now.
@@ -31,6 +31,6 @@ pub(crate) fn milliseconds_up(duration: Duration) -> i64 {
 }
 
 /// So many milliseconds; none for what lies in the past.
-pub(crate) fn span(ms: i64) -> Duration {
+pub(crate) fn from_ms(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }

@@ -1,19 +1,19 @@
 //! Tasks that are other programs' too.
 
 use super::State;
-use crate::store::file::dialect::Board;
-use crate::store::file::fault::Trouble;
+use crate::store::file::dialect::ForeignTasks;
+use crate::store::file::error::FileStoreError;
 use crate::store::ledger::Record;
-use crate::store::moment::Moment;
+use crate::store::store_time::StoreTime;
 use crate::store::{Tally, TaskFilter};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use tenure_core::{GrantId, Kind, Look, Seen, Status, Task, TaskId};
+use tenure_core::{GrantId, Kind, Scope, Snapshot, Status, Task, TaskId};
 
 impl State {
     /// Whether other programs did something to tasks before this one got hold of theirs: a task may
     /// be done by now. Then it lets go again.
-    pub(super) fn came_too_late(&self, records: &[Record]) -> Result<bool, Trouble> {
+    pub(super) fn came_too_late(&self, records: &[Record]) -> Result<bool, FileStoreError> {
         let Some(board) = &self.board else { return Ok(false) };
         let takes = records.iter().any(|record| {
             matches!(record, Record::Hold(stored) if stored.hold.want.resource.kind() == Kind::Task)
@@ -29,17 +29,17 @@ impl State {
 
     /// Takes in what other programs did to their task list, and keeps them from changing it as long
     /// as the answer lives. Only with the seat.
-    pub(super) fn sync_board(&mut self, at: Moment) -> Result<Option<File>, Trouble> {
+    pub(super) fn sync_board(&mut self, at: StoreTime) -> Result<Option<File>, FileStoreError> {
         if self.board.is_none() {
             return Ok(None);
         }
         self.load_tasks()?;
-        let list = self.board.as_ref().map(Board::lock).transpose()?.flatten();
+        let list = self.board.as_ref().map(ForeignTasks::lock).transpose()?.flatten();
         self.remembering(|state| state.take_in_board(at))?;
         Ok(list)
     }
 
-    fn take_in_board(&mut self, at: Moment) -> Result<(), Trouble> {
+    fn take_in_board(&mut self, at: StoreTime) -> Result<(), FileStoreError> {
         let Some(board) = &mut self.board else { return Ok(()) };
         let Some(merged) = board.take_in(&self.ledger, at)? else { return Ok(()) };
         if !merged.records.is_empty() {
@@ -58,8 +58,8 @@ impl State {
     /// example, the list is compared with the ledger once more.
     pub(super) fn remembering<T>(
         &mut self,
-        act: impl FnOnce(&mut State) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        act: impl FnOnce(&mut State) -> Result<T, FileStoreError>,
+    ) -> Result<T, FileStoreError> {
         let done = act(self);
         if let Some(board) = self.board.as_mut().filter(|_| done.is_err()) {
             board.read_again();
@@ -73,13 +73,16 @@ impl State {
     }
 
     /// Takes in what other programs did to their task list. Only with the seat.
-    pub(in crate::store::file) fn refresh_board(&mut self, at: Moment) -> Result<(), Trouble> {
+    pub(in crate::store::file) fn refresh_board(
+        &mut self,
+        at: StoreTime,
+    ) -> Result<(), FileStoreError> {
         self.begin(at)?;
         self.sync_board(at).map(drop)
     }
 
     /// Shows a task that another program has as in progress.
-    pub(super) fn show_claim(&self, task: &mut Task, at: Moment) -> Result<(), Trouble> {
+    pub(super) fn show_claim(&self, task: &mut Task, at: StoreTime) -> Result<(), FileStoreError> {
         if task.status != Status::Pending {
             return Ok(());
         }
@@ -93,7 +96,10 @@ impl State {
     }
 
     /// How many tasks of each section have each status; what other programs have is in progress.
-    pub(in crate::store::file) fn tallies(&mut self, at: Moment) -> Result<Vec<Tally>, Trouble> {
+    pub(in crate::store::file) fn tallies(
+        &mut self,
+        at: StoreTime,
+    ) -> Result<Vec<Tally>, FileStoreError> {
         let mut tallies = self.with_tasks()?.tasks.tallies();
         let mut ids: BTreeSet<TaskId> =
             self.board.iter().flat_map(|board| board.claimed()).cloned().collect();
@@ -116,12 +122,12 @@ impl State {
     /// Shows rules that change tasks by hand what other programs have; says which those are.
     pub(super) fn show_claims(
         &self,
-        look: &Look,
-        seen: &mut Seen,
-        at: Moment,
-    ) -> Result<HashMap<TaskId, GrantId>, Trouble> {
+        scope: &Scope,
+        seen: &mut Snapshot,
+        at: StoreTime,
+    ) -> Result<HashMap<TaskId, GrantId>, FileStoreError> {
         let mut shown = HashMap::new();
-        let by_hand = matches!(look, Look::Tasks(tasks) if tasks.dependents);
+        let by_hand = matches!(scope, Scope::Tasks(tasks) if tasks.dependents);
         if self.board.is_none() || !by_hand {
             return Ok(shown);
         }
@@ -139,8 +145,8 @@ impl State {
     pub(super) fn list_board(
         &mut self,
         filter: &TaskFilter,
-        at: Moment,
-    ) -> Result<Vec<Task>, Trouble> {
+        at: StoreTime,
+    ) -> Result<Vec<Task>, FileStoreError> {
         let mut tasks: Vec<Task> = self.ledger.tasks.all().cloned().collect();
         for task in &mut tasks {
             self.show_claim(task, at)?;
@@ -174,10 +180,10 @@ fn count(tallies: &mut Vec<Tally>, task: &Task, status: Status, by: i64) {
 }
 
 /// Whether other programs' tasks may be part of what is looked at.
-pub(in crate::store::file) fn is_about_tasks(look: &Look) -> bool {
-    match look {
-        Look::Tasks(_) | Look::Everything => true,
-        Look::At { resources, .. } | Look::Queues(resources) => {
+pub(in crate::store::file) fn is_about_tasks(scope: &Scope) -> bool {
+    match scope {
+        Scope::Tasks(_) | Scope::Everything => true,
+        Scope::At { resources, .. } | Scope::Queues(resources) => {
             resources.iter().any(|resource| resource.kind() == Kind::Task)
         }
     }

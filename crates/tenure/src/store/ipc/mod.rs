@@ -2,12 +2,12 @@
 //! write, and how they wake each other.
 
 mod identity;
-mod post;
-mod turnstile;
+mod notifier;
+mod writer_queue;
 
 pub(crate) use identity::{Identity, IdentityError};
-pub(crate) use post::Post;
-pub(crate) use turnstile::{Turnstile, unless_stopped};
+pub(crate) use notifier::Notifier;
+pub(crate) use writer_queue::{WriterQueue, unless_stopped};
 
 use crate::store::StoreError;
 use std::io;

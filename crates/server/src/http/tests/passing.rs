@@ -2,13 +2,13 @@
 
 use crate::app::App;
 use crate::caller::{Caller, Role};
-use crate::gate::hosts::Hosts;
-use crate::gate::keyring::{Keyring, Otherwise};
-use crate::gate::own::Made;
-use crate::gate::pass::{Gate, pass};
-use crate::gate::peer::Peer;
-use crate::gate::rate::Rate;
-use crate::gate::tokens::TokenFile;
+use crate::http::hosts::Hosts;
+use crate::http::keyring::{Keyring, Otherwise};
+use crate::http::own::Made;
+use crate::http::pass::{Gate, pass};
+use crate::http::peer::Peer;
+use crate::http::rate::Rate;
+use crate::http::tokens::TokenFile;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{StatusCode, header};

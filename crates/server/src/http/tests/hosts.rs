@@ -1,7 +1,7 @@
 //! To which names a server answers, and whose pages may ask it.
 
-use crate::gate::hosts::{Host, Hosts};
-use crate::gate::peer::Peer;
+use crate::http::hosts::{Host, Hosts};
+use crate::http::peer::Peer;
 use axum::http::{HeaderMap, HeaderName, Method, Uri};
 
 fn peer(local: &str, tls: bool) -> Peer {

@@ -1,8 +1,8 @@
 //! The mark: up to which generation and byte of the journal `held/` follows it.
 
-use super::at;
-use super::fault::Trouble;
+use super::error::FileStoreError;
 use super::journal::open_regular;
+use super::positional_io;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::path::Path;
 const BYTES: usize = 42;
 
 /// The mark, which whoever may only look does not make.
-pub(super) fn open(path: &Path, look_only: bool) -> Result<Option<File>, Trouble> {
+pub(super) fn open(path: &Path, look_only: bool) -> Result<Option<File>, FileStoreError> {
     let made = match open_regular(path) {
         Err(trouble) if trouble.is_absent() => {
             let mut options = OpenOptions::new();
@@ -28,7 +28,7 @@ pub(super) fn open(path: &Path, look_only: bool) -> Result<Option<File>, Trouble
 /// What the mark says; nothing if it says what nobody wrote.
 pub(super) fn read(mark: &File) -> Option<(u64, u64)> {
     let mut text = [0; BYTES];
-    at::read_exact(mark, 0, &mut text).ok()?;
+    positional_io::read_exact(mark, 0, &mut text).ok()?;
     let mut numbers = std::str::from_utf8(&text).ok()?.split_whitespace();
     let mut number = || numbers.next()?.parse().ok();
     Some((number()?, number()?))
@@ -36,5 +36,5 @@ pub(super) fn read(mark: &File) -> Option<(u64, u64)> {
 
 /// Says that all follows up to here.
 pub(super) fn write(mark: &File, (generation, end): (u64, u64)) -> io::Result<()> {
-    at::write_all(mark, 0, format!("{generation:020} {end:020}\n").as_bytes())
+    positional_io::write_all(mark, 0, format!("{generation:020} {end:020}\n").as_bytes())
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The two locks of one store handle. Used by one thread at a time.
 #[derive(Debug)]
-pub(crate) struct Turnstile {
+pub(crate) struct WriterQueue {
     /// Why nobody can enter, where nothing may be written.
     locks: io::Result<Locks>,
 }
@@ -26,10 +26,10 @@ struct Locks {
     seat: File,
 }
 
-impl Turnstile {
+impl WriterQueue {
     /// Opens the two lock files in the store's side folder. Where nothing may be written, nobody
     /// can enter; whoever only looks need not.
-    pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<Turnstile> {
+    pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<WriterQueue> {
         let open = |path: &Path| {
             super::ensure_regular(path)?;
             OpenOptions::new().create(true).truncate(false).write(true).open(path)
@@ -38,7 +38,7 @@ impl Turnstile {
         let locks = open(&door).and_then(|door| Ok(Locks { door, seat: open(&seat)? }));
         match locks {
             Err(error) if !look_only => Err(error),
-            locks => Ok(Turnstile { locks }),
+            locks => Ok(WriterQueue { locks }),
         }
     }
 

@@ -1,13 +1,13 @@
 //! What can go wrong with files, and what it means to a caller.
 
 use crate::store::StoreError;
-use crate::store::side::stopped;
+use crate::store::ipc::stopped;
 use std::io;
 use std::path::Path;
 
 /// A file could not be read, written or understood.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum FileStoreError {
     Io(io::Error),
     Corrupt(String),
     /// Another program's file cannot be understood.
@@ -53,46 +53,54 @@ pub(super) enum Trouble {
 
 const GONE: &str = "its folder was removed or replaced while it was in use";
 
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble::Io(error)
+impl From<io::Error> for FileStoreError {
+    fn from(error: io::Error) -> FileStoreError {
+        FileStoreError::Io(error)
     }
 }
 
-impl Trouble {
-    pub(super) fn corrupt(reason: &str) -> Trouble {
-        Trouble::Corrupt(reason.to_owned())
+impl FileStoreError {
+    pub(super) fn corrupt(reason: &str) -> FileStoreError {
+        FileStoreError::Corrupt(reason.to_owned())
     }
 
-    pub(super) fn obstacle(path: &Path, reason: &str) -> Trouble {
-        Trouble::Obstacle { what: format!("{} {reason}", path.display()) }
+    pub(super) fn obstacle(path: &Path, reason: &str) -> FileStoreError {
+        FileStoreError::Obstacle { what: format!("{} {reason}", path.display()) }
     }
 
-    pub(super) fn corrupt_file(path: &Path, reason: &str) -> Trouble {
+    pub(super) fn corrupt_file(path: &Path, reason: &str) -> FileStoreError {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Trouble::Corrupt(format!("{name}: {reason}"))
+        FileStoreError::Corrupt(format!("{name}: {reason}"))
     }
 
     pub(super) fn is_absent(&self) -> bool {
-        matches!(self, Trouble::Io(error) if error.kind() == io::ErrorKind::NotFound)
+        matches!(self, FileStoreError::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
     /// What went wrong, for a finding.
     pub(super) fn into_message(self) -> String {
         match self {
-            Trouble::Io(error) => error.to_string(),
-            Trouble::Corrupt(reason) | Trouble::ForeignFile(reason) | Trouble::Busy(reason) => {
-                reason
+            FileStoreError::Io(error) => error.to_string(),
+            FileStoreError::Corrupt(reason)
+            | FileStoreError::ForeignFile(reason)
+            | FileStoreError::Busy(reason) => reason,
+            FileStoreError::Gone => GONE.to_owned(),
+            FileStoreError::Newer { version, .. } => format!("it has the newer version {version}"),
+            FileStoreError::Obstacle { what } => what,
+            FileStoreError::NoLockFile { resource } => {
+                format!("{resource} cannot have a lock file")
             }
-            Trouble::Gone => GONE.to_owned(),
-            Trouble::Newer { version, .. } => format!("it has the newer version {version}"),
-            Trouble::Obstacle { what } => what,
-            Trouble::NoLockFile { resource } => format!("{resource} cannot have a lock file"),
-            Trouble::OnlyExclusive { resource } => format!("{resource} can only be held alone"),
-            Trouble::OnlyLock { resource, only } => format!("{resource} is part of {only} here"),
-            Trouble::NoTaskList { dialect } => format!("the dialect {dialect} has no task list"),
-            Trouble::Contended { tries } => format!("gave up after {tries} tries"),
-            Trouble::Stopped { pid } => format!("process {pid} is stopped"),
+            FileStoreError::OnlyExclusive { resource } => {
+                format!("{resource} can only be held alone")
+            }
+            FileStoreError::OnlyLock { resource, only } => {
+                format!("{resource} is part of {only} here")
+            }
+            FileStoreError::NoTaskList { dialect } => {
+                format!("the dialect {dialect} has no task list")
+            }
+            FileStoreError::Contended { tries } => format!("gave up after {tries} tries"),
+            FileStoreError::Stopped { pid } => format!("process {pid} is stopped"),
         }
     }
 
@@ -100,8 +108,8 @@ impl Trouble {
     pub(super) fn report(self, store: &str) -> StoreError {
         let store = store.to_owned();
         match self {
-            Trouble::Io(error) => from_io(store, &error),
-            Trouble::Corrupt(reason) => StoreError::Corrupt {
+            FileStoreError::Io(error) => from_io(store, &error),
+            FileStoreError::Corrupt(reason) => StoreError::Corrupt {
                 hint: Some(format!(
                     "Nothing was changed. Move the folder of {store} aside to begin with an empty \
                      store, or restore a backup."
@@ -109,7 +117,7 @@ impl Trouble {
                 store,
                 reason,
             },
-            Trouble::ForeignFile(reason) => StoreError::Corrupt {
+            FileStoreError::ForeignFile(reason) => StoreError::Corrupt {
                 hint: Some(
                     "That file is another program's: mend it, or let that program write it anew. \
                      Nothing was changed, and tenure's own records are whole."
@@ -118,44 +126,44 @@ impl Trouble {
                 store,
                 reason,
             },
-            Trouble::Gone => StoreError::Gone { store, reason: GONE.to_owned() },
-            Trouble::Busy(reason) => StoreError::Unavailable {
+            FileStoreError::Gone => StoreError::Gone { store, reason: GONE.to_owned() },
+            FileStoreError::Busy(reason) => StoreError::Unavailable {
                 store,
                 reason,
                 hint: Some(
                     "Look for a program that is stopped or hangs; nothing was lost.".to_owned(),
                 ),
             },
-            Trouble::Obstacle { what } => StoreError::Unavailable {
+            FileStoreError::Obstacle { what } => StoreError::Unavailable {
                 store,
                 reason: what,
                 hint: Some("Nothing was changed. Move it away, then try again.".to_owned()),
             },
-            Trouble::NoLockFile { resource } => StoreError::Unsupported {
+            FileStoreError::NoLockFile { resource } => StoreError::Unsupported {
                 what: format!(
                     "{resource} cannot have a lock file here, so other programs would not see it held"
                 ),
                 instead: "Use a name that they can have too, or another store.".to_owned(),
             },
-            Trouble::OnlyLock { resource, only } => StoreError::Unsupported {
+            FileStoreError::OnlyLock { resource, only } => StoreError::Unsupported {
                 what: format!(
                     "{resource} cannot be held by itself: the folder of {store} has one lock for everything, {only:?}"
                 ),
                 instead: format!("Hold {only:?} instead, or use another store."),
             },
-            Trouble::NoTaskList { dialect } => StoreError::Unsupported {
+            FileStoreError::NoTaskList { dialect } => StoreError::Unsupported {
                 what: format!(
                     "{store} has no tasks: the dialect {dialect} has one lock and no task list"
                 ),
                 instead: "Keep tasks in another store, for example --store sqlite:PATH.".to_owned(),
             },
-            Trouble::OnlyExclusive { resource } => StoreError::Unsupported {
+            FileStoreError::OnlyExclusive { resource } => StoreError::Unsupported {
                 what: format!("{resource} is shared with other programs, which only hold it alone"),
                 instead: "Hold it alone, or use a name that is not theirs.".to_owned(),
             },
-            Trouble::Contended { tries } => StoreError::Contended { store, tries },
-            Trouble::Stopped { pid } => stopped(store, pid),
-            Trouble::Newer { version, known } => StoreError::Unsupported {
+            FileStoreError::Contended { tries } => StoreError::Contended { store, tries },
+            FileStoreError::Stopped { pid } => stopped(store, pid),
+            FileStoreError::Newer { version, known } => StoreError::Unsupported {
                 what: format!(
                     "the store at {store} has version {version}; this tenure knows versions up to {known}"
                 ),

@@ -16,7 +16,7 @@ const KEEPS: &str = "keeps";
 
 /// The grants that a caller knows, and the label that it chose.
 #[derive(Default)]
-pub(crate) struct Knows {
+pub(crate) struct GrantRedactor {
     grants: HashSet<GrantId>,
     label: Option<String>,
 }
@@ -35,10 +35,10 @@ fn grants_in(text: &[u8]) -> impl Iterator<Item = GrantId> {
     })
 }
 
-impl Knows {
+impl GrantRedactor {
     /// What the sender of this request knows: every grant that is in it, wherever.
-    pub(crate) fn from_request(request: &[u8], label: Option<String>) -> Knows {
-        Knows { grants: grants_in(request).collect(), label }
+    pub(crate) fn from_request(request: &[u8], label: Option<String>) -> GrantRedactor {
+        GrantRedactor { grants: grants_in(request).collect(), label }
     }
 
     /// The answer without what the caller must not see.
@@ -84,7 +84,7 @@ impl Knows {
         let Some(text) = grant.as_str() else { return self.veil(grant) };
         *grant = match Uuid::try_parse(text).map(|id| GrantId::from_bits(id.as_u128())) {
             Ok(known) if self.grants.contains(&known) => return,
-            Ok(secret) => Value::String(secret.veiled().to_string()),
+            Ok(secret) => Value::String(secret.redacted().to_string()),
             Err(_) => Value::Null,
         };
     }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn grants_of_others_are_taken_away_wherever_they_are() {
         let request = json!({ "ask": { "grants": [MINE.to_uppercase()] } }).to_string();
-        let knows = Knows::from_request(request.as_bytes(), Some("alice".to_owned()));
+        let knows = GrantRedactor::from_request(request.as_bytes(), Some("alice".to_owned()));
         let hold = |grant: &str, label: &str, chosen: bool| json!({ "hold": { "grant": grant, "holder": { "label": label, "chosen": chosen } } });
         let answer = json!([
             { "Ok": [{ "grant": MINE, "task": { "claim": { "grant": THEIRS } } }] },
@@ -112,13 +112,13 @@ mod tests {
         ]);
         let answer = knows.without_secrets(answer.to_string().into_bytes()).unwrap();
         let answer: Value = serde_json::from_slice(&answer).unwrap();
-        let veiled = THEIRS.parse::<GrantId>().unwrap().veiled().to_string();
+        let redacted = THEIRS.parse::<GrantId>().unwrap().redacted().to_string();
         let expected = json!([
-            { "Ok": [{ "grant": MINE, "task": { "claim": { "grant": veiled } } }] },
-            hold(&veiled, "bob", true),
-            hold(&veiled, "alice", false),
+            { "Ok": [{ "grant": MINE, "task": { "claim": { "grant": redacted } } }] },
+            hold(&redacted, "bob", true),
+            hold(&redacted, "alice", false),
             hold(THEIRS, "alice", true),
-            { "waiter": { "grant": veiled, "keeps": [veiled, MINE] } },
+            { "waiter": { "grant": redacted, "keeps": [redacted, MINE] } },
         ]);
         assert_eq!(answer, expected);
     }
