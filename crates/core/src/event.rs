@@ -1,4 +1,4 @@
-//! What happened, for the audit log and for those who follow it.
+//! Events: what happened, for the audit log and its followers.
 
 use crate::{Resource, Revision, Token, WallTime};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct NewEvent {
     pub resource: Option<Resource>,
     /// To whose hold or place.
     pub label: String,
-    /// Under which token; none for those who only wait.
+    /// Under which token; none for a waiter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
     /// What.
@@ -81,9 +81,9 @@ pub enum EventKind {
         /// Whether it will be tried again.
         retry: bool,
     },
-    /// A task waits for somebody to look at it.
+    /// A task was sent to review.
     SentToReview,
-    /// A task was looked at and is fine.
+    /// A task passed its review.
     Approved,
     /// A task was looked at and is to be done again.
     Rejected {

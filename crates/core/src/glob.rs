@@ -132,7 +132,7 @@ impl Glob {
     /// The same glob with the literal beginning of each alternative put through `real`, which says
     /// what to write instead, or nothing to leave it alone. What it says is a path, not a glob.
     ///
-    /// For those who know of links in the file system, of which a glob does not.
+    /// For callers that resolve links in the file system, which a glob knows nothing of.
     pub fn with_real_prefixes<E: From<GlobError>>(
         &self,
         mut real: impl FnMut(&str) -> Result<Option<String>, E>,

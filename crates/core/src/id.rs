@@ -19,7 +19,7 @@ const VEILED: [u8; 4] = [0x7e, 0x11, 0xed, 0x00];
 pub struct GrantId(Uuid);
 
 impl GrantId {
-    /// A new id that nobody can guess.
+    /// Makes a new id that cannot be guessed.
     pub fn random() -> GrantId {
         GrantId(Uuid::new_v4())
     }

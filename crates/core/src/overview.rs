@@ -100,7 +100,7 @@ impl<'a> Worker<'a> {
 pub struct Overview<'a> {
     /// All holds that the store has, in the order of their tokens.
     pub holds: Vec<JudgedHold<'a>>,
-    /// Those who wait, in the order of their tickets, without those who died or fell silent.
+    /// The waiters in the order of their tickets, without dead and silent ones.
     pub waiters: Vec<&'a WaiterSnapshot>,
     liveness: Vec<Liveness>,
 }
@@ -139,14 +139,14 @@ impl<'a> Overview<'a> {
         !self.held().any(|seen| seen.hold.want.resource.overlaps(resource))
     }
 
-    /// Those who wait for this resource or for what overlaps it, in order.
+    /// The waiters for this resource or for one that overlaps it, in order.
     pub fn waiting_for(&self, resource: &Resource) -> Vec<&'a WaiterSnapshot> {
         let waits = |want: &Want| want.resource.overlaps(resource);
         self.waiters.iter().copied().filter(|seen| seen.waiter.wants.iter().any(waits)).collect()
     }
 
-    /// Those who are in nobody's way and have nobody in theirs: each was woken and takes what it
-    /// wants as soon as it asks again. Until then they wait for what is free.
+    /// The waiters without a blocker: each was woken and takes what it wants as soon as it asks
+    /// again.
     pub fn next_in_line(&self) -> Vec<&'a WaiterSnapshot> {
         let mut taken: Vec<&Want> = self.held().map(|seen| &seen.hold.want).collect();
         let mut next = Vec::new();
@@ -159,7 +159,7 @@ impl<'a> Overview<'a> {
         next
     }
 
-    /// Those who hold, by label, in the order in which they began.
+    /// The holders by label, in the order of their first hold.
     pub fn workers(&self) -> Vec<Worker<'a>> {
         let mut workers: Vec<Worker<'a>> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 /// An owner of holds, known by what it can show.
 ///
-/// A detached lease belongs to the agent that took it: to the label that the agent chose. What a
-/// session or a `tenure run` holds belongs to whoever has its grant. A hold that is tied to a
-/// process belongs to nobody else, whatever its label.
+/// A detached lease belongs to the agent that took it: to the label that the agent chose. A hold of a
+/// session or a `tenure run` belongs to every caller that presents its grant. A hold that is tied to
+/// a process belongs to that hold alone, whatever its label.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The label that the owner chose; it owns the detached leases under this label.

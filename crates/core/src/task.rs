@@ -74,7 +74,7 @@ pub enum Status {
     Pending,
     /// A worker has it.
     InProgress,
-    /// Done, and somebody is to look at it.
+    /// Done, and waiting for review.
     Review,
     /// Done.
     Completed,
@@ -82,9 +82,9 @@ pub enum Status {
     Failed,
     /// No longer wanted.
     Cancelled,
-    /// Set aside until somebody looks: its workers died or fell silent too often.
+    /// Set aside for an operator: its workers died or fell silent too often.
     Blocked,
-    /// Passed over; those that wait for it may go on.
+    /// Skipped; tasks that depend on it may go on.
     Skipped,
 }
 
@@ -172,15 +172,15 @@ pub enum Verb {
     FailRetry,
     /// Its worker could not do it, and that was the last try.
     FailFinally,
-    /// Its worker asks for somebody to look.
+    /// Its worker sends it to review.
     Review,
-    /// Its worker, or anybody for one that nobody has, puts it off.
+    /// Postponed: by its worker, or by hand while it is pending.
     Snooze,
     /// Its worker gives it back untouched.
     Release,
-    /// Somebody looked, and it is fine.
+    /// The review passed.
     Approve,
-    /// Somebody looked, and it is to be done again.
+    /// The review failed: it goes back to the queue.
     Reject,
     /// It is no longer wanted.
     Cancel,
@@ -390,7 +390,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// A section that nobody described: exclusive.
+    /// A section without a record: exclusive.
     pub fn named(name: &str) -> Section {
         Section {
             name: name.to_owned(),

@@ -120,8 +120,8 @@ impl Parser<'_> {
     fn escaped(&mut self) -> Result<char, GlobError> {
         match self.next() {
             None => Err(GlobError::DanglingEscape { glob: self.glob() }),
-            // `src\main.rs` is meant as a path by whoever writes it: as an escape it would lock
-            // the wrong file without a word.
+            // `src\main.rs` is meant as a path. Read as an escape, it would silently lock the wrong
+            // file.
             Some(character) if character.is_alphanumeric() => {
                 Err(GlobError::NeedlessEscape { glob: self.glob(), character })
             }

@@ -239,8 +239,8 @@ fn earlier<'a>(draft: &Draft<'a>, place: Option<&WaiterSnapshot>) -> Vec<&'a Wai
     draft.waiters().filter(|seen| seen.waiter.ticket < mine).filter(counts).collect()
 }
 
-/// Removes holds in the way that no longer count. Nobody is judged who is not in the way: to look
-/// at a process costs more than all the rest.
+/// Removes holds in the way that no longer count. Only holders in the way are judged: looking at a
+/// process costs more than all the rest.
 fn clear_gone_holds(draft: &mut Draft<'_>, ask: &Ask, before: &[&WaiterSnapshot]) -> Vec<Takeover> {
     let holds = draft.holds().map(|seen| &seen.hold.want);
     let waits = before.iter().flat_map(|seen| &seen.waiter.wants);
@@ -362,8 +362,8 @@ fn kept(seen: &Snapshot, ask: &Ask) -> Vec<GrantId> {
     keeps
 }
 
-/// Removes the places of the dead just before the asker's, so that it waits behind somebody whose
-/// end it can notice, or at the head. Says whether there were any.
+/// Removes dead waiters directly before the caller's place, so that it waits at the head or behind a
+/// process whose end it can notice. Returns whether there were any.
 fn clear_dead_neighbours(draft: &mut Draft<'_>, ask: &Ask, place: Option<&WaiterSnapshot>) -> bool {
     let mut some_were_dead = false;
     for want in &ask.wants {
@@ -384,8 +384,8 @@ fn waits_beside(ask: &Ask, seen: &WaiterSnapshot) -> bool {
     seen.waiter.wants.iter().any(|want| touches(ask, want))
 }
 
-/// Most blockers that an answer names: the first ones, and the one just before the asker. Whoever
-/// wants all of them looks at the store.
+/// The most blockers that an answer names: the first ones, and the one directly before the caller. A
+/// snapshot of the store has all of them.
 const BLOCKERS_MAX: usize = 32;
 
 fn blockers(draft: &Draft<'_>, ask: &Ask, before: &[&WaiterSnapshot]) -> Vec<Blocker> {

@@ -1,4 +1,4 @@
-//! Ending somebody else's hold, by an operator's decision.
+//! Breaking a hold, by an operator's decision.
 
 use crate::decision::Decision;
 use crate::event::EventKind;

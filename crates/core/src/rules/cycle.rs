@@ -1,8 +1,8 @@
 //! Refusing a wait that would never end.
 //!
-//! A request that keeps grants while it waits closes a cycle when whoever is in its way waits, at
-//! any remove, for one of those grants. A request that keeps nothing cannot close one: nobody can
-//! be waiting for it.
+//! A request that keeps grants while it waits closes a cycle when one of its blockers waits, directly
+//! or through others, for one of those grants. A request that keeps nothing cannot close a cycle:
+//! no other request can wait for it.
 
 use crate::hold::{Hold, Want, must_exclude};
 use crate::rules::acquire::Ask;
@@ -13,7 +13,8 @@ use std::collections::HashSet;
 /// The cycle that a wait would close, from the caller's request back to what the caller keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
-    /// Each step: somebody waits for a resource that the next one has or waits for before them.
+    /// Each step names a waiter and a resource that the next step's waiter holds, or waits for ahead
+    /// of it.
     pub steps: Vec<CycleStep>,
     /// Whether a detached lease of the caller's own label is in the way of a hold that is to be
     /// tied to a process.

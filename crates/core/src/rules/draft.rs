@@ -17,7 +17,7 @@ pub(super) struct Draft<'a> {
     dropped_holds: HashSet<usize>,
     dropped_waiters: HashSet<GrantId>,
     added: Vec<Want>,
-    /// Where room was made for somebody who waits.
+    /// Resources on which room was made for waiters.
     freed: Vec<Resource>,
     /// Who asks now, and so gives a sign of life, whatever the record of its place says.
     asker: Option<GrantId>,
@@ -217,9 +217,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Whether these wants fit beside those who hold and those who wait `before`. Removes waiters
-    /// in the way that are gone; holds that are gone do not count, and are left to whoever takes
-    /// over from them.
+    /// Whether these wants fit beside all holds and the waiters `before`. Removes waiters in the way
+    /// that are gone; holds that are gone do not count, and stay until they are taken over.
     pub(super) fn fits(&mut self, wants: &[Want], before: &[&'a WaiterSnapshot]) -> bool {
         let everybody = self.taken().chain(before.iter().flat_map(|seen| &seen.waiter.wants));
         if compatible(wants, everybody) {
@@ -286,8 +285,8 @@ impl<'a> Draft<'a> {
         self.change.decide()
     }
 
-    /// Plays the queue forward in order: whoever fits beside the holders and all who wait before
-    /// them is ready. Says no where the visible part of the queue does not tell.
+    /// Plays the queue forward in order: a waiter that fits beside the holds and all waiters before
+    /// it is woken. Returns false where the visible part of the queue does not decide it.
     fn wake_ready(&mut self) -> bool {
         let shown_until = self.seen.shown_until.unwrap_or(u64::MAX);
         let waiting: Vec<&WaiterSnapshot> =
@@ -317,8 +316,8 @@ impl<'a> Draft<'a> {
         self.shown.as_ref().is_none_or(|shown| shown.iter().any(|one| one.includes(resource)))
     }
 
-    /// Whether nobody who waits behind these could hold any of this, in whatever mode. Only those
-    /// tell who want the very same: of a glob, those who overlap it may leave a part free.
+    /// Whether no waiter behind these could hold any of this resource, in any mode. Only wants of
+    /// the very same resource decide: one that overlaps a glob may leave a part of it free.
     fn is_full(&self, resource: &Resource, waiting: &[&'a WaiterSnapshot]) -> bool {
         [Mode::Shared, Mode::Slot { of: u32::MAX }].into_iter().all(|mode| {
             let want = Want { resource: resource.clone(), mode };

@@ -6,7 +6,7 @@ use crate::rules::draft::Draft;
 use crate::{HoldSnapshot, Kind, Liveness, Snapshot, WaiterSnapshot, Witness};
 use serde::{Deserialize, Serialize};
 
-/// What allows to end somebody's hold without being asked by them.
+/// Why a hold may be ended without its holder's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TakeoverReason {

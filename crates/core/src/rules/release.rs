@@ -57,8 +57,8 @@ pub enum Released {
     NotHeld(Vec<HoldSnapshot>),
 }
 
-/// Ends the caller's holds and wakes whoever is next. A late release changes nothing: what the
-/// grant no longer holds belongs to a successor.
+/// Ends the caller's holds and wakes the next waiters. A late release changes nothing: what the grant
+/// no longer holds belongs to a successor.
 pub fn release(seen: &Snapshot, ask: &ReleaseAsk, witness: &dyn Witness) -> (Decision, Released) {
     let concerned = |hold: &&HoldSnapshot| {
         ask.resources.as_ref().is_none_or(|some| some.contains(&hold.hold.want.resource))
@@ -66,7 +66,7 @@ pub fn release(seen: &Snapshot, ask: &ReleaseAsk, witness: &dyn Witness) -> (Dec
     let mine: Vec<&HoldSnapshot> =
         seen.holds.iter().filter(concerned).filter(|hold| ask.proof.covers(hold)).collect();
     if mine.is_empty() {
-        // Without a named resource there is nobody to point at.
+        // Without a named resource there is no other holder to name.
         let others = seen.holds.iter().filter(concerned).filter(|_| ask.resources.is_some());
         return (
             Decision::Nothing,

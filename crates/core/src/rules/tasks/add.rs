@@ -288,7 +288,7 @@ fn record(task: &NewTask, unmet: u32, age: u64, wall: WallTime) -> Task {
     let mut depends_on = task.depends_on.clone();
     depends_on.sort();
     depends_on.dedup();
-    // Whoever had it elsewhere does not have it here.
+    // A claim in another store means nothing here.
     let status = match task.status {
         Status::InProgress => Status::Pending,
         status => status,

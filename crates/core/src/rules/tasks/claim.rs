@@ -14,8 +14,8 @@ use crate::{GrantId, Holder, Kind, Owner, Resource, Token, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How many tasks of each section are looked at: at first, and then where all of those were taken.
-/// Mostly the first is free; those at the front may all touch files that somebody holds.
+/// How many tasks of each section are looked at: at first, and then when all of those were taken.
+/// The first is usually free, but all tasks at the front may touch files that are held.
 const DEPTHS: [usize; 3] = [1, 64, 4096];
 
 /// A worker asks for work.
@@ -96,7 +96,7 @@ pub enum NoClaim {
     AllTaken {
         /// What is in the way of the first.
         why: Vec<String>,
-        /// Who holds it, where somebody does.
+        /// The hold in the way, if there is one.
         by: Option<Box<HoldSnapshot>>,
         /// Whether looking further back could help.
         look_wider: bool,

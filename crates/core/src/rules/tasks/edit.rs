@@ -14,7 +14,7 @@ use crate::{Kind, Resource, WallTime, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What somebody who is not its worker does to a task.
+/// A change to a task by hand, not by its worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ManualChange {
@@ -106,7 +106,7 @@ pub enum EditError {
         /// What was wanted.
         what: String,
     },
-    /// Somebody works on it.
+    /// A worker has claimed it.
     #[error("the task {id} is being worked on by {by}")]
     InProgress {
         /// Which.
@@ -248,7 +248,7 @@ fn updated(task: &Task, change: &TaskChange) -> Result<Task, EditError> {
     Ok(task)
 }
 
-/// Removes a task that nobody works on and nobody waits for.
+/// Removes a task that is not in progress and that no task depends on.
 pub fn delete(
     seen: &Snapshot,
     id: &TaskId,

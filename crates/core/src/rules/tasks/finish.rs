@@ -36,7 +36,7 @@ pub enum Finish {
         /// Whether it may be tried again.
         retry: bool,
     },
-    /// Somebody is to look at it.
+    /// Done, and sent to review.
     Review {
         /// What came of it so far, as JSON.
         result: Option<String>,

@@ -99,7 +99,7 @@ mod tests {
         GrantId::from_bits(task.as_str().bytes().map(u128::from).sum())
     }
 
-    /// Tasks `a` and `b` in somebody's hands, and `c` that waits for both.
+    /// Tasks `a` and `b`, both claimed, and `c` that depends on both.
     fn seen() -> Snapshot {
         let new = |name: &str| NewTask::new(id(name), name);
         let c = NewTask { depends_on: vec![id("a"), id("b")], ..new("c") };

@@ -37,8 +37,8 @@ impl ImportAsk {
 
 /// Adds what is not there yet, or says why nothing.
 ///
-/// A task is there already if one has its key, or both its id and its title; with the id alone it
-/// is another task, and refused. What somebody set about a section is never overwritten.
+/// A task exists already if one has its key, or both its id and its title; with the id alone it is
+/// another task, and refused. An existing section record is never overwritten.
 pub fn import(seen: &Snapshot, ask: &ImportAsk) -> (Decision, Result<Imported, AddError>) {
     let there: HashMap<&TaskId, &Task> = seen.tasks.iter().map(|task| (&task.id, task)).collect();
     let is_there =
@@ -82,7 +82,7 @@ pub fn import(seen: &Snapshot, ask: &ImportAsk) -> (Decision, Result<Imported, A
     (change.decide(), Ok(imported))
 }
 
-/// Whether nobody said anything about the section yet, and this says something.
+/// Whether the section has no record yet and this one differs from the default.
 fn is_new(seen: &Snapshot, section: &Section) -> bool {
     let usual = Section::named(&section.name);
     let known = seen.sections.iter().find(|seen| seen.section.name == section.name);

@@ -68,8 +68,8 @@ pub fn put_section(seen: &Snapshot, section: &Section, by: &str) -> Result<Decis
     put_all(seen, vec![section.clone()], by)
 }
 
-/// Changes sections, all or none; one that nobody described yet is described by this. Says what
-/// they are now.
+/// Changes sections, all or none, creating their records where needed. Returns them as they are
+/// now.
 pub fn change_sections(
     seen: &Snapshot,
     changes: &[(String, SectionChange)],
