@@ -3,9 +3,10 @@
 use crate::output::{self, NAME, Output, styled};
 use crate::show;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tenure::core::{Blocker, HoldSnapshot, Mode, Resource};
 use tenure::duration::format_duration;
@@ -58,7 +59,7 @@ impl State {
     }
 
     fn lock(&self) -> MutexGuard<'_, Sentence> {
-        self.sentence.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sentence.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The clock by which a local store judges leases, and a clock for tests.
 
 use crate::platform;
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_core::WallTime;
 
@@ -95,7 +96,7 @@ impl ManualClock {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut ManualState) -> T) -> T {
-        act(&mut self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        act(&mut self.state.lock())
     }
 
     /// Lets time pass, on both clocks.

@@ -6,11 +6,11 @@
 //! descendants inherit: tenure's pid and a running number, appended to the mark that tenure itself
 //! inherited, so that an outer tenure recognises what a killed inner one left behind.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -75,8 +75,8 @@ pub(super) fn reap_orphans() {
 }
 
 /// The registry, whatever a panic elsewhere did: each change to it is a single step.
-pub(super) fn leaders() -> std::sync::MutexGuard<'static, Vec<Pid>> {
-    LEADERS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+pub(super) fn leaders() -> parking_lot::MutexGuard<'static, Vec<Pid>> {
+    LEADERS.lock()
 }
 
 /// One process, as the kernel listed it.

@@ -12,9 +12,10 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -95,7 +96,7 @@ enum Turn {
 
 impl Repeats {
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.kept.lock()
     }
 
     fn turn(&self, name: &Name, fingerprint: [u8; 32], now: Instant) -> Turn {

@@ -7,10 +7,11 @@
 //! and there is always a place for a health check or for a caller that is about to show its token.
 
 use super::peer::Peer;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// Where a connection comes from, as far as those of one place share a part.
@@ -195,7 +196,7 @@ impl ConnectionLimit {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state.lock()
     }
 }
 

@@ -5,8 +5,9 @@ use super::peer::Peer;
 use super::stamp::{Stamp, stamp};
 use super::tokens::{Token, TokenError, TokenFile, hash};
 use crate::caller::Caller;
+use parking_lot::RwLock;
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tenure::clock::Clock;
 use tenure::local_server::ServerFolderError;
@@ -95,8 +96,7 @@ impl Keyring {
             Some(tokens) => Some(tokens.into()),
             None => known.tokens.map(|_| Arc::from([])),
         };
-        *self.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) =
-            Known { stamp, tokens };
+        *self.known.write() = Known { stamp, tokens };
         Ok(())
     }
 
@@ -133,6 +133,6 @@ impl Keyring {
     }
 
     fn known(&self) -> Known {
-        self.known.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.known.read().clone()
     }
 }

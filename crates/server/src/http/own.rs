@@ -4,9 +4,9 @@ use super::Auth;
 use super::error::ServeError;
 use super::stamp::{Stamp, stamp};
 use super::tokens::{Hash, hash, random_secret};
+use parking_lot::RwLock;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::RwLock;
 use subtle::ConstantTimeEq;
 use tenure::local_server::{Announcement, Record, ServerFolder, ServerFolderError};
 use tenure::secret::Secret;
@@ -92,12 +92,12 @@ impl OwnToken {
         }
         if let Some(secret) = folder.token(store)? {
             let known = Known { stamp, hash: Some(hash(secret.reveal())) };
-            *self.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = known;
+            *self.known.write() = known;
         }
         Ok(())
     }
 
     fn known(&self) -> Known {
-        self.known.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.known.read().clone()
     }
 }

@@ -1,11 +1,12 @@
 //! Encryption, with the certificate that was given, following its files.
 
 use super::stamp::{Stamp, stamp};
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
 /// Files in PEM form.
@@ -85,13 +86,13 @@ impl Tls {
         let stamps = stamps(&self.files);
         if stamps != self.known().stamps {
             let known = Known { stamps, acceptor: acceptor(&self.files)? };
-            *self.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = known;
+            *self.known.write() = known;
         }
         Ok(())
     }
 
     fn known(&self) -> Known {
-        self.known.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.known.read().clone()
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) struct Session {
     family: Family,
     /// Under which name it was opened, where names are asked for.
     pub(super) owner: Option<String>,
-    named: std::sync::Mutex<Named>,
+    named: parking_lot::Mutex<Named>,
     /// Locked while the store is asked to change what is held, so that none of it seems lost that
     /// another call of this session just gave back. Not while anything is waited for.
     holds: Mutex<Holds>,
@@ -89,7 +89,7 @@ impl Session {
             tie,
             family,
             owner,
-            named: std::sync::Mutex::default(),
+            named: parking_lot::Mutex::default(),
             holds: Mutex::default(),
             over: watch::Sender::new(false),
         }
@@ -104,7 +104,7 @@ impl Session {
         program: Option<&str>,
     ) -> Result<Client, Refused> {
         let is_idle = self.is_idle().await;
-        let mut named = self.named.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut named = self.named.lock();
         let name = match (agent.or(named.chosen.as_deref()), &self.options.label, program) {
             (Some(agent), _, _) => agent.to_owned(),
             (None, Some(label), _) => label.clone(),
@@ -135,7 +135,7 @@ impl Session {
     fn go_by(&self, label: &str) -> Result<(), Error> {
         let name = label.rsplit_once('/').map_or(label, |(name, _)| name);
         let shown = Some((name.to_owned(), self.with_display_label(name)?));
-        let mut named = self.named.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut named = self.named.lock();
         *named = Named { chosen: Some(name.to_owned()), shown };
         Ok(())
     }

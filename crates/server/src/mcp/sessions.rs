@@ -11,12 +11,13 @@ use super::answer::Refused;
 use super::session::Session;
 use super::session_grants::Family;
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams};
 use rmcp::transport::streamable_http_server::session::{
     SessionState, SessionStore, SessionStoreError,
 };
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Instant;
 use tenure::core::{GrantId, Scope};
 use tenure::{Binding, Client, Error};
@@ -54,7 +55,7 @@ impl Sessions {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<GrantId, Known>> {
-        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.known.lock()
     }
 
     /// The session that goes by this name, if it is this caller's.

@@ -21,10 +21,11 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use numbers::{Counter1, counter, labelled};
+use parking_lot::Mutex;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use store::StoreNumbers;
 use tail::{History, Tail};
@@ -90,7 +91,7 @@ impl Metrics {
     pub fn watch(&self, client: Client) {
         if self.client.set(client.clone()).is_ok() {
             let tail = Tail::start(client, self.history.clone());
-            *self.tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(tail);
+            *self.tail.lock() = Some(tail);
         }
     }
 

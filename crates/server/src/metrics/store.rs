@@ -2,10 +2,11 @@
 
 use super::numbers::{Counter1, Counter2, Histograms, call_buckets, counter, labelled, seconds};
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure::core::{Decision, Event, GrantId, Revision, Scope, Snapshot, Task, Write};
 use tenure::store::{
@@ -89,7 +90,7 @@ impl StoreNumbers {
     }
 
     fn leases(&self) -> MutexGuard<'_, Leases> {
-        self.leases.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.leases.lock()
     }
 }
 

@@ -11,8 +11,9 @@ use super::revocable::Revocable;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::store::{Renewal, Renewed, StoreError};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tenure_core::GrantId;
@@ -43,12 +44,12 @@ impl TrackedLease {
     }
 
     pub(super) fn trusted_until(&self) -> Duration {
-        *self.trusted_until.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        *self.trusted_until.lock()
     }
 
     /// Takes note of a renewal that was asked for at this time.
     pub(super) fn renewed(&self, asked_at: Duration) {
-        let mut until = self.trusted_until.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut until = self.trusted_until.lock();
         *until = (asked_at + self.lease.ttl).saturating_sub(self.lease.margin);
     }
 
@@ -123,14 +124,13 @@ struct Kept {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state.lock()
     }
 
     /// Errands of guards dropped just before are still run; but a store that does not answer must
     /// not keep its client from ending.
-    fn wait_for_end(&self, state: MutexGuard<'_, State>) {
-        let waited = self.changed.wait_timeout_while(state, LAST_ERRANDS, |state| !state.ended);
-        drop(waited);
+    fn wait_for_end(&self, mut state: MutexGuard<'_, State>) {
+        self.changed.wait_while_for(&mut state, |state| !state.ended, LAST_ERRANDS);
     }
 
     fn end(&self) {
@@ -187,7 +187,7 @@ impl Keeper {
     }
 
     fn wake(&self) {
-        let mut thread = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = self.shared.clone();
             let run = move || run(&shared);
@@ -205,7 +205,7 @@ impl Drop for Keeper {
         let busy = state.busy || !state.errands.is_empty();
         let backend = if busy { None } else { state.backend.take() };
         self.shared.changed.notify_all();
-        let started = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some();
+        let started = self.thread.lock().is_some();
         if busy && started {
             self.shared.wait_for_end(state);
         }
@@ -265,14 +265,10 @@ fn next_job(shared: &Shared) -> Option<Job> {
         // Where all are gone, it sleeps on until the first of them would have been due: the next
         // one will be due later still, and need not wake it.
         state.wakes_at = next.or(state.wakes_at.filter(|at| *at > now));
-        state = match state.wakes_at {
-            None => shared.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner()),
-            Some(at) => {
-                let pause = at.saturating_sub(now);
-                let waited = shared.changed.wait_timeout(state, pause);
-                waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0
-            }
-        };
+        match state.wakes_at {
+            None => shared.changed.wait(&mut state),
+            Some(at) => drop(shared.changed.wait_for(&mut state, at.saturating_sub(now))),
+        }
     }
 }
 

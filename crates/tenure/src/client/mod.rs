@@ -33,7 +33,8 @@ use crate::store::file::Dialect;
 use crate::store::{Store, StoreInfo};
 use crate::url::{self, OpenOptions, RemoteOptions, StoreUrl};
 use keeper::Keeper;
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Recover;
 use tenure_core::{Holder, RECOVERIES_MAX, Witness};
@@ -72,7 +73,7 @@ impl Inner {
     }
 
     fn is_time_to_recover(&self, now: Duration) -> bool {
-        let mut last = self.recovered_at.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut last = self.recovered_at.lock();
         let is_time = last.is_none_or(|last| now.saturating_sub(last) >= RECOVER_EVERY);
         if is_time {
             *last = Some(now);

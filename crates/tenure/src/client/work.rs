@@ -6,7 +6,8 @@ use super::lease::Lease;
 use super::request::Wait;
 use super::tasks::{ClaimRequest, Claims, Kept, Tasks, Work, release_runner};
 use crate::error::Error;
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::rules::tasks::{Finish, Finished, NoClaim};
 use tenure_core::{GrantId, Kind, Part, Reason, Task, WallTime};
@@ -47,8 +48,8 @@ impl Runner {
         Ok(Ok(self.tasks.keep(claimed, self.request.ttl, self.margin, asked_at, kept)))
     }
 
-    fn section(&self) -> std::sync::MutexGuard<'_, Option<Arc<TrackedLease>>> {
-        self.section.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn section(&self) -> parking_lot::MutexGuard<'_, Option<Arc<TrackedLease>>> {
+        self.section.lock()
     }
 
     /// The hold of the section that belongs to the claim, renewed from now on if it is a new one.

@@ -10,11 +10,12 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::Connect;
 use hyper_util::client::legacy::{Client, Error, ResponseFuture};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use std::path::Path;
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 
@@ -80,7 +81,7 @@ impl Connections {
     /// Those of the runtime that calls.
     fn here(&self) -> Sender {
         let here = Handle::current().id();
-        let mut known = self.by_runtime.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut known = self.by_runtime.lock();
         if let Some((_, sender)) = known.iter().find(|(id, _)| *id == here) {
             return sender.clone();
         }

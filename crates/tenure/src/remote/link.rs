@@ -10,7 +10,8 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::{Request, Response, Uri};
 use hyper_util::client::legacy::Error;
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// Connections, and the one token that is sent over them. A server's own token goes over
 /// connections to that server only, so a link is never given another token.
@@ -54,7 +55,7 @@ impl Links {
 
     /// The link to use.
     pub(super) fn current(&self) -> Arc<Link> {
-        self.current.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.current.lock().clone()
     }
 
     /// Looks whether a server of this user is at the address that is not the one of this link, such
@@ -63,7 +64,7 @@ impl Links {
     /// Once such a server was there, others that take its port are not spoken to.
     pub(super) fn use_newer(&self, tried: &Arc<Link>) -> bool {
         let found = find(&self.address, &self.options);
-        let mut current = self.current.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut current = self.current.lock();
         if !Arc::ptr_eq(&current, tried) {
             return true;
         }

@@ -4,7 +4,8 @@
 //! request under a slot says that the answer to the last one came, and it may be forgotten.
 
 use crate::client::RequestId;
-use std::sync::{Arc, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// The slots of one client.
 #[derive(Clone)]
@@ -38,7 +39,7 @@ impl Slots {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state.lock()
     }
 }
 

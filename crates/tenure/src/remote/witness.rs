@@ -1,8 +1,9 @@
 //! Who lives, as far as a client of a server can tell: what it sees itself, and whom the server proved
 //! dead. Without this, a holder that died beside the server would be held here and dead there.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use tenure_core::{Evidence, Liveness, Witness};
 
 /// More dead holders than any store shows; beyond that the oldest news is forgotten with the rest.
@@ -16,7 +17,7 @@ pub(super) struct ToldDead {
 
 impl ToldDead {
     fn evidence(&self) -> MutexGuard<'_, HashSet<Evidence>> {
-        self.evidence.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.evidence.lock()
     }
 
     pub(super) fn learn(&self, dead: &[Evidence]) {

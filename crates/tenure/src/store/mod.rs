@@ -19,8 +19,9 @@ mod wake_registry;
 pub use error::StoreError;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
     Decision, Event, Evidence, GrantId, Resource, Revision, Scope, Snapshot, Status, Task, Token,
@@ -53,7 +54,7 @@ pub fn hearing<T: Send + 'static>(
     let heard = Said(said.clone());
     let rule = move |seen: &Snapshot| {
         let (decision, word) = rule(seen);
-        *said.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(word);
+        *said.lock() = Some(word);
         decision
     };
     (Box::new(rule), heard)
@@ -65,7 +66,7 @@ pub struct Said<T>(Arc<Mutex<Option<T>>>);
 impl<T> Said<T> {
     /// The last that was said; nothing if the rule was not asked.
     pub fn last(self) -> Option<T> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+        self.0.lock().take()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Who of this process sleeps until its turn comes.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::GrantId;
 use tokio::sync::Notify;
@@ -14,7 +15,7 @@ pub(crate) struct WakeRegistry {
 
 impl WakeRegistry {
     fn sleepers(&self) -> MutexGuard<'_, HashMap<GrantId, Arc<Notify>>> {
-        self.sleepers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.sleepers.lock()
     }
 
     /// From now on wakes for this request are kept. To be called before its place is visible.

@@ -1,23 +1,16 @@
 //! A worker function that panics fails its task, and nothing else.
 
+use futures_util::FutureExt;
 use std::any::Any;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::task::Poll;
+use std::panic::AssertUnwindSafe;
 use tenure_core::rules::tasks::Finish;
 
-/// The future, with a panic turned into a failure. It is not polled again after one.
+/// Runs a worker's future and turns a panic in it into a failure of its task.
 pub(super) async fn caught(work: impl Future<Output = Finish>) -> Finish {
-    let mut work = pin!(work);
-    poll_fn(|context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
-        polled.unwrap_or_else(|panic| {
-            let reason = format!("the worker panicked: {}", message(&*panic));
-            Poll::Ready(Finish::Fail { reason, retry: true })
-        })
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        let reason = format!("the worker panicked: {}", message(&*panic));
+        Finish::Fail { reason, retry: true }
     })
-    .await
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

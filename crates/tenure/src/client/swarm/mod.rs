@@ -9,10 +9,9 @@ pub use report::{SwarmReport, WorkEvent};
 use super::Client;
 use super::tasks::{ClaimRequest, Work};
 use crate::error::Error;
-use std::pin::Pin;
-use std::sync::Mutex;
+use futures_util::future::try_join_all;
+use parking_lot::Mutex;
 use std::sync::atomic::AtomicU64;
-use std::task::Poll;
 use std::time::Duration;
 use tenure_core::rules::tasks::Finish;
 use tokio::sync::watch;
@@ -129,29 +128,7 @@ impl Swarm {
         let taken = AtomicU64::new(0);
         let shared =
             Shared { swarm: self, work: &work, watcher: &watcher, report: &report, taken: &taken };
-        let mut workers: Vec<Worker<'_>> = Vec::new();
-        for worker in 0..self.workers {
-            workers.push(Box::pin(shared.worker(worker)));
-        }
-        join(workers).await?;
-        Ok(report.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        try_join_all((0..self.workers).map(|worker| shared.worker(worker))).await?;
+        Ok(report.into_inner())
     }
-}
-
-type Worker<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + 'a>>;
-
-/// Runs all to their end; the first error ends it.
-async fn join(mut futures: Vec<Worker<'_>>) -> Result<(), Error> {
-    std::future::poll_fn(|context| {
-        let mut index = 0;
-        while index < futures.len() {
-            match futures[index].as_mut().poll(context) {
-                Poll::Pending => index += 1,
-                Poll::Ready(Ok(())) => drop(futures.swap_remove(index)),
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            }
-        }
-        if futures.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
-    })
-    .await
 }

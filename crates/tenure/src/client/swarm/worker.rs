@@ -8,8 +8,8 @@ use crate::client::work::Runner;
 use crate::duration::format_duration;
 use crate::error::Error;
 use crate::store::{StoreError, TaskFilter};
+use parking_lot::Mutex;
 use std::pin::pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tenure_core::rules::tasks::{Finish, Finished, NoClaim};
@@ -174,8 +174,8 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         }
     }
 
-    fn report(&self) -> std::sync::MutexGuard<'_, SwarmReport> {
-        self.report.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn report(&self) -> parking_lot::MutexGuard<'_, SwarmReport> {
+        self.report.lock()
     }
 
     fn lost(&self, worker: usize, task: Box<Task>) -> bool {

@@ -36,9 +36,10 @@ use async_trait::async_trait;
 use dialect::Watch;
 use error::FileStoreError;
 use failpoint::failpoint;
+use parking_lot::{Mutex as SyncMutex, MutexGuard};
 use state::{State, Written};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{Event, GrantId, Revision, Scope, Snapshot, Task};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -80,7 +81,7 @@ pub struct FileStore {
     /// What it is called, for people.
     name: String,
     options: FileOptions,
-    state: StdMutex<State>,
+    state: SyncMutex<State>,
     turnstile: Arc<Mutex<WriterQueue>>,
     post: Notifier,
     /// Up to where the journal is known to be on disk.
@@ -122,7 +123,7 @@ impl FileStore {
             watch: options.dialect.map(|_| (Watch::new(), shared)),
             folder,
             name,
-            state: StdMutex::new(state),
+            state: SyncMutex::new(state),
             turnstile: Arc::new(Mutex::new(turnstile)),
             post,
             synced: Mutex::new((0, 0)),
@@ -155,7 +156,7 @@ impl FileStore {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state.lock()
     }
 
     /// What an error means. In a folder that was removed or replaced, any error comes of that.

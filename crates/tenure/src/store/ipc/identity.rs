@@ -1,12 +1,13 @@
 //! Noticing that a store's file was removed or replaced while it was open: other processes use
 //! another file by then, so that locks in the old one exclude nobody.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 /// Which file a store handle has open. The handle keeps that file open, so that its number cannot
 /// be given to another file meanwhile.
@@ -74,7 +75,7 @@ impl Identity {
 
 /// What the handles of this file share. A store that is opened after a loss begins anew.
 fn share(path: &Path, file: FileId) -> Arc<AtomicBool> {
-    let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut known = KNOWN.lock();
     let known = known.get_or_insert_default();
     known.retain(|_, lost| lost.strong_count() > 0);
     let key = (path.to_owned(), file);

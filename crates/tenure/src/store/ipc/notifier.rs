@@ -5,10 +5,11 @@
 
 use crate::store::StoreError;
 use crate::store::wake_registry::WakeRegistry;
+use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tenure_core::{GrantId, Revision};
 use tokio::sync::Notify;
@@ -53,7 +54,7 @@ impl Notifier {
     /// A request of this handle is about to wait. Must come before its place can be seen.
     pub(crate) fn expect(&self, grant: GrantId) {
         self.turns.expect(grant);
-        let mut mailbox = self.mailbox.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut mailbox = self.mailbox.lock();
         if mailbox.is_none() {
             // Without a mailbox the request still looks again from time to time.
             *mailbox = Listener::start(&self.side, &self.address, self.turns.clone()).ok();
@@ -150,7 +151,7 @@ impl Notifier {
 
 impl Drop for Notifier {
     fn drop(&mut self) {
-        let mailbox = self.mailbox.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let mailbox = self.mailbox.lock().take();
         if let Some(listener) = mailbox {
             listener.stop(&self.side, &self.address);
         }

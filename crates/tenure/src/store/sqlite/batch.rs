@@ -13,7 +13,8 @@ use super::error::{self, Stage};
 use super::session::Session;
 use super::{Inner, Seat, Synchronous, Transaction, Written, synchronous};
 use crate::store::{Decide, Rule, StoreError};
-use std::sync::{Arc, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use tenure_core::{Revision, Scope};
 use tokio::sync::oneshot;
 
@@ -65,7 +66,7 @@ impl Queue {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state.lock()
     }
 }
 

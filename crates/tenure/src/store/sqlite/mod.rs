@@ -30,11 +30,12 @@ use async_trait::async_trait;
 use batch::{Queue, Request};
 use error::Stage;
 use log::Log;
+use parking_lot::Mutex as SyncMutex;
 use read::{Addresses, RowError};
 use rusqlite::Connection;
 use session::Session;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex as StdMutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{Change, Decision, Event, GrantId, Revision, Scope, Snapshot, Task, Write};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -89,7 +90,7 @@ struct Inner {
     /// Changes that are to be committed together.
     queue: Queue,
     /// A connection for looking, so that those who look never keep a writer waiting.
-    reader: StdMutex<Option<Connection>>,
+    reader: SyncMutex<Option<Connection>>,
     post: Notifier,
 }
 
@@ -138,7 +139,7 @@ impl SqliteStore {
             options,
             writer,
             queue: Queue::default(),
-            reader: StdMutex::new(None),
+            reader: SyncMutex::new(None),
             post,
         };
         // What was opened above is the file whose identity was taken.
@@ -365,7 +366,7 @@ impl Inner {
             let acted = act(&writer.connection);
             return acted.map_err(|error| self.report(error.into()));
         }
-        let mut reader = self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut reader = self.reader.lock();
         if reader.is_none() {
             *reader = Some(open::connect(&self.path, self.options.checkpoint_pages)?);
         }

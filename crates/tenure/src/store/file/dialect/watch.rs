@@ -1,9 +1,10 @@
 //! Noticing that another program's lock file went away.
 
 use notify::event::{EventKind, ModifyKind};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 use tenure_core::GrantId;
 use tokio::sync::watch;
@@ -53,7 +54,7 @@ impl Watch {
     }
 
     fn told(&self) -> MutexGuard<'_, HashMap<GrantId, u64>> {
-        self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.told.lock()
     }
 }
 
