@@ -86,7 +86,7 @@ fn a_grant_that_is_passed_on_covers_and_its_lease_stays_as_it_is() {
 #[test]
 fn what_is_only_partly_covered_is_taken_beside_what_covers_it() {
     in_every_view(|world| {
-        world.of_one_owner.extend([1, 2]);
+        world.of_one_owner.extend([1, 2].map(grant_id));
         world.must_grant(&ask(1, &[exclusive("a")]));
         let both = world.must_grant(&ask(2, &[exclusive("a"), exclusive("b")]).owning(&[1]));
         assert_eq!((both.reason, both.owned), (Reason::AcquiredNew, None));

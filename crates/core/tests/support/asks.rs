@@ -1,7 +1,8 @@
 //! Requests in few words. A request has a number; its grant, its label and its process follow.
 
+use super::evidence_of;
 use std::time::Duration;
-use tenure_core::{Ask, Evidence, GrantId, Holder, Mode, Owner, Process, Want};
+use tenure_core::{Ask, GrantId, Holder, Mode, Owner, Want};
 
 /// How long a lease lasts, unless a test says otherwise.
 pub const TTL_MS: u64 = 100;
@@ -81,15 +82,7 @@ impl AskExt for Ask {
     }
 
     fn by_process(self, pid: u32) -> Ask {
-        let evidence = Evidence {
-            host: "host".to_owned(),
-            machine: "machine".to_owned(),
-            boot: "boot".to_owned(),
-            pid_namespace: 1,
-            process: Some(Process { pid, start: 1 }),
-            group: None,
-        };
-        Ask { holder: self.holder.with_evidence(evidence), ..self }
+        Ask { holder: self.holder.with_evidence(evidence_of(pid)), ..self }
     }
 
     fn untied(self) -> Ask {

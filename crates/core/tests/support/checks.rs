@@ -2,7 +2,7 @@
 
 use super::{StoredHold, StoredWaiter, World};
 use tenure_core::{
-    Change, EventKind, GrantId, Holder, Liveness, Mode, NewEvent, Resource, Snapshot, Token,
+    Change, EventKind, GrantId, Holder, Kind, Liveness, Mode, NewEvent, Resource, Snapshot, Token,
     WhyLeft, Write,
 };
 
@@ -25,7 +25,7 @@ impl World {
         for write in &change.writes {
             match write {
                 Write::Hold(hold) => {
-                    assert_eq!(hold.token, Token(seen.next), "a token takes the next number");
+                    assert!(hold.token >= Token(seen.next), "a token is a new number");
                     let event = take(&mut told, &hold.want.resource, Some(hold.token));
                     assert!(matches!(event.kind, EventKind::Acquired { .. }), "{event:?}");
                 }
@@ -65,7 +65,14 @@ impl World {
                         self.check_left(stored, &event.kind);
                     }
                 }
-                other => unreachable!("the rules of holding write no tasks: {other:?}"),
+                Write::Task(task) => self.check_task(task, change, &mut told),
+                Write::DropTask(id) => {
+                    assert_eq!(take(&mut told, &id.resource(), None).kind, EventKind::Deleted);
+                }
+                Write::Section(section) => {
+                    take(&mut told, &section.resource().unwrap(), None);
+                }
+                other => unreachable!("no rule of these tests writes {other:?}"),
             }
         }
         told.retain(|event| event.kind != EventKind::Deadlock);
@@ -81,6 +88,14 @@ impl World {
                 assert!(stored.deadline_ms <= self.now_ms, "only time lapses")
             }
             EventKind::Released | EventKind::Broken { .. } => {}
+            EventKind::Completed
+            | EventKind::Failed { .. }
+            | EventKind::SentToReview
+            | EventKind::Snoozed
+            | EventKind::HandedBack
+            | EventKind::Cancelled => {
+                assert_eq!(stored.hold.want.resource.kind(), Kind::Task, "this ends a task");
+            }
             other => panic!("{other:?} does not end a hold"),
         }
     }
@@ -142,8 +157,8 @@ impl World {
         let live: Vec<&StoredHold> = self.holds.iter().filter(|s| self.hold_counts(s)).collect();
         for (index, one) in live.iter().enumerate() {
             for other in &live[index + 1..] {
-                let own = [one, other].map(|stored| super::number_of(stored.hold.grant));
-                let is_owner = own.iter().all(|number| self.of_one_owner.contains(number));
+                let own = |stored: &&StoredHold| self.of_one_owner.contains(&stored.hold.grant);
+                let is_owner = [one, other].into_iter().all(own);
                 assert!(is_owner || beside(one, other), "{:?} beside {:?}", one.hold, other.hold);
             }
             let Mode::Slot { of } = one.hold.want.mode else { continue };
@@ -157,7 +172,7 @@ fn became_a_grant(change: &Change, grant: GrantId) -> bool {
     change.writes.iter().any(|write| matches!(write, Write::Hold(hold) if hold.grant == grant))
 }
 
-fn take<'a>(
+pub(super) fn take<'a>(
     told: &mut Vec<&'a NewEvent>,
     resource: &Resource,
     token: Option<Token>,

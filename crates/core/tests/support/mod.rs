@@ -4,30 +4,43 @@
 //! one of several [`View`]s, numbers the events, and applies what a rule decided. Each step asserts
 //! what must never happen, so that a test need only say what should.
 
-#![allow(dead_code, unused_imports, reason = "each test target uses its own part of this")]
-
 mod asks;
 mod checks;
+mod dead;
+mod dice;
 mod show;
+mod show_tasks;
+mod task_checks;
+pub mod tasks;
 mod verbs;
 
 pub use asks::{AskExt, PLACE_MS, TTL_MS, ask, exclusive, grant_id, number_of, shared, slot};
+pub use dead::{Dead, evidence_of};
+pub use dice::Dice;
 pub use show::View;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use tenure_core::act::Act;
 use tenure_core::{
-    Change, Decision, Evidence, GrantId, Hold, Liveness, NewEvent, Resource, Scope, Snapshot,
-    Token, Waiter, Witness, Write,
+    Change, Decision, GrantId, Hold, NewEvent, Resource, Scope, Section, Snapshot, Task, Token,
+    Waiter, Witness, Write,
 };
 
 /// All records, the time, who is dead, and what was recorded.
+#[derive(Clone)]
 pub struct World {
     pub view: View,
     pub now_ms: u64,
     pub dead: Dead,
     pub holds: Vec<StoredHold>,
     pub waiters: Vec<StoredWaiter>,
+    /// In the order of their ages.
+    pub tasks: Vec<Task>,
+    /// Those that were described.
+    pub sections: Vec<Section>,
+    /// How often a task may be taken back before it is set aside.
+    pub recoveries_max: u32,
     /// The n-th event has the revision n + 1.
     pub events: Vec<NewEvent>,
     /// Who was woken and has not asked since.
@@ -38,7 +51,7 @@ pub struct World {
     /// How often a rule asked to look wider.
     pub wider_looks: usize,
     /// Grants of one owner, which may hold beside each other.
-    pub of_one_owner: BTreeSet<u32>,
+    pub of_one_owner: BTreeSet<GrantId>,
     /// Who holds according to the events alone.
     replayed: Vec<(Resource, Token, String)>,
     events_read: usize,
@@ -59,20 +72,6 @@ pub struct StoredWaiter {
     pub woken_ms: Option<u64>,
 }
 
-/// The processes that are dead; all others live.
-#[derive(Clone, Default)]
-pub struct Dead(pub BTreeSet<u32>);
-
-impl Witness for Dead {
-    fn liveness(&self, evidence: &Evidence) -> Liveness {
-        match &evidence.process {
-            None => Liveness::Unknown,
-            Some(process) if self.0.contains(&process.pid) => Liveness::Dead,
-            Some(_) => Liveness::Alive,
-        }
-    }
-}
-
 impl World {
     pub fn new(view: View) -> World {
         World {
@@ -81,6 +80,9 @@ impl World {
             dead: Dead::default(),
             holds: vec![],
             waiters: vec![],
+            tasks: vec![],
+            sections: vec![],
+            recoveries_max: 3,
             events: vec![],
             pending: BTreeSet::new(),
             last_woken: vec![],
@@ -100,6 +102,14 @@ impl World {
         self.dead.0.insert(process);
     }
 
+    /// Decides an act as a store does.
+    pub fn act<A: Act>(&mut self, act: &A) -> A::Answer
+    where
+        A::Answer: Debug + PartialEq,
+    {
+        self.transact(&act.scope(), |seen, witness| act.decide(seen, witness))
+    }
+
     /// Shows, lets the rule choose, applies.
     pub fn transact<T: Debug + PartialEq>(
         &mut self,
@@ -112,6 +122,7 @@ impl World {
         let (mut decision, mut answer) = decided;
         if decision == Decision::NeedAll {
             assert!(!seen.whole, "there is nothing wider than everything");
+            assert!(!matches!(scope, Scope::Tasks(_)), "what is shown of tasks settles it");
             self.wider_looks += 1;
             seen = self.show(&Scope::Everything);
             (decision, answer) = rule(&seen, &self.dead);
@@ -124,6 +135,7 @@ impl World {
             self.apply(change);
         }
         self.check_state();
+        self.check_tasks();
         answer
     }
 
@@ -178,7 +190,17 @@ impl World {
                 let index = self.waiter_index(waiter.ticket);
                 self.waiters.remove(index);
             }
-            other => unreachable!("the rules of holding write no tasks: {other:?}"),
+            Write::Task(task) => {
+                self.tasks.retain(|other| other.id != task.id);
+                self.tasks.push(*task);
+                self.tasks.sort_by_key(|task| task.age);
+            }
+            Write::DropTask(id) => self.tasks.retain(|task| task.id != id),
+            Write::Section(section) => {
+                self.sections.retain(|other| other.name != section.name);
+                self.sections.push(section);
+            }
+            other => unreachable!("no rule of these tests writes {other:?}"),
         }
     }
 

@@ -28,13 +28,14 @@ impl View {
 impl World {
     pub fn show(&self, scope: &Scope) -> Snapshot {
         let mut seen = match (scope, self.view) {
+            (Scope::Tasks(_), View::Whole) => self.show_all_tasks(),
+            (Scope::Tasks(scope), _) => self.show_tasks(scope),
             (Scope::Everything, _) | (_, View::Whole) => self.show_if(|_| true),
             (Scope::At { resources, ticket }, View::Front(front)) => {
                 self.show_fronts(resources, *ticket, front)
             }
             (Scope::At { resources, .. } | Scope::Queues(resources), _) => self
                 .show_if(|want| resources.iter().any(|resource| resource.overlaps(&want.resource))),
-            (Scope::Tasks(_), _) => unreachable!("the rules of holding look at no tasks"),
         };
         seen.whole = *scope == Scope::Everything || self.view == View::Whole;
         seen.holds.sort_by_key(|seen| seen.hold.token);
@@ -42,10 +43,11 @@ impl World {
         seen.waiters.dedup_by_key(|seen| seen.waiter.ticket);
         seen.revision = Revision(self.events.len() as u64);
         seen.next = seen.revision.0 + 1;
+        seen.wall = self.wall();
         seen
     }
 
-    fn show_if(&self, concerned: impl Fn(&Want) -> bool) -> Snapshot {
+    pub(super) fn show_if(&self, concerned: impl Fn(&Want) -> bool) -> Snapshot {
         let holds = self.holds.iter().filter(|stored| concerned(&stored.hold.want));
         let waiters =
             self.waiters.iter().filter(|stored| stored.waiter.wants.iter().any(&concerned));
@@ -89,6 +91,11 @@ impl World {
         }
         all.holds.append(&mut queue.holds);
         all.waiters.append(&mut queue.waiters);
+    }
+
+    /// The time of day.
+    pub fn wall(&self) -> WallTime {
+        WallTime(i64::try_from(self.now_ms).unwrap())
     }
 
     fn show_hold(&self, stored: &StoredHold) -> HoldSnapshot {

@@ -1,22 +1,15 @@
 //! A finish that is said twice.
 
-use crate::world::*;
+use crate::support::World;
+use crate::support::tasks::*;
 use tenure_core::act::FinishTask;
 use tenure_core::rules::tasks::{EditAsk, Finish, FinishAsk, Finished, ManualChange};
 use tenure_core::{GrantId, Proof, Status, Token};
 
-fn fail() -> Finish {
-    Finish::Fail { reason: "x".into(), retry: false }
-}
-
-fn review() -> Finish {
-    Finish::Review { result: None }
-}
-
 #[test]
 fn the_same_worker_may_say_the_same_again() {
     for (first, status) in
-        [(complete(), Status::Completed), (fail(), Status::Failed), (review(), Status::Review)]
+        [(complete(), Status::Completed), (fail(false), Status::Failed), (review(), Status::Review)]
     {
         let mut world = World::with(vec![plain("a")]);
         let claimed = world.claim("w", "a");
@@ -51,7 +44,7 @@ fn the_same_worker_may_say_the_same_again() {
 #[test]
 fn something_else_than_before_is_refused() {
     for (first, second) in
-        [(complete(), fail()), (fail(), complete()), (complete(), Finish::Release)]
+        [(complete(), fail(false)), (fail(false), complete()), (complete(), Finish::Release)]
     {
         let mut world = World::with(vec![plain("a")]);
         world.claim("w", "a");

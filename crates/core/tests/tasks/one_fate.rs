@@ -1,6 +1,7 @@
 //! One claim, one fate: when a part of it is lost, all of it is.
 
-use crate::world::*;
+use crate::support::World;
+use crate::support::tasks::*;
 use std::time::Duration;
 use tenure_core::Status;
 use tenure_core::rules::tasks::{ClaimAsk, ClaimState, Finish, Finished, Heartbeat};
@@ -26,7 +27,7 @@ fn lost(part: &str, loss: Loss, keeps_section: bool) -> World {
     assert_eq!(world.state("a"), Some(ClaimState::Held));
     assert_eq!(world.held(), ["path:a/**", "section:S", "task:a"]);
     match loss {
-        Loss::Broken => world.break_hold(part),
+        Loss::Broken => world.break_first(part),
         Loss::Taken => {
             world.pass(SECTION_TTL + TTL);
             assert!(world.take_and_release(part), "{part}");
@@ -129,7 +130,7 @@ fn a_lost_section_ends_all_claims_of_its_runner() {
     for task in ["a", "b", "c"] {
         world.claim("w", task);
     }
-    world.break_hold("section:S");
+    world.break_first("section:S");
     assert!(matches!(world.finish("w", "a", complete()), Finished::ClaimLost { .. }));
     assert_eq!(world.recover().len(), 2);
     assert_eq!(world.held(), ["task:c"]);
@@ -140,7 +141,7 @@ fn a_lost_section_ends_all_claims_of_its_runner() {
 fn a_section_taken_again_by_its_runner_does_not_mend_a_claim() {
     let mut world = World::with(vec![in_section("a"), in_section("b")]);
     world.claim("w", "a");
-    world.break_hold("section:S");
+    world.break_first("section:S");
     world.claim("w", "b");
     assert!(matches!(world.finish("w", "a", complete()), Finished::ClaimLost { .. }));
     assert_eq!(world.recover().len(), 1);

@@ -1,6 +1,7 @@
 //! In which order tasks are handed out.
 
-use crate::world::*;
+use crate::support::World;
+use crate::support::tasks::*;
 use tenure_core::rules::tasks::{ClaimAsk, NewTask, NoClaim};
 use tenure_core::{GrantId, Section};
 

@@ -1,26 +1,11 @@
 //! Random histories of a few workers: whatever happens, a finish counts only while all parts of
 //! its claim are held, and nothing stays held for nothing.
 
-use crate::world::*;
+use crate::support::tasks::*;
+use crate::support::{Dice, World};
 use std::time::Duration;
 use tenure_core::Status;
 use tenure_core::rules::tasks::{ClaimAsk, Finish, Finished, Heartbeat};
-
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        // An xorshift generator: the same history for the same seed, everywhere.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, some: &[T]) -> T {
-        some[self.below(some.len())]
-    }
-}
 
 /// Whether every part of the worker's claim is held under the claim's own grants and tokens, told
 /// without the rules.
@@ -30,7 +15,7 @@ fn all_parts_are_there(world: &World, worker: &str, task: &str) -> bool {
     let own = [(task.id.resource(), claim.grant, claim.token)];
     let parts = claim.parts.iter().map(|part| (part.resource.clone(), part.grant, part.token));
     let held = |(resource, grant, token): &(_, _, _)| {
-        world.holds.iter().any(|(hold, _)| {
+        world.holds.iter().map(|stored| &stored.hold).any(|hold| {
             hold.want.resource == *resource && hold.grant == *grant && hold.token == *token
         })
     };
@@ -41,7 +26,7 @@ fn all_parts_are_there(world: &World, worker: &str, task: &str) -> bool {
 fn a_finish_counts_only_while_all_parts_are_held() {
     let (workers, tasks) = (["u", "v", "w"], ["a", "b", "c", "d"]);
     for seed in 1..=60 {
-        let mut dice = Dice(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+        let mut dice = Dice::new(seed);
         let mut shared = in_section("c");
         shared.files = vec!["a/**".into(), "x".into()];
         let mut new = vec![in_section("a"), in_section("b"), shared, plain("d")];
@@ -82,7 +67,7 @@ fn a_finish_counts_only_while_all_parts_are_held() {
                     let held = world.held();
                     if !held.is_empty() {
                         let name = held[dice.below(held.len())].clone();
-                        world.break_hold(&name);
+                        world.break_first(&name);
                     }
                 }
                 7 => {
@@ -105,7 +90,7 @@ fn a_finish_counts_only_while_all_parts_are_held() {
 
 /// After a recovery every task or file that is held belongs to a claim that stands.
 fn nothing_is_held_for_nothing(world: &World, case: &str) {
-    for (hold, _) in &world.holds {
+    for hold in world.holds.iter().map(|stored| &stored.hold) {
         let name = hold.want.resource.to_string();
         if name.starts_with("section:") {
             // A runner may keep its section between tasks.
@@ -120,8 +105,9 @@ fn nothing_is_held_for_nothing(world: &World, case: &str) {
 }
 
 fn at_most_one_has_the_section(world: &World, case: &str) {
-    let section =
-        world.holds.iter().filter(|(hold, _)| hold.want.resource == resource("section:S"));
+    let is_section = |name: &&String| *name == "section:S";
+    let held = world.held();
+    let section = held.iter().filter(is_section);
     assert!(section.count() <= 1, "{case}");
     let standing = |name: &&&str| {
         let task = world.task(name);

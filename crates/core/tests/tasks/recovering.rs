@@ -1,6 +1,7 @@
 //! How often a task is handed out whose workers fall silent.
 
-use crate::world::*;
+use crate::support::World;
+use crate::support::tasks::*;
 use tenure_core::Status;
 use tenure_core::rules::tasks::{Finish, NewTask};
 

@@ -1,6 +1,7 @@
 //! How long a runner keeps its section.
 
-use crate::world::*;
+use crate::support::World;
+use crate::support::tasks::*;
 use tenure_core::rules::tasks::{ClaimAsk, EditAsk, Finish, Finished, ManualChange};
 
 /// What happens to the only claim that a runner has in its section.
@@ -35,7 +36,7 @@ fn a_section_ends_with_the_last_claim_unless_that_was_finished_and_more_is_to_do
         match &end {
             End::Lapses => world.pass(TTL),
             End::Dies => drop(world.dead.0.insert(7)),
-            End::IsBroken => world.break_hold("task:a"),
+            End::IsBroken => world.break_first("task:a"),
             End::IsCancelled => {
                 let by = "boss".to_owned();
                 world.act(&EditAsk { task: id("a"), verb: ManualChange::Cancel, by }).unwrap();
@@ -62,7 +63,7 @@ fn a_section_stays_with_a_runner_that_has_another_task_there() {
         world.claim("w", "a");
         world.claim("w", "b");
         match &end {
-            End::IsBroken => world.break_hold("task:a"),
+            End::IsBroken => world.break_first("task:a"),
             End::IsCancelled => {
                 let by = "boss".to_owned();
                 world.act(&EditAsk { task: id("a"), verb: ManualChange::Cancel, by }).unwrap();

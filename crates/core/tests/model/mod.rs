@@ -5,21 +5,15 @@
 //! `model/history.rs` takes the same steps in both and compares them after each. A failure prints
 //! the shortest list of steps that shows it.
 
-mod support;
-
-#[path = "model/drain.rs"]
 mod drain;
-#[path = "model/history.rs"]
 mod history;
-#[path = "model/line.rs"]
 mod line;
-#[path = "model/steps.rs"]
 mod steps;
 
+use crate::support::View;
 use history::History;
 use proptest::prelude::*;
 use steps::{Step, any_step, peaceful_step, step_of_the_careful};
-use support::View;
 
 /// The usual number of cases, which `PROPTEST_CASES` raises. Failures are kept nowhere: one that was
 /// understood becomes a test of its own, with a name.
