@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use tenure::core::{Holder, Kind, LabelError, Resource, ResourceError};
-use tenure::duration::{self, DurationError};
 use tenure::place::Reach;
+use tenure_frontend::duration::{self, DurationError};
 
 /// Locks, leases and task claims for fleets of agents and workers.
 ///

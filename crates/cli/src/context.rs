@@ -9,7 +9,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::config::{Key, Origin, Settings, Sources};
 use tenure::core::{GrantId, Kind, Resource};
 use tenure::local_server::ServerFolder;
 use tenure::locate::trust::{Subject, Trust};
@@ -19,6 +18,7 @@ use tenure::secret::Secret;
 use tenure::store::file::Dialect;
 use tenure::url::{Address, RemoteOptions, StoreUrl};
 use tenure::{Client, ClientBuilder, Wait};
+use tenure_frontend::config::{Key, Origin, Settings, Sources};
 use tenure_server::metrics::Metrics;
 
 /// The surroundings of one command.

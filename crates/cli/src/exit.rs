@@ -1,3 +1,3 @@
-//! The exit codes, which are declared in the library: all front ends mean the same by them.
+//! The exit codes, which are declared once: all front ends mean the same by them.
 
-pub(crate) use tenure::exit::Exit;
+pub(crate) use tenure_frontend::exit::Exit;

@@ -5,14 +5,14 @@ use crate::exit::Exit;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 use std::error::Error as _;
-use tenure::config::ConfigError;
 use tenure::core::{Mode, Resource, ResourceError};
 use tenure::file::FileError;
 use tenure::local_server::ServerFolderError;
 use tenure::locate::LocateError;
 use tenure::place::{PathError, PlaceError};
-use tenure::refusal::Refusal;
 use tenure::{Busy, Error};
+use tenure_frontend::config::ConfigError;
+use tenure_frontend::refusal::Refusal;
 use tenure_server::http::ServeError;
 use tenure_server::http::tokens::TokenError;
 

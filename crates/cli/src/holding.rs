@@ -10,12 +10,12 @@ use crate::waiting::WaitDisplay;
 use clap::Args;
 use std::ffi::OsString;
 use std::time::Duration;
-use tenure::config::Key;
 use tenure::core::{GrantId, Mode, Resource};
-use tenure::duration::format_duration;
 use tenure::place::Reach;
-use tenure::refusal::Refusal;
 use tenure::{Attempt, Client, Guard, ReleaseOutcome, Request, Wait};
+use tenure_frontend::config::Key;
+use tenure_frontend::duration::format_duration;
+use tenure_frontend::refusal::Refusal;
 
 /// How to hold while a command runs.
 #[derive(Debug, Args)]

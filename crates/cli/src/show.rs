@@ -1,11 +1,11 @@
-//! How holds, waiters and events are shown to people; as JSON they look as [`tenure::view`] says.
+//! How holds, waiters and events are shown to people; as JSON they look as [`tenure_frontend::view`] says.
 
 use crate::output::{BAD, DIM, NAME, WARN, styled};
 use tenure::core::{Event, EventKind, HoldSnapshot, Mode, Resource, WaiterSnapshot, Witness};
-use tenure::duration::format_duration;
-use tenure::view::{process_of, slots_taken, why_left};
+use tenure_frontend::duration::format_duration;
+use tenure_frontend::view::{process_of, slots_taken, why_left};
 
-pub(crate) use tenure::view::{
+pub(crate) use tenure_frontend::view::{
     event_json, hold_json, hold_json_among, names, one_line, seconds, stale_reason, time,
 };
 

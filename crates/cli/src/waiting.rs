@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tenure::core::{Blocker, HoldSnapshot, Mode, Resource};
-use tenure::duration::format_duration;
-use tenure::{Wait, Waiting, view};
+use tenure::{Wait, Waiting};
+use tenure_frontend::duration::format_duration;
+use tenure_frontend::view;
 
 /// How often the bar moves.
 const TICK: Duration = Duration::from_millis(200);

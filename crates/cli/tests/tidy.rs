@@ -57,7 +57,7 @@ fn quoted(text: &str) -> Vec<&str> {
 #[test]
 fn every_exit_code_is_documented() {
     let reference = document("docs/reference.md");
-    let source = document("crates/tenure/src/exit.rs");
+    let source = document("crates/frontend/src/exit.rs");
     let codes = source.lines().filter_map(|line| {
         let (name, number) = line.trim().trim_end_matches(',').split_once(" = ")?;
         let number: u8 = number.parse().ok()?;

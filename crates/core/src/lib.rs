@@ -38,6 +38,7 @@
 
 pub mod act;
 pub mod decision;
+mod duration;
 pub mod event;
 pub mod glob;
 pub mod hold;
@@ -52,6 +53,7 @@ pub mod snapshot;
 pub mod task;
 
 pub use decision::{Change, Decision, StoredReply, Write};
+pub use duration::format_duration;
 pub use event::{Event, EventKind, NewEvent, WhyLeft};
 pub use hold::{Hold, Mode, Waiter, Want};
 pub use holder::{

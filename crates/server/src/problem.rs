@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use tenure::Error;
 use tenure::core::rules::tasks::{AddError, SectionError};
-use tenure::exit::Exit;
-use tenure::refusal::Refusal;
+use tenure_frontend::exit::Exit;
+use tenure_frontend::refusal::Refusal;
 
 /// The word of a refusal, beside its answer: for those who count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

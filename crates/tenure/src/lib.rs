@@ -56,24 +56,18 @@
 pub mod blocking;
 mod client;
 pub mod clock;
-pub mod config;
 pub mod conformance;
-pub mod duration;
 pub mod error;
-pub mod exchange;
-pub mod exit;
 pub mod file;
 pub mod local_server;
 pub mod locate;
 pub mod place;
 pub mod platform;
-pub mod refusal;
 #[cfg(feature = "http")]
 pub mod remote;
 pub mod secret;
 pub mod store;
 pub mod url;
-pub mod view;
 pub mod wire;
 
 pub use client::{

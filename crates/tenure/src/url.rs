@@ -1,7 +1,6 @@
 //! Naming a store by its URL, and opening it.
 
 use crate::clock::Clock;
-use crate::duration::parse_lease;
 use crate::error::Error;
 use crate::local_server::ServerFolder;
 use crate::place::{self, ExclusionRecord, PlaceError, Surroundings};
@@ -15,6 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use tenure_text::duration::parse_lease;
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use crate::waiting::WaitDisplay;
 use clap::Args;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tenure::config::Key;
 use tenure::core::{GrantId, Reason, Resource, TakeoverReason};
-use tenure::duration::format_duration;
 use tenure::{Attempt, Client, Guard, Lease, LeaseAttempt, ReleaseOutcome, Request, Wait};
+use tenure_frontend::config::Key;
+use tenure_frontend::duration::format_duration;
 
 /// Take a lease and keep it after this command ends
 ///

@@ -9,8 +9,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use tenure::core::{HoldSnapshot, Resource, Token};
 use tenure::place::Reach;
-use tenure::refusal::Refusal;
 use tenure::{Broken, Client};
+use tenure_frontend::refusal::Refusal;
 
 /// End somebody else's hold, as an operator
 ///

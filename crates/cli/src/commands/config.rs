@@ -8,9 +8,9 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use tenure::clock::SystemClock;
-use tenure::config::{Setting, Settings, edit};
 use tenure::locate::{self, LocateError};
 use tenure::place::PlaceKind;
+use tenure_frontend::config::{Setting, Settings, edit};
 
 /// Show and change settings
 ///

@@ -15,7 +15,7 @@ use tenure::place::{self, ExclusionRecord, FileSystem, PlaceError, StoreLocation
 use tenure::platform;
 use tenure::store::Finding;
 use tenure::url::StoreUrl;
-use tenure::view;
+use tenure_frontend::view;
 
 /// Check the store, the file system, the clock and what crashed processes left
 ///

@@ -6,9 +6,9 @@ use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use clap::Args;
 use serde_json::json;
-use tenure::config::Key;
 use tenure::place::{PlaceKind, StoreLocation};
 use tenure::url::StoreUrl;
+use tenure_frontend::config::Key;
 
 /// Make the store
 ///

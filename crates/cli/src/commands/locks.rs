@@ -11,8 +11,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use tenure::Client;
 use tenure::core::{HoldSnapshot, Kind, Overview, Resource, Snapshot, rules};
-use tenure::refusal::Refusal;
-use tenure::view;
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view;
 
 /// List, show, release or clean up what is held
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::worker::stopping;
 use clap::Args;
 use std::time::Duration;
-use tenure::config::Key;
+use tenure_frontend::config::Key;
 use tenure_server::mcp::{Options, StdioError, serve_stdio};
 
 /// Serve one agent over the Model Context Protocol, on standard input and output

@@ -14,7 +14,7 @@ use tenure::Client;
 use tenure::core::rules::tasks::{Finish, Finished};
 use tenure::core::{HoldSnapshot, Kind, Proof, Released, Resource};
 use tenure::place::Reach;
-use tenure::refusal::Refusal;
+use tenure_frontend::refusal::Refusal;
 
 /// Give back what you hold
 ///

@@ -9,10 +9,10 @@ use crate::output::{NAME, styled};
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
-use tenure::duration::format_duration;
 use tenure::place::Reach;
-use tenure::refusal::Refusal;
 use tenure::store::Renewed;
+use tenure_frontend::duration::format_duration;
+use tenure_frontend::refusal::Refusal;
 
 /// Start a lease anew
 ///

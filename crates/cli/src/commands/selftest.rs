@@ -12,10 +12,10 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tenure::clock::{Clock, SystemClock};
-use tenure::duration::format_duration;
 use tenure::place::{self, ExclusionRecord, ExclusionResult, FileSystem, PlaceError};
 use tenure::platform;
 use tenure::url::StoreUrl;
+use tenure_frontend::duration::format_duration;
 
 /// Shorter, nothing would be shown; longer, somebody mistook the unit.
 const SPANS: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);

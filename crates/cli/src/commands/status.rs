@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
+use tenure::Client;
 use tenure::core::{HoldSnapshot, Overview, Proof, Resource};
 use tenure::place::Reach;
-use tenure::{Client, view};
+use tenure_frontend::view;
 
 /// Tell whether something is held, and by whom
 ///

@@ -8,8 +8,8 @@ use serde_json::json;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tenure::core::rules::tasks::Imported;
-use tenure::exchange::{self, ExchangeError, Format, TaskFile};
 use tenure::store::TaskFilter;
+use tenure_frontend::exchange::{self, ExchangeError, Format, TaskFile};
 
 /// Add the tasks of a file, all or none; those that are there already stay as they are
 #[derive(Debug, Args)]
@@ -62,9 +62,9 @@ pub(crate) async fn import(context: &Context, args: ImportArgs) -> Result<i32, F
 
 async fn take(context: &Context, file: TaskFile, dry_run: bool) -> Result<Imported, Failure> {
     if dry_run {
-        return Ok(context.reader().await?.tasks().try_import(file).await?);
+        return Ok(context.reader().await?.tasks().try_import(file.tasks, file.sections).await?);
     }
-    Ok(context.client().await?.tasks().import(file).await?)
+    Ok(context.client().await?.tasks().import(file.tasks, file.sections).await?)
 }
 
 fn words(imported: &Imported, dry_run: bool) -> String {

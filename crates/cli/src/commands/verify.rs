@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use tenure::core::{Token, VerifyAnswer};
 use tenure::place::Reach;
-use tenure::refusal::Refusal;
+use tenure_frontend::refusal::Refusal;
 
 /// Check that a token still holds a resource
 ///

@@ -6,9 +6,9 @@ use crate::output::{BAD, DIM, NAME, styled};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::Path;
-use tenure::config::Key;
 use tenure::locate;
 use tenure::place::PlaceKind;
+use tenure_frontend::config::Key;
 
 /// Show which store is used and why, and who you are
 ///

@@ -8,9 +8,10 @@ use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
 use tenure::core::{HoldSnapshot, Kind, Liveness, Overview, Resource, Snapshot, Task};
-use tenure::duration::format_duration;
 use tenure::place::Reach;
-use tenure::{Client, Error, view};
+use tenure::{Client, Error};
+use tenure_frontend::duration::format_duration;
+use tenure_frontend::view;
 
 /// Tell who holds a resource and what would free it, or what a task waits for
 #[derive(Debug, Args)]

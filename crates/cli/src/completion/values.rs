@@ -7,8 +7,8 @@ use clap_complete::engine::{
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
-use tenure::config::KEYS;
 use tenure::core::Status;
+use tenure_frontend::config::KEYS;
 
 /// Completes the value of this argument of the command at this path, if there is more to know than
 /// its description tells.

@@ -7,8 +7,8 @@ use tenure::core::{
     SectionSnapshot, Status, Task, WaiterSnapshot, WallTime,
 };
 use tenure::store::{Tally, TaskFilter};
-use tenure::view::{self, process_of};
 use tenure::{Client, Error};
+use tenure_frontend::view::{self, process_of};
 
 /// So many of the newest events are kept: as many as one scrolls through, and enough for a timeline.
 const EVENTS_MAX: usize = 500;

@@ -7,7 +7,7 @@ use crate::output::{DIM, NAME, styled};
 use crate::show;
 use tenure::Client;
 use tenure::core::{HoldSnapshot, Liveness, Resource, Status};
-use tenure::view::alive_word;
+use tenure_frontend::view::alive_word;
 
 /// So wide are the columns of texts that people wrote.
 const BRIEF: usize = 40;

@@ -9,8 +9,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::time::Duration;
 use tenure::core::{Event, EventKind, Liveness, Status, Task, WaiterSnapshot};
-use tenure::duration::format_duration;
-use tenure::view::alive_word;
+use tenure_frontend::duration::format_duration;
+use tenure_frontend::view::alive_word;
 
 /// A table to be: what is searched in each row, and its cells.
 pub(crate) struct Listing {

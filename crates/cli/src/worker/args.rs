@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
-use tenure::config::Key;
 use tenure::{ClaimRequest, Client, Swarm};
+use tenure_frontend::config::Key;
 
 /// How long a task is put off whose command says "not now".
 const SNOOZE: &str = "5m";
@@ -79,7 +79,7 @@ impl WorkerArgs {
         let Some(path) = &self.tasks else { return Ok(()) };
         let file = task_files::read(path, None)?;
         file.notes.iter().for_each(|note| context.output.note(note));
-        let added = client.tasks().import(file).await?.added.len();
+        let added = client.tasks().import(file.tasks, file.sections).await?.added.len();
         let tasks = if added == 1 { "task" } else { "tasks" };
         context.output.note(&format!("Added {added} {tasks} from {}", path.display()));
         Ok(())

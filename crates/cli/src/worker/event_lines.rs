@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure::WorkEvent;
 use tenure::core::rules::tasks::Finish;
 use tenure::core::{Status, Task};
-use tenure::duration::format_duration;
+use tenure_frontend::duration::format_duration;
 
 /// A task by id and title.
 pub(crate) fn name(task: &Task) -> String {

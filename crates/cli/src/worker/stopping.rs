@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use std::time::Duration;
 use tenure::Stop;
-use tenure::duration::format_duration;
+use tenure_frontend::duration::format_duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 

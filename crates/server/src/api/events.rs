@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::Error;
 use tenure::core::Revision;
-use tenure::view::event_json;
+use tenure_frontend::view::event_json;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use tenure::core::Overview;
-use tenure::{Client, Error, view};
+use tenure::{Client, Error};
+use tenure_frontend::view;
 
 /// Everybody who holds something now, as JSON, in the order in which they began.
 pub async fn workers(client: &Client) -> Result<Vec<Value>, Error> {

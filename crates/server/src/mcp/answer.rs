@@ -4,7 +4,7 @@
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 use tenure::core::Task;
-use tenure::refusal::Refusal;
+use tenure_frontend::refusal::Refusal;
 
 /// Why a tool did not do what it was asked, in words for an agent.
 #[derive(Debug)]

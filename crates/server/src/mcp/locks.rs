@@ -13,9 +13,10 @@ use std::pin::Pin;
 use std::time::Duration;
 use tenure::core::rules::tasks::Finish;
 use tenure::core::{Blocker, HoldSnapshot, Kind, Mode, Overview, Proof, Resource};
-use tenure::duration::format_duration;
-use tenure::refusal::Refusal;
-use tenure::{Binding, Busy, Error, Lease, LeaseAttempt, Request, Waiting, view};
+use tenure::{Binding, Busy, Error, Lease, LeaseAttempt, Request, Waiting};
+use tenure_frontend::duration::format_duration;
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view;
 use tokio::sync::watch;
 
 /// So many holds, and so many who wait, are shown at once.

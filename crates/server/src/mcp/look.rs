@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tenure::core::{Overview, Revision, Status, Task};
 use tenure::store::TaskFilter;
-use tenure::{Client, Error, view};
+use tenure::{Client, Error};
+use tenure_frontend::view;
 
 /// So many tasks are shown at once unless asked for.
 const LIMIT_DEFAULT: u32 = 50;

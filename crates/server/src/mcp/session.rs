@@ -10,9 +10,10 @@ use tenure::core::rules::tasks::{Claimed, Finish, Finished, Heartbeat};
 use tenure::core::{
     GrantId, HoldSnapshot, Kind, Proof, Resource, Scope, Task, TaskId, TaskScope, Token,
 };
-use tenure::refusal::Refusal;
 use tenure::store::Renewed;
-use tenure::{Binding, Client, Error, Lease, view};
+use tenure::{Binding, Client, Error, Lease};
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view;
 use tokio::sync::{Mutex, MutexGuard, watch};
 
 /// As much of a name as leaves room for the rest of a label.

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use tenure::core::rules::tasks::{Claimed, Finish, NoClaim};
 use tenure::core::{Proof, Status};
 use tenure::store::Tally;
-use tenure::{ClaimRequest, Claims, Client, Error, Wait, view};
+use tenure::{ClaimRequest, Claims, Client, Error, Wait};
+use tenure_frontend::view;
 use tokio::sync::watch;
 
 /// So often one who waits for a task says how it stands, and notices that it need not wait.

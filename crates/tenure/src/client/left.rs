@@ -1,10 +1,10 @@
 //! What is left to do when a worker got no task: so that it is told why, and who is in the way.
 
 use super::tasks::{ClaimRequest, Tasks};
-use crate::duration::format_duration;
 use crate::error::Error;
 use crate::store::TaskFilter;
 use std::time::Duration;
+use tenure_core::format_duration;
 use tenure_core::{Scope, Status, Task, TaskScope, WallTime};
 
 /// Among more tasks than this it is not looked for why each one waits: that costs a look at each.

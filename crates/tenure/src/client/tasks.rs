@@ -6,7 +6,6 @@ use super::request::{Binding, Wait};
 use super::revocable::Revocable;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
-use crate::exchange::TaskFile;
 use crate::store::{Tally, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,22 +106,30 @@ impl Tasks {
         Ok(self.client.inner.backend.perform(&ask).await??)
     }
 
-    /// Takes over a file of tasks, all or nothing; what is there already stays as it is.
-    pub async fn import(&self, file: TaskFile) -> Result<Imported, Error> {
-        let ask = self.import_ask(file);
+    /// Adds the tasks and sections of a file, all or nothing; what is there already stays as it is.
+    pub async fn import(
+        &self,
+        tasks: Vec<NewTask>,
+        sections: Vec<Section>,
+    ) -> Result<Imported, Error> {
+        let ask = self.import_ask(tasks, sections);
         Ok(self.client.inner.backend.perform(&ask).await??)
     }
 
     /// What [`Tasks::import`] would do now.
-    pub async fn try_import(&self, file: TaskFile) -> Result<Imported, Error> {
-        let ask = self.import_ask(file);
+    pub async fn try_import(
+        &self,
+        tasks: Vec<NewTask>,
+        sections: Vec<Section>,
+    ) -> Result<Imported, Error> {
+        let ask = self.import_ask(tasks, sections);
         let seen = self.client.inner.backend.read(&ask.scope()).await?;
         Ok(rules::tasks::import(&seen, &ask).1?)
     }
 
-    fn import_ask(&self, file: TaskFile) -> ImportAsk {
+    fn import_ask(&self, tasks: Vec<NewTask>, sections: Vec<Section>) -> ImportAsk {
         let by = self.client.holder().label.clone();
-        ImportAsk { add: AddAsk { tasks: file.tasks, by }, sections: file.sections }
+        ImportAsk { add: AddAsk { tasks, by }, sections }
     }
 
     /// Takes the next tasks, or the named one, if any is to be had now. Takes back the tasks of

@@ -16,11 +16,11 @@ pub mod trust;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Key, Origin, Settings};
 use crate::place::{PlaceKind, StoreLocation};
 use crate::url::{StoreUrl, UrlError};
 pub use inside::Link;
 pub use ownership::{ForeignOwner, User};
+use tenure_text::config::{Key, Origin, Settings};
 use trust::{Trust, TrustError};
 
 /// What [`locate`] looks at.

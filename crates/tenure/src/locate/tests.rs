@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::trust::{Trust, TrustError};
 use super::*;
 use crate::clock::SystemClock;
-use crate::config::{Settings, Sources};
 use crate::place::{self, Surroundings};
+use tenure_text::config::{Settings, Sources};
 
 /// A project with a `.tenure`, and a home beside it.
 struct Ground {

@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Link, User};
 use crate::clock::Clock;
-use crate::config::{Key, Settings};
 use crate::place::StoreLocation;
+use tenure_text::config::{Key, Settings};
 
 /// Trusts projects without a record, for continuous integration: `1` for any, or hashes as
 /// `tenure trust` prints them, separated by commas.
@@ -205,7 +205,7 @@ impl Trust {
         let record = Record {
             path: subject.folder.clone(),
             sha256: subject.sha256.clone(),
-            at: crate::view::time(clock.wall()),
+            at: tenure_text::time::to_seconds_text(clock.wall()),
         };
         let file = folder.join(subject.file_name());
         let draft = folder.join(format!(".{}.tmp", uuid::Uuid::new_v4().simple()));

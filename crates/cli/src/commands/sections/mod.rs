@@ -9,10 +9,11 @@ use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use clap::{Args, Subcommand};
 use serde_json::json;
+use tenure::Client;
 use tenure::core::rules::tasks::{EVERYTHING, SectionChange};
 use tenure::core::{Section, SectionSnapshot};
-use tenure::refusal::Refusal;
-use tenure::{Client, view};
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view;
 
 /// Describe, order, pause and look at sections of the task list
 ///

@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use crate::output::{NAME, WARN, styled};
 use crate::show::{hold_words, table};
 use serde_json::json;
+use tenure::Client;
 use tenure::core::rules::tasks::EVERYTHING;
 use tenure::core::{HoldSnapshot, Section, SectionSnapshot};
-use tenure::{Client, view};
+use tenure_frontend::view;
 
 pub(super) async fn list(context: &Context) -> Result<i32, Failure> {
     let client = context.reader().await?;

@@ -82,7 +82,7 @@ pub(super) fn claim_words(obtained: &Obtained) -> String {
     let (grant, token) = (obtained.claimed.grant, obtained.claimed.token);
     let mut text = format!("  grant    {grant}\n  token    {token}");
     if let Some(seen) = &obtained.hold {
-        let left = tenure::duration::format_duration(seen.left);
+        let left = tenure_frontend::duration::format_duration(seen.left);
         text += &format!("\n  expires  {} (in {left})", time(seen.expires_at));
     }
     text

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tenure::Client;
 use tenure::core::rules::tasks::{Finish, Finished, ManualChange};
 use tenure::core::{Status, Task};
-use tenure::refusal::Refusal;
+use tenure_frontend::refusal::Refusal;
 
 /// End a task that you claimed, with what came of it
 ///

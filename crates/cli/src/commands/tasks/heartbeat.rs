@@ -9,8 +9,8 @@ use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 use tenure::core::rules::tasks::Heartbeat;
-use tenure::duration::format_duration;
-use tenure::refusal::Refusal;
+use tenure_frontend::duration::format_duration;
+use tenure_frontend::refusal::Refusal;
 
 /// Start the lease of a task that you claimed anew, and that of its section
 ///

@@ -10,11 +10,11 @@ use crate::waiting::WaitDisplay;
 use clap::Args;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use tenure::config::Key;
 use tenure::core::rules::tasks::{Claimed, NoClaim};
 use tenure::core::{HoldSnapshot, Kind, Resource, Status, Task};
-use tenure::refusal::Refusal as Refused;
 use tenure::{Binding, ClaimRequest, Claims, Client, Wait};
+use tenure_frontend::config::Key;
+use tenure_frontend::refusal::Refusal as Refused;
 
 /// How long to sleep at most before looking again: deaths and lapses of others change nothing in
 /// the store.

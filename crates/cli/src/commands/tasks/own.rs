@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use clap::Args;
 use tenure::Client;
 use tenure::core::{GrantId, HoldSnapshot, Proof, Task, Token};
-use tenure::refusal::Refusal;
+use tenure_frontend::refusal::Refusal;
 
 /// A task that the caller claimed.
 #[derive(Debug, Args)]

@@ -1,12 +1,12 @@
-//! How tasks are shown to people; as JSON they look as [`tenure::view`] says.
+//! How tasks are shown to people; as JSON they look as [`tenure_frontend::view`] says.
 
 use crate::output::{BAD, DIM, GOOD, NAME, WARN, styled};
 use crate::show::{stale_reason, table, time};
 use tenure::clock::{Clock, SystemClock};
 use tenure::core::{HoldSnapshot, Status, Task, TaskId, WallTime, Witness};
-use tenure::duration::format_duration;
+use tenure_frontend::duration::format_duration;
 
-pub(crate) use tenure::view::{hold_of, task_json};
+pub(crate) use tenure_frontend::view::{hold_of, task_json};
 
 /// An id as it stands in tables: long ones are cut, which still names them if it is unique.
 fn short(id: &TaskId) -> String {

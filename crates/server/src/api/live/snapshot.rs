@@ -5,12 +5,13 @@ use crate::app::App;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
+use tenure::Error;
 use tenure::core::rules::tasks::EVERYTHING;
 use tenure::core::{
     Event, EventKind, HoldSnapshot, JudgedHold, Kind, Overview, Resource, Revision, Snapshot,
     TaskId, WaiterSnapshot, Witness,
 };
-use tenure::{Error, view};
+use tenure_frontend::view;
 
 /// How many places of a queue are sent: a page shows few, and `waiting` has the number of all.
 const WAITERS_SENT: usize = 20;

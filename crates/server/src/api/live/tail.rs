@@ -6,8 +6,9 @@ use crate::app::App;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tenure::Error;
 use tenure::core::{Event, Revision};
-use tenure::{Error, view};
+use tenure_frontend::view;
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::Instant;
 

@@ -9,9 +9,10 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::core::{Blocker, Mode, Resource};
-use tenure::refusal::Refusal;
 use tenure::store::file::Dialect;
-use tenure::{Busy, Client, Lease, LeaseAttempt, PLACE_LEASE, Request, Wait, view};
+use tenure::{Busy, Client, Lease, LeaseAttempt, PLACE_LEASE, Request, Wait};
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view;
 use utoipa::ToSchema;
 
 /// What is asked for, all or nothing.

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::Broken;
 use tenure::core::Token;
-use tenure::refusal::Refusal;
-use tenure::view::hold_json;
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view::hold_json;
 use utoipa::ToSchema;
 
 /// Which hold is to end, and why. It is named by its token, so that a successor is left alone.

@@ -9,9 +9,9 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::core::{JudgedHold, Kind, Overview, Token, VerifyAnswer};
-use tenure::refusal::Refusal;
-use tenure::view::{counts_json, hold_json, waiters_json};
 use tenure::{Client, Free};
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view::{counts_json, hold_json, waiters_json};
 use utoipa::{IntoParams, ToSchema};
 
 /// What a resource is.

@@ -9,9 +9,9 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::core::{HoldSnapshot, Proof, Released, Resource};
-use tenure::refusal::Refusal;
 use tenure::store::Renewed;
-use tenure::view;
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view;
 use utoipa::ToSchema;
 
 /// What is to be renewed, proved by `grant` or by `as`.

@@ -1,5 +1,5 @@
 //! What the API answers, for its description and for Rust programs that read it. The JSON itself is
-//! made by [`tenure::view`]; a test compares the two.
+//! made by [`tenure_frontend::view`]; a test compares the two.
 
 mod locks;
 mod tasks;

@@ -18,8 +18,8 @@ use std::time::Duration;
 use tenure::core::rules::tasks::{AddError, Added, NewTask};
 use tenure::core::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT};
 use tenure::core::{GrantId, TaskId};
-use tenure::view::task_json;
 use tenure::{Client, Error};
+use tenure_frontend::view::task_json;
 use utoipa::ToSchema;
 
 /// Tasks to be added, all or none.

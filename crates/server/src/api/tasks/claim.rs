@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tenure::core::Blocker;
 use tenure::core::rules::tasks::{Claimed, NoClaim};
-use tenure::exit::Exit;
-use tenure::refusal::Refusal;
-use tenure::view::{hold_of, task_json};
 use tenure::{Binding, Busy, ClaimRequest, Claims, Client, Error};
+use tenure_frontend::exit::Exit;
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view::{hold_of, task_json};
 use utoipa::ToSchema;
 
 /// What a worker asks for.

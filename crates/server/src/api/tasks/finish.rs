@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, Finished, Heartbeat};
 use tenure::core::{Proof, TaskId, Token};
-use tenure::refusal::Refusal;
-use tenure::view::task_json;
 use tenure::{Client, Error};
+use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view::task_json;
 use utoipa::ToSchema;
 
 /// Declares the body of a verb: what shows that the task is the caller's, and what else it says.

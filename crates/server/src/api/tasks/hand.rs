@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tenure::Client;
 use tenure::core::TaskId;
 use tenure::core::rules::tasks::{ManualChange, TaskChange};
-use tenure::view::task_json;
+use tenure_frontend::view::task_json;
 use utoipa::ToSchema;
 
 async fn edit(client: &Client, id: &TaskId, verb: ManualChange) -> Result<Json<Value>, Problem> {

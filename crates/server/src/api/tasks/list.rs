@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::core::{Status, Task};
 use tenure::store::TaskFilter;
-use tenure::view::{hold_of, task_json};
 use tenure::{Client, Error};
+use tenure_frontend::view::{hold_of, task_json};
 use utoipa::IntoParams;
 
 #[derive(Deserialize, IntoParams)]

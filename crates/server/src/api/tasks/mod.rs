@@ -8,8 +8,8 @@ mod list;
 
 use super::Api;
 use tenure::core::{HoldSnapshot, Resource, Task, TaskId};
-use tenure::view::hold_of;
 use tenure::{Client, Error};
+use tenure_frontend::view::hold_of;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -5,13 +5,13 @@ use super::{Stop, Swarm, SwarmReport, WorkEvent};
 use crate::client::request::Wait;
 use crate::client::tasks::{ClaimRequest, Work};
 use crate::client::work::Runner;
-use crate::duration::format_duration;
 use crate::error::Error;
 use crate::store::{StoreError, TaskFilter};
 use parking_lot::Mutex;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tenure_core::format_duration;
 use tenure_core::rules::tasks::{Finish, Finished, NoClaim};
 use tenure_core::{Status, Task};
 

@@ -7,7 +7,6 @@
 use super::failpoint::failpoint;
 use super::journal::{draft, open_regular, remove_if_there};
 use super::reusable_file::ReusableFile;
-use crate::exchange::time_to_value as written;
 use crate::store::ledger::{Ledger, StoredHold};
 use crate::store::store_time::StoreTime;
 use serde::Serialize;
@@ -17,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tenure_core::{Resource, WallTime};
+use tenure_text::time::to_value as written;
 
 /// Longer names are cut, and told apart by their hash.
 const NAME_MAX_BYTES: usize = 180;

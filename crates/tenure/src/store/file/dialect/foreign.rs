@@ -6,12 +6,13 @@
 //! refresh them in time, and a holder that is stopped or gone is judged alike by both.
 
 use super::Dialect;
-use crate::exchange::{foreign_time, time_from_value, without_byte_order_mark};
 use crate::platform;
 use crate::store::ledger::StoredHold;
 use crate::store::store_time::StoreTime;
 use serde_json::{Map, Value, json};
 use tenure_core::{Resource, WallTime};
+use tenure_text::exchange::without_byte_order_mark;
+use tenure_text::time::{from_value as time_from_value, to_foreign_text as foreign_time};
 
 /// From another machine, a lock of the dialect `memory` is stale sooner.
 const OTHER_HOST_STALE_MS: i64 = 10_000;

@@ -9,13 +9,13 @@
 use super::foreign::{self, Foreign};
 use super::lock_file::{self, LockFile};
 use super::{Dialect, ForeignRules};
-use crate::duration::format_duration;
 use crate::platform;
 use crate::store::file::error::FileStoreError;
 use crate::store::ledger::{Ledger, Record, StoredHold};
 use crate::store::store_time::{StoreTime, from_ms};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use tenure_core::format_duration;
 use tenure_core::{
     Claim, Evidence, GrantId, Hold, HoldSnapshot, Holder, Mode, Process, Resource, Scope, Snapshot,
     Status, Task, TaskId, Token, WallTime, Want,

@@ -2,10 +2,6 @@
 
 use super::Foreign;
 use super::merge::{Entry, Fields, Says};
-use crate::exchange::{
-    self, Format, coordination_status, coordination_task, foreign_time, time_from_value,
-    without_byte_order_mark,
-};
 use crate::file::kernel_lock::lock_within;
 use crate::store::file::error::FileStoreError;
 use crate::store::ledger::{Ledger, Record};
@@ -17,6 +13,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::{Status, Task, TaskId, WallTime};
+use tenure_text::exchange::{
+    self, Format, coordination_status, coordination_task, without_byte_order_mark,
+};
+use tenure_text::time::{from_value as time_from_value, to_foreign_text as foreign_time};
 
 /// How long to wait for the other programs: they keep the lock for milliseconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);

@@ -2,13 +2,13 @@
 //! knows, to what to remember.
 
 use super::Foreign;
-use crate::exchange::CONTEXT_FILES;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::store_time::StoreTime;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tenure_core::rules::tasks::NewTask;
 use tenure_core::{EventKind, NewEvent, Status, Task, TaskId, WallTime};
+use tenure_text::exchange::CONTEXT_FILES;
 
 /// What a list says of one task.
 #[derive(Debug)]

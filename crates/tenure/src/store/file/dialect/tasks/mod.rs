@@ -14,7 +14,6 @@ mod queue;
 pub(crate) use merge::Merged;
 
 use super::{Dialect, ForeignRules};
-use crate::duration::format_duration;
 use crate::store::file::error::FileStoreError;
 use crate::store::file::failpoint::failpoint;
 use crate::store::file::journal::{draft, sync_folder};
@@ -30,6 +29,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tenure_core::format_duration;
 use tenure_core::{
     Claim, GrantId, Hold, HoldSnapshot, Holder, Mode, Resource, Scope, Snapshot, Status, Task,
     TaskId, Token, WallTime, Want,

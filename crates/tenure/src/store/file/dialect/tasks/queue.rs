@@ -2,9 +2,6 @@
 //! line about a task is where it stands. Who has a task, its lock file tells.
 
 use super::merge::{Entry, Fields, Says};
-use crate::exchange::{
-    self, Format, foreign_time, queue_task, time_from_value, without_byte_order_mark,
-};
 use crate::store::file::error::FileStoreError;
 use crate::store::file::failpoint::failpoint;
 use crate::store::ledger::{Ledger, Record};
@@ -15,6 +12,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tenure_core::{Status, Task, TaskId, WallTime};
+use tenure_text::exchange::{self, Format, queue_task, without_byte_order_mark};
+use tenure_text::time::{from_value as time_from_value, to_foreign_text as foreign_time};
 
 /// What a task's text may be called.
 const TEXT_FIELDS: [&str; 4] = ["instruction", "prompt", "task", "description"];

@@ -18,11 +18,11 @@ const AROUND_FOREIGN: [&str; 3] = ["version", "created_at", "last_updated"];
 
 /// An entry of a file that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub struct Problem {
     /// The task, where the entry has a usable id of its own.
-    pub(crate) id: Option<TaskId>,
+    pub id: Option<TaskId>,
     /// Which entry, and what is wrong with it.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 /// Reads a list of tasks, or an object that has one.

@@ -19,18 +19,13 @@ mod markdown_item;
 mod notes;
 mod priority;
 mod record;
-mod time;
 mod tree;
 
 pub use detect::{Format, FormatWordError};
-pub(crate) use document::Problem;
+pub use document::Problem;
 pub use error::ExchangeError;
 pub use export::write;
-pub(crate) use export::{coordination_status, coordination_task, queue_task};
-pub use time::parse_time;
-pub(crate) use time::{
-    from_value as time_from_value, to_foreign_text as foreign_time, to_value as time_to_value,
-};
+pub use export::{coordination_status, coordination_task, queue_task};
 
 use std::io::Read;
 use std::path::Path;
@@ -41,7 +36,7 @@ use tenure_core::rules::tasks::NewTask;
 pub const FILE_MAX_BYTES: u64 = 512 * 1024 * 1024;
 
 /// Where a task's payload has the files that its worker should read. They are told, never held.
-pub(crate) const CONTEXT_FILES: &str = "context_files";
+pub const CONTEXT_FILES: &str = "context_files";
 
 /// What was read from a task file.
 #[derive(Clone, Debug)]
@@ -64,7 +59,7 @@ pub fn read_file(path: &Path, format: Option<Format>) -> Result<TaskFile, Exchan
 
 /// Reads another program's file so that one entry that makes no sense does not stop the others: it
 /// is a blocked task with the reason as its error, or left out where it has no usable id.
-pub(crate) fn read_foreign_file(
+pub fn read_foreign_file(
     path: &Path,
     format: Format,
 ) -> Result<(TaskFile, Vec<Problem>), ExchangeError> {
@@ -74,7 +69,7 @@ pub(crate) fn read_foreign_file(
 }
 
 /// The content of a text file without the mark that editors and PowerShell put before it.
-pub(crate) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }
 

@@ -2,13 +2,13 @@
 //! The same on the command line, over HTTP and to agents.
 
 use crate::duration::format_duration;
-use crate::error::Error;
 use crate::exit::Exit;
-use crate::store::StoreError;
-use crate::{Busy, Left, view};
+use crate::view;
 use serde_json::{Value, json};
-use tenure_core::rules::tasks::{EditError, SectionError};
-use tenure_core::{Blocker, HoldSnapshot, Kind, Mode, Proof, Resource, Task, Token};
+use tenure::core::rules::tasks::{EditError, SectionError};
+use tenure::core::{Blocker, HoldSnapshot, Kind, Mode, Proof, Resource, Task, Token};
+use tenure::store::StoreError;
+use tenure::{Busy, Error, Left};
 
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,10 @@
 //! Writing tasks. Grants and tokens are never written: they prove ownership.
 
 use super::document::VERSION;
-use super::{CONTEXT_FILES, ExchangeError, Format, priority, time};
+use super::{CONTEXT_FILES, ExchangeError, Format, priority};
 use crate::exchange::markdown;
 use crate::exchange::markdown_item::quoted;
+use crate::time;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use tenure_core::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT};
@@ -163,7 +164,7 @@ fn coordination(tasks: &[Task]) -> Value {
 }
 
 /// A task as those programs know it.
-pub(crate) fn coordination_task(task: &Task) -> Value {
+pub fn coordination_task(task: &Task) -> Value {
     let payload = task.payload.as_ref().and_then(|json| serde_json::from_str::<Value>(json).ok());
     let hints = payload.as_ref().and_then(|payload| payload.get("hints")).cloned();
     let result = task.result.as_ref().and_then(|json| serde_json::from_str::<Value>(json).ok());
@@ -202,7 +203,8 @@ fn finisher(task: &Task) -> Option<&str> {
     task.finished_by.as_deref().filter(|_| by_worker)
 }
 
-pub(crate) fn coordination_status(status: Status) -> &'static str {
+/// Gives the status word that a coordination file has for this status.
+pub fn coordination_status(status: Status) -> &'static str {
     match status {
         Status::Pending => "available",
         Status::InProgress | Status::Review => "in_progress",
@@ -226,7 +228,7 @@ fn queue(tasks: &[Task]) -> Value {
 }
 
 /// A task as those programs know it.
-pub(crate) fn queue_task(task: &Task) -> Value {
+pub fn queue_task(task: &Task) -> Value {
     json!({
         "id": task.id.as_str(),
         "instruction": in_full(task),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tenure::Client;
 use tenure::core::rules::tasks::NewTask;
 use tenure::core::{Claim, GrantId, Section, Status, Task, TaskId, Token, WallTime};
-use tenure::exchange::{ExchangeError, Format, TaskFile, read, read_file, write};
+use tenure_frontend::exchange::{ExchangeError, Format, TaskFile, read, read_file, write};
 
 fn sample(name: &str) -> TaskFile {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "samples", name].iter().collect();
@@ -180,12 +180,15 @@ async fn importing_twice_adds_nothing_and_mistakes_add_nothing() {
     for name in ["own.json", "TODO.md", ".coordination/tasks.json", "queue.json"] {
         let client = Client::open("memory:").await.expect("a store");
         let file = sample(name);
-        let would = client.tasks().try_import(file.clone()).await.expect(name);
+        let would =
+            client.tasks().try_import(file.tasks.clone(), file.sections.clone()).await.expect(name);
         assert!(client.tasks().list(&Default::default()).await.expect("a list").is_empty());
-        let first = client.tasks().import(file.clone()).await.expect(name);
+        let first =
+            client.tasks().import(file.tasks.clone(), file.sections.clone()).await.expect(name);
         assert_eq!(first, would);
         assert_eq!((first.added.len(), first.existing.len()), (file.tasks.len(), 0));
-        let second = client.tasks().import(file.clone()).await.expect(name);
+        let second =
+            client.tasks().import(file.tasks.clone(), file.sections.clone()).await.expect(name);
         assert_eq!((second.added.len(), second.existing.len()), (0, file.tasks.len()));
     }
     let client = Client::open("memory:").await.expect("a store");
@@ -196,7 +199,8 @@ async fn importing_twice_adds_nothing_and_mistakes_add_nothing() {
         ("- [ ] good\n- [ ] a (id: a, file: ../x)", "the files of task a: "),
     ] {
         let file = read(text, Format::Markdown).expect(text);
-        let error = client.tasks().import(file).await.expect_err(text).to_string();
+        let error =
+            client.tasks().import(file.tasks, file.sections).await.expect_err(text).to_string();
         assert!(error.contains(expected), "{error}");
     }
     assert!(client.tasks().list(&Default::default()).await.expect("a list").is_empty());

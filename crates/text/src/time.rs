@@ -30,7 +30,7 @@ pub fn parse_time(text: &str) -> Option<WallTime> {
 }
 
 /// Reads a time that may be a number.
-pub(crate) fn from_value(value: &Value) -> Option<WallTime> {
+pub fn from_value(value: &Value) -> Option<WallTime> {
     match value {
         Value::String(text) => parse_time(text),
         Value::Number(number) => from_number(number.as_f64()?),
@@ -45,16 +45,24 @@ fn from_number(number: f64) -> Option<WallTime> {
 
 /// Writes a time in RFC 3339, in UTC, to the millisecond; milliseconds since 1970 for a time beyond the
 /// years that can be written so.
-pub(crate) fn to_value(time: WallTime) -> Value {
+pub fn to_value(time: WallTime) -> Value {
     match Timestamp::from_millisecond(time.0) {
         Ok(timestamp) => timestamp.to_string().into(),
         Err(_) => time.0.into(),
     }
 }
 
+/// Writes a time for people and scripts: RFC 3339 in UTC, to the second.
+pub fn to_seconds_text(time: WallTime) -> String {
+    match Timestamp::from_millisecond(time.0) {
+        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        Err(_) => format!("{}ms", time.0),
+    }
+}
+
 /// Writes a time for other programs' files, in the one form that every version of Python's
 /// `datetime.fromisoformat` reads: six digits, and an offset instead of `Z`.
-pub(crate) fn to_foreign_text(time: WallTime) -> String {
+pub fn to_foreign_text(time: WallTime) -> String {
     match Timestamp::from_millisecond(time.0) {
         Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
         Err(_) => "1970-01-01T00:00:00.000000+00:00".to_owned(),

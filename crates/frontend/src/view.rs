@@ -2,19 +2,12 @@
 //! line, over HTTP and to agents. None of these has a grant in it: it proves ownership.
 
 use serde_json::{Value, json};
-use tenure_core::{
+use tenure::core::{
     Blocker, Counts, Event, EventKind, Evidence, HoldSnapshot, HoldState, Holder, Kind, Liveness,
     Mode, Overview, Resource, Section, SectionSnapshot, TakeoverReason, Task, TaskId,
     WaiterSnapshot, WallTime, WhyLeft, Witness, Worker, rules,
 };
-
-/// RFC 3339 in UTC, to the second.
-pub fn time(at: WallTime) -> String {
-    match jiff::Timestamp::from_millisecond(at.0) {
-        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        Err(_) => format!("{}ms", at.0),
-    }
-}
+pub use tenure_text::time::to_seconds_text as time;
 
 /// `a`, or `a, b and c`.
 pub fn names(resources: &[Resource]) -> String {

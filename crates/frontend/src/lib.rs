@@ -1,0 +1,13 @@
+//! What all front ends of tenure share: the command line, the HTTP API and the MCP server.
+//!
+//! - [`view`]: how holds, waiters, tasks, sections and events look as JSON.
+//! - [`refusal`]: why something was not done, in one sentence, with a code for scripts and a hint.
+//! - [`exit`]: what each exit code means.
+//! - [`config`], [`duration`], [`exchange`], [`time`]: settings, durations, task files and times as
+//!   text, from `tenure-text`.
+
+pub mod exit;
+pub mod refusal;
+pub mod view;
+
+pub use tenure_text::{config, duration, exchange, time};
