@@ -27,6 +27,10 @@ const FIRST_CONTACT: Duration = Duration::from_millis(1500);
 /// its machine to be.
 const RECONNECT: Duration = Duration::from_secs(120);
 
+/// How long a server is tried that ended a connection in the middle of a request: it is probably
+/// being restarted, and giving up would leave it unknown whether the change was made.
+const BROKEN_OFF: Duration = Duration::from_secs(15);
+
 /// Pauses between tries: the first, and the longest.
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -47,7 +51,7 @@ pub(super) enum Patience {
     /// Once, which may take so long by itself: the caller knows what else to try.
     Wait(Duration),
     /// Once, and it must not take longer in all.
-    RequestId(Duration),
+    Once(Duration),
 }
 
 /// Sends requests to one server.
@@ -61,7 +65,7 @@ pub(super) struct Caller {
 
 /// What came of one try.
 enum Tried {
-    StoredReply(Bytes),
+    Answered(Bytes),
     Refused(StoreError),
     /// Nothing was done.
     NotReached {
@@ -71,6 +75,8 @@ enum Tried {
     /// Perhaps it was done.
     Lost {
         reason: String,
+        /// Whether the server ended the connection, as a server that is killed does.
+        broken_off: bool,
     },
     /// The server does not know who asks; nothing was done.
     NotKnown {
@@ -142,20 +148,21 @@ impl Caller {
         let begun = Instant::now();
         let limit = match patience {
             Patience::Long(wait) | Patience::Wait(wait) => wait + ANSWER,
-            Patience::RequestId(limit) => limit,
+            Patience::Once(limit) => limit,
         };
         let mut pause = PAUSE;
         let mut perhaps_done = false;
+        let mut broken_off = false;
         let mut refusals = 0;
         loop {
             let link = self.links.current();
             let tried = timeout(limit, self.try_once(&link, request.clone())).await;
             let tried = tried.unwrap_or_else(|_| {
                 let reason = format!("it did not answer within {limit:?}");
-                Tried::Lost { reason }
+                Tried::Lost { reason, broken_off: false }
             });
             let (reason, asked) = match tried {
-                Tried::StoredReply(bytes) => return Ok(bytes),
+                Tried::Answered(bytes) => return Ok(bytes),
                 Tried::Refused(error) => return Err(error),
                 Tried::NotKnown { refused } => {
                     refusals += 1;
@@ -170,8 +177,9 @@ impl Caller {
                     }
                 }
                 Tried::NotReached { reason, pause } => (reason, pause),
-                Tried::Lost { reason } => {
+                Tried::Lost { reason, broken_off: by_server } => {
                     perhaps_done = true;
+                    broken_off |= by_server;
                     (reason, None)
                 }
             };
@@ -180,8 +188,9 @@ impl Caller {
                 Patience::Long(_) if self.was_reached.load(Ordering::Relaxed) => RECONNECT,
                 // It was seen at its address, and ended since.
                 Patience::Long(_) if link.is_to_known_server() => RECONNECT,
+                Patience::Long(_) if broken_off && changes => BROKEN_OFF,
                 Patience::Long(_) => FIRST_CONTACT,
-                Patience::Wait(_) | Patience::RequestId(_) => Duration::ZERO,
+                Patience::Wait(_) | Patience::Once(_) => Duration::ZERO,
             };
             if begun.elapsed() + pause >= goes_on {
                 return Err(self.gave_up(reason, perhaps_done && changes));
@@ -202,7 +211,7 @@ impl Caller {
             Err(error) if error.is_connect() => {
                 return Tried::NotReached { reason: reason_of(&error), pause: None };
             }
-            Err(error) => return Tried::Lost { reason: reason_of(&error) },
+            Err(error) => return lost(&error),
         };
         self.was_reached.store(true, Ordering::Relaxed);
         let status = response.status();
@@ -210,10 +219,10 @@ impl Caller {
         let asked = asked.and_then(|text| text.parse().ok()).map(Duration::from_secs);
         let bytes = match response.into_body().collect().await {
             Ok(body) => body.to_bytes(),
-            Err(error) => return Tried::Lost { reason: reason_of(&error) },
+            Err(error) => return lost(&error),
         };
         match status {
-            StatusCode::OK => Tried::StoredReply(bytes),
+            StatusCode::OK => Tried::Answered(bytes),
             status => self.refused(status, &bytes, asked),
         }
     }
@@ -232,7 +241,9 @@ impl Caller {
             StatusCode::TOO_MANY_REQUESTS
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::REQUEST_TIMEOUT => Tried::NotReached { reason, pause: asked },
-            StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => Tried::Lost { reason },
+            StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
+                Tried::Lost { reason, broken_off: false }
+            }
             StatusCode::UNAUTHORIZED => {
                 Tried::NotKnown { refused: self.not_let_in(reason, Some(TOKEN)) }
             }
@@ -277,6 +288,17 @@ fn headers(options: &RemoteOptions) -> HeaderMap {
         headers.insert(HeaderName::from_static(wire::LABEL), value);
     }
     headers
+}
+
+/// A request after which the connection failed.
+fn lost(error: &(dyn std::error::Error + 'static)) -> Tried {
+    let innermost = innermost(error);
+    let ended = innermost.downcast_ref().is_some_and(hyper::Error::is_incomplete_message);
+    let reset = innermost.downcast_ref().is_some_and(|error: &std::io::Error| {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+    });
+    Tried::Lost { reason: reason_of(error), broken_off: ended || reset }
 }
 
 /// The innermost error: the outer ones only say that a request failed.

@@ -85,7 +85,7 @@ impl Remote {
         let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or_default();
         let body = wire::Renew { renewals: renewals.to_vec() };
         // Whoever renews tries again by itself, as long as the lease may be trusted.
-        self.caller.call(wire::RENEW, &body, None, Patience::RequestId(shortest / 4)).await
+        self.caller.call(wire::RENEW, &body, None, Patience::Once(shortest / 4)).await
     }
 
     pub(crate) async fn renew_covered(
