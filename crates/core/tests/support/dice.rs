@@ -15,10 +15,6 @@ impl Dice {
         (self.0 % n as u64) as usize
     }
 
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
     pub fn pick<T: Clone>(&mut self, some: &[T]) -> T {
         some[self.below(some.len())].clone()
     }

@@ -1,8 +1,18 @@
-//! The rules of tasks: claims and what becomes of them.
+//! The rules of tasks, one file for each.
 
-mod finishing;
+mod add;
+mod call_off;
+mod claim;
+mod edit;
+mod finish;
+mod finish_all;
+mod heartbeat;
+mod idle;
+mod import;
 mod one_fate;
 mod order;
+mod parts;
 mod random;
-mod recovering;
+mod recover;
 mod sections;
+mod why_not;

@@ -1,8 +1,12 @@
-//! How long a runner keeps its section.
+//! Describing sections, and how long a runner keeps one.
 
 use crate::support::World;
 use crate::support::tasks::*;
-use tenure_core::rules::tasks::{ClaimAsk, EditAsk, Finish, Finished, ManualChange};
+use tenure_core::Section;
+use tenure_core::act::{ChangeSections, PutSection};
+use tenure_core::rules::tasks::{
+    ClaimAsk, EditAsk, Finish, Finished, ManualChange, NewTask, SectionChange, SectionError,
+};
 
 /// What happens to the only claim that a runner has in its section.
 #[derive(Debug)]
@@ -73,5 +77,146 @@ fn a_section_stays_with_a_runner_that_has_another_task_there() {
         world.recover();
         assert_eq!(world.held(), ["path:b/**", "section:S", "task:b"], "{end:?}");
         assert!(matches!(world.finish("w", "b", complete()), Finished::Done { .. }), "{end:?}");
+    }
+}
+
+fn change(name: &str, change: SectionChange) -> (String, SectionChange) {
+    (name.to_owned(), change)
+}
+
+fn after_sections(names: &[&str]) -> SectionChange {
+    let depends_on = names.iter().map(|name| (*name).to_owned()).collect();
+    SectionChange { depends_on: Some(depends_on), ..SectionChange::default() }
+}
+
+fn change_all(
+    world: &mut World,
+    changes: Vec<(String, SectionChange)>,
+) -> Result<Vec<Section>, SectionError> {
+    world.act(&ChangeSections { changes, by: "boss".into() })
+}
+
+#[test]
+fn a_change_sets_what_it_names_and_nothing_else() {
+    let none = SectionChange::default;
+    let old = Section {
+        name: "S".into(),
+        max_runners: Some(3),
+        priority: 7,
+        position: -2,
+        depends_on: vec!["T".into()],
+        paused: false,
+    };
+    let cases: [(SectionChange, fn(&mut Section), &str); 8] = [
+        (none(), |_| {}, "updated"),
+        (SectionChange { max_runners: Some(None), ..none() }, |s| s.max_runners = None, "updated"),
+        (
+            SectionChange { max_runners: Some(Some(9)), ..none() },
+            |s| s.max_runners = Some(9),
+            "updated",
+        ),
+        (SectionChange { priority: Some(100), ..none() }, |s| s.priority = 100, "updated"),
+        (SectionChange { position: Some(5), ..none() }, |s| s.position = 5, "updated"),
+        (SectionChange { paused: Some(true), ..none() }, |s| s.paused = true, "paused"),
+        (SectionChange { paused: Some(false), ..none() }, |_| {}, "updated"),
+        (
+            after_sections(&["U", "T", "U"]),
+            |s| s.depends_on = vec!["T".into(), "U".into()],
+            "updated",
+        ),
+    ];
+    for (one, expected, word) in cases {
+        let others = [Section::named("T"), Section::named("U")];
+        let sections = [old.clone()].into_iter().chain(others.clone()).collect();
+        let mut world = World::with_sections(vec![], sections);
+        let mut section = old.clone();
+        expected(&mut section);
+        let answer = change_all(&mut world, vec![change("S", one.clone())]).unwrap();
+        assert_eq!(answer, std::slice::from_ref(&section), "{one:?}");
+        assert_eq!(world.seen().section("S"), section, "{one:?}");
+        assert_eq!(world.seen().section("T"), others[0], "{one:?}");
+        assert_eq!(world.news(), [format!("{word} section:S boss")], "{one:?}");
+        assert!(world.last_was_durable);
+    }
+}
+
+#[test]
+fn a_pause_that_ends_is_told() {
+    let mut world = World::with_sections(vec![], vec![]);
+    for (paused, word) in
+        [(true, "paused"), (true, "updated"), (false, "resumed"), (false, "updated")]
+    {
+        world.pause("S", paused);
+        assert_eq!(world.news(), [format!("{word} section:S boss")]);
+    }
+}
+
+#[test]
+fn one_change_that_cannot_be_stops_all_of_them() {
+    let high = SectionChange { priority: Some(101), ..SectionChange::default() };
+    for (bad, expected) in [
+        (change("S", high), "the priority of section \"S\" is 101; it must be between 0 and 100"),
+        (change("", SectionChange::default()), ""),
+        (
+            change("S", after_sections(&["T", "none"])),
+            "the section \"S\" is to wait for \"none\", which does not exist",
+        ),
+        (change("S", after_sections(&["S"])), "these sections would wait for each other: S → S"),
+        (
+            change("S", after_sections(&["T"])),
+            "these sections would wait for each other: S → T → S",
+        ),
+    ] {
+        let t = Section { depends_on: vec!["S".into()], ..Section::named("T") };
+        let mut world = World::with_sections(vec![], vec![Section::named("S"), t]);
+        let before = world.sections.clone();
+        let fine = change("fine", SectionChange { paused: Some(true), ..Default::default() });
+        let error = change_all(&mut world, vec![fine, bad]).unwrap_err();
+        let said = error.to_string();
+        assert!(said.starts_with(expected) && !said.is_empty(), "{said}");
+        assert_eq!(world.sections, before);
+        assert!(world.news().is_empty());
+    }
+}
+
+#[test]
+fn sections_of_one_change_may_wait_for_each_other_in_a_row() {
+    let mut world = World::with(vec![NewTask { section: Some("used".into()), ..plain("a") }]);
+    let changes =
+        vec![change("A", after_sections(&["B", "used"])), change("B", SectionChange::default())];
+    assert_eq!(change_all(&mut world, changes).unwrap().len(), 2);
+    let back = change_all(&mut world, vec![change("B", after_sections(&["A"]))]);
+    let cycle = ["B", "A"].map(ToOwned::to_owned).to_vec();
+    assert_eq!(back, Err(SectionError::Cycle { cycle }));
+}
+
+#[test]
+fn a_section_is_described_whole() {
+    let put = |section: Section| PutSection { section, by: "boss".into() };
+    let mut world = World::with(vec![]);
+    // It may wait for one that is not there yet.
+    let section = Section { depends_on: vec!["later".into()], ..Section::named("S") };
+    world.act(&put(section.clone())).unwrap();
+    assert_eq!(world.sections, std::slice::from_ref(&section));
+    assert!(world.last_was_durable);
+    for bad in [
+        Section { priority: 101, ..Section::named("S") },
+        Section { depends_on: vec!["S".into()], ..Section::named("S") },
+        Section { depends_on: vec!["S".into()], ..Section::named("later") },
+        Section::named(""),
+    ] {
+        assert!(world.act(&put(bad.clone())).is_err(), "{bad:?}");
+        assert_eq!(world.sections, std::slice::from_ref(&section));
+    }
+    world.act(&put(Section { priority: 100, ..Section::named("S") })).unwrap();
+    assert_eq!(world.sections[0].priority, 100);
+}
+
+#[test]
+fn any_number_of_runners_is_not_the_same_as_nothing_said() {
+    for max_runners in [None, Some(None), Some(Some(4))] {
+        let change = SectionChange { max_runners, ..SectionChange::default() };
+        let text = serde_json::to_string(&change).unwrap();
+        assert_eq!(serde_json::from_str::<SectionChange>(&text).unwrap(), change, "{text}");
     }
 }

@@ -9,7 +9,7 @@ use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT, PRIORITY_MAX, Status, Task, TaskId};
 use crate::{Kind, Resource, WallTime};
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ impl AddAsk {
     /// What must be seen to decide.
     pub fn scope(&self) -> Scope {
         let ids = self.tasks.iter().flat_map(|task| task.depends_on.iter().chain([&task.id]));
-        let ids: HashSet<TaskId> = ids.cloned().collect();
+        let ids: BTreeSet<TaskId> = ids.cloned().collect();
         let keys = self.tasks.iter().filter_map(|task| task.key.clone()).collect();
         Scope::Tasks(TaskScope { ids: ids.into_iter().collect(), keys, ..TaskScope::default() })
     }
@@ -269,7 +269,8 @@ fn unmet(
     fresh: &HashMap<&TaskId, &NewTask>,
 ) -> Result<u32, AddError> {
     let mut unmet = 0;
-    let once: HashSet<&TaskId> = task.depends_on.iter().collect();
+    // In order, so that the same request is always refused for the same task.
+    let once: BTreeSet<&TaskId> = task.depends_on.iter().collect();
     for dependency in once {
         let status = existing.get(dependency).map(|task| task.status);
         let status = status.or_else(|| fresh.get(dependency).map(|task| task.status));

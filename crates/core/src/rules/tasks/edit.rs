@@ -269,5 +269,5 @@ pub fn delete(
     draft.note(&id.resource(), by, EventKind::Deleted);
     draft.write(Write::DropTask(id.clone()));
     draft.require_durable();
-    (draft.decide(None), Ok(task.clone()))
+    (draft.decide(None), Ok(task.clone().redacted()))
 }

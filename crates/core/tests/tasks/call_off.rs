@@ -1,0 +1,83 @@
+//! Undoing a claim whose answer is of no use any more.
+
+use crate::support::tasks::*;
+use crate::support::{World, grant_id};
+use tenure_core::act::CallOffClaim;
+use tenure_core::rules::tasks::{ClaimAsk, Finished};
+use tenure_core::{Status, TaskId};
+
+fn claim(world: &mut World, task: &str, grant: u32, keeps: bool) {
+    let (grants, runner) = (vec![grant_id(grant)], keeps.then(|| runner("w")));
+    world.try_claim(ClaimAsk { task: Some(id(task)), grants, runner, ..claim_ask("w") }).unwrap();
+}
+
+fn call_off(world: &mut World, grants: &[u32], keeps: bool) -> Vec<TaskId> {
+    let grants = grants.iter().map(|grant| grant_id(*grant)).collect();
+    world.act(&CallOffClaim { grants, runner: keeps.then(|| runner("w")) })
+}
+
+#[test]
+fn it_is_as_if_the_task_had_never_been_handed_out() {
+    for keeps in [true, false] {
+        let mut world = World::with(vec![in_section("a"), plain("b")]);
+        let before = world.task("a").clone();
+        claim(&mut world, "a", 1, keeps);
+        world.start("w", "a");
+        world.news();
+        let waiting = world.queue_for("path:a/x");
+        assert_eq!(call_off(&mut world, &[1], keeps), [id("a")]);
+        assert_eq!(world.task("a"), &before, "{keeps}");
+        assert_eq!(world.held(), [""; 0], "{keeps}");
+        assert_eq!(world.last_woken, [waiting]);
+        assert!(world.last_was_durable);
+        let mut news = world.news();
+        news.sort();
+        let expected = [
+            "handed_back task:a w",
+            "released path:a/** w",
+            "released section:S w",
+            "waiting path:a/x other",
+        ];
+        assert_eq!(news, expected, "{keeps}");
+        assert!(matches!(world.finish("w", "a", complete()), Finished::NotYours(_)));
+        assert_eq!(call_off(&mut world, &[1], keeps), [], "once");
+        assert!(!world.last_was_durable);
+    }
+}
+
+#[test]
+fn a_section_that_the_runner_had_before_stays() {
+    let mut world = World::with(vec![in_section("a"), in_section("b")]);
+    claim(&mut world, "a", 1, true);
+    claim(&mut world, "b", 2, true);
+    assert_eq!(call_off(&mut world, &[2], true), [id("b")]);
+    assert_eq!(world.held(), ["path:a/**", "section:S", "task:a"]);
+    world.finish_well("w", "a", complete());
+}
+
+#[test]
+fn only_what_was_claimed_under_these_grants_goes_back() {
+    let mut world = World::with(vec![plain("a"), plain("b"), plain("c"), plain("done")]);
+    for (task, grant) in [("a", 1), ("b", 2), ("c", 3), ("done", 4)] {
+        claim(&mut world, task, grant, true);
+    }
+    world.finish_well("w", "done", complete());
+    assert_eq!(call_off(&mut world, &[4, 3, 9, 1], true), [id("a"), id("c")]);
+    let status = ["a", "b", "c", "done"].map(|task| world.status(task));
+    let (pending, claimed) = (Status::Pending, Status::InProgress);
+    assert_eq!(status, [pending, claimed, pending, Status::Completed]);
+    assert_eq!(world.held(), ["task:b"]);
+}
+
+#[test]
+fn attempts_and_recoveries_of_before_still_count() {
+    let mut world = World::with(vec![plain("a")]);
+    claim(&mut world, "a", 1, true);
+    world.pass(TTL);
+    world.recover();
+    claim(&mut world, "a", 2, true);
+    call_off(&mut world, &[2], true);
+    let task = world.task("a");
+    assert_eq!((task.attempts, task.recoveries), (1, 1));
+    assert_eq!((task.claimed_at, task.started_at), (None, None));
+}
