@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: global options, the list of commands, and options that several commands share.
 
 pub(crate) mod numbers;
 
@@ -13,9 +13,7 @@ use tenure::place::Reach;
 use tenure_frontend::duration::{self, DurationError};
 
 /// Locks, leases and task claims for fleets of agents and workers.
-///
-/// tenure makes sure that only one of many processes does a thing at a time, tells who does it,
-/// and recovers by itself when that one dies.
+/// One process at a time holds a resource; when it dies, the next one takes over.
 #[derive(Debug, Parser)]
 #[command(
     name = "tenure",
@@ -23,22 +21,18 @@ use tenure_frontend::duration::{self, DurationError};
     propagate_version = true,
     arg_required_else_help = true,
     after_help = "\
-Resources are written NAME (a lock), section:NAME, task:ID or path:GLOB.
+A resource is NAME (a lock), section:NAME, task:ID or path:GLOB.
 
 Examples:
-  tenure run deploy -- ./deploy.sh        run under a lock; wait if it is held
-  tenure run -n backup -- ./backup.sh     do not wait: exit 6 if it is held
-  tenure update n.json -- jq '.n += 1'    change a shared file, one at a time
-  tenure acquire db --ttl 10m             take a lease and keep it after this command ends
-  tenure why deploy                       who holds it, who waits, what would free it
-  tenure locks                            everything that is held
-  tenure tasks claim --as alice           the next task that is ready
-  tenure work -- ./agent.sh               do one task after another
-  tenure swarm -n 8 -- ./agent.sh         eight at a time, until all are done
+  tenure run deploy -- ./deploy.sh   run a command under a lock; wait if held
+  tenure work -- ./agent.sh          a worker: runs a command for each task
+  tenure why deploy                  who holds it, who waits, what would free it
 
-Exit codes: 0 ok, 1 error, 2 usage, 3 configuration or store, 4 not found, 5 not yours or needs
---force, 6 locked or not in time, 7 a check failed, 8 lease lost or token refused. run and update
-pass the command's own code through."
+Exit codes: 0 done, 1 error, 2 usage, 3 configuration or store, 4 not found,
+5 not yours, 6 locked or timed out, 7 a check failed, 8 lease lost or token
+refused. `run` and `update` exit with the code of their command.
+
+More: tenure COMMAND --help"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -51,31 +45,32 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// The store: sqlite:PATH; the nearest one by default [env: TENURE_STORE]
+    /// The store: sqlite:PATH, file:DIR, machine: (shared by all users), memory:, unix:SOCKET or
+    /// http(s)://HOST:PORT; by default the nearest .tenure/ [env: TENURE_STORE]
     #[arg(long, global = true, value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) store: Option<String>,
-    /// Your label, under which you hold; unique by default [env: TENURE_AGENT]
+    /// The label you hold under; unique by default [env: TENURE_AGENT]
     #[arg(long = "as", global = true, value_name = "LABEL", value_parser = label)]
     pub(crate) label: Option<String>,
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Say only what was asked for
+    /// Print only the result
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Say more on stderr
+    /// Print more on stderr
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
-    /// No colours, not even on a terminal
+    /// Print no colours
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
     /// Read settings from this file only
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// Act as if started in this folder
+    /// Run as if started in this folder
     #[arg(short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) directory: Option<PathBuf>,
-    /// Never wait for what is held: exit 6 at once
+    /// Never wait: exit 6 at once if it is held
     #[arg(long, global = true)]
     pub(crate) no_wait: bool,
 }
@@ -91,7 +86,7 @@ pub(crate) enum Command {
     Acquire(commands::acquire::AcquireArgs),
     Renew(commands::renew::RenewArgs),
     Release(commands::release::ReleaseArgs),
-    Break(commands::breaking::BreakArgs),
+    Break(commands::break_hold::BreakArgs),
     Verify(commands::verify::VerifyArgs),
     Wait(commands::wait::WaitArgs),
     Status(commands::status::StatusArgs),
@@ -116,7 +111,7 @@ pub(crate) enum Command {
     Man(commands::man::ManArgs),
 }
 
-/// How to hold.
+/// How to hold: exclusive, shared, or one of N slots.
 #[derive(Debug, Args)]
 pub(crate) struct ModeArgs {
     /// Hold beside other shared holders
@@ -140,18 +135,18 @@ impl ModeArgs {
     }
 }
 
-/// How patiently to wait.
+/// How long to wait.
 #[derive(Debug, Args)]
 pub(crate) struct PatienceArgs {
     /// Do not wait: exit 6 if it is held
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "limit")]
     pub(crate) nonblock: bool,
-    /// Wait at most so long (fractions allowed; 0: do not wait; also 5m)
+    /// Wait at most this long: seconds with fractions, or 5m; 0 means do not wait
     #[arg(short = 'w', long = "wait", visible_alias = "timeout", value_name = "SECS", allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) limit: Option<Duration>,
 }
 
-/// What to run.
+/// The command to run.
 #[derive(Debug, Args)]
 pub(crate) struct CommandArgs {
     /// Run this line through the shell ($SHELL, or /bin/sh) instead of COMMAND
@@ -177,7 +172,7 @@ impl CommandArgs {
         }
     }
 
-    /// The command as it was written, for people.
+    /// The command as it was typed, for messages.
     pub(crate) fn shown(&self) -> String {
         let words = match &self.line {
             Some(line) => std::slice::from_ref(line),
@@ -188,7 +183,7 @@ impl CommandArgs {
     }
 }
 
-/// What tells a shell that a line follows.
+/// The option that gives a shell a command line to run.
 const SHELL_OPTION: &str = if cfg!(windows) { "/C" } else { "-c" };
 
 /// The user's shell, as flock(1) chooses it.
@@ -197,10 +192,11 @@ fn shell() -> OsString {
     std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| usual.into())
 }
 
-/// In which worktrees a path is meant.
+/// Whether a path means one git worktree or all of them.
 #[derive(Debug, Args)]
 pub(crate) struct ReachArgs {
-    /// Of paths, mean those in this git worktree alone, not the same ones in all of them
+    /// Take paths as those of this git worktree alone; by default a path means the same file in all
+    /// worktrees
     #[arg(long)]
     pub(crate) per_worktree: bool,
 }
@@ -211,24 +207,25 @@ impl ReachArgs {
     }
 }
 
-/// A resource as it was written on the command line. Which one is meant depends on the place: see
-/// [`Context::resource`](crate::context::Context::resource).
+/// A resource as it was typed on the command line. The folder and the store decide which resource
+/// it names: see [`Context::resource`](crate::context::Context::resource).
 #[derive(Clone, Debug)]
 pub(crate) struct ResourceArg {
     pub(crate) text: String,
 }
 
 impl ResourceArg {
-    /// Whether it is a name without a kind.
+    /// Whether it is a name without a kind, such as `deploy`.
     pub(crate) fn is_plain(&self) -> bool {
         let word = self.text.split_once(':').map(|(word, _)| word);
         Kind::ALL.into_iter().all(|kind| word != Some(kind.word()))
     }
 }
 
-/// A resource on the command line.
+/// Parses a resource from the command line.
 pub(crate) fn resource(text: &str) -> Result<ResourceArg, ResourceError> {
-    // Whether an absolute path is in the repository is seen later; the rest of it is checked now.
+    // Whether an absolute path lies in the repository is checked later; the rest of it is checked
+    // now.
     let rest = text.strip_prefix("path:/").filter(|rest| !rest.starts_with('/'));
     match rest {
         Some(rest) if !rest.is_empty() => drop(Resource::new(Kind::Path, rest)?),
@@ -237,22 +234,23 @@ pub(crate) fn resource(text: &str) -> Result<ResourceArg, ResourceError> {
     Ok(ResourceArg { text: text.to_owned() })
 }
 
-/// A label on the command line. An empty one is refused here: it is a variable that was not set.
+/// Parses a label from the command line. An empty label is refused: it comes from a variable that
+/// was not set.
 fn label(text: &str) -> Result<String, LabelError> {
     Holder::chosen(text).map(|holder| holder.label)
 }
 
-/// A lease's length on the command line.
+/// Parses the length of a lease.
 pub(crate) fn lease(text: &str) -> Result<Duration, DurationError> {
     duration::parse_lease(text)
 }
 
-/// A span of time on the command line.
+/// Parses a duration.
 pub(crate) fn span(text: &str) -> Result<Duration, DurationError> {
     duration::parse_duration(text)
 }
 
-/// Seconds on the command line, as `flock -w` takes them.
+/// Parses seconds, as `flock -w` takes them.
 pub(crate) fn seconds(text: &str) -> Result<Duration, DurationError> {
     duration::parse_seconds(text)
 }

@@ -1,4 +1,4 @@
-//! What a command needs from its surroundings: settings, the store, the label.
+//! The surroundings of a command: settings, the store, the label, the environment.
 
 use crate::args::{self, Global, ResourceArg};
 use crate::exit::Exit;
@@ -27,52 +27,52 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) sources: Sources,
     pub(crate) no_wait: bool,
-    /// What the user has trusted.
+    /// Which project settings the user trusts.
     pub(crate) trust: Trust,
-    /// The user's own folder for stores, if there is a home.
+    /// The per-user folder for stores, if the user has a home folder.
     pub(crate) user_folder: Option<PathBuf>,
     place: Result<StoreLocation, place::PlaceError>,
-    /// Where servers of this user keep their tokens; none where the user has no home.
+    /// Where this user's servers keep their tokens; `None` without a home folder.
     pub(crate) servers: Option<ServerFolder>,
-    /// The store that is meant, once it was asked for.
+    /// The store in use, found at the first call of [`Context::located`].
     located: OnceCell<Result<Located, Failure>>,
-    /// The label that the caller chose in another program's way.
+    /// The label from the environment variable of the `memory` dialect.
     session: Option<String>,
 }
 
-/// Grants that commands around this one keep while it runs, separated by commas.
+/// Grants that enclosing commands keep while this one runs, separated by commas.
 pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
 
-/// The label of those who share a `memory` lock.
+/// The label of programs that share a `memory` lock.
 const SESSION_VARIABLE: &str = "CLAWDBOT_SESSION_ID";
 
-/// How long they wait unless told.
+/// How long programs of the `memory` dialect wait by default.
 const SESSION_WAIT: Duration = Duration::from_secs(5);
 
-/// What shows a server who asks.
+/// The token for a server.
 const SERVER_TOKEN_VARIABLE: &str = "TENURE_SERVER_TOKEN";
 
-/// The label under which commands act that name none.
+/// The default label.
 pub(crate) const AGENT_VARIABLE: &str = "TENURE_AGENT";
 
-/// Tokens are far shorter; the limit keeps a wrong path from filling the memory.
+/// A token is far shorter. The limit keeps a wrong path from filling the memory.
 const TOKEN_BYTES_MAX: u64 = 16 * 1024;
 
 /// The grant under which this command was started.
 pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
 
 impl Context {
-    /// What surrounds the current folder.
+    /// The context of the current folder.
     pub(crate) fn new(global: &Global, output: Output) -> Result<Context, Failure> {
         let directory = std::env::current_dir().map_err(|error| {
-            let message = format!("the current folder cannot be used: {error}");
+            let message = format!("cannot use the current folder: {error}");
             Failure::new(Exit::Configuration, "DIRECTORY", message)
         })?;
         Context::at(global, output, directory)
     }
 
-    /// What surrounds another folder.
-    pub(crate) fn around(
+    /// The context of another folder.
+    pub(crate) fn for_folder(
         global: &Global,
         output: Output,
         folder: &Path,
@@ -80,8 +80,12 @@ impl Context {
         Context::at(global, output, folder.to_owned())
     }
 
-    /// What surrounds a file, wherever the caller stands.
-    pub(crate) fn beside(global: &Global, output: Output, file: &Path) -> Result<Context, Failure> {
+    /// The context of the folder that a file is in.
+    pub(crate) fn for_file(
+        global: &Global,
+        output: Output,
+        file: &Path,
+    ) -> Result<Context, Failure> {
         let file = tenure::file::real_path(file)?;
         Context::at(global, output, file.parent().unwrap_or(&file).to_owned())
     }
@@ -118,24 +122,24 @@ impl Context {
             session: None,
         };
         if context.dialect() == Some(Dialect::Memory) {
-            // How programs of that dialect name themselves.
+            // Programs of that dialect take their label from this variable.
             context.session = context.variable(SESSION_VARIABLE).filter(|name| !name.is_empty());
         }
         Ok(context)
     }
 
-    /// Where the default store lives.
+    /// The location of the default store.
     pub(crate) fn place(&self) -> Result<&StoreLocation, Failure> {
         self.place.as_ref().map_err(Failure::from_place)
     }
 
-    /// Whose lock files the store shares, if any.
+    /// The dialect of the store's foreign lock files, if it has one.
     pub(crate) fn dialect(&self) -> Option<Dialect> {
         self.settings.text(Key::Store)?.parse::<StoreUrl>().ok()?.dialect()
     }
 
-    /// The resource that is meant by what was written. A task may be named by its id, the beginning
-    /// of it or its title.
+    /// The resource that the argument names. A task can be named by its id, the beginning of its
+    /// id, or its title.
     pub(crate) async fn resource(
         &self,
         client: &Client,
@@ -145,7 +149,7 @@ impl Context {
         Ok(client.resolve_one(self.named(written, reach)?).await?)
     }
 
-    /// The resource that was written, a task by whatever name was given.
+    /// The resource as written, before the name of a task is resolved to its id.
     pub(crate) fn named(&self, written: &ResourceArg, reach: Reach) -> Result<Resource, Failure> {
         let dialect = self.dialect();
         if let Some(kind) = dialect.and_then(Dialect::kind_of_names)
@@ -158,10 +162,10 @@ impl Context {
         let only = dialect.and_then(Dialect::only_resource);
         match only.filter(|only| resource != *only) {
             Some(only) => Err(Failure::usage(format!(
-                "this folder has one lock for everything in it, {only}, and no lock {:?}",
+                "this folder has a single lock, {only}; there is no lock {:?}",
                 resource.to_string()
             ))
-            .hint(format!("Leave the name out, or write {only}."))),
+            .hint(format!("Omit the name, or write {only}."))),
             None => Ok(resource),
         }
     }
@@ -169,12 +173,12 @@ impl Context {
     fn meant(&self, written: &ResourceArg, reach: Reach) -> Result<Resource, Failure> {
         match &self.place {
             Ok(place) => Ok(place.resource(&written.text, reach)?),
-            // Without a place there is no root that anything could lead out of.
+            // Without a project there is no root that a path could leave.
             Err(_) => Ok(written.text.parse::<Resource>().map_err(PathError::from)?),
         }
     }
 
-    /// The same for several.
+    /// As [`Context::resource`], for several arguments.
     pub(crate) async fn resources(
         &self,
         client: &Client,
@@ -185,7 +189,8 @@ impl Context {
         Ok(client.resolve(named.collect::<Result<_, _>>()?).await?)
     }
 
-    /// The same, where nothing needs to be named if the folder has but one lock.
+    /// As [`Context::resources`]. Without arguments it is the only lock of the folder, if the
+    /// folder has a single one.
     pub(crate) async fn resources_or_only(
         &self,
         client: &Client,
@@ -194,31 +199,30 @@ impl Context {
     ) -> Result<Vec<Resource>, Failure> {
         match self.only_resource() {
             Some(only) if written.is_empty() => Ok(vec![only]),
-            _ if written.is_empty() => Err(Failure::usage("name what is meant")
+            _ if written.is_empty() => Err(Failure::usage("no resource given")
                 .hint("A resource is NAME, section:NAME, task:ID or path:GLOB.")),
             _ => self.resources(client, written, reach).await,
         }
     }
 
-    /// The one lock of a folder that has but one.
+    /// The only lock of the folder, if the dialect has a single one.
     pub(crate) fn only_resource(&self) -> Option<Resource> {
         self.dialect().and_then(Dialect::only_resource)
     }
 
-    /// The store, with its path made absolute so that it can be handed to children.
+    /// The URL of the store, with an absolute path so that child processes can use it.
     pub(crate) fn store_url(&self) -> Result<StoreUrl, Failure> {
         Ok(self.located()?.url.clone())
     }
 
-    /// The store, and why it is the one that is meant. What stands in the way is found once, and
-    /// what is worth a warning is said once.
+    /// The store and why it was chosen. It is found once, and warnings about it are printed once.
     pub(crate) fn located(&self) -> Result<&Located, Failure> {
         let located = self.located.get_or_init(|| {
             let located = self.locate()?;
             self.output.detail(&format!("Store: {} ({})", located.url, located.reason));
             if let Some(foreign) = &located.foreign_owner {
                 self.output.note(&format!(
-                    "{}: {foreign}; who owns it can change who holds what. `tenure trust` accepts \
+                    "{}: {foreign}; its owner can change who holds what. `tenure trust` accepts \
                      it.",
                     styled(WARN, "Warning")
                 ));
@@ -245,7 +249,7 @@ impl Context {
         })
     }
 
-    /// What a person should know of the project's settings: whether they are trusted, or need not be.
+    /// Whether the project's settings are trusted, or need no trust.
     pub(crate) fn project_trust(&self, subject: impl FnOnce() -> Subject) -> &'static str {
         match (self.trust.covers(&subject()), self.located()) {
             (Ok(true), _) => "trusted",
@@ -254,7 +258,7 @@ impl Context {
         }
     }
 
-    /// Other stores of this machine that exist and might have been meant, with what each is.
+    /// Other stores of this machine that exist and may have been meant, with a name for each.
     pub(crate) fn other_stores(&self) -> Vec<(StoreUrl, &'static str)> {
         let used = self.located().ok().map(|located| located.url.clone());
         let sqlite = |path| StoreUrl::Sqlite { path };
@@ -275,22 +279,23 @@ impl Context {
         others
     }
 
-    /// What paths on the command line are relative to.
+    /// The folder that paths on the command line are relative to.
     pub(crate) fn directory(&self) -> PathBuf {
         std::env::current_dir().unwrap_or_default()
     }
 
-    /// A client for commands that change something; makes the default store if there is none.
+    /// A client for commands that change something. It creates the default store if there is none.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
         self.changing(self.builder()?.one_shot()).await
     }
 
-    /// The same, for commands that go on for long.
+    /// As [`Context::client`], for commands that run long.
     pub(crate) async fn worker_client(&self) -> Result<Client, Failure> {
         self.changing(self.builder()?).await
     }
 
-    /// The same, for a server: also over a store in memory, which others reach through it.
+    /// As [`Context::client`], for a server. It accepts a memory store, which others reach through
+    /// the server.
     pub(crate) async fn server_client(&self, metrics: &Arc<Metrics>) -> Result<Client, Failure> {
         let metrics = metrics.clone();
         let builder = self.builder()?.wrap(move |store| metrics.meter(store));
@@ -300,7 +305,7 @@ impl Context {
         }
     }
 
-    /// Where the tokens of this store's server are kept, unless told otherwise: beside the store.
+    /// The default path of the token file of this store's server: beside the store.
     pub(crate) fn token_file(&self) -> Result<PathBuf, Failure> {
         const NAME: &str = "tokens";
         Ok(match self.store_url()? {
@@ -327,7 +332,7 @@ impl Context {
         Ok(builder.open(&url.to_string()).await?)
     }
 
-    /// Makes the store that was named, with the folders around it.
+    /// Creates the named store and its parent folders.
     pub(crate) async fn make_store(&self) -> Result<Client, Failure> {
         let url = self.store_url()?;
         refuse_memory(&url)?;
@@ -341,9 +346,9 @@ impl Context {
         Ok(self.builder()?.one_shot().open(&url.to_string()).await?)
     }
 
-    /// A path with a slip of the pen in it must not become a store of its own, in which nobody is
-    /// excluded. So a named store is made by itself only where its folder is there and has no other
-    /// store, and then a person is told.
+    /// Refuses to create a named store by accident: a mistyped path must not become a separate
+    /// store that excludes no other process. It is created only if its folder exists and has no
+    /// other store; a note says so.
     fn allow_new(&self, url: &StoreUrl) -> Result<(), Failure> {
         refuse_closed(url)?;
         if url.exists() {
@@ -357,7 +362,7 @@ impl Context {
             && folder.is_dir()
         {
             let Some(other) = other_store_in(folder) else {
-                let new = format!("Making the store {url}, which is new");
+                let new = format!("Creating the new store {url}");
                 match std::io::IsTerminal::is_terminal(&std::io::stderr()) {
                     true => self.output.note(&new),
                     false => self.output.detail(&new),
@@ -372,18 +377,18 @@ impl Context {
         Err(no_store(url))
     }
 
-    /// A client for commands that only look: where there is no store yet, nothing is held.
+    /// A client for read-only commands. If there is no store yet, nothing is held.
     pub(crate) async fn reader(&self) -> Result<Client, Failure> {
         match self.looking(true).await? {
             Some(client) => Ok(client),
             None => {
-                self.output.detail("There is no store here yet.");
+                self.output.detail("No store exists here yet.");
                 Ok(self.builder()?.open("memory:").await?)
             }
         }
     }
 
-    /// The same, for those who go on looking; none where there is no store yet.
+    /// As [`Context::reader`], for commands that keep watching; `None` if there is no store yet.
     pub(crate) async fn watcher(&self) -> Result<Option<Client>, Failure> {
         self.looking(false).await
     }
@@ -396,7 +401,7 @@ impl Context {
         self.refuse_missing()?;
         let url = self.store_url()?;
         match url.check_place() {
-            // Who only looks needs no lock there.
+            // Reading needs no write access.
             Ok(_) | Err(PlaceError::ReadOnly { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -405,7 +410,7 @@ impl Context {
         Ok(Some(builder.open(&url.to_string()).await?))
     }
 
-    /// Whoever only looks at a store that was named must not make one by a slip of the pen.
+    /// A read-only command must not create a named store by a mistyped path.
     fn refuse_missing(&self) -> Result<(), Failure> {
         let url = self.store_url()?;
         refuse_closed(&url)?;
@@ -415,7 +420,7 @@ impl Context {
         Err(no_store(&url))
     }
 
-    /// Opens clients with the settings and the label.
+    /// A client builder with the settings and the label.
     fn builder(&self) -> Result<ClientBuilder, Failure> {
         let builder = Client::builder()
             .remote(self.remote()?)
@@ -427,7 +432,7 @@ impl Context {
         })
     }
 
-    /// How to reach a server, if the store is one.
+    /// The options for reaching a server, if the store is one.
     fn remote(&self) -> Result<RemoteOptions, Failure> {
         let StoreUrl::Remote(address) = self.store_url()? else {
             return Ok(RemoteOptions::default());
@@ -437,30 +442,30 @@ impl Context {
         Ok(RemoteOptions { token, local_servers: self.servers.clone(), ca_file, label: None })
     }
 
-    /// The token for this server, if there is one and it is meant for it.
+    /// The token for this server, if there is one and it is meant for this address.
     fn token_for(&self, address: &Address) -> Result<Option<String>, Failure> {
         if let Some(text) = self.settings.text(Key::ServerUrl) {
             let Ok(StoreUrl::Remote(owner)) = text.parse::<StoreUrl>() else {
-                let message = format!("server.url: {text:?} is not the address of a server");
+                let message = format!("server.url: {text:?} is not a server address");
                 return Err(Failure::new(Exit::Configuration, "CONFIG", message)
                     .hint("Write http://HOST:PORT, https://HOST:PORT or unix:SOCKET."));
             };
             if !owner.is_same_server(address) {
-                self.output.detail(&format!("Your token is for {text}, and is not sent."));
+                self.output.detail(&format!("The token is for {text}; it is not sent."));
                 return Ok(None);
             }
         }
         let token = self.variable(SERVER_TOKEN_VARIABLE).filter(|token| !token.is_empty());
         match (token, self.path_setting(Key::TokenFile)) {
             (None, Some(file)) => read_token(&file).map(Some).map_err(|error| {
-                let message = format!("the token in {} cannot be read: {error}", file.display());
+                let message = format!("cannot read the token in {}: {error}", file.display());
                 Failure::new(Exit::Configuration, "SERVER_TOKEN", message)
             }),
             (token, _) => Ok(token),
         }
     }
 
-    /// A path in a setting. In a project's file it is relative to the project.
+    /// A path in a setting; in a project's file it is relative to the project.
     fn path_setting(&self, key: Key) -> Option<PathBuf> {
         let path = self.settings.text(key)?;
         Some(match &self.settings.setting(key).origin {
@@ -471,7 +476,7 @@ impl Context {
         })
     }
 
-    /// Whether the label was given on this very command line.
+    /// Whether the label was given on this command line.
     pub(crate) fn is_label_explicit(&self) -> bool {
         self.settings.setting(Key::Agent).origin == Origin::Flag
     }
@@ -481,19 +486,19 @@ impl Context {
         self.settings.text(Key::Agent).or(self.session.as_deref())
     }
 
-    /// The grant under which this command runs, if it was started by `tenure run`.
-    pub(crate) fn own_grant(&self) -> Option<GrantId> {
+    /// The grant of the enclosing `tenure run` or `tenure work`, if any.
+    pub(crate) fn enclosing_grant(&self) -> Option<GrantId> {
         self.variable(GRANT_VARIABLE)?.parse().ok()
     }
 
-    /// The grants of the commands around this one, which pass on what they hold.
-    pub(crate) fn grants_around(&self) -> Vec<GrantId> {
+    /// The grants of all enclosing commands, which cover what this command asks for.
+    pub(crate) fn enclosing_grants(&self) -> Vec<GrantId> {
         let mut grants = self.kept_grants();
-        grants.extend(self.own_grant().filter(|own| !grants.contains(own)));
+        grants.extend(self.enclosing_grant().filter(|own| !grants.contains(own)));
         grants
     }
 
-    /// The grants that those around this command keep while it runs.
+    /// The grants that enclosing commands keep while this command runs.
     pub(crate) fn kept_grants(&self) -> Vec<GrantId> {
         let list = self.variable(KEEPS_VARIABLE).unwrap_or_default();
         list.split(',').filter_map(|grant| grant.parse().ok()).collect()
@@ -504,7 +509,7 @@ impl Context {
         std::env::var(name).ok()
     }
 
-    /// How long to wait: what was said, else for ever in front of a person, else the setting.
+    /// How long to wait: as the options say, else forever on a terminal, else as the setting says.
     pub(crate) fn wait(&self, no_wait: bool, limit: Option<Duration>) -> Wait {
         if no_wait || self.no_wait || limit.is_some_and(|limit| limit.is_zero()) {
             return Wait::No;
@@ -522,7 +527,7 @@ impl Context {
         Wait::UpTo(self.settings.duration(Key::WaitTimeout))
     }
 
-    /// The usual lease of a detached hold of these resources: that of the shortest kind, or the
+    /// The default lease of a detached hold of these resources: the shortest of their kinds, or the
     /// dialect's own unless the user set one.
     pub(crate) fn detached_lease(&self, resources: &[Resource]) -> Duration {
         let untouched = self.settings.setting(Key::LockTimeout).origin == Origin::BuiltIn;
@@ -541,27 +546,27 @@ impl Context {
     }
 }
 
-const NO_STORE_HINT: &str = "Check the path; `tenure init` with the same --store makes it.";
+const NO_STORE_HINT: &str = "Check the path, or create it: `tenure init` with the same --store.";
 
 fn refuse_memory(url: &StoreUrl) -> Result<(), Failure> {
     if *url != StoreUrl::Memory {
         return Ok(());
     }
-    let message = "a store in memory ends with this command: nobody else could see it";
+    let message = "a memory store ends with this command: no other process can see it";
     Err(Failure::new(Exit::Configuration, "STORE_URL", message)
-        .hint("Use sqlite:PATH; memory: is for programs that use the library."))
+        .hint("Use sqlite:PATH. memory: is for programs that use the library."))
 }
 
-/// A store that is there and may not even be looked at is not a missing one.
+/// Reports a store that exists but that this user cannot open, instead of calling it missing.
 fn refuse_closed(url: &StoreUrl) -> Result<(), Failure> {
     let StoreUrl::Sqlite { path } = url else { return Ok(()) };
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            let message = format!("you may not use the store {url}: {error}");
+            let message = format!("no permission to use the store {url}: {error}");
             let failure = Failure::new(Exit::Configuration, "STORE_UNAVAILABLE", message);
             Err(match *url == StoreUrl::machine() {
-                true => failure.hint("It is for the members of a group; ask an administrator."),
-                false => failure.hint("Check who owns the folders around it."),
+                true => failure.hint("Only members of its group can use it: ask an administrator."),
+                false => failure.hint("Check the owner and permissions of its folders."),
             })
         }
         _ => Ok(()),
@@ -570,18 +575,19 @@ fn refuse_closed(url: &StoreUrl) -> Result<(), Failure> {
 
 fn no_store(url: &StoreUrl) -> Failure {
     if *url == StoreUrl::machine() {
-        let message = format!("there is no store for all users of this machine ({url})");
-        return Failure::new(Exit::Configuration, "NO_STORE", message)
-            .hint("An administrator makes it: `sudo tenure init --store machine: --group GROUP`.");
+        let message = format!("this machine has no shared store ({url})");
+        return Failure::new(Exit::Configuration, "NO_STORE", message).hint(
+            "An administrator can create it: `sudo tenure init --store machine: --group GROUP`.",
+        );
     }
-    let message = format!("there is no store at {url}");
+    let message = format!("no store at {url}");
     Failure::new(Exit::Configuration, "NO_STORE", message).hint(NO_STORE_HINT)
 }
 
-/// So many names of a folder are looked at, to find another store in it.
+/// How many names of a folder are read to find another store in it.
 const NAMES_MAX: usize = 10_000;
 
-/// The name of a store in this folder, by the folder that each has beside it.
+/// The name of another store in this folder, recognised by the folder beside it.
 fn other_store_in(folder: &Path) -> Option<String> {
     let entries = std::fs::read_dir(folder).ok()?.take(NAMES_MAX).filter_map(Result::ok);
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -593,7 +599,7 @@ fn read_token(file: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     std::fs::File::open(file)?.take(TOKEN_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > TOKEN_BYTES_MAX {
-        return Err(std::io::Error::other("it is too long to be one"));
+        return Err(std::io::Error::other("it is too long for a token"));
     }
     Ok(text.trim().to_owned())
 }

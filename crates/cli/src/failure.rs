@@ -1,4 +1,4 @@
-//! A command that did not do what was asked: one sentence, a hint, a code for scripts.
+//! Errors of commands: a message, a hint, an exit code, and a code for scripts.
 
 use crate::child::SpawnError;
 use crate::exit::Exit;
@@ -19,29 +19,31 @@ use tenure_server::http::tokens::TokenError;
 /// Why a command failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// What the process ends with.
+    /// The exit code of the process.
     pub(crate) exit: i32,
-    /// A word for scripts.
+    /// The error code in JSON.
     pub(crate) code: &'static str,
-    /// One sentence.
+    /// One sentence for people.
     pub(crate) message: String,
-    /// More lines for people.
+    /// Further lines for people.
     pub(crate) more: Vec<String>,
-    /// What to do about it.
+    /// The next step for the user.
     pub(crate) hint: Option<String>,
-    /// More for scripts.
+    /// Further data in JSON.
     pub(crate) details: Value,
-    /// Whether it is an answer that the exit code alone can give: that something is held by another.
+    /// Whether the exit code alone answers the caller, so that `--quiet` prints nothing: the
+    /// resource is held by another, or no task is ready.
     pub(crate) is_answer: bool,
 }
 
 impl Failure {
-    /// It is locked, or was not obtained in time.
+    /// The resource is held, or was not obtained in time.
     pub(crate) fn locked(wanted: &[Resource], busy: &Busy) -> Failure {
         Refusal::locked(wanted, busy).into()
     }
 
-    /// The same for a request in this mode: names holders that disagree on the number of slots.
+    /// As [`Failure::locked`], for a request in this mode. It names holders that disagree on the
+    /// number of slots.
     pub(crate) fn locked_as(wanted: &[Resource], mode: Mode, busy: &Busy) -> Failure {
         Refusal::locked_as(wanted, mode, busy).into()
     }
@@ -73,14 +75,14 @@ impl Failure {
     }
 }
 
-/// Whether the exit code says it all to a caller that wants no words: something is held by another,
-/// or there is nothing to do. A wait that would never end is a mistake.
+/// Whether the exit code is enough for a caller that wants no output: the resource is held by
+/// another, or there is nothing to do. A deadlock is an error.
 fn is_answer(exit: Exit, code: &str) -> bool {
     (exit == Exit::Locked && code != "DEADLOCK") || code == "NOTHING_READY"
 }
 
-/// A command line that makes no sense. Where a value was refused, the sentence is ours: clap's would
-/// repeat the whole value as it is, be it ten kilobytes long or full of line breaks.
+/// A command line that does not parse. For a refused value the message is written here, because
+/// clap would repeat the whole value, even if it is ten kilobytes long or has line breaks.
 impl From<&clap::Error> for Failure {
     fn from(error: &clap::Error) -> Failure {
         let reason = error.source().filter(|_| error.kind() == ErrorKind::ValueValidation);
@@ -95,14 +97,14 @@ impl From<&clap::Error> for Failure {
             ResourceError::Path(error) => error.hint(),
             _ => None,
         });
-        failure.hint(hint.unwrap_or("See --help for what is possible."))
+        failure.hint(hint.unwrap_or("See --help."))
     }
 }
 
-/// What clap says before its usage lines and tips, as one line.
+/// The error text of clap before its usage lines and tips, as one line.
 fn first_paragraph(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "a subcommand is needed".to_owned();
+        return "a subcommand is missing".to_owned();
     }
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
@@ -131,7 +133,7 @@ impl From<ConfigError> for Failure {
 }
 
 impl Failure {
-    /// There is no place for the store.
+    /// No folder can be used for the store.
     pub(crate) fn from_place(error: &PlaceError) -> Failure {
         let failure = Failure::new(Exit::Configuration, "STORE_PLACE", error.to_string());
         failure.hint(sentence(&error.hint()))
@@ -189,8 +191,8 @@ impl From<PathError> for Failure {
     }
 }
 
-/// A phrase as a sentence. Only for the fixed phrases of errors: a hint that begins with a name must
-/// keep it as it is.
+/// Begins a phrase with a capital letter. It is only for fixed phrases: a hint that begins with a
+/// name must keep its spelling.
 fn sentence(phrase: &str) -> String {
     let mut rest = phrase.chars();
     rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The `tenure` command: translates and prints. What it does, the library does.
+//! The `tenure` command. It parses the command line, calls the library, and prints the result.
 
 mod args;
 mod bench;
@@ -6,23 +6,23 @@ mod child;
 mod commands;
 mod completion;
 mod context;
-mod descriptors;
-mod ending;
 mod exit;
 mod failure;
-mod holding;
-mod missing_dashes;
+mod help;
+mod missing_double_dash;
+mod open_file_limit;
 mod output;
 mod parse;
+mod run_under_lock;
 mod selftest;
 mod show;
+mod shutdown;
 mod swarm;
 mod top;
-mod waiting;
+mod wait_display;
 mod worker;
 
 use args::{Cli, Command};
-use clap::CommandFactory;
 use clap::error::ErrorKind;
 use context::Context;
 use exit::Exit;
@@ -41,12 +41,12 @@ fn main() {
     }
     output::end(match parse::parse(&line) {
         Ok(cli) => start(cli),
-        Err(error) => refuse(&line, &error),
+        Err(error) => report_parse_error(&line, &error),
     })
 }
 
-/// What `selftest` and `bench` start of this program, with their instructions as JSON. People never
-/// call it, so it is no command.
+/// Runs this process as a worker of `selftest` or `bench`, which start the program again with JSON
+/// instructions. It is not a command for users.
 fn worker_process(line: &[OsString]) -> Option<i32> {
     let [_, name, work] = line else { return None };
     let (name, work) = (name.to_str()?, work.to_str()?);
@@ -64,24 +64,26 @@ fn worker_process(line: &[OsString]) -> Option<i32> {
     }))
 }
 
-/// Help and version are no errors; of the rest, clap words what it found itself.
-fn refuse(line: &[OsString], error: &clap::Error) -> i32 {
+/// Reports a command line that cannot be parsed. Help and version are not errors; clap prints most
+/// of the rest itself.
+fn report_parse_error(line: &[OsString], error: &clap::Error) -> i32 {
     let informative = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     let words: Vec<_> = line.iter().skip(1).take_while(|arg| *arg != "--").collect();
     let json = words.iter().any(|arg| *arg == "--json");
-    let missing_dashes = missing_dashes::failure(line, error);
-    let is_ours = json || missing_dashes.is_some() || error.kind() == ErrorKind::ValueValidation;
+    let missing_double_dash = missing_double_dash::failure(line, error);
+    let is_ours =
+        json || missing_double_dash.is_some() || error.kind() == ErrorKind::ValueValidation;
     if informative || !is_ours {
         let _ = error.print();
     } else {
-        let root = Cli::command();
+        let root = help::described();
         let command = words.iter().find_map(|word| root.find_subcommand(word));
         let subcommand = words.iter().find_map(|word| command?.find_subcommand(word));
         let name = |command: &clap::Command| command.get_name().to_owned();
         let command = command.map(name).unwrap_or_default();
         let subcommand = subcommand.map(name);
         Output { json, quiet: false, verbose: false, command, subcommand }
-            .fail(&missing_dashes.unwrap_or_else(|| Failure::from(error)));
+            .fail(&missing_double_dash.unwrap_or_else(|| Failure::from(error)));
     }
     if informative { Exit::Ok.code() } else { Exit::Usage.code() }
 }
@@ -90,7 +92,7 @@ fn start(cli: Cli) -> i32 {
     if cli.global.no_color {
         anstream::ColorChoice::Never.write_global();
     }
-    let (command, subcommand) = words(&cli.command);
+    let (command, subcommand) = command_names(&cli.command);
     let output = Output {
         json: cli.global.json,
         quiet: cli.global.quiet,
@@ -98,12 +100,12 @@ fn start(cli: Cli) -> i32 {
         command: command.to_owned(),
         subcommand: subcommand.map(str::to_owned),
     };
-    let result = enter(&cli).and_then(|()| match &cli.command {
-        // Measures with clients and stores of its own, so the settings do not concern it.
+    let result = change_directory(&cli).and_then(|()| match &cli.command {
+        // It opens clients and stores of its own and ignores the settings.
         Command::Bench(args) => commands::bench::run(&output, &cli.global, args),
-        // Asks the kernel, not a store.
+        // It uses a kernel lock and needs no store.
         Command::Append(args) => commands::append::run(&output, &cli.global, args),
-        _ => act(cli, output.clone()),
+        _ => run_command(cli, output.clone()),
     });
     result.unwrap_or_else(|failure| {
         output.fail(&failure);
@@ -111,16 +113,16 @@ fn start(cli: Cli) -> i32 {
     })
 }
 
-fn enter(cli: &Cli) -> Result<(), Failure> {
+fn change_directory(cli: &Cli) -> Result<(), Failure> {
     let Some(folder) = &cli.global.directory else { return Ok(()) };
     std::env::set_current_dir(folder).map_err(|error| {
-        let message = format!("{} cannot be entered: {error}", folder.display());
+        let message = format!("cannot change to the folder {}: {error}", folder.display());
         Failure::new(Exit::Configuration, "DIRECTORY", message)
     })
 }
 
-/// The command and subcommand, for the envelope.
-fn words(command: &Command) -> (&'static str, Option<&'static str>) {
+/// The names of the command and subcommand, for the JSON envelope.
+fn command_names(command: &Command) -> (&'static str, Option<&'static str>) {
     match command {
         Command::Run(_) => ("run", None),
         Command::Update(_) => ("update", None),
@@ -155,21 +157,22 @@ fn words(command: &Command) -> (&'static str, Option<&'static str>) {
     }
 }
 
-fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
-    descriptors::check(&cli.command)?;
+fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
+    open_file_limit::check(&cli.command)?;
     let mut builder = match &cli.command {
-        // Serves many at once.
+        // A server handles many requests at once.
         Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = builder.enable_all().build().map_err(|error| {
-        Failure::new(Exit::Error, "RUNTIME", format!("no runtime can be started: {error}"))
+        Failure::new(Exit::Error, "RUNTIME", format!("cannot start the async runtime: {error}"))
     })?;
     let context = match &cli.command {
-        // Whoever changes a file must meet all others who do, wherever they stand.
-        Command::Update(args) => Context::beside(&cli.global, output, &args.file)?,
+        // All who change a file must use the same store, so the store is found from the file's
+        // folder.
+        Command::Update(args) => Context::for_file(&cli.global, output, &args.file)?,
         Command::Trust(args) => match &args.path {
-            Some(path) if path.is_dir() => Context::around(&cli.global, output, path)?,
+            Some(path) if path.is_dir() => Context::for_folder(&cli.global, output, path)?,
             _ => Context::new(&cli.global, output)?,
         },
         _ => Context::new(&cli.global, output)?,
@@ -183,7 +186,7 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Acquire(args) => commands::acquire::run(&context, args).await,
             Command::Renew(args) => commands::renew::run(&context, args).await,
             Command::Release(args) => commands::release::run(&context, args).await,
-            Command::Break(args) => commands::breaking::run(&context, args).await,
+            Command::Break(args) => commands::break_hold::run(&context, args).await,
             Command::Verify(args) => commands::verify::run(&context, args).await,
             Command::Wait(args) => commands::wait::run(&context, args).await,
             Command::Status(args) => commands::status::run(&context, args).await,
@@ -209,10 +212,10 @@ fn act(cli: Cli, output: Output) -> Result<i32, Failure> {
             }
         }
     });
-    // A thread may still wait for its turn to write, behind a process that is stopped.
+    // A thread may still wait to write, behind a process that is stopped.
     runtime.shutdown_timeout(LAST_THREADS);
     result
 }
 
-/// What threads that still write are given to end.
+/// How long to wait at exit for threads that still write.
 const LAST_THREADS: Duration = Duration::from_secs(1);

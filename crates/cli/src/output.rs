@@ -1,4 +1,4 @@
-//! The only module that prints. Data goes to stdout, everything else to stderr.
+//! The only module that prints. Results go to stdout, everything else to stderr.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,7 +12,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 
-/// How to speak.
+/// The output format: JSON or text, and how much of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     pub(crate) json: bool,
@@ -22,30 +22,30 @@ pub(crate) struct Output {
     pub(crate) subcommand: Option<String>,
 }
 
-/// A name, standing out on a terminal.
+/// The style of a name.
 pub(crate) const NAME: Style = Style::new().bold();
-/// Something wrong.
+/// The style of an error.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-/// Something to notice.
+/// The style of a warning.
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
-/// Something in order.
+/// The style of a success.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// Something less important.
+/// The style of secondary text.
 pub(crate) const DIM: Style = Style::new().dimmed();
 
-/// Whether a person reads stderr on a terminal that can redraw a line.
+/// Whether stderr is a terminal that can redraw a line.
 pub(crate) fn can_redraw() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     io::stderr().is_terminal() && !is_dumb
 }
 
-/// The text in this style; where colours are off, they are taken out when printing.
+/// The text in this style. Without colours, the style is removed when printing.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
 impl Output {
-    /// The result of a command: the envelope for scripts, or words for people.
+    /// Prints the result of a command: a JSON envelope, or text.
     pub(crate) fn done(&self, data: Value, human: impl FnOnce() -> String) {
         if self.json {
             self.envelope(true, data, Value::Null);
@@ -57,13 +57,13 @@ impl Output {
         }
     }
 
-    /// The same for a command that only confirms what it was told to do: --quiet leaves that out.
+    /// As [`Output::done`], for a command that only confirms its action: `--quiet` omits it.
     pub(crate) fn confirm(&self, data: Value, human: impl FnOnce() -> String) {
         self.done(data, || if self.quiet { String::new() } else { human() });
     }
 
-    /// The result of a command that did its work, where that may not be all that was wanted. Then
-    /// the envelope says so, and the command must end with the failure's code.
+    /// Prints the result of a command that finished but may not have reached its goal. With a
+    /// failure, the envelope says so, and the command must exit with the failure's code.
     pub(crate) fn done_unless(
         &self,
         failure: Option<&Failure>,
@@ -76,7 +76,8 @@ impl Output {
         }
     }
 
-    /// The same, with the fields of the data also beside it, for programs that expect them there.
+    /// As [`Output::done`], and repeats the fields of the data at the top level, for programs that
+    /// expect them there.
     pub(crate) fn done_flat(&self, data: Value, human: impl FnOnce() -> String) {
         let fields = data.as_object().cloned().unwrap_or_default();
         if !self.json {
@@ -91,43 +92,44 @@ impl Output {
         print_json(&envelope);
     }
 
-    /// One line of data in a stream: a JSON object for scripts, a line for people.
+    /// Prints one item of a stream: a JSON object or a line of text.
     pub(crate) fn line(&self, data: &Value, human: impl FnOnce() -> String) {
         out(&if self.json { data.to_string() } else { human() });
     }
 
-    /// Data as it is, whatever the format.
+    /// Prints bytes unchanged, whatever the format.
     pub(crate) fn raw(&self, bytes: &[u8]) {
         let mut stdout = io::stdout().lock();
         end_if_closed(stdout.write_all(bytes).and_then(|()| stdout.flush()));
     }
 
-    /// What a command printed. That nobody reads it must not end the worker.
+    /// Prints what a worker's command printed. A closed stdout must not end the worker.
     pub(crate) fn pass_on(&self, bytes: &[u8]) {
         let mut stdout = io::stdout().lock();
         let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
     }
 
-    /// What a command said on its standard error.
+    /// Prints what a worker's command wrote to stderr.
     pub(crate) fn pass_on_error(&self, bytes: &[u8]) {
         let _ = io::stderr().lock().write_all(bytes);
     }
 
-    /// Something for the person or the log, not part of the result.
+    /// Prints a note on stderr that is not part of the result.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             let _ = writeln!(anstream::stderr().lock(), "{text}");
         }
     }
 
-    /// The same, only when asked to say more.
+    /// As [`Output::note`], only with `--verbose`.
     pub(crate) fn detail(&self, text: &str) {
         if self.verbose {
             self.note(text);
         }
     }
 
-    /// What went wrong. With the code 0 nothing did: the caller asked for that code.
+    /// Prints a failure. With exit code 0 it is a result, because the caller chose that code for
+    /// it.
     pub(crate) fn fail(&self, failure: &Failure) {
         let is_wrong = failure.exit != Exit::Ok.code();
         if self.json {
@@ -176,7 +178,7 @@ fn error_json(failure: &Failure) -> Value {
     })
 }
 
-/// What a command answers that was to succeed although it did not obtain what it asked for.
+/// The result of a command that was told to succeed although the resource is held.
 fn not_obtained(failure: &Failure) -> Value {
     let (code, message) = (failure.code, &failure.message);
     json!({ "obtained": false, "code": code, "message": message, "details": details(failure) })
@@ -197,8 +199,8 @@ fn print_json(value: &Value) {
     out(&text);
 }
 
-/// Ends the process with this code, without running destructors: SQLite needs none, and a command
-/// that is done should be gone.
+/// Ends the process with this code without running destructors: SQLite needs none, and exiting
+/// should be fast.
 pub(crate) fn end(code: i32) -> ! {
     let _ = io::stdout().flush();
     std::process::exit(code)
@@ -209,14 +211,14 @@ fn out(text: &str) {
     end_if_closed(writeln!(stdout, "{text}").and_then(|()| stdout.flush()));
 }
 
-/// Whoever read us has seen enough: that is no error. An answer that nobody can read, such as a
-/// grant on a full disk, is one.
+/// Ends the process if stdout is closed, which is not an error. Any other write error is: the
+/// result, such as a grant, would be lost.
 fn end_if_closed(written: io::Result<()>) {
     let Err(error) = written else { return };
     if error.kind() == io::ErrorKind::BrokenPipe {
         end(Exit::Ok.code());
     }
     let mut stderr = anstream::stderr().lock();
-    let _ = writeln!(stderr, "{}: the answer cannot be written: {error}", styled(BAD, "Error"));
+    let _ = writeln!(stderr, "{}: cannot write the result: {error}", styled(BAD, "Error"));
     end(Exit::Error.code());
 }

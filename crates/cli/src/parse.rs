@@ -1,25 +1,26 @@
-//! Reading the command line, quickly.
+//! Parses the command line quickly.
 //!
-//! clap wants every option of every command described before it reads the first word, and that
-//! takes longer than what most commands do. So for those that scripts call in loops only the one
-//! that is called is described. Where that does not do, as for a mistake or a call for help, the
-//! whole description is made.
+//! clap needs the description of every option of every command before it parses the first word, and
+//! building that takes longer than most commands run. For commands that scripts call in loops, only
+//! the called command is described. If that fails (a mistake, or a request for help), the whole
+//! command line is described and parsed again.
 
 use crate::args::{Cli, Global};
 use crate::commands;
-use clap::{Args, CommandFactory, FromArgMatches};
+use crate::help;
+use clap::{Args, FromArgMatches};
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 
-/// Reads a command line, which begins with the program's own name.
+/// Parses a command line, which begins with the program's own name.
 pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
     if let Some(Ok(cli)) = description_of_one(line).map(|one| read(one, line)) {
         return Ok(cli);
     }
-    read(Cli::command(), line)
+    read(help::described(), line)
 }
 
-/// Describes the one command that is called, if it is one of those that are called often.
+/// Describes only the called command, if it is one that scripts call often.
 fn description_of_one(line: &[OsString]) -> Option<clap::Command> {
     let (name, describe): (_, fn(clap::Command) -> clap::Command) = match line.get(1)?.to_str()? {
         "run" => ("run", commands::run::RunArgs::augment_args),
@@ -39,7 +40,7 @@ fn description_of_one(line: &[OsString]) -> Option<clap::Command> {
 }
 
 fn read(description: clap::Command, line: &[OsString]) -> Result<Cli, clap::Error> {
-    // Never dropped: to take it apart again would take almost as long as to read the line.
+    // It is never dropped: freeing the description takes almost as long as parsing.
     let mut description = ManuallyDrop::new(description);
     let mut matches = description.try_get_matches_from_mut(line)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut description))
@@ -73,7 +74,7 @@ mod tests {
         ] {
             let line = line(words);
             let alone = read(description_of_one(&line).unwrap(), &line);
-            let together = read(Cli::command(), &line);
+            let together = read(help::described(), &line);
             assert_eq!(format!("{:?}", alone.unwrap()), format!("{:?}", together.unwrap()));
         }
     }
@@ -84,14 +85,14 @@ mod tests {
             ["tenure run", "tenure run --help", "tenure status --version", "tenure wait -x"]
         {
             let line = line(words);
-            let together = read(Cli::command(), &line).unwrap_err();
+            let together = read(help::described(), &line).unwrap_err();
             assert_eq!(parse(&line).unwrap_err().to_string(), together.to_string());
         }
     }
 
     #[test]
     fn each_command_described_alone_has_all_its_options() {
-        let mut whole = Cli::command();
+        let mut whole = help::described();
         whole.build();
         for command in whole.get_subcommands() {
             let line = line(&format!("tenure {}", command.get_name()));
@@ -106,11 +107,11 @@ mod tests {
         }
     }
 
-    /// Values that are wrong almost everywhere.
+    /// Values that almost every option must refuse.
     const WRONG: [&str; 9] =
         ["", "x", "-1", "0", "1.5", "99999999999999999999999", "300", "\u{1F680}", "a b"];
 
-    /// How Rust's own parsers and clap's ranges put it.
+    /// Words of Rust's own parsers and of clap's ranges, which users should not see.
     const JARGON: [&str; 8] = [
         "invalid digit",
         "cannot parse",
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn a_wrong_value_of_any_option_is_answered_in_plain_words() {
         let mut refused = 0;
-        let mut whole = Cli::command();
+        let mut whole = help::described();
         whole.build();
         let mut open = vec![(vec!["tenure".to_owned()], whole)];
         while let Some((words, command)) = open.pop() {
@@ -137,9 +138,9 @@ mod tests {
                         (None, Some(short)) => format!("-{short}={wrong}").into(),
                         (None, None) => wrong.into(),
                     });
-                    let Err(error) = read(Cli::command(), &line) else { continue };
+                    let Err(error) = read(help::described(), &line) else { continue };
                     if error.kind() == ErrorKind::UnknownArgument {
-                        // It was read as an option, not as a value.
+                        // clap took it for an option, not for a value.
                         continue;
                     }
                     let failure = crate::failure::Failure::from(&error);

@@ -1,4 +1,4 @@
-//! How holds, waiters and events are shown to people; as JSON they look as [`tenure_frontend::view`] says.
+//! Text for people about holds, waiters and events. [`tenure_frontend::view`] has the JSON.
 
 use crate::output::{BAD, DIM, NAME, WARN, styled};
 use tenure::core::{Event, EventKind, HoldSnapshot, Mode, Resource, WaiterSnapshot, Witness};
@@ -9,8 +9,8 @@ pub(crate) use tenure_frontend::view::{
     event_json, hold_json, hold_json_among, names, one_line, seconds, stale_reason, time,
 };
 
-/// A hold in one or two lines for people: who, doing what, since when, until when.
-pub(crate) fn hold_words(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
+/// A hold in one or two lines: holder, operation, age and time left.
+pub(crate) fn hold_text(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
     let hold = &seen.hold;
     let resource = styled(NAME, &hold.want.resource);
     let holder = styled(NAME, &hold.holder.label);
@@ -26,10 +26,11 @@ pub(crate) fn hold_words(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
     if let Some((evidence, pid)) = process_of(&hold.holder) {
         text += &format!(" (process {pid} on {})", evidence.host);
     }
+    text += &format!(" for {}", format_duration(seen.held_for));
     if let Some(operation) = &hold.operation {
-        text += &format!(" for {:?}", one_line(operation));
+        text += &format!(" ({:?})", one_line(operation));
     }
-    text += &format!(" since {} ago\n", format_duration(seen.held_for));
+    text.push('\n');
     let left = match stale_reason(seen, witness) {
         Some(reason) if seen.gone(witness) => styled(WARN, format!("no longer counts: {reason}")),
         Some(reason) => styled(WARN, format!("stale: {reason}")),
@@ -38,18 +39,18 @@ pub(crate) fn hold_words(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
     text + &format!("  {left}; token {}", hold.token)
 }
 
-/// A waiter in one line for people.
-pub(crate) fn waiter_words(seen: &WaiterSnapshot, place: usize) -> String {
-    let operation = seen.waiter.operation.as_ref().map(|text| format!(" for {:?}", one_line(text)));
+/// A waiter in one line.
+pub(crate) fn waiter_text(seen: &WaiterSnapshot, place: usize) -> String {
+    let operation = seen.waiter.operation.as_ref().map(|text| format!(" ({:?})", one_line(text)));
     format!(
-        "  {place}. {}{} since {} ago",
+        "  {place}. {}{}, waiting for {}",
         styled(NAME, &seen.waiter.holder.label),
         operation.unwrap_or_default(),
         format_duration(seen.waited_for)
     )
 }
 
-/// How it is held, in a column: of slots, how many of them are taken.
+/// The mode of a hold for a table; for slots, how many are taken.
 fn mode_cell(hold: &HoldSnapshot, all: &[HoldSnapshot], witness: &dyn Witness) -> String {
     match (hold.hold.want.mode, slots_taken(hold, all, witness)) {
         (Mode::Shared, _) => "shared".to_owned(),
@@ -58,7 +59,7 @@ fn mode_cell(hold: &HoldSnapshot, all: &[HoldSnapshot], witness: &dyn Witness) -
     }
 }
 
-/// Holds as a table, among all that is held; `waiting` tells how many wait for a resource.
+/// A table of holds. `all` has every hold of the store; `waiting` counts the waiters of a resource.
 pub(crate) fn hold_table(
     holds: &[&HoldSnapshot],
     all: &[HoldSnapshot],
@@ -86,7 +87,7 @@ pub(crate) fn hold_table(
     table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
 }
 
-/// Columns as wide as they must be; the first row is the header.
+/// Formats rows as columns; the first row is the header.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));
@@ -99,8 +100,8 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     header.into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// An event in one line for people.
-pub(crate) fn event_words(event: &Event) -> String {
+/// An event in one line.
+pub(crate) fn event_text(event: &Event) -> String {
     let what = &event.event;
     let holder = styled(NAME, &what.label);
     let resource =
@@ -112,8 +113,8 @@ pub(crate) fn event_words(event: &Event) -> String {
         }
         EventKind::Acquired { operation: None } => format!("{holder} acquired {resource}{token}"),
         EventKind::Released => format!("{holder} released {resource}{token}"),
-        EventKind::Lapsed { .. } => format!("{resource}{token} lapsed; {holder} had held it"),
-        EventKind::Died => format!("{resource}{token} was freed: {holder} is dead"),
+        EventKind::Lapsed { .. } => format!("{resource}{token} lapsed; it was held by {holder}"),
+        EventKind::Died => format!("{resource}{token} was freed: {holder} died"),
         EventKind::Broken { by, reason } => {
             let broken = styled(BAD, "broken");
             format!("{resource}{token} of {holder} was {broken} by {by}: {reason:?}")
@@ -123,34 +124,34 @@ pub(crate) fn event_words(event: &Event) -> String {
             format!("{holder} no longer waits for {resource}: {}", why_left(*why))
         }
         EventKind::Deadlock => {
-            format!("{holder} was refused to wait for {resource}: it would never have ended")
+            format!("{holder} was refused {resource}: waiting for it would be a deadlock")
         }
         EventKind::Added => format!("{holder} added {resource}"),
         EventKind::Updated => format!("{holder} changed {resource}"),
         EventKind::Deleted => format!("{holder} deleted {resource}"),
         EventKind::Completed => format!("{holder} completed {resource}{token}"),
         EventKind::Failed { reason, retry } => {
-            let next = if *retry { "; to be tried again" } else { "" };
+            let next = if *retry { "; it will be retried" } else { "" };
             format!("{holder} failed {resource}{token}: {reason:?}{next}")
         }
         EventKind::SentToReview => format!("{holder} sent {resource}{token} to review"),
         EventKind::Approved => format!("{holder} approved {resource}"),
         EventKind::Rejected { feedback } => format!("{holder} rejected {resource}: {feedback:?}"),
-        EventKind::Snoozed => format!("{holder} put off {resource}"),
-        EventKind::HandedBack => format!("{holder} handed back {resource}{token}"),
-        EventKind::Cancelled => format!("{resource} was cancelled; {holder}"),
+        EventKind::Snoozed => format!("{holder} snoozed {resource}"),
+        EventKind::HandedBack => format!("{holder} released {resource}{token} unfinished"),
+        EventKind::Cancelled => format!("{holder} cancelled {resource}"),
         EventKind::Skipped => format!("{holder} skipped {resource}"),
-        EventKind::Retried => format!("{holder} set {resource} to be done again"),
+        EventKind::Retried => format!("{holder} set {resource} to be retried"),
         EventKind::Recovered => {
-            format!("{resource} is to be done again: {holder} died or fell silent")
+            format!("{resource} is pending again: {holder} died or stopped renewing")
         }
         EventKind::SetAside => {
             let blocked = styled(BAD, "blocked");
-            format!("{resource} is {blocked}: its workers died or fell silent too often")
+            format!("{resource} is {blocked}: too many of its workers died or stopped renewing")
         }
         EventKind::Paused => format!("{holder} paused {resource}"),
         EventKind::Resumed => format!("{holder} resumed {resource}"),
-        EventKind::Rebooted => "the machine was rebooted; tokens moved ahead".to_owned(),
+        EventKind::Rebooted => "the machine was rebooted; tokens jumped ahead".to_owned(),
     };
     format!("{} {sentence}", styled(DIM, time(event.at)))
 }

@@ -125,7 +125,7 @@ fn a_section_is_broken_between_two_tasks_and_taken_by_the_next() {
     let said = place.json(&["tasks", "claim", "--as", "Runner A"]);
     assert_eq!((said.code, &said.error()["code"]), (6, &json!("NOT_READY")));
     let message = said.error()["message"].to_string();
-    assert!(message.contains("1 is being worked on by Runner B"), "{message}");
+    assert!(message.contains("1 is in progress (Runner B)"), "{message}");
     place.ok(&["tasks", "complete", "t2", "--as", "Runner B"]);
     assert_eq!(place.tenure(&["tasks", "claim", "--as", "Runner A"]).code, 4);
 }
@@ -231,7 +231,7 @@ fn the_next_task_is_not_waited_for_unless_told_to() {
     let error = said.error();
     assert_eq!((said.code, &error["code"]), (6, &json!("NOT_READY")));
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("1 is being worked on by a"), "{message}");
+    assert!(message.contains("1 is in progress (a)"), "{message}");
     assert!(message.contains("1 waits for other tasks"), "{message}");
     place.ok(&["tasks", "complete", "t", "--as", "a"]);
     place.ok(&["tasks", "cancel", "v"]);

@@ -118,7 +118,7 @@ fn tasks_of_a_file_that_would_wait_for_each_other_are_named_and_nothing_is_added
         let said = place.json(&["tasks", "import", name]);
         assert_eq!((said.code, &said.error()["code"]), (2, &json!("TASK_REFUSED")), "{name}");
         let message = said.error()["message"].as_str().unwrap().to_owned();
-        let beginning = "these tasks would wait for each other: ";
+        let beginning = "circular dependency of tasks: ";
         assert!(message.starts_with(beginning) && message.ends_with(cycle), "{name}: {message}");
         assert_eq!(count(&place), 0, "{name}: something was added");
     }
@@ -161,7 +161,7 @@ fn a_hundred_thousand_tasks_are_imported_at_once_and_handed_out() {
     }
     place.ok(&["tasks", "complete", "t0", "--as", "t0"]);
     assert_eq!(place.claim(&["--as", "next"])["id"], "t100", "it waited for t0");
-    assert_eq!(place.ok(&["tasks", "import", "tasks.json"]), "Added 0 tasks; 100000 there already");
+    assert_eq!(place.ok(&["tasks", "import", "tasks.json"]), "Added 0 tasks; 100000 already exist");
     let total = place.json(&["tasks", "stats"]).data()["total"].clone();
     assert_eq!((&total["pending"], &total["in_progress"]), (&json!(TASKS - 4), &json!(3)));
 }

@@ -38,7 +38,7 @@ fn a_task_that_failed_is_told_and_fails_the_swarm() {
     assert!(said.stderr.contains("failed t1 \"task 1\" in "), "{}", said.stderr);
     assert!(said.stderr.contains("exit code 9: bad luck"), "{}", said.stderr);
     assert!(said.stdout.contains("2 completed, 1 failed"), "{}", said.stdout);
-    assert!(said.stdout.contains("Not all is done: 1 failed"), "{}", said.stdout);
+    assert!(said.stdout.contains("Not all tasks are done: 1 failed"), "{}", said.stdout);
 }
 
 /// Two swarms, each started again when it is killed, as a supervisor would.
@@ -119,7 +119,7 @@ fn the_envelope_of_a_swarm_says_what_its_exit_code_says() {
     let envelope: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(envelope["success"], false);
     assert_eq!(envelope["error"]["code"], "NOT_ALL_DONE");
-    assert_eq!(envelope["error"]["message"], "Not all is done: 1 failed");
+    assert_eq!(envelope["error"]["message"], "Not all tasks are done: 1 failed");
     assert_eq!(envelope["data"]["completed"], 1, "the report is there all the same");
 }
 

@@ -77,7 +77,7 @@ pub enum GrantIdError {
         text: String,
     },
     /// It is the public form of a grant.
-    #[error("{text:?} is the public form of a grant, which proves nothing")]
+    #[error("{text:?} is the public form of a grant and cannot prove ownership")]
     Veiled {
         /// What was given.
         text: String,

@@ -102,7 +102,7 @@ pub enum ResourceError {
         bytes: usize,
     },
     /// The name of a worktree cannot be told from the glob after it.
-    #[error("{name:?} names no worktree and glob: it is written //WORKTREE/GLOB")]
+    #[error("{name:?} is not a path in a worktree: write //WORKTREE/GLOB")]
     Worktree {
         /// The beginning of what was given.
         name: String,

@@ -65,11 +65,11 @@ impl Refusal {
             some => view::names(some),
         };
         match proof {
-            Proof::Grant(_) => Refusal::lost(format!("This grant does not hold {what} any more")),
+            Proof::Grant(_) => Refusal::lost(format!("This grant no longer holds {what}")),
             Proof::Label(label) => {
                 let message = format!("{label} does not hold {what}");
                 Refusal::new(Exit::NotFound, "NOT_HELD", message)
-                    .hint("See `tenure locks` for what is held.")
+                    .hint("List what is held with `tenure locks`.")
             }
         }
     }
@@ -79,15 +79,15 @@ impl Refusal {
         let holder = &seen.hold.holder.label;
         let message = format!("{} is held by {holder}, not by you", seen.hold.want.resource);
         Refusal::new(Exit::Refused, "NOT_YOURS", message)
-            .hint("Wait for its holder to release it; `tenure why` tells what would free it.")
+            .hint("Wait for the holder to release it; `tenure why` shows what would free it.")
             .details(json!({ "lockedBy": holder, "expiresAt": view::time(seen.expires_at) }))
     }
 
     /// The token does not hold this.
     pub fn token_refused(resource: &Resource, token: Token, current: Option<Token>) -> Refusal {
         let now = match current {
-            Some(token) => format!("token {token} does"),
-            None => "nobody does".to_owned(),
+            Some(token) => format!("token {token} holds it now"),
+            None => "it is free".to_owned(),
         };
         let message = format!("Token {token} does not hold {resource}: {now}");
         Refusal::new(Exit::Lost, "TOKEN_REFUSED", message)
@@ -107,12 +107,12 @@ impl Refusal {
     pub fn none_ready(left: &Left) -> Refusal {
         if left.is_empty() {
             return Refusal::new(Exit::NotFound, "NOTHING_READY", "No task is left to do")
-                .hint("Wait for one with -w SECS, or see `tenure tasks list`.");
+                .hint("Wait for one with -w SECS, or run `tenure tasks list`.");
         }
         let why = left.clauses();
         let message = format!("No task is ready: {}", why.join("; "));
         Refusal::new(Exit::Locked, "NOT_READY", message)
-            .hint("Wait for one with -w SECS, or see `tenure tasks list`.")
+            .hint("Wait for one with -w SECS, or run `tenure tasks list`.")
             .details(json!({ "why": why, "workers": left.workers }))
     }
 
@@ -135,7 +135,7 @@ impl Refusal {
             }
         };
         Refusal::new(Exit::Lost, code, message)
-            .hint("Its lease lapsed, or it was taken back or never yours; see `tenure events`.")
+            .hint("Its lease lapsed, or it was recovered or never yours; see `tenure events`.")
             .details(json!({
                 "taskId": task.id.as_str(),
                 "status": task.status.word(),
@@ -150,8 +150,8 @@ impl Refusal {
     pub fn claim_lost(task: &Task, part: &Resource) -> Refusal {
         let title = &task.title;
         let message = format!(
-            "The claim of task {title:?} is lost: {part}, which belongs to it, lapsed, was released \
-             or went to another; nothing was changed"
+            "The claim of task {title:?} is lost: its {part} lapsed, was released or went to \
+             another holder; nothing was changed"
         );
         Refusal::new(Exit::Lost, "LEASE_LOST", message)
             .hint("Stop working on it; claim it again with `tenure tasks claim`.")
@@ -164,8 +164,8 @@ impl Refusal {
 
     /// There is no section with this name.
     pub fn no_such_section(name: &str) -> Refusal {
-        Refusal::new(Exit::NotFound, "SECTION_NOT_FOUND", format!("there is no section {name:?}"))
-            .hint("See `tenure sections list` for all of them.")
+        Refusal::new(Exit::NotFound, "SECTION_NOT_FOUND", format!("no section {name:?}"))
+            .hint("List all sections with `tenure sections list`.")
     }
 
     /// The same for a request in this mode: names holders that disagree on the number of slots.
@@ -190,8 +190,9 @@ impl Refusal {
             Some(seen) => locked_by(seen, busy),
             None => {
                 let names = view::names(wanted);
-                let message = format!("{names} is free but others wait for it since longer");
-                Refusal::new(Exit::Locked, "LOCKED", message).hint("Wait for your turn with -w.")
+                let message = format!("{names} is free, but others have waited longer for it");
+                Refusal::new(Exit::Locked, "LOCKED", message)
+                    .hint("Wait for your turn with -w SECS.")
             }
         }
     }
@@ -211,10 +212,10 @@ fn locked_by(seen: &HoldSnapshot, busy: &Busy) -> Refusal {
         ),
         Kind::Lock | Kind::Path => ("LOCKED", format!("{resource} is held by {holder}")),
     };
+    message += &format!(" for {}", format_duration(seen.held_for));
     if let Some(operation) = &hold.operation {
-        message += &format!(" for {:?}", view::one_line(operation));
+        message += &format!(" ({:?})", view::one_line(operation));
     }
-    message += &format!(" since {} ago", format_duration(seen.held_for));
     let holders = busy.blockers.iter().filter(
         |blocker| matches!(blocker, Blocker::Hold(other) if other.hold.want.resource == *resource),
     );

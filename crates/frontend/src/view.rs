@@ -57,7 +57,7 @@ pub fn slots_mismatch(mode: Mode, blockers: &[Blocker]) -> Option<(u32, u32)> {
 /// The same in words.
 pub fn mismatch_words(asked: u32, counts: u32) -> String {
     format!(
-        "you asked for one of {asked} slots, its holders for one of {counts}: the lower number counts"
+        "you asked for one of {asked} slots, its holders for one of {counts}: the lower number applies"
     )
 }
 
@@ -202,7 +202,7 @@ pub fn next_in_line_words(overview: &Overview<'_>, resource: &Resource) -> Optio
     let label = &next.waiter.holder.label;
     let left = crate::duration::format_duration(next.left);
     Some(format!(
-        "{label} is next and was woken; its place ends in {left} if it does not ask again"
+        "{label} is next and was woken; it loses its place in {left} if it does not respond"
     ))
 }
 

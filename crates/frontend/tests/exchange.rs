@@ -148,7 +148,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         (Format::Json, r#"[{"title":"a","timeout":"5 parsecs"}]"#, "task 1: timeout: "),
         (Format::Json, r#"[{"title":"a","not_before":"soon"}]"#, "task 1: not_before: \"soon\""),
         (Format::Json, r#"[{"title":"a","after":["a\u0000"]}]"#, "task 1: depends_on: the name"),
-        (Format::Json, newer, "the file has version 2; this program knows version 1"),
+        (Format::Json, newer, "the file has version 2; this tenure supports version 1"),
         (Format::Yaml, "tasks:\n- title: a\n  title: b\n", "line 3, column 3: duplicate"),
         (Format::Yaml, "", "the file is nothing; expected a list"),
         (Format::Markdown, "\n- [?] a\n", "line 2, column 1: [?] is no state"),
@@ -196,7 +196,7 @@ async fn importing_twice_adds_nothing_and_mistakes_add_nothing() {
         ("- [ ] good\n- [ ] a (id: a, after: b)\n- [ ] b (id: b, after: a)", "wait for each other"),
         ("- [ ] good\n- [ ] a (id: a, after: zz)", "to wait for zz, which does not exist"),
         ("- [ ] good\n- [ ] a (id: a)\n- [ ] b (id: a)", "the task a is given twice"),
-        ("- [ ] good\n- [ ] a (id: a, file: ../x)", "the files of task a: "),
+        ("- [ ] good\n- [ ] a (id: a, file: ../x)", "files of task a: "),
     ] {
         let file = read(text, Format::Markdown).expect(text);
         let error =

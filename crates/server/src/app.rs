@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! The state that all handlers share.
 
 use crate::metrics::Metrics;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use tokio::sync::watch;
 /// A server's state. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
-    /// The door to the store.
+    /// The client of the store.
     pub client: Client,
-    /// Since when the server runs.
+    /// When the server started.
     pub started: Arc<Instant>,
-    /// What is counted.
+    /// The metrics of the server.
     pub metrics: Arc<Metrics>,
-    /// Whether the server is about to end.
+    /// Whether the server is shutting down.
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -25,23 +25,23 @@ impl App {
         App::counting(client, Metrics::new())
     }
 
-    /// The same, with the numbers that the client's store is measured by.
+    /// As [`App::new`], with the metrics that measure the client's store.
     pub fn counting(client: Client, metrics: Arc<Metrics>) -> App {
         let stopping = Arc::new(watch::Sender::new(false));
         App { client, started: Arc::new(Instant::now()), metrics, stopping }
     }
 
-    /// Asks whoever waits to answer now: the server is about to end.
+    /// Tells waiting requests to respond now, because the server shuts down.
     pub fn stop(&self) {
         self.stopping.send_replace(true);
     }
 
-    /// Returns when the server is about to end. A handler that waits for something else waits for
-    /// this beside it, and then answers as if its time were up: the caller comes back, and finds
+    /// Resolves when the server shuts down. A handler that waits for something else also waits for
+    /// this, and then responds as if its time were over: the caller repeats the request and keeps
     /// its place in the queue.
     pub async fn stopped(&self) {
         let mut stopping = self.stopping.subscribe();
-        // The sender is here, so that there is an end to wait for.
+        // The sender is part of this state, so the channel stays open.
         let _ = stopping.wait_for(|stopping| *stopping).await;
     }
 }

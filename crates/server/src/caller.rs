@@ -1,4 +1,4 @@
-//! Who asks, and what it may do.
+//! The caller of a request and its role.
 
 use crate::problem::Problem;
 use axum::http::StatusCode;
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a caller may do; each may do all that those before it may.
+/// What a caller may do; each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Look.
+    /// Read.
     Read,
     /// Hold, add, claim and finish.
     Work,
-    /// End what others hold, and change what others are to do.
+    /// End other holders' holds, and change tasks of others.
     Admin,
 }
 
 impl Role {
-    /// All of them, the weakest first.
+    /// All roles, weakest first.
     pub const ALL: [Role; 3] = [Role::Read, Role::Work, Role::Admin];
 
-    /// The word for it.
+    /// The name of the role.
     pub fn word(self) -> &'static str {
         match self {
             Role::Read => "read",
@@ -38,11 +38,11 @@ impl fmt::Display for Role {
     }
 }
 
-/// The word is no role.
+/// The word is not a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{word:?} is not a role; roles are read, work and admin")]
 pub struct RoleError {
-    /// What was given.
+    /// The word as it was given.
     pub word: String,
 }
 
@@ -55,17 +55,17 @@ impl FromStr for Role {
     }
 }
 
-/// Who asks. The gate puts it into the extensions of each request.
+/// The caller of a request. The middleware puts it into the request's extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The name of its token; none where there is no file of tokens.
+    /// The name of its token; `None` without a token file.
     pub name: Option<String>,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
 }
 
 impl Caller {
-    /// The user who runs the server, or anybody on this machine where it was told to let all in.
+    /// The user who runs the server, or with `--no-auth` any user of this machine.
     pub fn local() -> Caller {
         Caller { name: None, role: Role::Admin }
     }
@@ -75,17 +75,17 @@ impl Caller {
         if self.role >= role {
             return Ok(());
         }
-        let message = format!("this needs the role {role}, and the token has {}", self.role);
+        let message = format!("this needs the role {role}; the token has the role {}", self.role);
         Err(Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", message))
     }
 
-    /// How the audit log names this caller, which calls itself so.
+    /// The name of this caller in the audit log, given the label that it chose.
     pub fn actor(&self, label: Option<&str>) -> String {
         match (label, &self.name) {
             (Some(label), Some(name)) => format!("{label} (token {name})"),
             (None, Some(name)) => format!("token {name}"),
             (Some(label), None) => label.to_owned(),
-            (None, None) => "somebody on this machine".to_owned(),
+            (None, None) => "a user of this machine".to_owned(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The tenure server: HTTP, MCP and a dashboard over any store.
 //!
-//! It translates: what may be held by whom is decided by the rules in [`tenure::core`], and waited
-//! for by [`tenure::Client`].
+//! It only translates: the rules in [`tenure::core`] decide who may hold what, and
+//! [`tenure::Client`] waits.
 //!
-//! 1. [`caller`]: who asks, and what it may do.
-//! 2. [`gate`]: what every request passes first, and how connections come in.
-//! 3. [`api`]: the JSON API; [`problem`]: how it says no, and `plain` what is wrong with JSON.
+//! 1. [`caller`]: who sends a request, and what it may do.
+//! 2. [`http`]: connections, authentication and limits.
+//! 3. [`api`]: the JSON API; [`problem`]: its errors; `plain`: messages about invalid JSON.
 //! 4. [`metrics`], [`dashboard`], [`mcp`].
 
 pub mod api;

@@ -1,20 +1,20 @@
-//! What is wrong with JSON that was sent, in one sentence: which field, what was given, what is
-//! wanted.
+//! Explains in one sentence what is wrong with JSON input: the field, the given value, and what is
+//! expected.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
-/// So much of a value that was given is shown.
+/// How much of a given value is shown.
 const SHOWN_CHARS_MAX: usize = 40;
 
-/// How alike a name must be to one that is known to be taken for a slip of the pen.
+/// How similar a known name must be to be suggested.
 const ALIKE_MIN: f64 = 0.6;
 
-/// Reads JSON, or says what is wrong with it.
+/// Reads JSON, or explains what is wrong with it.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).or_else(|_| {
-        // Looking where it is costs time, so only now.
+        // Finding the position costs time, so it is done only after a failure.
         let mut input = serde_json::Deserializer::from_slice(bytes);
         match serde_path_to_error::deserialize(&mut input) {
             Ok(value) => input.end().map(|()| value).map_err(|error| not_json(&error)),
@@ -32,14 +32,14 @@ pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     })
 }
 
-/// The same for a value that was read before.
+/// As [`read`], for a parsed value.
 pub(crate) fn read_value<T: DeserializeOwned>(given: Value) -> Result<T, String> {
     let kept = given.clone();
     serde_path_to_error::deserialize(given)
         .map_err(|error| sentence(&error.path().clone(), &kept, &error.inner().to_string()))
 }
 
-/// What is wrong with a query, out of what the library says: `FIELD: WORDS` behind its own words.
+/// Explains what is wrong with a query, from the library's message.
 pub(crate) fn of_query(said: &str) -> String {
     let said = said.strip_prefix("Failed to deserialize query string: ").unwrap_or(said);
     let (name, said) = match said.split_once(": ") {
@@ -66,7 +66,7 @@ fn not_json(error: &serde_json::Error) -> String {
     format!("this is not JSON: {error}")
 }
 
-/// What is wrong with the value at this path.
+/// Explains what is wrong with the value at this path.
 fn sentence(path: &Path, given: &Value, said: &str) -> String {
     let said = without_place(said);
     let name = match name(path) {
@@ -98,26 +98,26 @@ fn sentence(path: &Path, given: &Value, said: &str) -> String {
     }
 }
 
-/// Says that there is no such name, and which one was perhaps meant.
+/// Reports an unknown name, with a suggestion.
 pub(crate) fn unknown(field: &str, known: &[&str]) -> String {
     let field: String = field.chars().take(SHOWN_CHARS_MAX).collect();
     let alike = |name: &&&str| strsim::jaro_winkler(name, &field).max(contained(name, &field));
     let nearest = known.iter().max_by(|one, other| alike(one).total_cmp(&alike(other)));
     match nearest.filter(|name| alike(name) >= ALIKE_MIN) {
-        Some(nearest) => format!("{field:?} is not known here; did you mean {nearest:?}?"),
-        None if known.is_empty() => format!("{field:?} is not known here, nor is anything else"),
-        None => format!("{field:?} is not known here; known are {}", known.join(", ")),
+        Some(nearest) => format!("unknown field {field:?}; did you mean {nearest:?}?"),
+        None if known.is_empty() => format!("unknown field {field:?}; no fields are expected"),
+        None => format!("unknown field {field:?}; known fields are {}", known.join(", ")),
     }
 }
 
-/// `wait` for `wait_seconds`.
+/// Recognises `wait` for `wait_seconds`.
 fn contained(name: &str, field: &str) -> f64 {
     let is_part =
         field.len() >= 3 && name.contains(field) || name.len() >= 3 && field.contains(name);
     if is_part { 0.9 } else { 0.0 }
 }
 
-/// The names after `expected`, which serde puts into backquotes.
+/// The names after `expected`, which serde quotes with backticks.
 fn known_names(said: &str) -> Vec<&str> {
     let list = said.split_once(", expected ").map_or("", |(_, list)| list);
     list.split('`').skip(1).step_by(2).collect()
@@ -127,7 +127,7 @@ fn quoted_after<'a>(said: &'a str, begin: &str) -> Option<&'a str> {
     said.strip_prefix(begin)?.strip_prefix('`')?.split('`').next()
 }
 
-/// Without the line and column: it is said which field it is.
+/// Removes line and column: the message names the field.
 fn without_place(said: &str) -> &str {
     match said.rfind(" at line ") {
         Some(end) => &said[..end],
@@ -178,7 +178,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// What serde calls a type, in the words of JSON.
+/// A type in the words of JSON.
 fn in_words(wanted: &str) -> String {
     match wanted {
         "a sequence" => "a list".to_owned(),
@@ -241,15 +241,15 @@ mod tests {
             ),
             (
                 json!({ "resources": [], "wait": 1 }),
-                "\"wait\" is not known here; did you mean \"wait_seconds\"?",
+                "unknown field \"wait\"; did you mean \"wait_seconds\"?",
             ),
             (
                 json!({ "resources": [], "resource": "a" }),
-                "\"resource\" is not known here; did you mean \"resources\"?",
+                "unknown field \"resource\"; did you mean \"resources\"?",
             ),
             (
                 json!({ "resources": [], "zzz": 1 }),
-                "\"zzz\" is not known here; known are resources, wait_seconds, tasks, review",
+                "unknown field \"zzz\"; known fields are resources, wait_seconds, tasks, review",
             ),
         ] {
             if given.is_object() {

@@ -1,4 +1,4 @@
-//! How the API says no: `application/problem+json`, with the codes of the command line.
+//! Errors of the API: `application/problem+json`, with the error codes of the command line.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -9,39 +9,39 @@ use tenure::core::rules::tasks::{AddError, SectionError};
 use tenure_frontend::exit::Exit;
 use tenure_frontend::refusal::Refusal;
 
-/// The word of a refusal, beside its answer: for those who count.
+/// The error code of a response, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub &'static str);
 
 impl Code {
-    /// Whether a grant or token was refused: lost, unknown or fenced off.
+    /// Whether a grant or token was refused: lost, unknown or fenced.
     pub fn is_refused_token(self) -> bool {
         matches!(self.0, "LEASE_LOST" | "TOKEN_REFUSED" | "NOT_YOURS")
     }
 }
 
-/// A refusal on its way to the caller.
+/// An error response.
 #[derive(Debug)]
 pub struct Problem {
-    /// The status of the answer.
+    /// The status of the response.
     pub status: StatusCode,
-    /// What is said.
+    /// Code, message and hint.
     pub refusal: Refusal,
 }
 
 impl Problem {
-    /// A refusal with a status of its own.
+    /// An error with this status.
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Problem {
         Problem { status, refusal: Refusal::new(Exit::Error, code, message) }
     }
 
-    /// The same, with what to do about it.
+    /// Adds a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Problem {
         self.refusal.hint = Some(hint.into());
         self
     }
 
-    /// What is sent.
+    /// The body of the response.
     pub fn body(&self) -> Value {
         let Refusal { code, message, hint, details, .. } = &self.refusal;
         let mut body = Map::new();
@@ -60,10 +60,10 @@ impl Problem {
     }
 }
 
-/// What each way to end means over HTTP.
+/// The HTTP status of each exit code.
 fn status(exit: Exit, code: &str) -> StatusCode {
     match exit {
-        // The store's trouble, not the caller's.
+        // These are problems of the store, not of the caller.
         Exit::Error if ["OUTCOME_UNKNOWN", "STORE_CONTENDED"].contains(&code) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
@@ -82,7 +82,7 @@ impl From<Refusal> for Problem {
     }
 }
 
-/// Whether it is refused for what is there, and not for what was asked.
+/// Whether the present state, not the request, is the reason.
 fn is_conflict(error: &Error) -> bool {
     matches!(
         error,

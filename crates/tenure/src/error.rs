@@ -34,13 +34,13 @@ pub enum Error {
     #[error(transparent)]
     Section(#[from] SectionError),
     /// No task is meant by this text.
-    #[error("there is no task {text:?}")]
+    #[error("no task {text:?}")]
     NoSuchTask {
         /// What was given.
         text: String,
     },
     /// More than one task is meant by this text.
-    #[error("{text:?} means more than one task: {}", ids.join(", "))]
+    #[error("{text:?} matches more than one task: {}", ids.join(", "))]
     Ambiguous {
         /// What was given.
         text: String,
@@ -48,7 +48,7 @@ pub enum Error {
         ids: Vec<String>,
     },
     /// Waiting would never end: the cycle that it would close.
-    #[error("waiting would never end: {0}")]
+    #[error("Deadlock: {0}")]
     Deadlock(Cycle),
 }
 
@@ -56,7 +56,7 @@ pub enum Error {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// No resource was named.
-    #[error("no resource was named")]
+    #[error("no resource given")]
     Nothing,
     /// A number of slots that nobody could ever take.
     #[error("a resource needs at least one slot")]
@@ -70,7 +70,7 @@ pub enum RequestError {
         asked: std::time::Duration,
     },
     /// There is no process with this number, or nothing can be read about it.
-    #[error("there is no process {pid} to tie the lease to")]
+    #[error("no process {pid} to bind the lease to")]
     NoProcess {
         /// The number.
         pid: u32,
@@ -99,7 +99,7 @@ impl Error {
                 "Release what you hold first, or ask for all resources in one request.".to_owned(),
             ),
             Error::NoSuchTask { .. } | Error::Edit(EditError::NotFound { .. }) => {
-                Some("See `tenure tasks list` for all of them.".to_owned())
+                Some("List all tasks with `tenure tasks list`.".to_owned())
             }
             Error::Ambiguous { .. } => Some("Give the full id.".to_owned()),
             Error::Resource(_)

@@ -113,13 +113,13 @@ pub(crate) enum Opened {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It begins with no word that we know.
-    #[error("{url:?} does not name a store")]
+    #[error("{url:?} is not the URL of a store")]
     Unknown {
         /// What was given.
         url: String,
     },
     /// It names a store that this build does not have.
-    #[error("{url:?} names a store that this tenure does not have")]
+    #[error("{url:?} is a kind of store that this tenure was built without")]
     Absent {
         /// What was given.
         url: String,
@@ -131,13 +131,13 @@ pub enum UrlError {
         url: String,
     },
     /// There is nothing after the colon.
-    #[error("{url:?} names no file")]
+    #[error("{url:?} has no path")]
     NoPath {
         /// What was given.
         url: String,
     },
     /// What stands after the question mark means nothing.
-    #[error("{option:?} is no option of {url:?}")]
+    #[error("{option:?} is not an option of {url:?}")]
     Option {
         /// What was given.
         url: String,
@@ -151,7 +151,7 @@ impl UrlError {
     pub fn hint(&self) -> String {
         match self {
             UrlError::Unknown { .. } | UrlError::Absent { .. } => {
-                "Stores are written sqlite:PATH, file:FOLDER, machine: (for all users of this machine), http://HOST:PORT, unix:SOCKET or memory: (for one process)."
+                "Use sqlite:PATH, file:FOLDER, machine: (for all users of this machine), http://HOST:PORT, unix:SOCKET or memory: (for one process)."
                     .to_owned()
             }
             UrlError::Server { .. } => {

@@ -32,7 +32,7 @@ pub enum DurationError {
     #[error("the duration is empty: write 90s, 15m or 1h30m")]
     Empty,
     /// A number stands without its unit.
-    #[error("{text} lacks a unit: write {number}s, {number}m or {number}h")]
+    #[error("{text} has no unit: write {number}s, {number}m or {number}h")]
     MissingUnit {
         /// What was written.
         text: String,
@@ -233,10 +233,10 @@ mod tests {
         for (text, expected) in [
             ("", "the duration is empty: write 90s, 15m or 1h30m"),
             ("  ", "the duration is empty: write 90s, 15m or 1h30m"),
-            ("90", "\"90\" lacks a unit: write 90s, 90m or 90h"),
-            ("0", "\"0\" lacks a unit: write 0s, 0m or 0h"),
-            ("1h30", "\"1h30\" lacks a unit: write 30s, 30m or 30h"),
-            ("1 30m", "\"1 30m\" lacks a unit: write 1s, 1m or 1h"),
+            ("90", "\"90\" has no unit: write 90s, 90m or 90h"),
+            ("0", "\"0\" has no unit: write 0s, 0m or 0h"),
+            ("1h30", "\"1h30\" has no unit: write 30s, 30m or 30h"),
+            ("1 30m", "\"1 30m\" has no unit: write 1s, 1m or 1h"),
             ("-1s", "\"-1s\" is negative: a duration is zero or more"),
             (
                 "5 parsecs",

@@ -1,98 +1,98 @@
-//! Why a measurement could not be made.
+//! Errors of a measurement.
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use std::path::PathBuf;
 
-/// A measurement broke.
+/// A measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
-    /// There is nowhere to measure.
-    #[error("{} cannot be used to measure in: {source}", folder.display())]
+    /// The folder cannot be used.
+    #[error("cannot use the folder {}: {source}", folder.display())]
     Folder {
-        /// Where it was tried.
+        /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A process that takes part could not be started or watched.
-    #[error("{program} cannot be run: {source}")]
+    /// A process could not be started or read.
+    #[error("cannot run {program}: {source}")]
     Process {
-        /// Which one.
+        /// The program.
         program: String,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A process that takes part ended with an error of its own, or said what makes no sense.
-    #[error("a worker failed: it said {said:?} where {expected:?} was expected")]
+    /// A worker process failed, or printed something unexpected.
+    #[error("a worker failed: it printed {said:?} instead of {expected:?}")]
     Worker {
-        /// Its last words.
+        /// Its last line.
         said: String,
-        /// What should have come.
+        /// The expected line.
         expected: &'static str,
     },
-    /// Something did not happen within the bound set for it.
+    /// Something took longer than its limit.
     #[error("{what} did not happen within {seconds} seconds")]
     TooSlow {
         /// What was waited for.
         what: &'static str,
-        /// For how long.
+        /// The limit.
         seconds: u64,
     },
-    /// Two held the same lock at once: worse than any number.
+    /// Two processes held the same lock at once.
     #[error(
         "exclusion was violated: token {later} was granted before token {earlier} was released"
     )]
     NotExclusive {
         /// The first holder's token.
         earlier: u64,
-        /// The second holder's.
+        /// The second holder's token.
         later: u64,
     },
-    /// Tasks were lost or done twice: worse than any number.
+    /// Tasks were lost or done twice.
     #[error("the tasks do not add up: {store} {what} in the store, {workers} by the workers")]
     Miscounted {
-        /// Which tasks.
+        /// The status of the tasks.
         what: &'static str,
-        /// How many the store has.
+        /// The number in the store.
         store: usize,
-        /// How many the workers say there should be.
+        /// The number that the workers reported.
         workers: usize,
     },
-    /// The store that was named has tasks already.
-    #[error("the store {url} has {tasks} tasks already")]
+    /// The named store already has tasks.
+    #[error("the store {url} already has {tasks} tasks")]
     UsedStore {
-        /// Which store.
+        /// The store.
         url: String,
-        /// How many.
+        /// The number of tasks.
         tasks: usize,
     },
-    /// The picture could not be written.
-    #[error("{} cannot be written: {source}", file.display())]
+    /// The plot could not be written.
+    #[error("cannot write {}: {source}", file.display())]
     Plot {
-        /// Where to.
+        /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] tenure::Error),
-    /// Bare files failed.
+    /// A bare file operation failed.
     #[error("bare files failed: {0}")]
-    Links(#[from] std::io::Error),
+    FileBaseline(#[from] std::io::Error),
     /// Bare SQLite failed.
     #[error("bare SQLite failed: {0}")]
-    Floor(#[from] rusqlite::Error),
+    SqliteBaseline(#[from] rusqlite::Error),
 }
 
 impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Failure {
         let failure = Failure::new(Exit::Error, "BENCH", error.to_string());
         match error {
-            BenchError::Folder { .. } => failure.hint("Name a folder of yours with --dir DIR."),
+            BenchError::Folder { .. } => failure.hint("Choose another folder with --dir DIR."),
             BenchError::UsedStore { .. } => {
-                failure.hint("Name a new store: it is filled with tasks, and they stay in it.")
+                failure.hint("Name a new store: it is filled with tasks that stay in it.")
             }
             _ => failure,
         }

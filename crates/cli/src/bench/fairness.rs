@@ -1,14 +1,14 @@
-//! The longest wait of any of eight processes that make durable changes at once.
+//! Measures the longest wait of eight processes that make durable changes at once.
 //!
-//! What is durable without tasks is to break a hold: each process takes its own lock, which is not,
-//! then breaks it, which is. Bare SQLite does the same to rows, with its own busy handler.
+//! Without tasks, breaking a hold is durable: each process takes its own lock, which is not, then
+//! breaks it, which is. Bare SQLite does the same to rows, with its own busy handler.
 
-use super::crew::Crew;
-use super::floor::Floor;
+use super::processes::Processes;
 use super::report::{Beside, Figure, Report, Unit, Wanted};
 use super::sample::{longest, now, quantile};
+use super::sqlite_baseline::SqliteBaseline;
 use super::worker::{self, Work};
-use super::{BenchError, Ground};
+use super::{BenchError, BenchSetup};
 use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use tenure::{LeaseAttempt, Wait};
 
 const PROCESSES: usize = 8;
 
-/// No change may take longer than this.
+/// The longest wait that a change may have.
 const WANTED_SECONDS: f64 = 0.1;
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    // Alone there is nobody to be fair to: so long do the disk and the machine keep one waiting.
-    let alone = Contest::hold(ground, 1, ground.scale(500, 2000))?;
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    // One process alone: how long the disk and the machine delay it.
+    let alone = Contest::hold(setup, 1, setup.scale(500, 2000))?;
     alone.report(report, "longest wait", Unit::Seconds, None, |waits| longest(&waits.all));
 
-    let together = Contest::hold(ground, PROCESSES, ground.scale(1000, 4000))?;
+    let together = Contest::hold(setup, PROCESSES, setup.scale(1000, 4000))?;
     let wanted = Some(Wanted::AtMost(WANTED_SECONDS));
     together.report(report, "longest wait", Unit::Seconds, wanted, |waits| longest(&waits.all));
     let p99 = |waits: &Waits| quantile(&waits.all, 0.99);
@@ -38,43 +38,45 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
     Ok(())
 }
 
-/// The same changes by so many processes: in the store, then on the floor, and again.
+/// The same changes by this many processes: in the store, then in bare SQLite, in turns.
 struct Contest {
     case: String,
     store: Waits,
-    floor: Waits,
+    baseline: Waits,
     seconds: f64,
 }
 
-/// How long each transaction took in seconds, and how many each process made.
+/// The duration of each transaction in seconds, and the number of each process.
 struct Waits {
     all: Vec<f64>,
     shares: Vec<usize>,
 }
 
 impl Contest {
-    fn hold(ground: &Ground, processes: usize, span_ms: u64) -> Result<Contest, BenchError> {
-        let floor = ground.file(&format!("fairness-{processes}-floor.db"));
-        Floor::create(&floor)?;
-        let url = ground.store(&format!("fairness-{processes}"));
+    fn hold(setup: &BenchSetup, processes: usize, span_ms: u64) -> Result<Contest, BenchError> {
+        let baseline = setup.file(&format!("fairness-{processes}-baseline.db"));
+        SqliteBaseline::create(&baseline)?;
+        let url = setup.store(&format!("fairness-{processes}"));
         Client::open(&url)?;
-        let rounds = ground.scale(1, 3);
+        let rounds = setup.scale(1, 3);
         let mut contest = Contest {
             case: format!("{processes} process{}", if processes == 1 { "" } else { "es" }),
             store: Waits::of(processes),
-            floor: Waits::of(processes),
+            baseline: Waits::of(processes),
             seconds: (rounds * span_ms) as f64 / 1000.0,
         };
         for _ in 0..rounds {
-            contest.store.add(Crew::run((0..processes).map(|process| Work::Breaks {
+            contest.store.add(Processes::run((0..processes).map(|process| Work::Breaks {
                 url: url.clone(),
                 lock: format!("lock-{process}"),
                 span_ms,
             }))?);
-            contest.floor.add(Crew::run((0..processes).map(|process| Work::FloorBreaks {
-                floor: floor.clone(),
-                name: format!("row-{process}"),
-                span_ms,
+            contest.baseline.add(Processes::run((0..processes).map(|process| {
+                Work::BaselineBreaks {
+                    baseline: baseline.clone(),
+                    name: format!("row-{process}"),
+                    span_ms,
+                }
             }))?);
         }
         Ok(contest)
@@ -88,14 +90,14 @@ impl Contest {
         wanted: Option<Wanted>,
         judge: impl Fn(&Waits) -> f64,
     ) {
-        let (value, floor) = (judge(&self.store), judge(&self.floor));
+        let (value, baseline) = (judge(&self.store), judge(&self.baseline));
         report.add(Figure {
             measurement: "fairness",
             case: self.case.clone(),
             statistic,
             value,
             unit,
-            beside: Some(Beside::new("bare SQLite", value, floor)),
+            beside: Some(Beside::new("bare SQLite", value, baseline)),
             wanted,
         });
     }
@@ -120,7 +122,7 @@ fn uneven(shares: &[usize]) -> f64 {
     largest as f64 / smallest.max(1) as f64
 }
 
-/// In a worker: takes and breaks; how long each took, in seconds.
+/// In a worker: takes and breaks; returns the duration of each, in seconds.
 pub(super) fn breaks(url: &str, lock: &str, span_ms: u64) -> Result<Vec<f64>, BenchError> {
     let client = Client::open(url)?;
     worker::ready()?;
@@ -141,11 +143,15 @@ pub(super) fn breaks(url: &str, lock: &str, span_ms: u64) -> Result<Vec<f64>, Be
     waits(span_ms, take, end)
 }
 
-/// In a worker: the same on the floor.
-pub(super) fn floor_breaks(floor: &Path, name: &str, span_ms: u64) -> Result<Vec<f64>, BenchError> {
-    let floor = Floor::open(floor, name)?;
+/// In a worker: the same in bare SQLite.
+pub(super) fn baseline_breaks(
+    baseline: &Path,
+    name: &str,
+    span_ms: u64,
+) -> Result<Vec<f64>, BenchError> {
+    let baseline = SqliteBaseline::open(baseline, name)?;
     worker::ready()?;
-    waits(span_ms, || Ok(floor.insert()?), || Ok(floor.delete_durably()?))
+    waits(span_ms, || Ok(baseline.insert()?), || Ok(baseline.delete_durably()?))
 }
 
 fn waits(

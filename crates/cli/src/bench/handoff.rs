@@ -1,30 +1,30 @@
-//! How soon the next waiter has what was released.
+//! Measures how soon the next waiter obtains a released lock.
 //!
-//! So many wait at all times, spread over a few processes; whoever gets the lock notes the time,
-//! notes it again, releases, and queues anew. All processes share one clock, and tokens tell who
-//! came after whom.
+//! A fixed number of contenders wait at all times, spread over a few processes. The one that gets
+//! the lock records the time, records it again, releases, and queues again. All processes share one
+//! clock, and tokens give the order.
 
-use super::crew::Crew;
+use super::processes::Processes;
 use super::report::{Figure, Report, Unit, Wanted};
 use super::sample::{now, quantile};
 use super::worker::{self, Work};
-use super::{BenchError, Ground};
+use super::{BenchError, BenchSetup};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tenure::{Attempt, Client, Wait, blocking};
 
-/// How many wait, in how many processes, and whether the targets apply.
+/// The number of waiters and of processes, and whether the targets apply.
 const CASES: [(usize, usize, bool); 4] =
     [(2, 2, true), (16, 8, true), (128, 8, true), (1000, 8, false)];
 
 const LOCK: &str = "baton";
 
-/// What a worker says when all its contenders wait.
+/// What a worker prints when all its contenders wait.
 const QUEUED: &str = "queued";
 
-/// No wait may last longer: then something is broken.
+/// A wait longer than this is an error.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// One contender's turn. Times are nanoseconds on the shared clock.
@@ -38,9 +38,9 @@ pub(super) struct Turn {
     released: u64,
 }
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
     for (waiters, processes, judged) in CASES {
-        let mut turns = contest(ground, waiters, processes)?;
+        let mut turns = contest(setup, waiters, processes)?;
         turns.sort_by_key(|turn| turn.token);
         let latencies = latencies(&turns)?;
         let figure = |statistic, value, unit, wanted: Wanted| Figure {
@@ -61,26 +61,26 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
     Ok(())
 }
 
-/// Lets them queue behind a hold of this process, then lets go.
-fn contest(ground: &Ground, waiters: usize, processes: usize) -> Result<Vec<Turn>, BenchError> {
-    let url = ground.store(&format!("handoff-{waiters}"));
+/// Lets contenders queue behind a hold of this process, then releases.
+fn contest(setup: &BenchSetup, waiters: usize, processes: usize) -> Result<Vec<Turn>, BenchError> {
+    let url = setup.store(&format!("handoff-{waiters}"));
     let client = blocking::Client::open(&url)?;
     let guard = client.acquire(LOCK)?;
-    let span_ms = ground.scale(700, 4000);
-    let mut crew = Crew::start((0..processes).map(|process| Work::Contend {
+    let span_ms = setup.scale(700, 4000);
+    let mut processes = Processes::start((0..processes).map(|process| Work::Contend {
         url: url.clone(),
         lock: LOCK.to_owned(),
-        // One more than shall wait, because one of them holds.
+        // One more than should wait, because one of them holds.
         contenders: waiters / processes + usize::from(process == 0),
         span_ms,
     }))?;
-    crew.go()?;
-    crew.hear(QUEUED)?;
+    processes.go()?;
+    processes.hear(QUEUED)?;
     guard.release()?;
-    Ok(crew.results::<Vec<Turn>>()?.into_iter().flatten().collect())
+    Ok(processes.results::<Vec<Turn>>()?.into_iter().flatten().collect())
 }
 
-/// Seconds from each release to the next grant, where the next one was already waiting.
+/// Seconds from each release to the next grant, if the next contender was already waiting.
 fn latencies(turns: &[Turn]) -> Result<Vec<f64>, BenchError> {
     let mut latencies = Vec::new();
     for pair in turns.windows(2) {
@@ -96,7 +96,7 @@ fn latencies(turns: &[Turn]) -> Result<Vec<f64>, BenchError> {
     Ok(latencies)
 }
 
-/// How many were served although another, served later, had waited since before they even asked.
+/// How many were served before a contender that had waited since before they asked.
 fn overtaken(turns: &[Turn]) -> usize {
     let mut first_queued_of_later = u64::MAX;
     let mut count = 0;
@@ -109,7 +109,7 @@ fn overtaken(turns: &[Turn]) -> usize {
     count
 }
 
-/// In a worker: so many contenders, each queueing again after its turn until the time is over.
+/// In a worker: this many contenders, each queueing again after its turn until the time is over.
 pub(super) fn contend(
     url: &str,
     lock: &str,
@@ -145,7 +145,7 @@ struct Contest {
     lock: String,
     span_ns: u64,
     not_yet_queued: AtomicUsize,
-    /// Known from this process's first turn on.
+    /// Set at the first turn of this process.
     ends_at: AtomicU64,
 }
 
@@ -169,7 +169,7 @@ impl Contest {
         let note = move |_: &tenure::Waiting| {
             let new = noted.compare_exchange(0, ticks(), Ordering::Relaxed, Ordering::Relaxed);
             if first && new.is_ok() && contest.not_yet_queued.fetch_sub(1, Ordering::Relaxed) == 1 {
-                // Whoever listens is gone if this fails, and the worker soon will be.
+                // If this fails the parent is gone, and this worker will be soon.
                 let _ = worker::say(QUEUED);
             }
         };

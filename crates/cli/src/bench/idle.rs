@@ -1,8 +1,8 @@
-//! What a hundred processes cost that wait for one lock.
+//! Measures the processor time of a hundred processes that wait for one lock.
 
-use super::ground::this_program;
 use super::report::{Figure, Report, Unit, Wanted};
-use super::{BenchError, Ground};
+use super::setup::this_program;
+use super::{BenchError, BenchSetup};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use tenure::blocking::Client;
@@ -10,18 +10,18 @@ use tenure::core::Resource;
 
 const WAITERS: usize = 100;
 
-/// How long all of them may take to start.
+/// The limit for starting all of them.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
-/// Time for the last ones to settle down.
+/// The time for the last ones to become idle.
 const SETTLE: Duration = Duration::from_millis(500);
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
     if !cfg!(target_os = "linux") {
         report.note("idle is measured on Linux only");
         return Ok(());
     }
-    let url = ground.store("idle");
+    let url = setup.store("idle");
     let client = Client::open(&url)?;
     let guard = client.acquire("idle")?;
     let waiters = Waiters::start(&url)?;
@@ -30,12 +30,12 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
 
     let begun = Instant::now();
     let before = waiters.cpu_seconds();
-    std::thread::sleep(Duration::from_secs(ground.scale(5, 15)));
+    std::thread::sleep(Duration::from_secs(setup.scale(5, 15)));
     let after = waiters.cpu_seconds();
     let elapsed = begun.elapsed().as_secs_f64();
     drop(waiters);
     let (Some(before), Some(after)) = (before, after) else {
-        report.note("This kernel does not tell how long processes ran: idle cannot be measured");
+        report.note("This kernel does not report processor time: idle was skipped");
         return Ok(());
     };
     report.add(Figure {
@@ -50,7 +50,7 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
     Ok(())
 }
 
-/// Returns when all wait.
+/// Returns when all processes wait.
 fn queued(client: &Client, resources: &[Resource]) -> Result<(), BenchError> {
     let begun = Instant::now();
     while client.run(client.asynchronous().look(resources))?.waiters.len() < WAITERS {
@@ -63,7 +63,7 @@ fn queued(client: &Client, resources: &[Resource]) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Processes that wait; killed when dropped.
+/// Waiting processes; they are killed on drop.
 struct Waiters(Vec<Child>);
 
 impl Waiters {
@@ -79,7 +79,7 @@ impl Waiters {
         Ok(waiters)
     }
 
-    /// For how long all of them together have run.
+    /// The processor time of all of them together.
     fn cpu_seconds(&self) -> Option<f64> {
         self.0.iter().map(|process| cpu_seconds(process.id())).sum()
     }
@@ -96,7 +96,7 @@ impl Drop for Waiters {
     }
 }
 
-/// For how long all threads of a process have run. `schedstat` counts nanoseconds; `stat` only
+/// The processor time of all threads of a process. `schedstat` counts nanoseconds; `stat` only
 /// hundredths of a second, more than an idle process uses in a minute.
 fn cpu_seconds(pid: u32) -> Option<f64> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;

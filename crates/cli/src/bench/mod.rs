@@ -1,59 +1,60 @@
-//! What `tenure bench` measures: each beside something bare, in the same run, as a ratio.
+//! The implementation of `tenure bench`: each measurement runs next to a bare equivalent, and the
+//! ratio counts.
 //!
-//! In reading order: `ground` is where it happens; `crew` are the processes that do the work and
-//! `worker` is one of them; `floor` is what bare SQLite does, `links` what bare files do, and
-//! `soft_lock` a library that uses them. Then the measurements: `pair`, `oneshot`, `handoff`,
-//! `fairness`, `idle`, `tasks`, `serve`. `report` words what was found and `plot` draws it.
+//! In reading order: `setup` is the folder and the settings, `processes` starts processes and `worker`
+//! is one of them, `sqlite_baseline` is the SQLite baseline, `file_baseline` the file baseline, and `soft_lock` a
+//! Python library. The measurements are `pair`, `oneshot`, `handoff`, `fairness`, `idle`, `tasks`
+//! and `serve`. `report` formats the results and `plot` draws them.
 
-mod crew;
 mod error;
 mod fairness;
-mod floor;
-mod ground;
+mod file_baseline;
 mod handoff;
 mod idle;
-mod links;
 mod oneshot;
 mod pair;
 mod plot;
+mod processes;
 mod report;
 mod sample;
 mod serve;
+mod setup;
 mod soft_lock;
+mod sqlite_baseline;
 mod tasks;
 mod worker;
 
 pub(crate) use error::BenchError;
-pub(crate) use ground::{Ground, own_program};
 pub(crate) use plot::svg;
 pub(crate) use report::{Report, table};
+pub(crate) use setup::{BenchSetup, own_program};
 pub(crate) use worker::work;
 
 use clap::ValueEnum;
 
-/// What can be measured.
+/// The measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Measurement {
     /// Acquire and release, in one process and in eight
     Pair,
-    /// A whole `tenure run` beside `flock`
+    /// A whole `tenure run` compared with `flock`
     Oneshot,
-    /// How soon the next waiter has what was released
+    /// How soon the next waiter obtains a released lock
     Handoff,
     /// The longest wait of eight processes that make durable changes
     Fairness,
-    /// What a hundred idle waiters cost
+    /// The processor time of a hundred idle waiters
     Idle,
-    /// Claim and complete: how many per second, how much a million tasks cost, beside claimd
+    /// Claim and complete: rate, cost of a million tasks, compared with claimd
     Tasks,
-    /// Claims over many connections to one server, beside processes that open the store themselves
+    /// Claims over many connections to one server, compared with processes that open the store
     Serve,
-    /// All of them
+    /// All measurements
     All,
 }
 
 impl Measurement {
-    /// Each one that is not made of others.
+    /// Each measurement that is not a group.
     const EACH: [Measurement; 7] = [
         Measurement::Pair,
         Measurement::Oneshot,
@@ -64,7 +65,7 @@ impl Measurement {
         Measurement::Serve,
     ];
 
-    /// What was asked for, without repetition; if nothing was, all about locks.
+    /// The requested measurements without repetition; by default all about locks.
     pub(crate) fn chosen(asked: &[Measurement]) -> Vec<Measurement> {
         let chosen = |each: &Measurement| match asked {
             [] => !matches!(each, Measurement::Tasks | Measurement::Serve),
@@ -73,7 +74,7 @@ impl Measurement {
         Self::EACH.into_iter().filter(chosen).collect()
     }
 
-    /// The word for it.
+    /// The name of the measurement.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Measurement::Pair => "pair",
@@ -87,18 +88,18 @@ impl Measurement {
         }
     }
 
-    /// Measures it on this ground.
-    pub(crate) fn measure(self, ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
+    /// Runs the measurement.
+    pub(crate) fn measure(self, setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
         match self {
-            Measurement::Pair => pair::measure(ground, report),
-            Measurement::Oneshot => oneshot::measure(ground, report),
-            Measurement::Handoff => handoff::measure(ground, report),
-            Measurement::Fairness => fairness::measure(ground, report),
-            Measurement::Idle => idle::measure(ground, report),
-            Measurement::Tasks => tasks::measure(ground, report),
-            Measurement::Serve => serve::measure(ground, report),
+            Measurement::Pair => pair::measure(setup, report),
+            Measurement::Oneshot => oneshot::measure(setup, report),
+            Measurement::Handoff => handoff::measure(setup, report),
+            Measurement::Fairness => fairness::measure(setup, report),
+            Measurement::Idle => idle::measure(setup, report),
+            Measurement::Tasks => tasks::measure(setup, report),
+            Measurement::Serve => serve::measure(setup, report),
             Measurement::All => {
-                Self::EACH.into_iter().try_for_each(|each| each.measure(ground, report))
+                Self::EACH.into_iter().try_for_each(|each| each.measure(setup, report))
             }
         }
     }

@@ -1,22 +1,22 @@
-//! A whole `tenure run x -- true` beside `flock FILE true`, and one of a path beside it where many
-//! paths are held.
+//! Measures a whole `tenure run x -- true` next to `flock FILE true`, and one with a path while
+//! many paths are held.
 
-use super::ground::this_program;
 use super::report::{Beside, Figure, Report, Unit, Wanted};
 use super::sample::{median, quantile};
-use super::{BenchError, Ground};
+use super::setup::this_program;
+use super::{BenchError, BenchSetup};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Runs that are not counted: the first ones read programs from the disk.
+/// Runs that are not counted: the first ones read programs from disk.
 const WARM_UP: usize = 5;
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
     let (mut run, mut flock, mut start) = (Vec::new(), Vec::new(), Vec::new());
-    let url = ground.store("oneshot");
-    let file = ground.file("oneshot.lock");
+    let url = setup.store("oneshot");
+    let file = setup.file("oneshot.lock");
     let has_flock = Command::new("flock").arg("--version").stdout(Stdio::null()).status().is_ok();
-    for number in 0..WARM_UP + ground.scale(40, 300) {
+    for number in 0..WARM_UP + setup.scale(40, 300) {
         let mut command = this_program()?;
         let ran = time(command.args(["run", "--store", &url, "x", "--", "true"]))?;
         let locked = match has_flock {
@@ -31,7 +31,7 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
         }
     }
     if !has_flock {
-        report.note("There is no flock here (it comes with util-linux): nothing to compare with");
+        report.note("flock is not installed (it is part of util-linux): no comparison");
     }
     let figure = |statistic, share: f64, wanted| {
         let beside = |value| Beside::new("flock FILE true", quantile(&run, share), value);
@@ -56,16 +56,16 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
         beside: None,
         wanted: None,
     });
-    measure_paths(ground, report)
+    measure_paths(setup, report)
 }
 
-/// How many paths one command takes: more would not fit on a command line everywhere.
+/// How many paths one command takes; more would not fit on every command line.
 const PATHS_AT_ONCE: usize = 250;
 
-/// What a path costs among many that are held, beside a plain lock in the same store.
-fn measure_paths(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    let url = ground.store("paths");
-    let held = ground.scale(1_000, 10_000);
+/// The cost of a path while many are held, next to a plain lock in the same store.
+fn measure_paths(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    let url = setup.store("paths");
+    let held = setup.scale(1_000, 10_000);
     for first in (0..held).step_by(PATHS_AT_ONCE) {
         let paths = (first..first + PATHS_AT_ONCE)
             .map(|number| format!("path:src/part{}/file{number}.rs", number / 100));
@@ -73,16 +73,16 @@ fn measure_paths(ground: &Ground, report: &mut Report) -> Result<(), BenchError>
             this_program()?
                 .args(["acquire", "--store", &url])
                 .args(paths)
-                .current_dir(ground.folder())
+                .current_dir(setup.folder())
                 .stdout(Stdio::null()),
         )?;
     }
     let (mut path, mut plain) = (Vec::new(), Vec::new());
-    for number in 0..WARM_UP + ground.scale(40, 300) {
+    for number in 0..WARM_UP + setup.scale(40, 300) {
         for (resource, times) in [("path:src/part1/new.rs", &mut path), ("x", &mut plain)] {
             let mut command = this_program()?;
             let run = command.args(["run", "--store", &url, resource, "--", "true"]);
-            let taken = time(run.current_dir(ground.folder()))?;
+            let taken = time(run.current_dir(setup.folder()))?;
             if number >= WARM_UP {
                 times.push(taken);
             }
@@ -100,7 +100,7 @@ fn measure_paths(ground: &Ground, report: &mut Report) -> Result<(), BenchError>
     Ok(())
 }
 
-/// How many seconds it takes from start to end.
+/// The duration of a command in seconds.
 fn time(command: &mut Command) -> Result<f64, BenchError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let begun = Instant::now();

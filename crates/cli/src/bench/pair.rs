@@ -1,12 +1,12 @@
-//! Acquire and release, uncontended, beside the bare insert and delete of a row.
+//! Measures uncontended acquire and release, next to inserting and deleting a bare row.
 
-use super::crew::Crew;
-use super::floor::Floor;
-use super::links::Links;
+use super::file_baseline::FileBaseline;
+use super::processes::Processes;
 use super::report::{Beside, Figure, Report, Unit, Wanted};
 use super::sample::{median, now};
+use super::sqlite_baseline::SqliteBaseline;
 use super::worker::{self, Work};
-use super::{BenchError, Ground, soft_lock};
+use super::{BenchError, BenchSetup, soft_lock};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tenure::blocking::Client;
 
 const PROCESSES: usize = 8;
 
-/// How often something was done, in how long.
+/// How often something was done, in which time.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub(super) count: u64,
@@ -27,39 +27,39 @@ impl Tally {
     }
 }
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    alone(ground, report)?;
-    if ground.has_files() {
-        beside_soft_lock(ground, report)?;
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    alone(setup, report)?;
+    if setup.has_files() {
+        beside_soft_lock(setup, report)?;
     }
-    together(ground, report, "own locks", |process| format!("lock-{process}"))?;
-    together(ground, report, "one lock", |_| "lock".to_owned())
+    together(setup, report, "own locks", |process| format!("lock-{process}"))?;
+    together(setup, report, "one lock", |_| "lock".to_owned())
 }
 
-/// One process, store and floor in turns, so that noise meets both.
-fn alone(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    let floor = make_floor(ground, "pair")?;
-    let url = ground.store("pair");
+/// One process, store and baseline in turns, so that noise affects both.
+fn alone(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    let baseline = make_baseline(setup, "pair")?;
+    let url = setup.store("pair");
     let work =
-        Work::Duel { url, floor, rounds: ground.scale(6, 20), span_ms: ground.scale(60, 250) };
-    let rounds: Vec<(Tally, Tally)> = Crew::run([work])?.remove(0);
-    let least = if ground.has_files() { 1.0 / 3.0 } else { 0.5 };
-    report.add(figure(ground, "1 process", &rounds, Some(Wanted::RatioAtLeast(least))));
+        Work::Duel { url, baseline, rounds: setup.scale(6, 20), span_ms: setup.scale(60, 250) };
+    let rounds: Vec<(Tally, Tally)> = Processes::run([work])?.remove(0);
+    let least = if setup.has_files() { 1.0 / 3.0 } else { 0.5 };
+    report.add(figure(setup, "1 process", &rounds, Some(Wanted::RatioAtLeast(least))));
     Ok(())
 }
 
-/// One process beside another tool that makes lock files.
-fn beside_soft_lock(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    let Some(theirs) = soft_lock::rate(ground, &ground.file("soft.lock")) else {
-        report.note("There is no python3 with filelock here (`pip install filelock`): SoftFileLock was skipped");
+/// One process next to another tool that creates lock files.
+fn beside_soft_lock(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    let Some(theirs) = soft_lock::rate(setup, &setup.file("soft.lock")) else {
+        report.note("python3 with filelock is not installed (`pip install filelock`): SoftFileLock was skipped");
         return Ok(());
     };
-    let url = ground.store("pair");
-    let work = Work::Pairs { url, lock: "lock".to_owned(), span_ms: ground.scale(400, 3000) };
-    let ours = Crew::run::<Tally>([work])?.remove(0).rate();
+    let url = setup.store("pair");
+    let work = Work::Pairs { url, lock: "lock".to_owned(), span_ms: setup.scale(400, 3000) };
+    let ours = Processes::run::<Tally>([work])?.remove(0).rate();
     report.add(Figure {
         measurement: "pair",
-        case: "1 process, beside Python".to_owned(),
+        case: "1 process, next to Python".to_owned(),
         statistic: "acquire+release",
         value: ours,
         unit: Unit::PerSecond,
@@ -69,28 +69,28 @@ fn beside_soft_lock(ground: &Ground, report: &mut Report) -> Result<(), BenchErr
     Ok(())
 }
 
-/// Where something bare does the same: a table, or a folder.
-fn make_floor(ground: &Ground, name: &str) -> Result<PathBuf, BenchError> {
-    if ground.has_files() {
-        return Ok(ground.file(&format!("{name}-floor")));
+/// Creates the baseline: a table, or a folder.
+fn make_baseline(setup: &BenchSetup, name: &str) -> Result<PathBuf, BenchError> {
+    if setup.has_files() {
+        return Ok(setup.file(&format!("{name}-baseline")));
     }
-    let floor = ground.file(&format!("{name}-floor.db"));
-    Floor::create(&floor)?;
-    Ok(floor)
+    let baseline = setup.file(&format!("{name}-baseline.db"));
+    SqliteBaseline::create(&baseline)?;
+    Ok(baseline)
 }
 
-/// What does the same with nothing around it.
+/// The baseline: the same work without tenure.
 enum Bare {
-    Row(Floor),
-    File(Links),
+    Row(SqliteBaseline),
+    File(FileBaseline),
 }
 
 impl Bare {
-    /// By a table if that was made, else by files in a folder.
-    fn open(floor: &Path, name: &str) -> Result<Bare, BenchError> {
-        match floor.is_file() {
-            true => Ok(Bare::Row(Floor::open(floor, name)?)),
-            false => Ok(Bare::File(Links::open(floor, name)?)),
+    /// Opens the table if there is one, else the folder.
+    fn open(baseline: &Path, name: &str) -> Result<Bare, BenchError> {
+        match baseline.is_file() {
+            true => Ok(Bare::Row(SqliteBaseline::open(baseline, name)?)),
+            false => Ok(Bare::File(FileBaseline::open(baseline, name)?)),
         }
     }
 
@@ -102,51 +102,52 @@ impl Bare {
     }
 }
 
-/// Several processes, all on the store, then all on the floor, and again.
+/// Several processes, all on the store, then all on the baseline, in turns.
 fn together(
-    ground: &Ground,
+    setup: &BenchSetup,
     report: &mut Report,
     which: &str,
     lock: impl Fn(usize) -> String,
 ) -> Result<(), BenchError> {
-    let floor = make_floor(ground, &format!("pair-{which}"))?;
-    let url = ground.store(&format!("pair-{which}"));
+    let baseline = make_baseline(setup, &format!("pair-{which}"))?;
+    let url = setup.store(&format!("pair-{which}"));
     Client::open(&url)?;
-    let span_ms = ground.scale(250, 1000);
+    let span_ms = setup.scale(250, 1000);
     let mut rounds = Vec::new();
-    for _ in 0..ground.scale(1, 3) {
-        let store = Crew::run((0..PROCESSES).map(|process| Work::Pairs {
+    for _ in 0..setup.scale(1, 3) {
+        let store = Processes::run((0..PROCESSES).map(|process| Work::Pairs {
             url: url.clone(),
             lock: lock(process),
             span_ms,
         }))?;
-        let bare = Crew::run((0..PROCESSES).map(|process| Work::FloorPairs {
-            floor: floor.clone(),
-            // Bare rows know no waiting, so each process has its own.
+        let bare = Processes::run((0..PROCESSES).map(|process| Work::BaselinePairs {
+            baseline: baseline.clone(),
+            // Bare rows cannot be waited for, so each process has its own.
             name: format!("row-{process}"),
             span_ms,
         }))?;
         rounds.push((total(&store), total(&bare)));
     }
-    report.add(figure(ground, &format!("{PROCESSES} processes, {which}"), &rounds, None));
+    report.add(figure(setup, &format!("{PROCESSES} processes, {which}"), &rounds, None));
     Ok(())
 }
 
-/// What all did together.
+/// The sum of all processes.
 pub(super) fn total(tallies: &[Tally]) -> Tally {
     let rate: f64 = tallies.iter().map(|tally| tally.rate()).sum();
     Tally { count: rate.round() as u64, seconds: 1.0 }
 }
 
 fn figure(
-    ground: &Ground,
+    setup: &BenchSetup,
     case: &str,
     rounds: &[(Tally, Tally)],
     wanted: Option<Wanted>,
 ) -> Figure {
     let store: Vec<f64> = rounds.iter().map(|(store, _)| store.rate()).collect();
-    let floor: Vec<f64> = rounds.iter().map(|(_, floor)| floor.rate()).collect();
-    let ratios: Vec<f64> = store.iter().zip(&floor).map(|(store, floor)| store / floor).collect();
+    let baseline: Vec<f64> = rounds.iter().map(|(_, baseline)| baseline.rate()).collect();
+    let ratios: Vec<f64> =
+        store.iter().zip(&baseline).map(|(store, baseline)| store / baseline).collect();
     Figure {
         measurement: "pair",
         case: case.to_owned(),
@@ -154,27 +155,27 @@ fn figure(
         value: median(&store),
         unit: Unit::PerSecond,
         beside: Some(Beside {
-            what: if ground.has_files() { "temp+link+unlink" } else { "bare SQLite" },
-            value: median(&floor),
-            // Of each round by itself: what slowed one of the two slowed the other as well.
+            what: if setup.has_files() { "temp+link+unlink" } else { "bare SQLite" },
+            value: median(&baseline),
+            // The ratio of each round: what slows one of the two slows the other as well.
             ratio: median(&ratios),
         }),
         wanted,
     }
 }
 
-/// In a worker: the two in turns, each first in every other round.
+/// In a worker: store and baseline in turns, each first in every other round.
 pub(super) fn duel(
     url: &str,
-    floor: &Path,
+    baseline: &Path,
     rounds: u32,
     span_ms: u64,
 ) -> Result<Vec<(Tally, Tally)>, BenchError> {
     let client = Client::open(url)?;
-    let floor = Bare::open(floor, "row")?;
+    let baseline = Bare::open(baseline, "row")?;
     worker::ready()?;
     let store = || tally(span_ms, || pair(&client, "lock"));
-    let bare = || tally(span_ms, || floor.pair().map(|()| 1));
+    let bare = || tally(span_ms, || baseline.pair().map(|()| 1));
     let (_, _) = (store()?, bare()?);
     let round = |number: u32| {
         Ok(match number % 2 {
@@ -200,21 +201,25 @@ fn pair(client: &Client, lock: &str) -> Result<u64, BenchError> {
     Ok(1)
 }
 
-/// In a worker: the same on the floor.
-pub(super) fn floor_pairs(floor: &Path, name: &str, span_ms: u64) -> Result<Tally, BenchError> {
-    let floor = Bare::open(floor, name)?;
+/// In a worker: the same on the baseline.
+pub(super) fn baseline_pairs(
+    baseline: &Path,
+    name: &str,
+    span_ms: u64,
+) -> Result<Tally, BenchError> {
+    let baseline = Bare::open(baseline, name)?;
     worker::ready()?;
-    tally(span_ms, || floor.pair().map(|()| 1))
+    tally(span_ms, || baseline.pair().map(|()| 1))
 }
 
-/// Two commits on the floor, which count as one.
-pub(super) fn floor_pair(floor: &Floor) -> Result<u64, BenchError> {
-    floor.insert()?;
-    floor.delete()?;
+/// Two commits on the baseline, counted as one.
+pub(super) fn baseline_pair(baseline: &SqliteBaseline) -> Result<u64, BenchError> {
+    baseline.insert()?;
+    baseline.delete()?;
     Ok(1)
 }
 
-/// Acts again and again for this long; each act says how much it did, and ends it with nothing.
+/// Repeats `act` for this long. `act` returns how much it did; zero ends the measurement.
 pub(super) fn tally(
     span_ms: u64,
     mut act: impl FnMut() -> Result<u64, BenchError>,

@@ -1,4 +1,4 @@
-//! The same numbers as a picture.
+//! Draws the results as an SVG.
 
 use super::report::{Figure, Report};
 use std::fmt::Write;
@@ -14,12 +14,12 @@ struct Chart {
     title: &'static str,
     legend: [&'static str; 2],
     groups: Vec<(String, [f64; 2])>,
-    /// Small and large values side by side need a logarithmic height.
+    /// Whether the height is logarithmic, for small and large values side by side.
     logarithmic: bool,
     show: fn(f64) -> String,
 }
 
-/// Hand-offs by waiters, pairs, and tasks, as far as they were measured.
+/// Hand-offs by waiters, pairs, and tasks, if they were measured.
 pub(crate) fn svg(report: &Report) -> String {
     let charts = [handoffs(report), pairs(report), claims(report), tasks(report)];
     let charts: Vec<Chart> = charts.into_iter().filter(|c| !c.groups.is_empty()).collect();
@@ -84,7 +84,7 @@ fn tasks(report: &Report) -> Chart {
     });
     Chart {
         title: "Claim and complete per second (logarithmic)",
-        legend: ["tenure", "what it is beside"],
+        legend: ["tenure", "baseline"],
         groups: groups.collect(),
         logarithmic: true,
         show: |value| format!("{value:.0}"),
@@ -126,7 +126,7 @@ impl Chart {
     }
 }
 
-/// Centred at this point. The texts are ours and hold nothing that XML gives a meaning to.
+/// Adds a centred text. The texts are constants without special characters of XML.
 fn text(svg: &mut String, x: f64, y: f64, words: &str) {
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{words}</text>");
 }

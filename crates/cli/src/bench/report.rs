@@ -1,10 +1,10 @@
-//! What was found: as a table for people and as JSON for scripts.
+//! The results of measurements, as a table and as JSON.
 
 use crate::output::{BAD, GOOD, styled};
 use crate::show;
 use serde_json::{Value, json};
 
-/// All that was found, in order.
+/// All results, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) figures: Vec<Figure>,
@@ -12,7 +12,7 @@ pub(crate) struct Report {
     pub(crate) notes: Vec<String>,
 }
 
-/// One number.
+/// One figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     pub(crate) measurement: &'static str,
@@ -24,12 +24,12 @@ pub(crate) struct Figure {
     pub(crate) wanted: Option<Wanted>,
 }
 
-/// The same thing done by something bare in the same run.
+/// The figure of the baseline in the same run.
 #[derive(Clone, Debug)]
 pub(crate) struct Beside {
     pub(crate) what: &'static str,
     pub(crate) value: f64,
-    /// Ours by theirs.
+    /// Our value divided by the baseline's.
     pub(crate) ratio: f64,
 }
 
@@ -39,7 +39,7 @@ impl Beside {
     }
 }
 
-/// What a number counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     PerSecond,
@@ -81,7 +81,7 @@ fn seconds(value: f64) -> String {
     }
 }
 
-/// What a number should be. It is told, not enforced.
+/// The target of a figure. It is shown, not enforced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wanted {
     RatioAtLeast(f64),
@@ -94,7 +94,7 @@ impl Figure {
         self.beside.as_ref().map(|beside| beside.ratio)
     }
 
-    /// Whether it is as wanted; `None` where nothing is wanted or there is nothing to compare with.
+    /// Whether the target is met; `None` without a target or without a baseline.
     pub(crate) fn met(&self) -> Option<bool> {
         match self.wanted? {
             Wanted::RatioAtLeast(least) => self.ratio().map(|ratio| ratio >= least),
@@ -145,7 +145,7 @@ impl Report {
         self.notes.push(note.to_owned());
     }
 
-    /// For scripts.
+    /// The figure as JSON.
     pub(crate) fn json(&self) -> Value {
         json!({
             "figures": self.figures.iter().map(Figure::json).collect::<Vec<_>>(),
@@ -154,7 +154,7 @@ impl Report {
     }
 }
 
-/// For people.
+/// The results as a table.
 pub(crate) fn table(report: &Report) -> String {
     let header = ["MEASUREMENT", "CASE", "WHAT", "VALUE", "BESIDE", "RATIO", "WANTED", "MET"];
     let rows = report.figures.iter().map(|figure| {
@@ -170,7 +170,7 @@ pub(crate) fn table(report: &Report) -> String {
             beside.map_or(String::new(), |beside| format!("{:.2}", beside.ratio)),
             figure.wanted_words(),
             match figure.met() {
-                // The last column, so that the escape codes move nothing.
+                // It is the last column, so that escape codes do not shift others.
                 Some(true) => styled(GOOD, "yes"),
                 Some(false) => styled(BAD, "no"),
                 None => String::new(),

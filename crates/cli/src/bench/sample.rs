@@ -1,4 +1,4 @@
-//! Numbers out of many measured ones.
+//! Statistics of samples.
 
 use std::time::Duration;
 use tenure::clock::{Clock, SystemClock};
@@ -8,7 +8,7 @@ pub(super) fn now() -> Duration {
     SystemClock.now()
 }
 
-/// The value that this share of the values does not exceed; zero where there are none.
+/// The value that this share of the samples does not exceed; zero without samples.
 pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -16,12 +16,12 @@ pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     sorted.get(rank.max(1) - 1).copied().unwrap_or(0.0)
 }
 
-/// The value in the middle.
+/// The median.
 pub(super) fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The largest value; zero where there are none.
+/// The largest value; zero without samples.
 pub(super) fn longest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }

@@ -1,16 +1,16 @@
-//! Many connections to one server, beside many processes that open its store themselves.
+//! Measures many connections to one server, next to many processes that open its store themselves.
 //!
-//! Both take tasks and complete them, one by one and durably, in turns on the same store. What is
-//! counted is claims; what is timed is one claim, from asking to having.
+//! Both claim tasks and complete them, one by one and durably, in turns on the same store. Claims
+//! are counted, and the duration of each claim is measured.
 
-use super::crew::Crew;
-use super::ground::this_program;
 use super::pair::{Tally, total};
+use super::processes::Processes;
 use super::report::{Beside, Figure, Report, Unit, Wanted};
 use super::sample::{median, now, quantile};
-use super::tasks::{self, Stock};
+use super::setup::this_program;
+use super::tasks::{self, TaskSupply};
 use super::worker::{self, Work};
-use super::{BenchError, Ground};
+use super::{BenchError, BenchSetup};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -25,47 +25,47 @@ use tenure::{ClaimRequest, Claims, Client};
 const PROCESSES: usize = 8;
 const CONNECTIONS: usize = 64;
 
-/// Through a server claims are at least so many times as many.
+/// The target: how many times more claims go through a server.
 const WANTED_RATIO: f64 = 5.0;
 
-/// A claim among all these connections takes at most so long, in 99 of 100 cases.
+/// The target for the 99th percentile of a claim.
 const WANTED_P99_SECONDS: f64 = 0.05;
 
-/// So many tasks are ready for each millisecond: more than anybody claims.
+/// How many tasks are ready for each millisecond, more than are claimed.
 const STOCK_PER_MS: u64 = 40;
 
-/// What the connections did together.
+/// The results of all connections.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Served {
     tally: Tally,
-    /// How long each claim took, in seconds.
+    /// The duration of each claim, in seconds.
     claims: Vec<f64>,
 }
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    let url = ground.given_store().map_or_else(|| ground.store("serve"), str::to_owned);
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    let url = setup.given_store().map_or_else(|| setup.store("serve"), str::to_owned);
     let is_server = matches!(url.parse(), Ok(StoreUrl::Remote(_)));
     let server = if is_server { None } else { Some(Server::start(&url)?) };
     let through = server.as_ref().map_or(url.as_str(), |server| &server.url);
-    let stock = Stock::of(through)?;
-    let span_ms = ground.scale(200, 1500);
+    let stock = TaskSupply::of(through)?;
+    let span_ms = setup.scale(200, 1500);
     let (mut alone, mut together, mut claims) = (Vec::new(), Vec::new(), Vec::new());
     let mut done = 0;
-    for round in 0..=ground.scale(1, 5) {
+    for round in 0..=setup.scale(1, 5) {
         stock.fill_up(2 * span_ms * STOCK_PER_MS)?;
         let work =
             Work::ServedClaims { url: through.to_owned(), connections: CONNECTIONS, span_ms };
-        let served: Served = Crew::run([work])?.remove(0);
+        let served: Served = Processes::run([work])?.remove(0);
         done += served.tally.count;
         let own: Vec<Tally> = match server {
             Some(_) => {
                 let work = |_| Work::TaskPairs { url: url.clone(), batch: 1, span_ms };
-                Crew::run((0..PROCESSES).map(work))?
+                Processes::run((0..PROCESSES).map(work))?
             }
             None => vec![],
         };
         done += own.iter().map(|tally| tally.count).sum::<u64>();
-        // The first round is not counted: pages are read, and connections opened.
+        // The first round is not counted: it reads pages and opens connections.
         if round > 0 {
             together.push(served.tally.rate());
             claims.extend(served.claims);
@@ -107,7 +107,7 @@ fn add(report: &mut Report, is_ours: bool, together: &[f64], alone: &[f64], clai
     report.add(latency("p99 of a claim", 0.99, Some(Wanted::AtMost(WANTED_P99_SECONDS))));
 }
 
-/// A server of our own, ended when dropped.
+/// A server process, stopped on drop.
 struct Server {
     process: Child,
     url: String,
@@ -142,7 +142,7 @@ impl Drop for Server {
     }
 }
 
-/// In a worker: so many at once, each with requests of its own, one after the other.
+/// In a worker: this many connections at once, each with one request after the other.
 pub(super) fn claims(url: &str, connections: usize, span_ms: u64) -> Result<Served, BenchError> {
     let client = blocking::Client::open(url)?;
     tasks::counts(&client)?;
@@ -179,7 +179,7 @@ pub(super) fn claims(url: &str, connections: usize, span_ms: u64) -> Result<Serv
     Ok(Served { tally: Tally { count: all.len() as u64, seconds }, claims: all })
 }
 
-/// One task: how long it took to get it, in seconds; nothing where there was none.
+/// One task; returns the duration of the claim in seconds, or `None` if there was no task.
 async fn pair(client: &Client, number: usize) -> Result<Option<f64>, BenchError> {
     let asked = now();
     let worker = Some(number.to_string());

@@ -1,11 +1,11 @@
-//! What Python's `filelock` does with a lock file: `SoftFileLock`, acquired and released.
+//! Measures `SoftFileLock` of Python's `filelock`, acquired and released.
 
-use super::Ground;
+use super::BenchSetup;
 use super::sample::median;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Prints how often a second, once for each span.
+/// Prints the rate per second, once for each span.
 const SCRIPT: &str = "
 import sys, time
 from filelock import SoftFileLock
@@ -19,11 +19,11 @@ for _ in range(int(sys.argv[3])):
     print(count / (time.monotonic() - begun))
 ";
 
-/// How often a second; nothing where there is no Python with `filelock`.
-pub(super) fn rate(ground: &Ground, lock: &Path) -> Option<f64> {
+/// The rate per second; `None` without Python and `filelock`.
+pub(super) fn rate(setup: &BenchSetup, lock: &Path) -> Option<f64> {
     let mut python = Command::new("python3");
     python.args(["-c", SCRIPT]).arg(lock);
-    python.args([ground.scale("0.2", "1.0"), ground.scale("2", "5")]);
+    python.args([setup.scale("0.2", "1.0"), setup.scale("2", "5")]);
     let output = python.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let said = String::from_utf8(output.stdout).ok()?;
     let rates: Vec<f64> = said.lines().filter_map(|line| line.parse().ok()).collect();

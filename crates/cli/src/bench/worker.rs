@@ -1,38 +1,39 @@
-//! One worker process: told by an argument what to do, begins when told to, prints what it found.
+//! One worker process of a benchmark. It gets its work as an argument, starts on order, and prints
+//! its result.
 
 use super::{BenchError, fairness, handoff, pair, serve, tasks};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 
-/// What a worker says when it could begin.
+/// What a worker prints when it is ready.
 pub(super) const READY: &str = "ready";
 
-/// What lets it begin.
+/// The order to begin.
 pub(super) const GO: &str = "go";
 
-/// What a worker does, and for how long.
+/// The work of a worker process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
 pub(crate) enum Work {
-    /// Pairs beside the floor's, in turns, in one process.
-    Duel { url: String, floor: PathBuf, rounds: u32, span_ms: u64 },
+    /// Pairs on the store and the baseline, in turns, in one process.
+    Duel { url: String, baseline: PathBuf, rounds: u32, span_ms: u64 },
     /// Acquire and release.
     Pairs { url: String, lock: String, span_ms: u64 },
-    /// The same on the floor.
-    FloorPairs { floor: PathBuf, name: String, span_ms: u64 },
+    /// Pairs on the baseline.
+    BaselinePairs { baseline: PathBuf, name: String, span_ms: u64 },
     /// Acquire and break, which is durable.
     Breaks { url: String, lock: String, span_ms: u64 },
-    /// The same on the floor.
-    FloorBreaks { floor: PathBuf, name: String, span_ms: u64 },
-    /// Hand a lock around.
+    /// Breaks on the baseline.
+    BaselineBreaks { baseline: PathBuf, name: String, span_ms: u64 },
+    /// Passes a lock around.
     Contend { url: String, lock: String, contenders: usize, span_ms: u64 },
-    /// Tasks one by one beside the floor, in turns, in one process; then in batches.
-    TaskDuel { url: String, floor: PathBuf, rounds: usize, span_ms: u64 },
+    /// Tasks one by one and the baseline, in turns, in one process; then in batches.
+    TaskDuel { url: String, baseline: PathBuf, rounds: usize, span_ms: u64 },
     /// Claim and complete.
     TaskPairs { url: String, batch: usize, span_ms: u64 },
-    /// As many commits on the floor.
-    FloorCommits { floor: PathBuf, name: String, span_ms: u64 },
+    /// As many commits on the baseline.
+    BaselineCommits { baseline: PathBuf, name: String, span_ms: u64 },
     /// Claim and complete over many connections at once.
     ServedClaims { url: String, connections: usize, span_ms: u64 },
     /// Claims in stores of different sizes, in turns.
@@ -42,26 +43,26 @@ pub(crate) enum Work {
 /// Does the work and prints the result.
 pub(crate) fn work(work: Work) -> Result<(), BenchError> {
     match work {
-        Work::Duel { url, floor, rounds, span_ms } => {
-            answer(&pair::duel(&url, &floor, rounds, span_ms)?)
+        Work::Duel { url, baseline, rounds, span_ms } => {
+            answer(&pair::duel(&url, &baseline, rounds, span_ms)?)
         }
         Work::Pairs { url, lock, span_ms } => answer(&pair::pairs(&url, &lock, span_ms)?),
-        Work::FloorPairs { floor, name, span_ms } => {
-            answer(&pair::floor_pairs(&floor, &name, span_ms)?)
+        Work::BaselinePairs { baseline, name, span_ms } => {
+            answer(&pair::baseline_pairs(&baseline, &name, span_ms)?)
         }
         Work::Breaks { url, lock, span_ms } => answer(&fairness::breaks(&url, &lock, span_ms)?),
-        Work::FloorBreaks { floor, name, span_ms } => {
-            answer(&fairness::floor_breaks(&floor, &name, span_ms)?)
+        Work::BaselineBreaks { baseline, name, span_ms } => {
+            answer(&fairness::baseline_breaks(&baseline, &name, span_ms)?)
         }
         Work::Contend { url, lock, contenders, span_ms } => {
             answer(&handoff::contend(&url, &lock, contenders, span_ms)?)
         }
-        Work::TaskDuel { url, floor, rounds, span_ms } => {
-            answer(&tasks::duel(&url, &floor, rounds, span_ms)?)
+        Work::TaskDuel { url, baseline, rounds, span_ms } => {
+            answer(&tasks::duel(&url, &baseline, rounds, span_ms)?)
         }
         Work::TaskPairs { url, batch, span_ms } => answer(&tasks::pairs(&url, batch, span_ms)?),
-        Work::FloorCommits { floor, name, span_ms } => {
-            answer(&tasks::floor_commits(&floor, &name, span_ms)?)
+        Work::BaselineCommits { baseline, name, span_ms } => {
+            answer(&tasks::baseline_commits(&baseline, &name, span_ms)?)
         }
         Work::ServedClaims { url, connections, span_ms } => {
             answer(&serve::claims(&url, connections, span_ms)?)
@@ -70,7 +71,7 @@ pub(crate) fn work(work: Work) -> Result<(), BenchError> {
     }
 }
 
-/// Says that the work could begin, and waits until it may.
+/// Reports that the worker is ready, and waits for the order to begin.
 pub(super) fn ready() -> Result<(), BenchError> {
     say(READY)?;
     let mut order = String::new();
@@ -82,7 +83,7 @@ pub(super) fn ready() -> Result<(), BenchError> {
     }
 }
 
-/// Says a word to whoever started this worker.
+/// Prints a word for the parent process.
 pub(super) fn say(word: &str) -> Result<(), BenchError> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{word}").and_then(|()| stdout.flush()).map_err(lost_touch)

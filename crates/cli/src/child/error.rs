@@ -1,4 +1,4 @@
-//! Why a command could not be started.
+//! Errors of starting a command.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,38 +11,38 @@ const EXEC_FORMAT_ERROR: i32 = 8;
 /// A command that never ran. Exit codes are those of `timeout(1)` and `env(1)`.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("cannot run {program:?}: no such program")]
     NotFound {
-        /// As it was given.
+        /// The program as it was typed.
         program: String,
-        /// A file of that name exists all the same, so something that it needs is missing.
+        /// Whether a file of that name exists; then something that it needs is missing.
         file_exists: bool,
     },
-    /// There is such a file, but it cannot be executed.
+    /// The file exists but cannot be executed.
     #[error("cannot run {program:?}: {source}")]
     NotExecutable {
-        /// As it was given.
+        /// The program as it was typed.
         program: String,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// The directory to run it in is not there or not accessible.
+    /// The directory to run it in does not exist or is not accessible.
     #[error("cannot run {program:?} in {directory:?}: {source}")]
     Directory {
-        /// As it was given.
+        /// The program as it was typed.
         program: String,
-        /// As it was given.
+        /// The directory as it was given.
         directory: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
     /// Anything else: too many processes, too long an argument list, a NUL byte in an argument.
     #[error("cannot run {program:?}: {source}")]
     Other {
-        /// As it was given.
+        /// The program as it was typed.
         program: String,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -57,30 +57,30 @@ impl SpawnError {
         }
     }
 
-    /// What the user can do about it, as one sentence.
+    /// The next step for the user, as one sentence.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotFound { program, .. } if program.contains(char::is_whitespace) => {
-                "The command is run directly: give program and arguments as separate words, or use: sh -c '…'"
+                "The command is not run by a shell: write program and arguments as separate words, or use: sh -c '…'"
             }
             Self::NotFound { file_exists: true, .. } => {
-                "The file is there; the interpreter named in its first line is not."
+                "The file exists, but the interpreter in its first line does not."
             }
             Self::NotFound { .. } => {
                 "Check the spelling and PATH. Shell aliases and built-ins need: sh -c '…'"
             }
             Self::NotExecutable { .. } => {
-                "It must be a program or a script with a #! line, and executable: chmod +x FILE"
+                "It must be an executable program or a script with a #! line: chmod +x FILE"
             }
             Self::Directory { .. } => "Create the directory, or choose another.",
             Self::Other { .. } => "Nothing was started.",
         }
     }
 
-    /// Sorts what the system said about an attempt to start `spec`.
+    /// Classifies the error of an attempt to start `spec`.
     pub(super) fn from_attempt(spec: &ChildSpec, source: io::Error) -> Self {
         let program = spec.program();
-        // Looking at "." in it needs what entering it needs.
+        // Reading "." in it needs the same permission as entering it.
         if let Some(directory) = &spec.directory
             && let Err(source) = std::fs::metadata(directory.join("."))
         {

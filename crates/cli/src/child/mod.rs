@@ -1,7 +1,8 @@
-//! The command of `run`, `update`, `work` and `swarm`: starting, watching, signalling and stopping it.
+//! Runs the command of `run`, `update`, `work` and `swarm`: starts, watches, signals and stops it.
 //!
-//! In reading order: [`ChildSpec`] says what to start, [`spawn`] starts it, [`Child`] is the
-//! running command, [`Ended`] how it ended, [`Signals`] what was sent to tenure meanwhile.
+//! In reading order: [`ChildSpec`] describes what to start, [`spawn`] starts it, [`Child`] is the
+//! running command, [`Ended`] is how it ended, [`Signals`] are the signals that tenure receives
+//! meanwhile.
 //!
 //! ```ignore
 //! let mut signals = Signals::listen()?;
@@ -15,14 +16,13 @@
 //! };
 //! ```
 //!
-//! What is promised on Linux: the command is the leader of a process group of its own.
-//! [`Child::stop`] reaches every process that it started, also those that left its group or
-//! detached themselves, unless they both detached and wiped their environment. If tenure dies,
-//! however it dies, the kernel kills the command's own process, but *not* what that started: a
-//! `sh -c` that runs a program leaves it running. Other unixes have the process group only.
-//! Elsewhere only the command itself is watched and killed.
+//! Promises on Linux: the command leads a process group of its own. [`Child::stop`] reaches every
+//! process that the command started, including those that left the group or became daemons, unless
+//! they both became daemons and cleared their environment. If tenure dies, even by SIGKILL, the
+//! kernel kills the command's own process, but *not* what that started: a program that `sh -c` runs
+//! keeps running. Other Unix systems have the process group only.
 //!
-//! Everything here belongs on one thread, the main one, inside a Tokio runtime: the kernel ends
+//! Everything here must run on one thread, the main one, inside a Tokio runtime: the kernel kills
 //! the command when the *thread* that started it ends.
 
 mod error;
@@ -63,7 +63,7 @@ pub use terminal::suspend;
 #[cfg(unix)]
 pub use unix::{Child, spawn};
 
-/// What to start and with what.
+/// Describes a command to start.
 #[derive(Debug)]
 pub struct ChildSpec {
     /// The program, then its arguments. Run directly, never through a shell.
@@ -72,20 +72,19 @@ pub struct ChildSpec {
     pub environment: Vec<(OsString, OsString)>,
     /// Where to run it; tenure's own directory if absent.
     pub directory: Option<PathBuf>,
-    /// What it reads.
+    /// Its standard input.
     pub stdin: Stdin,
     /// Where its standard output goes.
     pub stdout: Stdout,
     /// Where its standard error goes.
     pub stderr: Stdout,
-    /// Whether it may have the terminal, if tenure has one. At most one child at a time may; one
-    /// that may not, and reads the terminal all the same, is stopped by the kernel.
+    /// Whether it may use the terminal, if tenure has one. At most one child at a time may. A
+    /// command that may not, and reads the terminal anyway, is stopped by the kernel.
     pub foreground: bool,
 }
 
 impl ChildSpec {
-    /// A command that shares tenure's environment, directory, input and output, with no claim on
-    /// the terminal.
+    /// A command with tenure's environment, directory, input and output, but without the terminal.
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
@@ -98,28 +97,28 @@ impl ChildSpec {
         }
     }
 
-    /// The name to call the command by in messages.
+    /// The name of the command for messages.
     fn program(&self) -> String {
         let program = self.command.first().cloned().unwrap_or_default();
         program.to_string_lossy().into_owned()
     }
 }
 
-/// What a command reads from its standard input.
+/// The standard input of a command.
 #[derive(Debug)]
 pub enum Stdin {
-    /// Whatever tenure itself would read.
+    /// Tenure's own input.
     Inherit,
     /// Nothing.
     Null,
-    /// These bytes, then the end. A command that does not read them is not held up by it.
+    /// These bytes, then the end. A command that does not read them is not blocked.
     Bytes(Vec<u8>),
-    /// This file, from where it stands.
+    /// This file, from its current position.
     File(File),
 }
 
 impl Stdin {
-    /// As the standard library wants it. A file is given away.
+    /// Converts it for the standard library. A file is moved out.
     fn give(&mut self) -> Stdio {
         match self {
             Stdin::Inherit => Stdio::inherit(),
@@ -133,12 +132,13 @@ impl Stdin {
     }
 }
 
-/// Where a command's standard output or error goes.
+/// The destination of a command's standard output or error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdout {
-    /// Where tenure's own goes.
+    /// Tenure's own.
     Inherit,
-    /// To tenure: see [`Child::take_stdout`] and [`Child::take_stderr`]. A command whose output nobody reads comes to a halt.
+    /// A pipe to tenure: see [`Child::take_stdout`] and [`Child::take_stderr`]. A command blocks
+    /// while its output is not read.
     Piped,
 }
 
@@ -152,7 +152,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The code to exit with so as to pass this on: its own, or 128 + the signal, as shells do.
+    /// The exit code that passes this on: its own, or 128 + the signal, as shells do.
     pub fn exit_code(self) -> i32 {
         match self {
             Self::Code(code) => code,
@@ -161,11 +161,11 @@ impl Ended {
     }
 }
 
-/// What [`Child::stop`] achieved.
+/// The result of [`Child::stop`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
     /// How the command ended; absent if it could not be killed.
     pub ended: Option<Ended>,
-    /// Process ids that outlived even SIGKILL: another user's, or stuck in the kernel.
+    /// Process ids that survived SIGKILL: of another user, or stuck in the kernel.
     pub survivors: Vec<u32>,
 }

@@ -117,7 +117,7 @@ impl Child {
     }
 
     /// Nothing to do here.
-    pub fn die_alike(self) {}
+    pub fn die_of_same_signal(self) {}
 
     fn look_for_end(&mut self) -> Option<Ended> {
         let status = self.process.try_wait().ok().flatten()?;

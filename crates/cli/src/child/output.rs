@@ -1,4 +1,4 @@
-//! The two pipes between tenure and a command: what it is fed, and what it prints.
+//! The pipes between tenure and a command: its input and its output.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use tokio::net::unix::pipe;
 /// How much is read at once: the usual size of a pipe.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What a command prints, when asked for with [`Stdout::Piped`](super::Stdout::Piped).
+/// The output of a command, if it is [`Stdout::Piped`](super::Stdout::Piped).
 #[derive(Debug)]
 pub struct Output {
     pipe: pipe::Receiver,
@@ -20,10 +20,10 @@ impl Output {
         Ok(Self { pipe })
     }
 
-    /// Appends the next piece to `buffer` and says how long it is; 0 is the end.
+    /// Appends the next piece to `buffer` and returns its length; 0 is the end.
     ///
-    /// Cancel-safe. The end comes when *every* process that inherited the pipe has closed it,
-    /// which a background grandchild may put off long after the command itself ended.
+    /// Cancel-safe. The end comes when *every* process that inherited the pipe has closed it; a
+    /// background process can keep it open long after the command ended.
     pub async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         let before = buffer.len();
         loop {
@@ -41,8 +41,8 @@ impl Output {
 
 /// Writes `bytes` to a command's standard input and closes it.
 ///
-/// A command may close its input or end without reading it all; that is its own affair, so errors
-/// are not reported. (The Rust runtime ignores SIGPIPE; whoever restores it loses tenure here.)
+/// A command may close its input or end without reading all of it, so errors are ignored. (The Rust
+/// runtime ignores SIGPIPE. If that were undone, the signal would kill tenure here.)
 pub(super) async fn feed(pipe: pipe::Sender, bytes: Vec<u8>) {
     let mut rest = bytes.as_slice();
     while !rest.is_empty() && pipe.writable().await.is_ok() {

@@ -1,4 +1,4 @@
-//! What is sent to tenure while a command runs.
+//! Receives signals while a command runs.
 
 use std::future::poll_fn;
 use std::io;
@@ -10,14 +10,14 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use super::sys;
 use super::{Child, Ended};
 
-/// Ctrl-Z: the user wants tenure and everything under it to pause.
+/// Ctrl-Z: the user wants to pause tenure and its command.
 pub const SUSPEND: i32 = Signal::TSTP.as_raw();
 
-/// Tenure was paused and runs again; its leases may have lapsed meanwhile.
+/// Tenure was paused and continues; its leases may have lapsed meanwhile.
 pub const RESUME: i32 = Signal::CONT.as_raw();
 
-/// Those that a command may want to know of. The last three matter because it is in a process
-/// group of its own, where a terminal's Ctrl-Z, `fg` and resizing do not reach it by themselves.
+/// The signals to pass on. The last three matter because the command has its own process group,
+/// which a terminal's Ctrl-Z, `fg` and resizing do not reach.
 const WATCHED: [Signal; 9] = [
     Signal::INT,
     Signal::TERM,
@@ -30,18 +30,18 @@ const WATCHED: [Signal; 9] = [
     Signal::CONT,
 ];
 
-/// The signals sent to tenure, as a stream, instead of their default effects.
+/// A stream of the signals that tenure receives, instead of their default effects.
 ///
-/// Once made, those effects are gone for the rest of the process, so keep reading: a tenure that
-/// stops reading cannot be interrupted. Signals that were ignored when tenure started stay
-/// ignored, by it and by its commands, as `nohup` wants.
+/// It disables the default effects for the rest of the process, so keep reading: otherwise tenure
+/// cannot be interrupted. Signals that were ignored when tenure started stay ignored by tenure and
+/// its commands, as `nohup` requires.
 #[derive(Debug)]
 pub struct Signals {
     streams: Vec<(Signal, Stream)>,
 }
 
 impl Signals {
-    /// Starts to listen. Call it before [`spawn`](super::spawn), so that none is missed.
+    /// Starts to listen. Call it before [`spawn`](super::spawn), so that no signal is missed.
     pub fn listen() -> io::Result<Self> {
         let watched = WATCHED.into_iter().filter(|&which| !sys::is_ignored(which));
         let streams = watched
@@ -50,7 +50,7 @@ impl Signals {
         Ok(Self { streams })
     }
 
-    /// The next signal. Cancel-safe. Several of one kind may arrive as one, as is usual.
+    /// The next signal. Cancel-safe. Several signals of one kind may arrive as one.
     pub async fn next(&mut self) -> i32 {
         poll_fn(|context| {
             for (which, stream) in &mut self.streams {
@@ -65,7 +65,7 @@ impl Signals {
 }
 
 impl Child {
-    /// [`Child::wait`], handing every signal to the command meanwhile.
+    /// As [`Child::wait`], and passes every signal on to the command.
     pub async fn wait_passing_on(&mut self, signals: &mut Signals) -> Ended {
         loop {
             tokio::select! {

@@ -1,4 +1,4 @@
-//! Ending a command together with everything it started.
+//! Stops a command together with all processes that it started.
 
 use std::time::Duration;
 
@@ -8,22 +8,23 @@ use tokio::time::{Instant, sleep, timeout};
 use super::tree::Process;
 use super::{Child, Stopped};
 
-/// The first pause between two looks at what is left; doubled each time.
+/// The first pause between two looks at the remaining processes; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The longest pause between two looks: short to a person, and the looks cost little then.
+/// The longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// How often SIGKILL is repeated, which takes about three seconds. It is needed more than once
-/// only where processes start others faster than they are found; what is left after that is not
-/// ours to kill, or cannot die.
+/// How often SIGKILL is repeated, in about three seconds. More than once is needed only if
+/// processes start others faster than they are found. What remains then belongs to another user, or
+/// cannot die.
 const KILL_ROUNDS: u32 = 64;
 
 impl Child {
-    /// Ends the command and all its processes: SIGTERM, up to `grace` for all to be gone, SIGKILL.
+    /// Stops the command and all its processes: SIGTERM, up to `grace` for all to end, then
+    /// SIGKILL.
     ///
-    /// Stopped processes are continued so that they can end. Works on what a command that has
-    /// already ended left behind, too. May be called again if it was cancelled.
+    /// Suspended processes are continued so that they can end. It also stops what an ended command
+    /// left behind. It can be called again if it was cancelled.
     pub async fn stop(&mut self, grace: Duration) -> Stopped {
         let members = self.members();
         self.tree.signal(&members, Signal::TERM);
@@ -32,7 +33,7 @@ impl Child {
 
         let mut pause = FIRST_PAUSE;
         for _ in 0..KILL_ROUNDS {
-            // Once in any case: where processes cannot be listed, the group may not be empty.
+            // At least once: if processes cannot be listed, the group may not be empty.
             self.tree.signal(&rest, Signal::KILL);
             if rest.is_empty() {
                 break;
@@ -46,7 +47,7 @@ impl Child {
         Stopped { ended: self.look_for_end(), survivors: rest.iter().map(Process::id).collect() }
     }
 
-    /// Waits up to `grace` for everything to be gone, and returns what is left.
+    /// Waits up to `grace` until all have ended, and returns the remaining processes.
     async fn wait_until_gone(&mut self, grace: Duration) -> Vec<Process> {
         let deadline = Instant::now() + grace;
         let mut pause = FIRST_PAUSE;
@@ -60,7 +61,7 @@ impl Child {
         }
     }
 
-    /// Lets a little time pass, or less if the command ends.
+    /// Waits a little, or less if the command ends.
     async fn pause(&mut self, length: &mut Duration) {
         if self.look_for_end().is_some() {
             sleep(*length).await;
@@ -70,7 +71,7 @@ impl Child {
         *length = (*length * 2).min(LONGEST_PAUSE);
     }
 
-    /// What is alive of the command's processes.
+    /// The living processes of the command.
     fn members(&mut self) -> Vec<Process> {
         let leader_ended = self.look_for_end().is_some();
         self.tree.look(leader_ended)

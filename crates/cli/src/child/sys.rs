@@ -1,11 +1,11 @@
-//! The few system calls that neither the standard library nor `rustix` offers safely.
+//! System calls that neither the standard library nor `rustix` offers safely.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
 use rustix::process::Signal;
 
-/// Whether this process was told to ignore `signal`, as `nohup` does with SIGHUP.
+/// Whether this process ignores `signal`, as under `nohup`.
 #[expect(unsafe_code, reason = "rustix has no sigaction")]
 pub(super) fn is_ignored(signal: Signal) -> bool {
     let mut current = MaybeUninit::<libc::sigaction>::zeroed();
@@ -18,7 +18,7 @@ pub(super) fn is_ignored(signal: Signal) -> bool {
     current.sa_sigaction == libc::SIG_IGN
 }
 
-/// Lets `signal` have its default effect again, and arrive.
+/// Restores the default effect of `signal` and unblocks it.
 #[expect(unsafe_code, reason = "rustix has no sigaction")]
 pub(super) fn restore_default(signal: Signal) {
     // SAFETY: the default action runs no code of ours.
@@ -26,7 +26,7 @@ pub(super) fn restore_default(signal: Signal) {
     change_mask(libc::SIG_UNBLOCK, signal);
 }
 
-/// Keeps `signal` from arriving on this thread, and on those it starts.
+/// Blocks `signal` on this thread and on threads that it starts.
 pub(super) fn block(signal: Signal) {
     change_mask(libc::SIG_BLOCK, signal);
 }
@@ -48,7 +48,7 @@ fn change_mask(how: libc::c_int, signal: Signal) {
     }
 }
 
-/// The first child that has ended and was not waited for, left as it is.
+/// The first child that has ended but was not waited for; it is not reaped.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "rustix does not tell the pid that waitid found")]
 pub(super) fn first_ended_child() -> Option<rustix::process::Pid> {

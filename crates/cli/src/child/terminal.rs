@@ -1,12 +1,12 @@
-//! Lending the terminal to a command and getting it back: job control.
+//! Job control: passes the terminal to a command and takes it back.
 //!
-//! The command is in a process group of its own, and a terminal serves one group at a time. A
-//! command that shares tenure's terminal for input and output is lent it from the start. Otherwise
-//! tenure may be part of a pipeline whose other end uses the keyboard (`… | less`), so the
-//! terminal stays where it is until the command asks for it by being stopped over it.
+//! The command has its own process group, and a terminal belongs to one group at a time. A command
+//! that uses tenure's terminal for both input and output gets it from the start. Otherwise tenure
+//! may be part of a pipeline whose other end uses the keyboard (`… | less`), so the terminal stays
+//! where it is until the kernel stops the command for using it.
 //!
-//! When the command is stopped with Ctrl-Z, tenure and whoever shares its group stop as well, so
-//! that the shell sees one stopped job, and `fg` continues both.
+//! When the command is stopped with Ctrl-Z, tenure and its group stop as well, so that the shell
+//! sees one stopped job, and `fg` continues both.
 
 use std::fs;
 use std::io;
@@ -22,12 +22,12 @@ use super::{sys, tree};
 #[derive(Debug)]
 pub(super) struct Terminal {
     device: Arc<OwnedFd>,
-    /// How it was set before the command could change it.
+    /// Its modes before the command could change them.
     modes: Option<Termios>,
     lent: bool,
-    /// It was lent when tenure was suspended, and is to be again.
+    /// Whether to pass the terminal to the command again after tenure is continued.
     lend_again: bool,
-    /// Tenure itself stopped the command, and is about to follow it.
+    /// Whether tenure itself stopped the command, and is about to stop too.
     paused: bool,
 }
 
@@ -36,8 +36,8 @@ impl Terminal {
     pub(super) fn open() -> Option<Self> {
         let opened = fs::File::options().read(true).write(true).open("/dev/tty");
         let device = OwnedFd::from(opened.ok()?);
-        // Lending it turns tenure into a background process, which would be stopped when it sets
-        // the terminal or, depending on the terminal's settings, prints.
+        // While the command has the terminal, tenure is a background process, which the kernel
+        // would stop when it changes the terminal or, depending on the terminal's modes, prints.
         sys::block(Signal::TTOU);
         Some(Self {
             modes: termios::tcgetattr(&device).ok(),
@@ -48,8 +48,8 @@ impl Terminal {
         })
     }
 
-    /// What the command is to do between fork and exec in order to start with the terminal; `None`
-    /// if it should start without.
+    /// What the command has to do between fork and exec to start with the terminal; `None` if it
+    /// starts without.
     pub(super) fn lend_at_start(&mut self) -> Option<impl Fn() -> io::Result<()> + use<>> {
         let shared = termios::isatty(io::stdin()) && termios::isatty(io::stdout());
         if !shared || self.holder() != Some(process::getpgrp()) {
@@ -60,7 +60,7 @@ impl Terminal {
         Some(move || Ok(termios::tcsetpgrp(&device, process::getpid())?))
     }
 
-    /// The group that the terminal serves now.
+    /// The process group that has the terminal now.
     fn holder(&self) -> Option<Pid> {
         termios::tcgetpgrp(&self.device).ok()
     }
@@ -69,8 +69,8 @@ impl Terminal {
         self.lent = termios::tcsetpgrp(&self.device, group).is_ok();
     }
 
-    /// Ends the loan, if there is one, and says so. A command that was killed may have left the
-    /// terminal unusable (no echo, no line editing): `reset` then sets it as it was.
+    /// Takes the terminal back, and returns whether the command had it. A killed command may have
+    /// left the terminal unusable (no echo, no line editing): with `reset`, its modes are restored.
     pub(super) fn take_back(&mut self, reset: bool) -> bool {
         if !std::mem::take(&mut self.lent) {
             return false;
@@ -82,10 +82,10 @@ impl Terminal {
         true
     }
 
-    /// Tenure was asked to suspend itself: the command first.
+    /// Suspends the command before tenure itself.
     pub(super) fn suspend_with_command(&mut self, group: Pid) {
         if self.lent {
-            // It may have something to tidy on the screen. Once it has stopped, so does tenure.
+            // The command may clean up its screen first. Once it has stopped, tenure stops too.
             let _ = process::kill_process_group(group, Signal::TSTP);
             return;
         }
@@ -96,7 +96,8 @@ impl Terminal {
         }
     }
 
-    /// The command was stopped by `signal`: lets it have what it asked for, or stops along with it.
+    /// Handles a command that was stopped by `signal`: gives it the terminal, or stops along with
+    /// it.
     pub(super) fn command_stopped(&mut self, group: Pid, signal: i32) {
         if self.paused {
             return;
@@ -111,17 +112,17 @@ impl Terminal {
             }
         }
         self.lend_again = self.take_back(false);
-        // Without a shell that could continue tenure, Ctrl-Z means nothing, as everywhere.
+        // Without a shell that could continue tenure, Ctrl-Z has no effect, as usual.
         if !suspend() && signal == Signal::TSTP.as_raw() {
             self.resumed(group);
         }
     }
 
-    /// Tenure was continued: so is the command, with the terminal if it had it and the shell gave
-    /// it to tenure.
+    /// Continues the command after tenure was continued, with the terminal if the command had it
+    /// and the shell gave it to tenure.
     pub(super) fn resumed(&mut self, group: Pid) {
         self.paused = false;
-        // Whoever stopped tenure from outside has taken the terminal meanwhile.
+        // The process that stopped tenure may have taken the terminal meanwhile.
         let had = std::mem::take(&mut self.lend_again) || self.lent;
         self.lent = had && self.holder() == Some(group);
         if had && self.holder() == Some(process::getpgrp()) {
@@ -131,10 +132,10 @@ impl Terminal {
     }
 }
 
-/// Stops this process and its group, as Ctrl-Z does, until somebody continues it. Returns false
-/// at once if there is no shell that could.
+/// Stops this process and its group, as Ctrl-Z does, until it is continued. Returns false at once
+/// if there is no shell that could continue it.
 ///
-/// Stop the commands first: they have groups of their own, and leases lapse meanwhile.
+/// Stop the commands first: they have groups of their own, and their leases lapse meanwhile.
 pub fn suspend() -> bool {
     let group = process::getpgrp();
     let orphaned = match tree::processes() {
@@ -144,7 +145,7 @@ pub fn suspend() -> bool {
     !orphaned && process::kill_current_process_group(Signal::STOP).is_ok()
 }
 
-/// Whether tenure's own parent could continue it; less than [`tree::is_orphaned`] can tell.
+/// Whether tenure's parent could continue it. It knows less than [`tree::is_orphaned`].
 fn parent_is_shell(group: Pid) -> bool {
     let parent = process::getppid();
     parent.is_some()

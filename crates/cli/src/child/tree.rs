@@ -1,10 +1,10 @@
-//! Which processes belong to a command: its group, its descendants, and the orphans it left.
+//! Finds the processes of a command: its group, its descendants, and orphans of them.
 //!
-//! A process whose parent ended is adopted by tenure (see [`adopt_orphans`]), so that it stays
-//! within reach, but its parentage is gone. Tenure may run many commands at once and may have
-//! children of other origin, so each command is given a mark in its environment that its
-//! descendants inherit: tenure's pid and a running number, appended to the mark that tenure itself
-//! inherited, so that an outer tenure recognises what a killed inner one left behind.
+//! Tenure adopts a process whose parent ended (see [`adopt_orphans`]), so it can still reach it,
+//! but the parentage is lost. Tenure can run many commands at once and can have other children, so
+//! each command gets a mark in its environment that its descendants inherit: tenure's pid and a
+//! running number, appended to the mark that tenure itself inherited. So an outer tenure recognises
+//! what a killed inner one left behind.
 
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -19,16 +19,16 @@ use rustix::process::{self, Pid, Signal};
 /// The variable that carries a command's mark.
 pub(super) const MARK_VARIABLE: &str = "TENURE_TREE";
 
-/// How often to look at an environment that seems empty, and how long to wait in between: longer
-/// in all than it takes to start a program.
+/// How often to read an environment that seems empty, and the pause in between: longer in all than
+/// it takes to start a program.
 const LOOKS_AT_NOTHING: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
-/// The running commands' own processes: their status is for [`Child`](super::Child) to collect.
-/// Held while a command is started, so that nobody takes it for an orphan in between.
+/// The commands' own processes, which only [`Child`](super::Child) may reap. The lock is held while
+/// a command is started, so that it is not taken for an orphan in between.
 static LEADERS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-/// A new mark, unlike that of any other command.
+/// A new, unique mark.
 pub(super) fn new_mark() -> OsString {
     static STARTED: AtomicU32 = AtomicU32::new(0);
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -51,21 +51,21 @@ fn is_within(found: &[u8], mark: &[u8]) -> bool {
 /// Makes tenure the parent of all orphans among its descendants. It then has to
 /// [reap](reap_orphans) them.
 pub(super) fn adopt_orphans() {
-    // Where it is refused, orphans are out of reach and everything else works.
+    // If the kernel refuses, orphans are out of reach and everything else works.
     #[cfg(target_os = "linux")]
     let _ = process::set_child_subreaper(Some(process::getpid()));
 }
 
-/// Collects adopted orphans that have ended, which would otherwise remain as zombies.
+/// Reaps adopted orphans that have ended, which would otherwise remain as zombies.
 ///
-/// Leaves alone the commands themselves, and children that other parts of tenure started: those
-/// are in tenure's own process group, where orphans of a command are not.
+/// It leaves the commands themselves alone, and children that other parts of tenure started: those
+/// are in tenure's own process group, and orphans of a command are not.
 pub(super) fn reap_orphans() {
     #[cfg(target_os = "linux")]
     {
         let leaders = leaders();
         while let Some(pid) = super::sys::first_ended_child() {
-            // Whoever collects this one goes on from here.
+            // The owner of this one reaps it and calls this again.
             if leaders.contains(&pid) || process::getpgid(Some(pid)) == Ok(process::getpgrp()) {
                 return;
             }
@@ -74,7 +74,7 @@ pub(super) fn reap_orphans() {
     }
 }
 
-/// The registry, whatever a panic elsewhere did: each change to it is a single step.
+/// The registry, even if a thread panicked: each change to it is a single step.
 pub(super) fn leaders() -> parking_lot::MutexGuard<'static, Vec<Pid>> {
     LEADERS.lock()
 }
@@ -86,14 +86,14 @@ pub(super) struct Process {
     parent: i32,
     group: i32,
     session: i32,
-    /// Nothing of it runs any more.
+    /// Whether it has ended.
     dead: bool,
-    /// In clock ticks since boot; with the pid it names a process for good.
+    /// The start time in clock ticks since boot; with the pid it identifies the process.
     started: u64,
 }
 
 impl Process {
-    /// Reads one `/proc/PID/stat`. The name in it, in parentheses, may contain anything.
+    /// Parses one `/proc/PID/stat`. The name in it, in parentheses, may contain anything.
     fn parse(stat: &[u8]) -> Option<Self> {
         let name_end = stat.iter().rposition(|&byte| byte == b')')?;
         let pid_end = stat.iter().position(|&byte| byte == b' ')?;
@@ -121,7 +121,7 @@ impl Process {
         Self::parse(&buffer[..length])
     }
 
-    /// The group of `leader`, where nothing is known but its id.
+    /// Stands for the group of `leader` when only the id is known.
     fn standing_for(leader: Pid) -> Self {
         Self {
             pid: leader,
@@ -133,12 +133,12 @@ impl Process {
         }
     }
 
-    /// The process id, for people to read.
+    /// The process id, for messages.
     pub(super) fn id(&self) -> u32 {
         self.pid.as_raw_pid().unsigned_abs()
     }
 
-    /// Signals this very process, never one that got its pid later.
+    /// Signals this process, never a later one with the same pid.
     fn signal(&self, signal: Signal) {
         #[cfg(target_os = "linux")]
         if let Ok(handle) = process::pidfd_open(self.pid, process::PidfdFlags::empty()) {
@@ -151,8 +151,8 @@ impl Process {
     }
 }
 
-/// All processes of this machine or container; `None` where the system does not list them, or
-/// lists those of another pid namespace.
+/// All processes of this machine or container; `None` if the system does not list them, or lists
+/// those of another pid namespace.
 pub(super) fn processes() -> Option<Vec<Process>> {
     let own = fs::read_link("/proc/self").ok()?;
     if own.to_str()?.parse() != Ok(std::process::id()) {
@@ -164,7 +164,8 @@ pub(super) fn processes() -> Option<Vec<Process>> {
     Some(pids.filter_map(|pid| Process::read(&pid)).collect())
 }
 
-/// A process's environment. For a moment while it becomes another program it shows none.
+/// The environment of a process. It is empty for a moment while the process executes another
+/// program.
 fn environment(pid: Pid) -> Vec<u8> {
     for _ in 0..LOOKS_AT_NOTHING {
         match fs::read(format!("/proc/{pid}/environ")) {
@@ -176,13 +177,13 @@ fn environment(pid: Pid) -> Vec<u8> {
     vec![]
 }
 
-/// Whether a group whose leader ended, but was not collected, has other members. Unknown on Linux,
-/// where the dead leader still counts: no, then.
+/// Whether a group whose leader ended, but was not reaped, has other members. Linux counts the dead
+/// leader too, so there the answer is no.
 fn group_outlives(leader: Pid) -> bool {
     cfg!(not(target_os = "linux")) && process::test_kill_process_group(leader).is_ok()
 }
 
-/// Whether nobody is there to continue `group` if it were stopped: no process of it has a parent
+/// Whether no process could continue `group` if it were stopped: none of its processes has a parent
 /// in another group of the same session.
 pub(super) fn is_orphaned(group: Pid, processes: &[Process]) -> bool {
     let group = group.as_raw_pid();
@@ -194,14 +195,14 @@ pub(super) fn is_orphaned(group: Pid, processes: &[Process]) -> bool {
         .any(|(member, parent)| parent.session == member.session && parent.group != group)
 }
 
-/// A command's processes, as far as they have been seen.
+/// The known processes of a command.
 #[derive(Debug)]
 pub(super) struct Tree {
     leader: Pid,
     mark: OsString,
-    /// Members seen so far, by pid and start: they stay members when their parent ends.
+    /// Members seen so far, by pid and start time: they stay members when their parent ends.
     seen: HashSet<(Pid, u64)>,
-    /// The groups of those: what such a process starts is in them unless it moves again.
+    /// The groups of the members: their children are in them unless they change groups.
     groups: HashSet<i32>,
 }
 
@@ -210,10 +211,9 @@ impl Tree {
         Self { leader, mark, seen: HashSet::new(), groups: HashSet::from([leader.as_raw_pid()]) }
     }
 
-    /// The members that are alive now. Where processes cannot be listed, the leader stands for its
-    /// group.
+    /// The living members. If processes cannot be listed, the leader stands for its group.
     ///
-    /// A process that is started during the look may be missed: look again after signalling.
+    /// A process that starts during the call may be missed: call it again after signalling.
     pub(super) fn look(&mut self, leader_ended: bool) -> Vec<Process> {
         let Some(processes) = processes() else {
             let remains = !leader_ended || group_outlives(self.leader);
@@ -238,13 +238,13 @@ impl Tree {
             self.groups.insert(process.group);
         }
         for process in dead.iter().filter(|process| process.pid != self.leader) {
-            // Fails for those that still have another parent, who will do it.
+            // It fails for a process that still has another parent, which will reap it.
             let _ = process::waitpid(Some(process.pid), process::WaitOptions::NOHANG);
         }
         alive
     }
 
-    /// Whether `process` belongs here, given the members known so far.
+    /// Whether `process` belongs to the command, given the members known so far.
     fn owns(&self, process: &Process, members: &HashSet<Pid>) -> bool {
         let own = process::getpid();
         process.group == self.leader.as_raw_pid()
@@ -263,7 +263,7 @@ impl Tree {
             .any(|found| is_within(found, self.mark.as_encoded_bytes()))
     }
 
-    /// Signals the group, at once, and then each of `members` that is outside it.
+    /// Signals the group at once, then each of `members` outside it.
     pub(super) fn signal(&self, members: &[Process], signal: Signal) {
         let _ = process::kill_process_group(self.leader, signal);
         let group = self.leader.as_raw_pid();

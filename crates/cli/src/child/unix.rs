@@ -1,4 +1,4 @@
-//! A running command, on unix.
+//! A running command on Unix.
 
 use std::ffi::OsString;
 use std::io;
@@ -18,14 +18,14 @@ use super::terminal::Terminal;
 use super::tree::{self, MARK_VARIABLE, Tree};
 use super::{ChildSpec, Ended, SpawnError, Stdin, Stdout, sys};
 
-/// What is reported when somebody else collected the command's status: that it failed.
+/// The result if another part of the program reaped the command: a failure.
 const STATUS_UNKNOWN: Ended = Ended::Code(125);
 
-/// A command that was started, and the processes it starts.
+/// A started command and the processes that it starts.
 ///
-/// Its process is collected only when this is dropped, so that its pid, which is also the id of
-/// its group, cannot come to mean another process before. Dropping it while the command runs
-/// kills the command: nothing goes on without somebody who watches the lease.
+/// Its process is reaped only on drop, so that its pid, which is also the id of its group, cannot
+/// be reused before. Dropping it while the command runs kills the command: a command must not run
+/// without its lease being watched.
 #[derive(Debug)]
 #[must_use = "dropping it kills the command"]
 pub struct Child {
@@ -33,7 +33,7 @@ pub struct Child {
     pub(super) tree: Tree,
     pub(super) terminal: Option<Terminal>,
     pub(super) ended: Option<Ended>,
-    /// The terminal was the command's when the command ended.
+    /// Whether the command had the terminal when it ended.
     had_terminal: bool,
     stdout: Option<Output>,
     stderr: Option<Output>,
@@ -51,7 +51,7 @@ pub struct Child {
 /// kernel kills the command when the thread that started it ends.
 pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
     let failed = |spec: &ChildSpec, error| SpawnError::from_attempt(spec, error);
-    // Before the command exists, so that its end cannot go unnoticed.
+    // Listen before the command exists, so that its end is not missed.
     let changes = signal(SignalKind::child()).map_err(|error| failed(&spec, error))?;
     tree::adopt_orphans();
     let mark = tree::new_mark();
@@ -89,10 +89,10 @@ pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
     Ok(child)
 }
 
-/// `spec` as the standard library wants it.
+/// Converts `spec` for the standard library.
 fn command(spec: &mut ChildSpec, mark: &OsString, terminal: Option<&mut Terminal>) -> Command {
     let mut words = spec.command.iter();
-    // An empty name is not found, like any other name that is not there.
+    // An empty name is reported as not found.
     let mut command = Command::new(words.next().cloned().unwrap_or_default());
     command.args(words).process_group(0);
     command.envs(spec.environment.iter().map(|(name, value)| (name, value)));
@@ -115,7 +115,7 @@ fn command(spec: &mut ChildSpec, mark: &OsString, terminal: Option<&mut Terminal
     command
 }
 
-/// Says what the new process does between fork and exec.
+/// Sets what the new process does between fork and exec.
 #[expect(unsafe_code, reason = "code between fork and exec is unsafe by nature")]
 fn prepare(
     command: &mut Command,
@@ -130,18 +130,18 @@ fn prepare(
             if let Some(take_terminal) = &take_terminal {
                 take_terminal()?;
             }
-            // Blocked by tenure for itself; masks outlive exec.
+            // Tenure blocked it for itself, and masks survive exec.
             sys::unblock(Signal::TTOU);
             Ok(())
         });
     }
 }
 
-/// Has the kernel kill this process when its parent dies.
+/// Lets the kernel kill this process when its parent dies.
 #[cfg(target_os = "linux")]
 fn die_with(parent: Pid) -> io::Result<()> {
     process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // It may have died before that took effect, and nobody would tell us.
+    // The parent may have died before that took effect; then there is no signal.
     if process::getppid() != Some(parent) {
         return Err(io::Error::from(rustix::io::Errno::SRCH));
     }
@@ -153,7 +153,7 @@ fn die_with(_parent: Pid) -> io::Result<()> {
     Ok(())
 }
 
-/// A descriptor that tells when `leader` ends; SIGCHLD has to do where there is none.
+/// A descriptor that becomes readable when `leader` ends; without one, SIGCHLD is used.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "tokio cannot check that a descriptor stays open")]
 fn exit_handle(leader: Pid) -> Option<AsyncFd<OwnedFd>> {
@@ -168,27 +168,27 @@ impl Child {
         self.leader.as_raw_pid().unsigned_abs()
     }
 
-    /// What the command prints, if [`Stdout::Piped`] was asked for; once.
+    /// The command's output, if it is [`Stdout::Piped`]; once.
     pub fn take_stdout(&mut self) -> Option<Output> {
         self.stdout.take()
     }
 
-    /// What the command says on its standard error, if that is piped; once.
+    /// The command's standard error, if it is piped; once.
     pub fn take_stderr(&mut self) -> Option<Output> {
         self.stderr.take()
     }
 
-    /// Signals the command's process group; nothing happens if it is gone or not ours to signal.
+    /// Signals the command's process group; does nothing if it is gone or belongs to another user.
     pub fn signal(&self, signal: i32) {
         if let Some(signal) = Signal::from_named_raw(signal) {
             let _ = process::kill_process_group(self.leader, signal);
         }
     }
 
-    /// Lets the command know of a signal that tenure received.
+    /// Passes a signal that tenure received on to the command.
     ///
-    /// [`SUSPEND`](super::SUSPEND) pauses both the command and tenure. On
-    /// [`RESUME`](super::RESUME) the command goes on, so look at the lease before passing it on.
+    /// [`SUSPEND`](super::SUSPEND) pauses both the command and tenure. On [`RESUME`](super::RESUME)
+    /// the command continues, so check the lease before passing it on.
     pub fn pass_on(&mut self, signal: i32) {
         match (signal, self.terminal.as_mut()) {
             (super::SUSPEND, Some(terminal)) => terminal.suspend_with_command(self.leader),
@@ -203,10 +203,10 @@ impl Child {
         }
     }
 
-    /// Waits until the command itself has ended; what it left running goes on. Cancel-safe.
+    /// Waits until the command itself has ended; processes that it left running continue.
+    /// Cancel-safe.
     ///
-    /// It must be polled all the while: it also does the terminal's job control and collects
-    /// orphans.
+    /// It must be polled all the time, because it also handles job control and reaps orphans.
     pub async fn wait(&mut self) -> Ended {
         loop {
             if let Some(ended) = self.look_for_end() {
@@ -218,11 +218,12 @@ impl Child {
         }
     }
 
-    /// Ends tenure the way the command ended, if that was by Ctrl-C or Ctrl-\; otherwise returns.
+    /// Ends tenure in the way the command ended, if that was by Ctrl-C or Ctrl-\; otherwise
+    /// returns.
     ///
-    /// A shell script or loop stops at Ctrl-C only if the program it ran *died* of it; an exit
-    /// code of 130 lets it go on. Call it last: nothing is released after it.
-    pub fn die_alike(self) {
+    /// A shell script or loop stops at Ctrl-C only if the program *died* of it; after an exit code
+    /// of 130 it continues. Call it last: nothing is released after it.
+    pub fn die_of_same_signal(self) {
         let interrupts = [Signal::INT, Signal::QUIT];
         let died_of = |signal: &Signal| self.ended == Some(Ended::Signal(signal.as_raw()));
         let Some(signal) = interrupts.into_iter().find(died_of) else {
@@ -231,17 +232,17 @@ impl Child {
         let had_terminal = self.had_terminal;
         drop(self);
         let none = process::Rlimit { current: Some(0), maximum: Some(0) };
-        // The command has left a core dump if one was wanted.
+        // The command has already written a core dump if one was wanted.
         let _ = process::setrlimit(process::Resource::Core, none);
         sys::restore_default(signal);
-        // The terminal told only the group that had it.
+        // The terminal signalled only the group that had it.
         let _ = match had_terminal {
             true => process::kill_current_process_group(signal),
             false => process::kill_process(process::getpid(), signal),
         };
     }
 
-    /// Whether the command has ended. Leaves its process to be collected by `drop`.
+    /// Whether the command has ended. It is not reaped before drop.
     pub(super) fn look_for_end(&mut self) -> Option<Ended> {
         if self.ended.is_some() {
             return self.ended;
@@ -264,7 +265,7 @@ impl Child {
         self.ended
     }
 
-    /// Deals with a command that was stopped, if it may have the terminal.
+    /// Handles a stopped command that may use the terminal.
     fn look_for_stop(&mut self) {
         let Some(terminal) = &mut self.terminal else {
             return;
@@ -276,12 +277,12 @@ impl Child {
         }
     }
 
-    /// Waits until there may be something new to look for. Cancel-safe.
+    /// Waits until the state of a process may have changed. Cancel-safe.
     #[cfg(target_os = "linux")]
     pub(super) async fn changed(&mut self) {
         let ended = async {
             match &self.exit {
-                // A debugger may keep the end from us for a while; SIGCHLD tells when it is done.
+                // A debugger can delay the notification; SIGCHLD arrives when it is done.
                 Some(exit) => exit.readable().await.map(|mut ready| ready.clear_ready()),
                 None => std::future::pending().await,
             }
@@ -292,13 +293,13 @@ impl Child {
         }
     }
 
-    /// Waits until there may be something new to look for. Cancel-safe.
+    /// Waits until the state of a process may have changed. Cancel-safe.
     #[cfg(not(target_os = "linux"))]
     pub(super) async fn changed(&mut self) {
         self.changes.recv().await;
     }
 
-    /// Takes over tenure's ends of the pipes.
+    /// Takes tenure's ends of the pipes.
     fn connect(&mut self, process: &mut Process, source: Stdin) -> io::Result<()> {
         let stdout = process.stdout.take().map(OwnedFd::from);
         self.stdout = stdout.map(Output::new).transpose()?;
@@ -315,7 +316,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if self.look_for_end().is_none() {
-            // Twice: what was started during the first look is seen by the second.
+            // Twice: the second look finds what started during the first.
             for _ in 0..2 {
                 let members = self.tree.look(false);
                 self.tree.signal(&members, Signal::KILL);
@@ -325,7 +326,7 @@ impl Drop for Child {
         if let Some(feeder) = &self.feeder {
             feeder.abort();
         }
-        // If it is not quite dead yet, it is an orphan like others from here on.
+        // If it is not quite dead yet, it is reaped later as an orphan.
         let _ = process::waitpid(Some(self.leader), process::WaitOptions::NOHANG);
         tree::leaders().retain(|leader| *leader != self.leader);
         tree::reap_orphans();

@@ -1,13 +1,13 @@
-//! `tenure acquire`: a lease that outlives the command, or lasts until Ctrl-C.
+//! `tenure acquire`: takes a lease that outlives the command, or holds until Ctrl-C.
 
 use crate::args::{self, ModeArgs};
 use crate::context::Context;
-use crate::ending::told_to_end;
 use crate::failure::Failure;
-use crate::holding::{keeping, lost, name_limit, request_for};
 use crate::output::{NAME, styled};
+use crate::run_under_lock::{lost, request_for, with_own_holds, with_wait_hint};
 use crate::show;
-use crate::waiting::WaitDisplay;
+use crate::shutdown::shutdown_signal;
+use crate::wait_display::WaitDisplay;
 use clap::Args;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -16,12 +16,13 @@ use tenure::{Attempt, Client, Guard, Lease, LeaseAttempt, ReleaseOutcome, Reques
 use tenure_frontend::config::Key;
 use tenure_frontend::duration::format_duration;
 
-/// Take a lease and keep it after this command ends
+/// Take a lease that outlives this command
 ///
-/// Prints the grant (your proof of ownership: keep it to yourself), the fencing token and when the
-/// lease lapses. Release it with `tenure release --grant GRANT`, prolong it with `tenure renew`.
-/// With --pid the lease also ends when that process dies; otherwise only its time or a reboot ends
-/// it. With --hold it is kept in the foreground and renewed until Ctrl-C.
+/// Prints the grant (your proof of ownership: keep it secret), the fencing token and the time when
+/// the lease lapses. Release it with `tenure release --grant GRANT`, renew it with `tenure renew`.
+/// With --pid the lease also ends when that process dies; otherwise only a release, its time or a
+/// reboot ends it. With --hold this command stays in the foreground and renews the lease until
+/// Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,16 +43,16 @@ pub(crate) struct AcquireArgs {
     /// Length of the lease [default: locking.lockTimeout 60m, sections 120m; 30s with --hold or dialect=memory]
     #[arg(long, value_name = "DURATION", value_parser = args::lease)]
     ttl: Option<Duration>,
-    /// Tie the lease to this process: when it dies, the lease ends
+    /// Bind the lease to this process: it ends when the process dies
     #[arg(long, value_name = "PID", conflicts_with = "hold", value_parser = args::numbers::pid)]
     pid: Option<u32>,
-    /// What for, shown to those who look or wait
+    /// What you hold it for, shown to others
     #[arg(long, value_name = "TEXT")]
     operation: Option<String>,
-    /// Keep it in the foreground, renewed, until Ctrl-C
+    /// Stay in the foreground and renew the lease until Ctrl-C
     #[arg(long)]
     hold: bool,
-    /// An earlier grant: if it still holds all this, its lease starts anew
+    /// An earlier grant: if it still holds all of this, its lease is renewed
     #[arg(long, value_name = "GRANT", conflicts_with = "hold")]
     grant: Option<GrantId>,
 }
@@ -71,7 +72,7 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
         return match attempt? {
             Attempt::Held(guard) => hold(context, guard, args.operation.as_deref()).await,
             Attempt::Busy(busy) => {
-                Err(name_limit(Failure::locked_as(&resources, mode, &busy), wait))
+                Err(with_wait_hint(Failure::locked_as(&resources, mode, &busy), wait))
             }
         };
     }
@@ -81,12 +82,12 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
         LeaseAttempt::Held(lease) => {
             context.output.done(lease_json(&lease), || match context.output.quiet {
                 true => lease.grant.to_string(),
-                false => lease_words(&lease),
+                false => lease_text(&lease),
             });
             Ok(0)
         }
         LeaseAttempt::Busy(busy) => {
-            Err(name_limit(Failure::locked_as(&resources, mode, &busy), wait))
+            Err(with_wait_hint(Failure::locked_as(&resources, mode, &busy), wait))
         }
     }
 }
@@ -115,19 +116,19 @@ async fn build(
         Some(pid) => request.for_process(pid),
         None => request.detached(),
     };
-    Ok(keeping(context, request))
+    Ok(with_own_holds(context, request))
 }
 
 async fn hold(context: &Context, guard: Guard, operation: Option<&str>) -> Result<i32, Failure> {
     let names = show::names(&guard.lease().resources);
     let what = operation.unwrap_or(&names);
     let data = lease_json(guard.lease());
-    let told_to_end = told_to_end();
+    let shutdown_signal = shutdown_signal();
     context.output.done(data, || format!("Lock acquired for: {what}"));
     context.output.note("Press Ctrl+C to release...");
     tokio::select! {
         () = guard.lost() => return Err(lost(&format!("The lease on {names} was lost"))),
-        _ = told_to_end => {}
+        _ = shutdown_signal => {}
     }
     match guard.release().await? {
         ReleaseOutcome::Released => {
@@ -162,7 +163,7 @@ fn lease_json(lease: &Lease) -> Value {
     })
 }
 
-fn lease_words(lease: &Lease) -> String {
+fn lease_text(lease: &Lease) -> String {
     let names = styled(NAME, show::names(&lease.resources));
     let how = match lease.reason {
         Reason::AcquiredNew => "Acquired",

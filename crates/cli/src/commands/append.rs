@@ -1,11 +1,11 @@
-//! `tenure append`: whole lines for a file that many append to.
+//! `tenure append`: appends whole lines to a file with many writers.
 
 use crate::args::{self, Global};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::holding::name_limit;
 use crate::output::Output;
+use crate::run_under_lock::with_wait_hint;
 use clap::{Args, ValueHint};
 use serde_json::json;
 use std::io::{self, Read};
@@ -15,16 +15,16 @@ use tenure::core::Resource;
 use tenure::file::{Appender, FileError, Format, LINE_MAX_BYTES};
 use tenure::{Attempt, Client, Wait};
 
-/// Append whole lines to a file that many append to
+/// Append whole lines to a file with many writers
 ///
-/// Lines come from --line, or else from standard input, each as soon as it is whole; the last one
-/// gets a line break if it has none. Lines of several writers never mix, and no line is ever half
-/// there: if the disk is full, what was written of it is taken back. A line that a killed writer left
-/// without an end is ended first.
+/// Lines come from --line, or else from standard input, each as soon as it is complete; a line
+/// break is added to the last one if it has none. Lines of several writers never mix, and a line is
+/// never half written: if the disk is full, the part that was written is removed. An unfinished
+/// line that a killed writer left is ended first.
 ///
-/// This takes the kernel's lock on the file (as flock does) for the moment of writing, and needs no
-/// store. `tenure update` of the same file fails, and says so, if lines were appended meanwhile.
-/// With a store of dialect=memory the lock of that folder is held for the moment of writing too.
+/// This takes the kernel's lock on the file (as flock does) while it writes, and needs no store.
+/// `tenure update` of the same file fails with an error if lines were appended meanwhile. With a
+/// store of dialect=memory it also holds the lock of that folder while it writes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,18 +32,18 @@ Examples:
   ./agent.sh | tenure append --validate json log.jsonl
   tenure append -n --sync audit.log --line 'deployed 1.2'")]
 pub(crate) struct AppendArgs {
-    /// The file, made if it is not there; links are followed
+    /// The file; it is created if it does not exist; links are followed
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// A line to append; several are appended together. Standard input is not read then
+    /// A line to append; several are appended together. Standard input is then not read
     #[arg(long = "line", value_name = "TEXT", allow_hyphen_values = true)]
     lines: Vec<String>,
     #[command(flatten)]
     patience: args::PatienceArgs,
-    /// Refuse a line that is not json; the ones before it are appended
+    /// Refuse a line that is not JSON; the lines before it are appended
     #[arg(long, value_name = "FORMAT", value_parser = line_format)]
     validate: Option<Format>,
-    /// Have each line on disk before going on
+    /// Sync each line to disk before the next
     #[arg(long)]
     sync: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) struct AppendArgs {
 fn line_format(text: &str) -> Result<Format, &'static str> {
     match text.parse() {
         Ok(format @ (Format::Json | Format::JsonLines)) => Ok(format),
-        _ => Err("a line can be json, and nothing else"),
+        _ => Err("the only format of a line is json"),
     }
 }
 
@@ -60,8 +60,8 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 pub(crate) fn run(output: &Output, global: &Global, args: &AppendArgs) -> Result<i32, Failure> {
     if args.lines.iter().any(|line| line.contains('\n')) {
-        return Err(Failure::usage("--line: a line has no line break in it")
-            .hint("Give --line several times, or the lines on standard input."));
+        return Err(Failure::usage("--line: a line must not contain a line break")
+            .hint("Repeat --line, or write the lines to standard input."));
     }
     let limit = match args.patience.nonblock || global.no_wait {
         true => Some(Duration::ZERO),
@@ -88,7 +88,7 @@ pub(crate) fn run(output: &Output, global: &Global, args: &AppendArgs) -> Result
     Ok(0)
 }
 
-/// The one lock of a folder whose programs hold it for every change.
+/// The single lock of a folder, which programs of its dialect hold for every change.
 struct FolderLock {
     runtime: tokio::runtime::Runtime,
     client: Client,
@@ -97,34 +97,34 @@ struct FolderLock {
 }
 
 impl FolderLock {
-    /// The lock to hold for this file; none where the store is not such a folder.
+    /// The lock to hold for this file; `None` if the store has no single lock.
     fn around(
         output: &Output,
         global: &Global,
         args: &AppendArgs,
     ) -> Result<Option<FolderLock>, Failure> {
-        // Elsewhere no store is needed, so neither is a place or a setting that can be used.
-        let Ok(context) = Context::beside(global, output.clone(), &args.file) else {
+        // Any other store is not needed, so neither is a usable location or setting.
+        let Ok(context) = Context::for_file(global, output.clone(), &args.file) else {
             return Ok(None);
         };
         let Some(resource) = context.only_resource() else { return Ok(None) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| {
-            Failure::new(Exit::Error, "RUNTIME", format!("no runtime can be started: {error}"))
+            Failure::new(Exit::Error, "RUNTIME", format!("cannot start the async runtime: {error}"))
         })?;
         let client = runtime.block_on(context.client())?;
         let wait = context.wait(args.patience.nonblock, args.patience.limit);
         Ok(Some(FolderLock { runtime, client, resource, wait }))
     }
 
-    /// Does something that takes a moment while the lock is held.
+    /// Calls `act` while the lock is held.
     fn under<T>(&self, act: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let request = self.client.request(&self.resource).wait(self.wait).operation("append");
         let guard = match self.runtime.block_on(request.hold())? {
             Attempt::Held(guard) => guard,
             Attempt::Busy(busy) => {
                 let wanted = std::slice::from_ref(&self.resource);
-                return Err(name_limit(Failure::locked(wanted, &busy), self.wait));
+                return Err(with_wait_hint(Failure::locked(wanted, &busy), self.wait));
             }
         };
         let done = act();
@@ -135,7 +135,7 @@ impl FolderLock {
     }
 }
 
-/// Appends, and counts.
+/// Appends lines and counts them.
 struct Writer<'a> {
     output: &'a Output,
     appender: Appender,
@@ -147,7 +147,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Appends lines as they come, until the end.
+    /// Appends lines as they arrive, until the input ends.
     fn copy(&mut self, input: &mut impl Read) -> Result<(), Failure> {
         let mut waiting: Vec<u8> = Vec::new();
         let mut chunk = vec![0; CHUNK_BYTES];
@@ -156,7 +156,7 @@ impl Writer<'_> {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    let message = format!("standard input cannot be read: {error}");
+                    let message = format!("cannot read standard input: {error}");
                     return Err(Failure::new(Exit::Error, "INPUT", message));
                 }
             };
@@ -182,7 +182,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Appends whole lines up to the first that is refused.
+    /// Appends lines up to the first one that is refused.
     fn add(&mut self, lines: &[u8]) -> Result<(), Failure> {
         let (mut good, mut count, mut refusal) = (0, 0, None);
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -217,14 +217,14 @@ impl Writer<'_> {
         if appended.closed_a_line {
             self.closed += 1;
             self.output.note(&format!(
-                "The last line of {} had no end; it was ended first",
+                "The last line of {} was unfinished; a line break was added",
                 self.appender.path().display()
             ));
         }
         Ok(())
     }
 
-    /// Whoever has to try again must know from where.
+    /// Adds how much was appended to a failure, so that the caller knows where to resume.
     fn name_progress(&self, mut failure: Failure) -> Failure {
         let before = match self.lines {
             0 => "no line was appended".to_owned(),

@@ -1,7 +1,7 @@
-//! `tenure bench`: how fast it is here, beside something bare.
+//! `tenure bench`: measures speed on this machine, next to a bare equivalent.
 
 use crate::args::Global;
-use crate::bench::{self, BenchError, Ground, Measurement, Report};
+use crate::bench::{self, BenchError, BenchSetup, Measurement, Report};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -10,11 +10,11 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tenure::url::StoreUrl;
 
-/// Measure how fast tenure is here
+/// Measure how fast tenure is on this machine
 ///
-/// Each number stands beside what something bare does in the same run: compare ratios, not numbers
-/// of different runs. Measures in a fresh folder, never in a store that somebody uses. Takes a
-/// minute or two. Exits 0 whether or not targets are met.
+/// Each figure stands next to that of a bare equivalent in the same run: compare ratios, not
+/// figures of different runs. It measures in a new folder, never in a store that is in use. It
+/// takes a minute or two, and exits 0 whether or not targets are met.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,14 +26,13 @@ Examples:
   tenure bench --store file:. pair
   tenure bench --store http://127.0.0.1:7070")]
 pub(crate) struct BenchArgs {
-    /// What to measure; by default everything but tasks and serve, and serve where the store is a
-    /// server without tasks
+    /// What to measure; by default everything except tasks and serve; for a server, serve
     #[arg(value_name = "MEASUREMENT")]
     measurements: Vec<Measurement>,
-    /// Measure in a fresh folder here, on this file system [default: the current folder]
+    /// Measure in a new folder here, on this file system [default: the current folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     dir: Option<PathBuf>,
-    /// Take a few seconds only; the numbers are rougher
+    /// Take only a few seconds, with rougher figures
     #[arg(long)]
     quick: bool,
     /// Draw hand-offs, pairs and tasks into this SVG file
@@ -47,7 +46,7 @@ pub(crate) struct BenchArgs {
 pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<i32, Failure> {
     let store = global.store.as_deref().and_then(|url| url.parse().ok());
     let chosen = match (store, args.measurements.as_slice()) {
-        // Of a server nothing else can be measured.
+        // Only `serve` can be measured on a server.
         (Some(StoreUrl::Remote(_)), []) => vec![Measurement::Serve],
         (_, measurements) => Measurement::chosen(measurements),
     };
@@ -56,59 +55,59 @@ pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<
     let files = if tasks_only { None } else { files_in(global, args)? };
     let given_store = if tasks_only { given_store(global)? } else { None };
     let parent = files.as_deref().or(args.dir.as_deref()).unwrap_or(Path::new("."));
-    let ground = Ground::new(parent, args.quick, files.is_some())?;
-    let ground = ground.with(given_store, args.peer.clone());
-    remove_when_interrupted(ground.folder().to_owned());
+    let setup = BenchSetup::new(parent, args.quick, files.is_some())?;
+    let setup = setup.with(given_store, args.peer.clone());
+    remove_when_interrupted(setup.folder().to_owned());
     let mut report = Report::default();
-    output.note(&ground.words());
+    output.note(&setup.words());
     for measurement in chosen {
         output.note(&format!("Measuring {} ...", measurement.word()));
-        measurement.measure(&ground, &mut report)?;
+        measurement.measure(&setup, &mut report)?;
     }
     if let Some(file) = &args.plot {
         std::fs::write(file, bench::svg(&report))
             .map_err(|source| BenchError::Plot { file: file.clone(), source })?;
     }
     let mut data = report.json();
-    data["ground"] = ground.json();
+    data["setup"] = setup.json();
     data["plot"] = json!(args.plot);
     output.done(data, || bench::table(&report));
     Ok(Exit::Ok.code())
 }
 
-/// Tasks may be measured in a store that was named, if it has none: it is left full of them.
+/// The named store for measuring tasks. It must have no tasks, and is left full of them.
 fn given_store(global: &Global) -> Result<Option<String>, Failure> {
     let Some(url) = &global.store else { return Ok(None) };
     let url: StoreUrl = url.parse().map_err(tenure::Error::from)?;
     if url == StoreUrl::Memory {
-        return Err(Failure::usage("a store in memory cannot be shared by several processes"));
+        return Err(Failure::usage("a memory store cannot be shared by several processes"));
     }
     let here = std::env::current_dir()
         .map_err(|source| BenchError::Folder { folder: ".".into(), source })?;
     Ok(Some(url.beneath(&here).to_string()))
 }
 
-/// The folder of `--store file:DIR`, where file stores are measured. No other store can be meant: it
-/// would be one that somebody uses.
+/// The folder of `--store file:DIR`, where file stores are measured. Any other store is refused: it
+/// may be in use.
 fn files_in(global: &Global, args: &BenchArgs) -> Result<Option<PathBuf>, Failure> {
     let Some(url) = &global.store else { return Ok(None) };
     match url.parse() {
         Ok(StoreUrl::File { folder, dialect: None, .. }) if args.dir.is_none() => Ok(Some(folder)),
-        _ => Err(Failure::usage("bench never measures in a store that somebody uses").hint(
-            "Choose where it makes its own with --dir DIR, or with --store file:DIR for the file store.",
+        _ => Err(Failure::usage("bench does not measure in an existing store").hint(
+            "Choose a folder for a new store with --dir DIR, or with --store file:DIR for the file store.",
         )),
     }
 }
 
-/// The hidden other side of [`run`].
+/// Runs a worker process of [`run`].
 pub(crate) fn work(instructions: &str) -> Result<i32, Failure> {
     let work = serde_json::from_str(instructions)
-        .map_err(|error| Failure::usage(format!("this is no work for a worker: {error}")))?;
+        .map_err(|error| Failure::usage(format!("invalid instructions for a worker: {error}")))?;
     bench::work(work)?;
     Ok(Exit::Ok.code())
 }
 
-/// Ctrl-C must not leave the folder behind; the workers get it too and end by themselves.
+/// Removes the folder on Ctrl-C. The workers receive the signal too and end by themselves.
 pub(crate) fn remove_when_interrupted(folder: PathBuf) {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -1,4 +1,4 @@
-//! `tenure completions`: shell completions.
+//! `tenure completions`: prints shell completions.
 
 use crate::completion;
 use crate::context::Context;
@@ -6,10 +6,10 @@ use crate::failure::Failure;
 use clap::Args;
 use clap_complete::Shell;
 
-/// Print completions for a shell
+/// Print shell completions
 ///
-/// They know commands, options and their values, and look into the store for resources, tasks and
-/// sections. After `--` the command to run is completed.
+/// They complete commands, options and values, and read resources, tasks and sections from the
+/// store. After `--` they complete the command to run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +17,7 @@ Examples:
   tenure completions zsh > ~/.zfunc/_tenure
   tenure completions fish > ~/.config/fish/completions/tenure.fish")]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// The shell
     shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! `tenure config`: settings, and where each comes from.
+//! `tenure config`: shows settings with their origin, and changes them.
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -14,8 +14,8 @@ use tenure_frontend::config::{Setting, Settings, edit};
 
 /// Show and change settings
 ///
-/// Layers, later ones win: built-in, the user's file, the project's file, TENURE_* variables,
-/// flags.
+/// Later layers win: built-in defaults, the user's file, the project's file, TENURE_* variables,
+/// options.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,29 +29,29 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// All settings, and where each comes from
+    /// Show all settings with their origin
     Show,
-    /// One setting's value
+    /// Print the value of one setting
     Get {
-        /// Such as locking.waitTimeout
+        /// For example locking.waitTimeout
         key: String,
     },
-    /// Change a setting in the project's file, or in the user's
+    /// Change a setting in the project's file, or with --user in your own
     Set {
-        /// Such as locking.waitTimeout
+        /// For example locking.waitTimeout
         key: String,
         /// The new value
         value: String,
-        /// In the user's file
+        /// Change your own file
         #[arg(long)]
         user: bool,
     },
-    /// Which files are read
+    /// Show which files are read
     Path,
 }
 
 impl ConfigArgs {
-    /// The word for the envelope.
+    /// The name of the subcommand, for the JSON envelope.
     pub(crate) fn subcommand(&self) -> &'static str {
         match self.command {
             ConfigCommand::Show => "show",
@@ -71,7 +71,7 @@ pub(crate) fn run(context: &Context, args: ConfigArgs) -> Result<i32, Failure> {
     }
 }
 
-/// Whether the setting counts: what a project's file says may need trust.
+/// Whether the setting is in effect: a project's file may need trust.
 fn counts(context: &Context, setting: &Setting) -> bool {
     let settings = &context.settings;
     let waits = setting.key.needs_trust() && settings.is_from_project(setting.key);
@@ -109,7 +109,7 @@ fn show_all(context: &Context) -> Result<i32, Failure> {
     });
     if let Some(untrusted) = settings.iter().find(|setting| !counts(context, setting)) {
         context.output.note(&format!(
-            "{} is not trusted, so not all of it counts; see `tenure trust --show`.",
+            "{} is not trusted, so some of it is ignored; see `tenure trust --show`.",
             untrusted.origin
         ));
     }
@@ -123,8 +123,8 @@ fn get(context: &Context, key: &str) -> Result<i32, Failure> {
 }
 
 fn unknown(key: &str) -> Failure {
-    Failure::new(Exit::NotFound, "NO_SUCH_KEY", format!("There is no setting {key:?}"))
-        .hint("See `tenure config show` for all of them.")
+    Failure::new(Exit::NotFound, "NO_SUCH_KEY", format!("Unknown setting {key:?}"))
+        .hint("List all settings with `tenure config show`.")
 }
 
 fn project_file(context: &Context) -> Result<PathBuf, Failure> {
@@ -141,7 +141,7 @@ fn set(context: &Context, key: &str, value: &str, user: bool) -> Result<i32, Fai
     let file = match (user, &context.sources.user_file) {
         (true, Some(file)) => file.clone(),
         (true, None) => {
-            let message = "There is no home folder to keep your settings in";
+            let message = "No home folder for your settings";
             return Err(Failure::new(Exit::Configuration, "NO_HOME", message));
         }
         (false, _) => project_file(context)?,
@@ -160,14 +160,14 @@ fn set(context: &Context, key: &str, value: &str, user: bool) -> Result<i32, Fai
     Ok(0)
 }
 
-/// Whether all that the project's file says counts already: what its user adds then does too.
+/// Whether everything in the project's file is in effect, so that a change by its user is too.
 fn is_relied_on(context: &Context) -> Result<bool, Failure> {
     let subject = locate::subject(context.place()?, &context.settings);
     let asks = !subject.claims.is_empty() || !subject.links.is_empty();
     Ok(!asks || context.trust.covers(&subject).map_err(LocateError::from)?)
 }
 
-/// Trusts the file as it is after its user changed it here.
+/// Trusts the file again after its user changed it here.
 fn trust_anew(context: &Context) -> Result<(), Failure> {
     let place = context.place()?;
     if place.kind == PlaceKind::User {
@@ -188,7 +188,7 @@ fn path(context: &Context) -> Result<i32, Failure> {
     context.output.done(data, || {
         let line = |name: &str, file: &Option<PathBuf>| {
             let file = file.as_ref()?;
-            let absent = if file.exists() { "" } else { "  (not there)" };
+            let absent = if file.exists() { "" } else { "  (missing)" };
             Some(format!("{name:<8} {}{absent}", file.display()))
         };
         let lines = [line("user", &user), line("project", &project)];

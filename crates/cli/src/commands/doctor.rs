@@ -1,4 +1,4 @@
-//! `tenure doctor`: whether all that tenure relies on is in order.
+//! `tenure doctor`: checks everything that tenure relies on.
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -17,10 +17,10 @@ use tenure::store::Finding;
 use tenure::url::StoreUrl;
 use tenure_frontend::view;
 
-/// Check the store, the file system, the clock and what crashed processes left
+/// Check the store, file system, clock, and leftovers of crashes
 ///
-/// Drafts of files that killed updates left in this repository, or in this folder, are removed. Exits
-/// 7 when something is wrong.
+/// Removes draft files that killed updates left in this repository or folder. Exits 7 if a check
+/// failed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -55,7 +55,7 @@ fn finding(subject: &str, ok: bool, message: impl Into<String>) -> Finding {
     Finding { subject: subject.to_owned(), ok, message: message.into() }
 }
 
-/// What is wrong with the store, and the cure.
+/// A failed check of the store, with its hint.
 fn unusable(failure: Failure) -> Finding {
     let cure = failure.hint.map(|hint| format!(". {hint}")).unwrap_or_default();
     finding("store", false, failure.message + &cure)
@@ -102,33 +102,35 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings
 }
 
-/// Says that the store belongs to another user, unless that was accepted.
+/// Reports that the store belongs to another user, unless that was accepted.
 fn owner(located: &Located) -> Option<Finding> {
     let foreign = located.foreign_owner.as_ref()?;
-    let message = format!("{foreign}, who can change who holds what; `tenure trust` accepts it");
+    let message =
+        format!("{foreign}, who can change who holds what; accept that with `tenure trust`");
     Some(finding("owner", false, message))
 }
 
-/// Says who else can write into the store's folder, and so decide who holds what.
+/// Reports which other users can write into the store's folder, and so can change who holds what.
 #[cfg(unix)]
 fn permissions(folder: &Path) -> Option<Finding> {
     use std::os::unix::fs::MetadataExt;
     let meta = std::fs::metadata(folder).ok()?;
     let folder = folder.display();
-    // In a folder such as /tmp others can add files, but not replace or remove the store's.
+    // In a sticky folder such as /tmp others can add files, but not replace or remove the store's.
     let is_sticky = meta.mode() & 0o1000 != 0;
     if meta.mode() & 0o002 != 0 && is_sticky {
         let message = format!("every user of this machine can add files to {folder}");
         return Some(finding("permissions", true, message));
     }
     if meta.mode() & 0o002 != 0 {
-        let message =
-            format!("every user of this machine can write into {folder}; chmod o-w if not meant");
+        let message = format!(
+            "every user of this machine can write into {folder}; if that is not intended: chmod o-w"
+        );
         return Some(finding("permissions", false, message));
     }
     let shared = meta.mode() & 0o020 != 0;
     shared.then(|| {
-        let message = format!("the members of group {} can write into {folder}", meta.gid());
+        let message = format!("members of group {} can write into {folder}", meta.gid());
         finding("permissions", true, message)
     })
 }
@@ -138,26 +140,26 @@ fn permissions(_: &Path) -> Option<Finding> {
     None
 }
 
-/// Something is held in a store that is not used here: perhaps that one was meant.
+/// Reports a store that is in use but not selected here; perhaps it was meant.
 async fn other_store(url: &StoreUrl, what: &str) -> Option<Finding> {
     let builder = Client::builder().one_shot().look_only();
     let client = builder.open(&url.to_string()).await.ok()?;
     let held = client.look_everywhere().await.ok()?.holds.len();
     let message = format!(
-        "{url} ({what}) has {held} held and is not used here: commands there and here do not \
+        "{url} ({what}) has {held} held but is not used here: commands there and here do not \
          exclude each other"
     );
     (held > 0).then(|| finding("other store", true, message))
 }
 
-/// Removes what killed updates left of the files that they were to replace.
+/// Removes draft files of killed updates.
 fn drafts(context: &Context) -> Finding {
     let root = context.place().ok().and_then(StoreLocation::root);
     let removed = file::remove_all_leftovers(root.unwrap_or(Path::new(".")));
     let message = match removed {
-        0 => "killed updates left nothing here".to_owned(),
-        1 => "removed 1 draft that a killed update left".to_owned(),
-        many => format!("removed {many} drafts that killed updates left"),
+        0 => "no drafts of killed updates".to_owned(),
+        1 => "removed 1 draft of a killed update".to_owned(),
+        many => format!("removed {many} drafts of killed updates"),
     };
     finding("files", true, message)
 }
@@ -170,7 +172,7 @@ fn clock() -> Finding {
         false => finding(
             "clock",
             false,
-            format!("it shows {text}; leases are not affected, times shown are"),
+            format!("it shows {text}; displayed times are wrong, leases are not affected"),
         ),
     }
 }
@@ -182,15 +184,15 @@ fn process() -> Finding {
         _ => finding(
             "liveness",
             false,
-            "boot id or process start cannot be read: dead holders are replaced only when their lease lapses",
+            "cannot read boot id or process start: a dead holder is replaced only when its lease lapses",
         ),
     }
 }
 
-/// A file system that would be refused, had exclusion not been shown on it.
+/// A file system that is accepted only because a selftest showed exclusion on it.
 fn shown(record: &ExclusionRecord) -> Finding {
     let ExclusionRecord { file_system, host, at, .. } = record;
-    let message = format!("{file_system}; exclusion was shown on {host} at {at}, for one machine");
+    let message = format!("{file_system}; exclusion shown on {host} at {at}, for one machine");
     finding("file system", true, message)
 }
 
@@ -199,7 +201,7 @@ fn file_system(folder: &Path) -> Finding {
     match place::check_file_system(folder.unwrap_or(Path::new("/"))) {
         Ok(FileSystem::Local(name)) => finding("file system", true, format!("{name}, local")),
         Ok(FileSystem::Unrecognised(magic)) => {
-            finding("file system", true, format!("not known (0x{magic:x}), taken for local"))
+            finding("file system", true, format!("unknown (0x{magic:x}), assumed to be local"))
         }
         Ok(FileSystem::Unchecked) => finding("file system", true, "not checked on this system"),
         Err(error) => finding("file system", false, error.to_string()),

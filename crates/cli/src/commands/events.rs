@@ -1,4 +1,4 @@
-//! `tenure events`: what happened.
+//! `tenure events`: shows the event log.
 
 use crate::args;
 use crate::context::Context;
@@ -11,33 +11,33 @@ use tenure::core::{Event, Resource, Revision};
 use tenure::place::Reach;
 use tenure::{Client, Error};
 
-/// Show what happened: who acquired, released, waited, died, was broken, and why
+/// Show the event log: acquired, released, waited, died, broken
 ///
-/// With --follow it goes on and prints what happens, one JSON object per line with --json.
+/// With --follow it prints new events until Ctrl-C; with --json, one object per line.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure events deploy --last 5
-  tenure events --follow --json           one object per line, as things happen")]
+  tenure events --follow --json           one object per line, as they happen")]
 pub(crate) struct EventsArgs {
-    /// Only about this resource
+    /// Only events of this resource
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resource: Option<args::ResourceArg>,
-    /// Go on as things happen, until Ctrl-C
+    /// Print new events until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// Only what came after this revision
+    /// Only events after this revision
     #[arg(long, value_name = "REVISION", conflicts_with = "last", value_parser = args::numbers::revision)]
     after: Option<u64>,
-    /// Only the last so many
+    /// Only the last N events
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = args::numbers::events)]
     last: usize,
 }
 
-/// How many are read at once.
+/// How many events are read at once.
 const PAGE: u32 = 1000;
 
-/// How long to sleep when nothing happens; a change ends it early.
+/// The longest wait for a change before reading again.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Failure> {
@@ -60,14 +60,14 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
         context.output.done(json!({ "events": data, "revision": newest }), || {
             match events.as_slice() {
                 [] => "No events".to_owned(),
-                events => events.iter().map(show::event_words).collect::<Vec<_>>().join("\n"),
+                events => events.iter().map(show::event_text).collect::<Vec<_>>().join("\n"),
             }
         });
         return Ok(0);
     }
     loop {
         for event in &events {
-            context.output.line(&show::event_json(event), || show::event_words(event));
+            context.output.line(&show::event_json(event), || show::event_text(event));
         }
         client.changed(newest, PATIENCE).await?;
         (events, newest) = all(&client, newest).await?;
@@ -75,7 +75,7 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
     }
 }
 
-/// The resource that is meant; a task that was deleted still has its history.
+/// Resolves the name of a task. A deleted task still has its events.
 async fn meant(client: &Client, named: Resource) -> Result<Resource, Failure> {
     match client.resolve_one(named.clone()).await {
         Err(error @ Error::NoSuchTask { .. }) => {

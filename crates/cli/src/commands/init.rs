@@ -1,4 +1,4 @@
-//! `tenure init`: making a store at a place of one's choice.
+//! `tenure init`: creates a store.
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -10,37 +10,36 @@ use tenure::place::{PlaceKind, StoreLocation};
 use tenure::url::StoreUrl;
 use tenure_frontend::config::Key;
 
-/// Make the store
+/// Create the store
 ///
-/// In a git repository it lives in .tenure/ at the root of the main worktree, so that all
-/// worktrees share it; elsewhere in .tenure/ of the current folder. Other commands make it by
-/// themselves in a repository; outside one they use the nearest .tenure/ upward, else one per
-/// user.
+/// In a git repository the store is in .tenure/ at the root of the main worktree, so that all
+/// worktrees share it; elsewhere in .tenure/ of the current folder. In a repository other commands
+/// create it when needed; outside one they use the nearest .tenure/ upward, else one per user.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure init                             for this repository, or this folder
   tenure init --here                      for this folder, even in a repository
-  tenure init --store sqlite:/srv/t.db    at a place of your choice
+  tenure init --store sqlite:/srv/t.db    at a path of your choice
   sudo tenure init --store machine: --group devs
                                           for all members of a group on this machine")]
 pub(crate) struct InitArgs {
-    /// In this folder, repository or not
+    /// In this folder, even in a repository
     #[arg(long)]
     here: bool,
-    /// With --store machine:, the group whose members may use it [default: tenure]
+    /// With --store machine:, the group whose members can use it [default: tenure]
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
 }
 
-/// The group that may use the machine's store unless another is named.
+/// The default group of the machine's store.
 const MACHINE_GROUP: &str = "tenure";
 
 pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failure> {
     let is_machine =
         context.settings.text(Key::Store).is_some() && context.store_url()? == StoreUrl::machine();
     if args.group.is_some() && !is_machine {
-        return Err(Failure::usage("--group is for --store machine: alone"));
+        return Err(Failure::usage("--group needs --store machine:"));
     }
     if context.settings.text(Key::Store).is_some() {
         let url = context.store_url()?;
@@ -62,21 +61,21 @@ pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failur
     tell(context, &url, fresh)
 }
 
-/// Makes the folder of the machine's store for a group.
+/// Creates the folder of the machine's store for a group.
 fn prepare_machine(group: Option<&str>) -> Result<(), Failure> {
     let name = group.unwrap_or(MACHINE_GROUP);
     let Some(id) = tenure::place::group_id(name) else {
-        let message = format!("there is no group {name:?} on this machine");
+        let message = format!("no group {name:?} on this machine");
         return Err(Failure::new(Exit::Usage, "USAGE", message)
-            .hint("Name the group whose members may use the store with --group."));
+            .hint("Name the group whose members can use the store: --group GROUP."));
     };
     let folder = tenure::place::machine_folder();
     tenure::place::prepare_machine_folder(&folder, id).map_err(|error| {
         let message = error.to_string();
         Failure::new(Exit::Configuration, "STORE_PLACE", message)
-            .hint("An administrator makes the store for all users: run this with sudo.")
+            .hint("Only an administrator can create it: run this with sudo.")
     })?;
-    // What this process makes from here on, the store's files, is for the group too.
+    // Files that this process creates from here on, which are the store's, are for the group too.
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::RWXO);
     Ok(())
@@ -87,7 +86,7 @@ fn here() -> Result<StoreLocation, Failure> {
         Failure::new(
             Exit::Configuration,
             "DIRECTORY",
-            format!("the current folder cannot be used: {error}"),
+            format!("cannot use the current folder: {error}"),
         )
     })?;
     let folder = folder.join(".tenure");
@@ -101,8 +100,8 @@ fn tell(context: &Context, url: &str, fresh: bool) -> Result<i32, Failure> {
         return Ok(0);
     }
     context.output.done(data, || match fresh {
-        true => format!("Made the store {}", styled(NAME, url)),
-        false => format!("The store {} is there already", styled(NAME, url)),
+        true => format!("Created the store {}", styled(NAME, url)),
+        false => format!("The store {} already exists", styled(NAME, url)),
     });
     Ok(0)
 }

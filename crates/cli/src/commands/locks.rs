@@ -1,7 +1,7 @@
-//! `tenure locks`: listing, showing, releasing and cleaning up what is held.
+//! `tenure locks`: lists, shows, releases and cleans up holds.
 
 use crate::commands::ProofArgs;
-use crate::commands::breaking::{break_all, permission};
+use crate::commands::break_hold::{break_all, permission};
 use crate::commands::release::release;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -21,7 +21,7 @@ Examples:
   tenure locks                            everything that is held
   tenure locks list --type task --json
   tenure locks show task:42
-  tenure locks cleanup --dry-run          what lapsed or died, and would be removed")]
+  tenure locks cleanup --dry-run          what would be removed")]
 pub(crate) struct LocksArgs {
     #[command(subcommand)]
     command: Option<LocksCommand>,
@@ -29,17 +29,17 @@ pub(crate) struct LocksArgs {
 
 #[derive(Debug, Subcommand)]
 enum LocksCommand {
-    /// Everything that is held (the default)
+    /// List everything that is held (the default)
     List(ListArgs),
-    /// One hold in full
+    /// Show one hold in full
     Show(ShowArgs),
-    /// Give back what is yours; an operator can end what is not
+    /// Release what is yours; operators can end other holds
     Release(ReleaseArgs),
-    /// Remove what lapsed or whose holder died
+    /// Remove holds that lapsed or whose holder died
     Cleanup(CleanupArgs),
 }
 
-/// Which kinds to look at.
+/// The kinds to list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Type {
     Task,
@@ -87,10 +87,10 @@ struct ReleaseArgs {
     id: String,
     #[command(flatten)]
     proof: ProofArgs,
-    /// End it even if it is not yours
+    /// End it even if it is not yours (operators)
     #[arg(long)]
     force: bool,
-    /// Why, for the audit log
+    /// The reason, for the audit log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -100,13 +100,13 @@ struct CleanupArgs {
     /// Only this kind
     #[arg(long = "type", value_enum, default_value_t)]
     kind: Type,
-    /// Only tell what would be removed
+    /// Only show what would be removed
     #[arg(long)]
     dry_run: bool,
 }
 
 impl LocksArgs {
-    /// The word for the envelope.
+    /// The name of the subcommand, for the JSON envelope.
     pub(crate) fn subcommand(&self) -> &'static str {
         match self.command {
             None | Some(LocksCommand::List(_)) => "list",
@@ -126,7 +126,7 @@ pub(crate) async fn run(context: &Context, args: LocksArgs) -> Result<i32, Failu
     }
 }
 
-/// `task_locks`, `section_locks`, `lock_locks` would stutter: plain locks are `locks`.
+/// The field for a kind in JSON; plain locks are `locks`, not `lock_locks`.
 fn list_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Task => "task_locks",
@@ -179,8 +179,8 @@ async fn list(context: &Context, args: ListArgs) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// The holds that an id means: those of the resource that it names, else of the task or section
-/// with this id, else of the task whose id begins so or that has this title.
+/// The holds that an id names: those of that resource, else of the task or section with this id,
+/// else of the task whose id begins with it or that has this title.
 async fn named<'a>(
     client: &Client,
     seen: &'a Snapshot,
@@ -207,13 +207,13 @@ async fn named<'a>(
                     return Ok(holds);
                 }
             }
-            // It may have been meant as a lock.
+            // It may be the name of a lock.
             Err(tenure::Error::NoSuchTask { .. }) if is_plain => {}
             Err(error) => return Err(error.into()),
         }
     }
     Err(Failure::new(Exit::NotFound, "NOT_HELD", format!("{id} is not held"))
-        .hint("See `tenure locks` for what is held."))
+        .hint("List what is held with `tenure locks`."))
 }
 
 async fn show_one(context: &Context, id: &str) -> Result<i32, Failure> {
@@ -223,7 +223,7 @@ async fn show_one(context: &Context, id: &str) -> Result<i32, Failure> {
     let overview = Overview::of(&seen, client.witness());
     let data = json!({ "locks": holds_json(&client, &seen, &overview, &holds) });
     context.output.done(data, || {
-        let words = holds.iter().map(|seen| show::hold_words(seen, client.witness()));
+        let words = holds.iter().map(|seen| show::hold_text(seen, client.witness()));
         words.collect::<Vec<_>>().join("\n")
     });
     Ok(0)
@@ -280,8 +280,8 @@ async fn clean_up(context: &Context, args: CleanupArgs) -> Result<i32, Failure> 
         let table = (!found.is_empty()).then(table);
         let swept = match leftovers {
             0 => None,
-            1 => Some(format!("{verb} 1 file that a dead process left")),
-            many => Some(format!("{verb} {many} files that dead processes left")),
+            1 => Some(format!("{verb} 1 file of a dead process")),
+            many => Some(format!("{verb} {many} files of dead processes")),
         };
         [head, table, swept].into_iter().flatten().collect::<Vec<_>>().join("\n")
     });

@@ -1,15 +1,15 @@
-//! `tenure man`: manual pages.
+//! `tenure man`: prints manual pages, or writes them to a folder.
 
-use crate::args::Cli;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use clap::{Args, CommandFactory, ValueHint};
+use crate::help;
+use clap::{Args, ValueHint};
 use clap_mangen::Man;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Print the manual page, or write all of them to a folder
+/// Print the manual page, or write all pages to a folder
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -17,15 +17,15 @@ Examples:
   tenure man run | man -l -
   tenure man --out ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// The page of this command
+    /// Print the page of this command
     command: Option<String>,
-    /// Write the pages of all commands here
+    /// Write the pages of all commands to this folder
     #[arg(long, value_name = "DIR", conflicts_with = "command", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
 }
 
 pub(crate) fn run(context: &Context, args: ManArgs) -> Result<i32, Failure> {
-    let mut root = Cli::command();
+    let mut root = help::described();
     root.build();
     if let Some(folder) = args.out {
         let pages = write_all(&root, &folder)?;
@@ -37,8 +37,8 @@ pub(crate) fn run(context: &Context, args: ManArgs) -> Result<i32, Failure> {
     let page = match &args.command {
         None => root,
         Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| {
-            Failure::new(Exit::NotFound, "NO_SUCH_COMMAND", format!("There is no command {name:?}"))
-                .hint("See `tenure --help` for all of them.")
+            Failure::new(Exit::NotFound, "NO_SUCH_COMMAND", format!("Unknown command {name:?}"))
+                .hint("List all commands with `tenure --help`.")
         })?,
     };
     context.output.raw(&render(&page).map_err(|error| failed(Path::new("-"), &error))?);
@@ -52,7 +52,7 @@ fn render(command: &clap::Command) -> std::io::Result<Vec<u8>> {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(Exit::Error, "MAN", format!("{} cannot be written: {error}", path.display()))
+    Failure::new(Exit::Error, "MAN", format!("cannot write {}: {error}", path.display()))
 }
 
 fn write_all(root: &clap::Command, folder: &Path) -> Result<Vec<String>, Failure> {

@@ -1,24 +1,24 @@
-//! `tenure mcp`: tools for an agent, over standard input and output.
+//! `tenure mcp`: serves MCP tools to one agent over standard input and output.
 
 use crate::args;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::worker::stopping;
+use crate::worker::stop_signals;
 use clap::Args;
 use std::time::Duration;
 use tenure_frontend::config::Key;
 use tenure_server::mcp::{Options, StdioError, serve_stdio};
 
-/// Serve one agent over the Model Context Protocol, on standard input and output
+/// Serve one agent over the Model Context Protocol on stdin/stdout
 ///
-/// Agents' programs start this themselves, once per session; any number of them share a store. It
-/// offers tools to add, claim and finish tasks, to hold locks, and to see who holds what. Each call
-/// prolongs all that the session holds. When the session ends, its locks are released and its tasks
-/// handed back; when it is killed, others take over at once.
+/// An agent's program starts this once per session; any number of sessions share a store. It offers
+/// tools to add, claim and finish tasks, to hold locks, and to see who holds what. Each call renews
+/// everything that the session holds. When the session ends, its locks are released and its tasks
+/// returned; when it is killed, others take over at once.
 ///
-/// The agent is shown to others by the name that it gives itself, else by --as, else by the name of
-/// its program, and always with a mark of its session: two sessions of one name share nothing.
+/// The agent's label is the name that it gives itself, else --as, else the name of its program,
+/// always with a suffix for the session: two sessions with the same name share nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,10 +26,10 @@ Examples:
   tenure --store sqlite:/srv/team/tenure.db mcp --as reviewer
   codex mcp add tenure -- tenure mcp --lock-ttl 30m")]
 pub(crate) struct McpArgs {
-    /// Lease of a lock from each call of the agent
+    /// Length of a lock's lease, renewed by each call of the agent
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = args::lease)]
     lock_ttl: Duration,
-    /// Lease of a task from each call of the agent [default: the setting locking.taskTimeout]
+    /// Length of a task's lease, renewed by each call [default: the setting locking.taskTimeout]
     #[arg(long, value_name = "DURATION", value_parser = args::lease)]
     task_ttl: Option<Duration>,
 }
@@ -43,14 +43,14 @@ pub(crate) async fn run(context: &Context, args: McpArgs) -> Result<i32, Failure
         section_ttl: context.settings.duration(Key::SectionTimeout),
         place: context.place().ok().cloned(),
     };
-    let mut signals = stopping::listen()?;
+    let mut signals = stop_signals::listen()?;
     let stop = async {
         signals.next().await;
     };
     serve_stdio(client, options, stop).await.map_err(|error| match error {
         StdioError::Store(error) => error.into(),
         StdioError::Protocol(_) => Failure::new(Exit::Error, "PROTOCOL", error.to_string())
-            .hint("This is started by agents' programs, not by hand; see `tenure mcp --help`."),
+            .hint("Agents start this command, not people; see `tenure mcp --help`."),
     })?;
     Ok(0)
 }

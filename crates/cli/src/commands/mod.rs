@@ -1,9 +1,9 @@
-//! One file per command, named like it.
+//! One file per command, named after it.
 
 pub(crate) mod acquire;
 pub(crate) mod append;
 pub(crate) mod bench;
-pub(crate) mod breaking;
+pub(crate) mod break_hold;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -38,11 +38,11 @@ use clap::Args;
 use tenure::Client;
 use tenure::core::{GrantId, Proof, Resource};
 
-/// What shows that a hold is the caller's.
+/// Options that prove ownership of a hold.
 #[derive(Debug, Args)]
 pub(crate) struct ProofArgs {
-    /// The grant that proves that it is yours; by default the one that this command runs under, else
-    /// your label counts (--as)
+    /// The grant that proves ownership; by default the grant of the enclosing `tenure run`, else
+    /// your label (--as)
     #[arg(long, value_name = "GRANT")]
     pub(crate) grant: Option<GrantId>,
 }
@@ -52,7 +52,7 @@ impl ProofArgs {
         self.candidates(context).into_iter().next().ok_or_else(unproved)
     }
 
-    /// The proof that fits what is held of these resources, or else the first.
+    /// The proof that matches a hold of these resources, or else the first one.
     pub(crate) async fn proof_for(
         &self,
         context: &Context,
@@ -67,8 +67,8 @@ impl ProofArgs {
         candidates.into_iter().next().ok_or_else(unproved)
     }
 
-    /// All that the caller can show, in the order in which it counts: what it was told on the command
-    /// line, the grant that it runs under, its label.
+    /// All proofs of the caller in order of precedence: the options, the grant of the enclosing
+    /// command, the label.
     fn candidates(&self, context: &Context) -> Vec<Proof> {
         let label = || context.chosen_label().map(|label| Proof::Label(label.to_owned()));
         if let Some(grant) = self.grant {
@@ -77,11 +77,12 @@ impl ProofArgs {
         if context.is_label_explicit() {
             return label().into_iter().collect();
         }
-        context.own_grant().map(Proof::Grant).into_iter().chain(label()).collect()
+        context.enclosing_grant().map(Proof::Grant).into_iter().chain(label()).collect()
     }
 }
 
 fn unproved() -> Failure {
-    Failure::usage("no proof of ownership")
-        .hint("Give the grant that `tenure acquire` printed with --grant, or your label with --as.")
+    Failure::usage("No proof of ownership: pass `--grant` or `--as`").hint(
+        "`tenure acquire` printed the grant; --as takes the label that you acquired it under.",
+    )
 }

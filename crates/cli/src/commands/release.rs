@@ -1,12 +1,12 @@
-//! `tenure release`: giving back.
+//! `tenure release`: releases holds.
 
 use crate::args;
 use crate::commands::ProofArgs;
 use crate::commands::tasks::runner_grant;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::holding::lost;
 use crate::output::{NAME, styled};
+use crate::run_under_lock::lost;
 use crate::show;
 use clap::Args;
 use serde_json::json;
@@ -16,21 +16,21 @@ use tenure::core::{HoldSnapshot, Kind, Proof, Released, Resource};
 use tenure::place::Reach;
 use tenure_frontend::refusal::Refusal;
 
-/// Give back what you hold
+/// Release what you hold
 ///
-/// Proves ownership by --grant, or by a label that you chose with --as. What others hold is never
-/// touched (exit 5). A task that you claimed is handed back, as by `tenure tasks release`.
+/// Prove ownership with --grant, or with the label that you chose with --as. What others hold is
+/// never touched (exit 5). A task that you claimed is returned, as with `tenure tasks release`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure release --grant \"$GRANT\"         all that this grant holds
+  tenure release --grant \"$GRANT\"         everything that this grant holds
   tenure release --as alice db
-  tenure release --as alice --all         all that alice holds, tasks and sections too")]
+  tenure release --as alice --all         everything that alice holds, tasks too")]
 pub(crate) struct ReleaseArgs {
-    /// Which of what you hold; all that the grant holds by default
+    /// What to release; by default everything that the grant holds
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resources: Vec<args::ResourceArg>,
-    /// All that your label or grant holds
+    /// Release everything that your label or grant holds
     #[arg(long, conflicts_with = "resources")]
     all: bool,
     #[command(flatten)]
@@ -42,8 +42,8 @@ pub(crate) async fn run(context: &Context, args: ReleaseArgs) -> Result<i32, Fai
     let only = context.only_resource();
     let is_named = args.all || !args.resources.is_empty() || only.is_some();
     if !is_named && matches!(proof, Proof::Label(_)) {
-        return Err(Failure::usage("name what to release")
-            .hint("A label may hold several things: --all releases all of them."));
+        return Err(Failure::usage("no resource to release")
+            .hint("Name a resource, or release everything that the label holds with --all."));
     }
     let client = context.client().await?;
     let resources = match only {
@@ -54,7 +54,7 @@ pub(crate) async fn run(context: &Context, args: ReleaseArgs) -> Result<i32, Fai
     release(context, &client, proof, resources).await
 }
 
-/// Releases, and says what came of it.
+/// Releases and prints the result.
 pub(crate) async fn release(
     context: &Context,
     client: &Client,
@@ -81,7 +81,7 @@ pub(crate) async fn release(
     let names: Vec<Resource> = holds.iter().map(|seen| seen.hold.want.resource.clone()).collect();
     let text = show::names(&names);
     if holds.iter().any(HoldSnapshot::lapsed) {
-        return Err(lost(&format!("The lease on {text} had lapsed before it was released")));
+        return Err(lost(&format!("The lease on {text} lapsed before the release")));
     }
     handed_back.extend(names);
     Ok(confirm(context, &handed_back))
@@ -95,9 +95,9 @@ fn confirm(context: &Context, released: &[Resource]) -> i32 {
     0
 }
 
-/// Hands back the tasks that the proof covers and that are worked on under it: to end their holds
-/// alone would leave them to be taken back as if their worker had died. Says which resources are
-/// free by that: the tasks, and what was held for them.
+/// Returns the tasks that are worked on under this proof. Ending only their holds would make them
+/// look abandoned by a dead worker. Returns the resources that this frees: the tasks and what was
+/// held for them.
 async fn hand_back(
     client: &Client,
     proof: &Proof,
@@ -117,7 +117,7 @@ async fn hand_back(
     for hold in mine {
         let Ok(id) = hold.hold.want.resource.name().parse() else { continue };
         let (token, holder) = (Some(hold.hold.token), &hold.hold.holder);
-        // A runner with a label of its own keeps its section; that goes with its last task.
+        // A runner with a chosen label keeps its section until its last task ends.
         let runner = holder.chosen.then(|| runner_grant(&holder.label));
         let tasks = client.tasks();
         let finished = tasks.finish(&id, proof.clone(), token, runner, Finish::Release).await?;

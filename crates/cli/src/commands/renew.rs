@@ -1,11 +1,11 @@
-//! `tenure renew`: starting a lease anew.
+//! `tenure renew`: renews leases.
 
 use crate::args;
 use crate::commands::ProofArgs;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::holding::lost;
 use crate::output::{NAME, styled};
+use crate::run_under_lock::lost;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use tenure::store::Renewed;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
 
-/// Start a lease anew
+/// Renew a lease
 ///
-/// Only what has not lapsed can be renewed: after that somebody else may have it (exit 8).
+/// Only a lease that has not lapsed can be renewed: after that another holder may have it (exit 8).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure renew --grant \"$GRANT\"           all that this grant holds, as long as before
+  tenure renew --grant \"$GRANT\"           all that this grant holds, same length
   tenure renew --as alice db --ttl 10m")]
 pub(crate) struct RenewArgs {
-    /// Which of what you hold; all of it by default
+    /// What to renew; by default everything that you hold
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resources: Vec<args::ResourceArg>,
     #[command(flatten)]

@@ -1,21 +1,21 @@
-//! `tenure run`: holding while a command runs.
+//! `tenure run`: runs a command while holding resources.
 
 use crate::args::{self, ModeArgs};
 use crate::child::ChildSpec;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::holding::{self, HoldArgs};
+use crate::run_under_lock::{self, HoldArgs};
 use clap::Args;
 
-/// Hold while a command runs
+/// Run a command while holding a lock
 ///
 /// Waits until the resource is free, runs the command, and releases when it ends. The lease is
-/// renewed all the while. If it is lost, the command and all that it started get SIGTERM, then
-/// after --grace SIGKILL, and the exit code is 8. Otherwise the command's own code is passed
-/// through (128+N if signal N killed it).
+/// renewed meanwhile. If it is lost, the command and all processes that it started get SIGTERM,
+/// after --grace SIGKILL, and the exit code is 8. Otherwise the exit code is that of the command
+/// (128+N if signal N killed it).
 ///
 /// The command's environment has TENURE_RESOURCE, TENURE_TOKEN, TENURE_GRANT, TENURE_STORE and
-/// TENURE_DEADLINE (when the lease would lapse without renewal); with --slots N also TENURE_SLOT, a
+/// TENURE_DEADLINE (when the lease lapses without renewal); with --slots N also TENURE_SLOT, a
 /// number from 0 to N-1 that no other holder has; with --as also TENURE_AGENT.
 #[derive(Debug, Args)]
 #[command(
@@ -26,9 +26,9 @@ Examples:
   tenure run deploy -- ./deploy.sh
   tenure run -w 30 db cache -- ./migrate.sh     both or none; wait up to 30 seconds
   tenure run --slots 3 gpu -- ./train.sh        at most three at a time
-  tenure run -s docs -- ./build-docs.sh         beside other readers
+  tenure run -s docs -- ./build-docs.sh         together with other readers
   tenure run deploy -c './build.sh && ./deploy.sh'
-  tenure run -n -E 0 backup -- ./backup.sh      already running? then that is fine")]
+  tenure run -n -E 0 backup -- ./backup.sh      exit 0 if it is already running")]
 pub(crate) struct RunArgs {
     /// What to hold: NAME, section:NAME, task:ID or path:GLOB; several are all or nothing
     #[arg(required = true, value_name = "RESOURCE", value_parser = args::resource)]
@@ -37,7 +37,7 @@ pub(crate) struct RunArgs {
     mode: ModeArgs,
     #[command(flatten)]
     hold: HoldArgs,
-    /// Accepted for compatibility with flock; no effect: no descriptor is ever passed on
+    /// Accepted for compatibility with flock; no effect
     #[arg(short = 'o', long = "close", hide_short_help = true)]
     _close: bool,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The resources as they were written.
+    /// The resources as they were typed.
     pub(crate) fn written(&self) -> impl Iterator<Item = &str> {
         self.resources.iter().map(|resource| resource.text.as_str())
     }
@@ -56,9 +56,10 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure
     let resources = context.resources(&client, &args.resources, args.hold.reach()).await?;
     let mode = args.mode.mode();
     let shown = args.command.shown();
-    let guard = holding::obtain(context, &client, &resources, mode, &args.hold, &shown).await?;
+    let guard =
+        run_under_lock::acquire(context, &client, &resources, mode, &args.hold, &shown).await?;
     let spec = ChildSpec::new(args.command.words());
-    let (guard, child, ended) = holding::run_under(
+    let (guard, child, ended) = run_under_lock::run_under(
         context,
         guard,
         spec,
@@ -66,6 +67,6 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure
         async |child, signals| child.wait_passing_on(signals).await,
     )
     .await?;
-    holding::give_back(context, guard).await?;
-    Ok(holding::pass_on(child, ended))
+    run_under_lock::release(context, guard).await?;
+    Ok(run_under_lock::exit_code(child, ended))
 }

@@ -1,4 +1,4 @@
-//! `tenure selftest`: whether locks exclude here, shown with real processes.
+//! `tenure selftest`: tests with real processes that locks exclude on this file system.
 
 use super::bench::remove_when_interrupted;
 use crate::args;
@@ -17,18 +17,18 @@ use tenure::platform;
 use tenure::url::StoreUrl;
 use tenure_frontend::duration::format_duration;
 
-/// Shorter, nothing would be shown; longer, somebody mistook the unit.
+/// A shorter test shows nothing; a longer one is probably a wrong unit.
 const SPANS: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
 
-/// Show that locks exclude here, with real processes of which some are killed
+/// Test that locks exclude here, with real processes
 ///
-/// Processes contend for a lock of a fresh store beside yours, and for what the file system offers:
-/// kernel locks, hard links, renames. Nobody's data is touched, and nothing is left behind. They note
-/// when they enter and leave; no two may overlap, tokens must rise, and what a killed process held
-/// must go to the next. Exits 7 if a check failed.
+/// Processes contend for a lock of a new store beside yours, and for what the file system offers:
+/// kernel locks, hard links, renames. Some of them are killed. No existing data is touched, and
+/// nothing is left behind. They record when they enter and leave: no two may overlap, tokens must
+/// rise, and the lock of a killed process must go to the next one. Exits 7 if a check failed.
 ///
-/// This cannot show exclusion between machines. On a network or FUSE file system, which are refused,
-/// it leaves exclusion.json in the folder of a file: store; if that says that exclusion was shown,
+/// This cannot test exclusion between machines. On a network or FUSE file system, which is refused
+/// by default, it writes exclusion.json into the folder of a file: store; if that records success,
 /// file:DIR?exclusion=shown is accepted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -38,13 +38,13 @@ Examples:
   tenure selftest --store sqlite:locks.db --json
   tenure selftest --store file:/mnt/share/locks")]
 pub(crate) struct SelftestArgs {
-    /// Take so long in all, from 1s to 10m
+    /// Run for this long, from 1s to 10m
     #[arg(long = "for", value_name = "DURATION", default_value = "5s", value_parser = args::span)]
     span: Duration,
-    /// So many processes contend, from 2 to 64
+    /// Number of processes, from 2 to 64
     #[arg(long, value_name = "N", default_value = "8", value_parser = args::numbers::processes)]
     processes: u8,
-    /// Never ask the store, so that a check must fail; for tests of this check
+    /// Never ask the store, so that a check must fail; for tests of this command
     #[cfg(debug_assertions)]
     #[arg(long, hide = true)]
     without_lock: bool,
@@ -74,7 +74,7 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<i32, Failure
         let scratch = Scratch::beside(&url)?;
         remove_when_interrupted(scratch.folder().to_owned());
         context.output.note(&format!(
-            "Trying {} processes for {} on {} ...",
+            "Running {} processes for {} on {} ...",
             effort.processes,
             format_duration(effort.span),
             ground.file_system
@@ -93,7 +93,7 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<i32, Failure
     data["record"] = json!(record);
     let failure = report.wrong().map(|wrong| {
         Failure::new(Exit::CheckFailed, "NOT_EXCLUSIVE", wrong)
-            .hint("Do not rely on locks here: name a store on a local disk.")
+            .hint("Do not rely on locks here: use a store on a local disk.")
             .details(data.clone())
     });
     if failure.is_none() || !context.output.json {
@@ -102,10 +102,10 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<i32, Failure
     failure.map_or(Ok(Exit::Ok.code()), Err)
 }
 
-/// The hidden other side of [`run`].
+/// Runs a worker process of [`run`].
 pub(crate) fn work(instructions: &str) -> Result<i32, Failure> {
     let work = serde_json::from_str(instructions)
-        .map_err(|error| Failure::usage(format!("this is no work for a worker: {error}")))?;
+        .map_err(|error| Failure::usage(format!("invalid instructions for a worker: {error}")))?;
     selftest::work(&work)?;
     Ok(Exit::Ok.code())
 }
@@ -117,18 +117,18 @@ fn words(report: &Report, record: Option<&Path>) -> String {
     lines.join("\n")
 }
 
-/// The file system on which it is tried.
+/// The file system under test.
 struct Ground {
     file_system: String,
-    /// Where a record is left, because the file system is refused without one.
+    /// Where the result is recorded, for a file system that is refused without it.
     record_in: Option<PathBuf>,
 }
 
 impl Ground {
-    /// A file system that is refused is tried only for a store that can be allowed on it.
+    /// A refused file system is tested only for a store that can be allowed on it.
     fn of(url: &StoreUrl) -> Result<Ground, Failure> {
         let (Some(folder), Some(own_folder)) = (url.folder(), url.own_folder()) else {
-            let message = "a store in memory cannot be shared by several processes";
+            let message = "a memory store cannot be shared by several processes";
             return Err(Failure::new(Exit::Configuration, "STORE_URL", message)
                 .hint("Use sqlite:PATH or file:DIR."));
         };

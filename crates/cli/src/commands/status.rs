@@ -1,4 +1,4 @@
-//! `tenure status`: whether something is held, and by whom.
+//! `tenure status`: shows whether a resource is held, and by whom.
 
 use crate::args;
 use crate::context::Context;
@@ -11,17 +11,17 @@ use tenure::core::{HoldSnapshot, Overview, Proof, Resource};
 use tenure::place::Reach;
 use tenure_frontend::view;
 
-/// Tell whether something is held, and by whom
+/// Show whether a resource is held, and by whom
 ///
-/// Without a resource: everything that is held, and the store. Always exits 0; to test in a script
-/// read `data.free` of --json: what lapsed or whose holder died is free for the next who asks.
+/// Without a resource: everything that is held, and the store. Always exits 0; scripts read
+/// `data.free` of --json. A lapsed hold and that of a dead holder count as free.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure status deploy
   tenure status deploy --json | jq .data.free")]
 pub(crate) struct StatusArgs {
-    /// What to look at
+    /// The resource; by default everything
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resource: Option<args::ResourceArg>,
 }
@@ -50,20 +50,21 @@ async fn one(context: &Context, client: &Client, resource: &Resource) -> Result<
             false => overview
                 .holds
                 .iter()
-                .map(|hold| show::hold_words(hold.seen, client.witness()))
+                .map(|hold| show::hold_text(hold.seen, client.witness()))
                 .collect(),
         };
         lines.extend(match overview.waiters.len() {
             0 => None,
             1 => Some("  1 waits".to_owned()),
-            many => Some(format!("  {many} wait")),
+            many => Some(format!("  {many} waiters")),
         });
         let next = view::next_in_line_words(&overview, resource);
         lines.extend(next.map(|words| format!("  {words}")));
         lines.join("\n")
     };
     match context.only_resource() {
-        // Programs that know this folder's one lock read its state at the top, in their own form.
+        // Programs that know this folder's single lock expect its state at the top level, in their
+        // own form.
         Some(_) => {
             data.as_object_mut().map(|fields| fields.remove("free"));
             context.output.done_flat(data, human);
@@ -73,9 +74,9 @@ async fn one(context: &Context, client: &Client, resource: &Resource) -> Result<
     Ok(0)
 }
 
-/// `locked`, `holder`, `is_stale`, `stale_reason` and `we_hold_it`, as lock files' own tools print
-/// them: there a stale lock is `locked` too. Of several holders the first that counts is shown there,
-/// all of them in `holders`. `free` says whether the next request gets it.
+/// `locked`, `holder`, `is_stale`, `stale_reason` and `we_hold_it` are as the tools of the lock
+/// files print them: a stale lock is `locked` too. Of several holders, the first valid one is shown
+/// there, and all are in `holders`. `free` says whether the next request would get it.
 fn status_json(
     context: &Context,
     client: &Client,
@@ -123,7 +124,7 @@ fn holder_json(seen: &HoldSnapshot) -> Value {
 fn ours(context: &Context, seen: &HoldSnapshot) -> bool {
     let by_label =
         seen.hold.holder.chosen && context.chosen_label() == Some(&seen.hold.holder.label);
-    by_label || context.own_grant().is_some_and(|grant| Proof::Grant(grant).recognises(seen))
+    by_label || context.enclosing_grant().is_some_and(|grant| Proof::Grant(grant).recognises(seen))
 }
 
 async fn all(context: &Context, client: &Client) -> Result<i32, Failure> {
@@ -149,7 +150,7 @@ async fn all(context: &Context, client: &Client) -> Result<i32, Failure> {
     context.output.done(data, || {
         let count = view::counts_words(counts);
         let store = match info.engine.as_str() {
-            "memory" => "none here yet".to_owned(),
+            "memory" => "none yet".to_owned(),
             engine => format!("{} ({engine})", info.url),
         };
         let head = format!("Store  {store}\n       {count}");

@@ -1,4 +1,4 @@
-//! `tenure swarm`: many workers in one process.
+//! `tenure swarm`: runs many workers in one process.
 
 use crate::args;
 use crate::context::Context;
@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{GOOD, NAME, WARN, styled};
 use crate::swarm::{Scope, View};
-use crate::worker::stopping::{self, Patience};
+use crate::worker::stop_signals::{self, Patience};
 use crate::worker::{Outlet, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
 use serde_json::{Value, json};
@@ -14,13 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tenure::{Client, SwarmReport};
 
-/// Run a command for all tasks, several at a time, and show how it goes
+/// Run a command for all tasks, several at a time
 ///
-/// Like N times `tenure work --until-empty` in one process, over one connection to the store. Ends
-/// when nothing is left to do, and exits with 0 only if all tasks are then completed. What the
-/// commands print goes to files, one for each attempt, in .tenure/logs or --logs. Ctrl-C: no more
-/// tasks are taken, and what runs comes to its end; a second time: what runs is stopped and handed
-/// back.
+/// Like N times `tenure work --until-empty` in one process, over one connection to the store. It
+/// ends when no task is left, and exits 0 only if all tasks are then completed. The output of the
+/// commands goes to files, one for each attempt, in .tenure/logs or --logs. The first Ctrl-C stops
+/// claiming and lets running commands finish; the second stops them and returns their tasks.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "tenure swarm [OPTIONS] -- <COMMAND>...\n       tenure swarm [OPTIONS] -c <LINE>"
@@ -29,12 +28,12 @@ use tenure::{Client, SwarmReport};
 Examples:
   tenure swarm -n 8 -- ./agent.sh
   tenure swarm --tasks plan.json --section Backend -- ./agent.sh
-  tenure swarm -n 2 --forever -- ./agent.sh       go on when all is done, for what is added later")]
+  tenure swarm -n 2 --forever -- ./agent.sh       keep waiting for new tasks")]
 pub(crate) struct SwarmArgs {
-    /// How many workers
+    /// Number of workers
     #[arg(short = 'n', long = "workers", value_name = "N", default_value_t = 4, value_parser = args::numbers::workers)]
     workers: u16,
-    /// Go on when nothing is left to do
+    /// Keep waiting for new tasks when none is left
     #[arg(long)]
     forever: bool,
     #[command(flatten)]
@@ -42,13 +41,13 @@ pub(crate) struct SwarmArgs {
 }
 
 impl SwarmArgs {
-    /// How many workers.
+    /// The number of workers.
     pub(crate) fn workers(&self) -> u16 {
         self.workers
     }
 }
 
-/// How often the numbers of the whole are looked up.
+/// How often the totals are read.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failure> {
@@ -61,13 +60,13 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     let command = TaskCommand::new(context, &args.worker, &swarm, Outlet::Files(logs.clone()))?;
 
     let begun = Instant::now();
-    let mut signals = stopping::listen()?;
+    let mut signals = stop_signals::listen()?;
     let view = View::new(&context.output, workers);
     let (stop, patience) = (swarm.stopper(), Patience::Person(args.worker.grace(context)));
     let work = swarm.run(async |work| command.run(work).await, |event| view.tell(&event));
     let report = tokio::select! {
         report = work => report,
-        () = stopping::obey(&mut signals, &stop, patience, |text| view.note(text)) => {
+        () = stop_signals::obey(&mut signals, &stop, patience, |text| view.note(text)) => {
             unreachable!("obeying signals has no end")
         }
         () = watch(&client, &args.worker, &view) => unreachable!("watching has no end"),
@@ -80,7 +79,7 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     let scope = scope(&client, &args.worker).await?;
     let took = begun.elapsed();
     let failure = (!scope.all_done()).then(|| {
-        let message = format!("Not all is done: {}", scope.open_words());
+        let message = format!("Not all tasks are done: {}", scope.open_text());
         Failure::new(Exit::Error, "NOT_ALL_DONE", message)
             .hint(format!("See the logs in {}.", logs.display()))
     });
@@ -89,7 +88,7 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     Ok(failure.map_or(Exit::Ok.code(), |failure| failure.exit))
 }
 
-/// Where the logs go: beside the embedded store, unless told.
+/// The folder for logs: by default beside the embedded store.
 fn logs(context: &Context, args: &WorkerArgs) -> Result<PathBuf, Failure> {
     if let Some(folder) = &args.logs {
         return Ok(folder.clone());
@@ -107,7 +106,7 @@ async fn scope(client: &Client, args: &WorkerArgs) -> Result<Scope, tenure::Erro
 
 async fn watch(client: &Client, args: &WorkerArgs, view: &View) {
     loop {
-        // The workers tell of a store in trouble.
+        // The workers report errors of the store.
         if let Ok(scope) = scope(client, args).await {
             view.progress(&scope);
         }
@@ -125,8 +124,7 @@ fn summary(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> 
         report.retried,
         report.lost
     );
-    for (count, word) in [(report.review, "to review"), (report.returned, "put off or handed back")]
-    {
+    for (count, word) in [(report.review, "to review"), (report.returned, "snoozed or returned")] {
         if count > 0 {
             text += &format!(", {count} {word}");
         }
@@ -138,8 +136,8 @@ fn summary(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> 
         true => format!("\n{}", styled(GOOD, format!("All {} tasks are done", scope.total()))),
         false => format!(
             "\n{}: {}; see the logs in {}",
-            styled(WARN, "Not all is done"),
-            scope.open_words(),
+            styled(WARN, "Not all tasks are done"),
+            scope.open_text(),
             logs.display()
         ),
     }
@@ -166,7 +164,7 @@ fn report_json(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path)
 
 fn taken_words(taken: u64) -> String {
     match taken {
-        1 => "1 task taken".to_owned(),
-        many => format!("{many} tasks taken"),
+        1 => "1 task claimed".to_owned(),
+        many => format!("{many} tasks claimed"),
     }
 }

@@ -1,4 +1,4 @@
-//! `tenure tasks import` and `tenure tasks export`: task files in and out.
+//! `tenure tasks import` and `tenure tasks export`: reads and writes task files.
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -11,16 +11,16 @@ use tenure::core::rules::tasks::Imported;
 use tenure::store::TaskFilter;
 use tenure_frontend::exchange::{self, ExchangeError, Format, TaskFile};
 
-/// Add the tasks of a file, all or none; those that are there already stay as they are
+/// Add the tasks of a file, all or none; existing tasks stay as they are
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     /// JSON, YAML, a Markdown checklist, .coordination/tasks.json or queue.json
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// How it is written; told from its name and content by default
+    /// The format; by default detected from the name and content
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     format: Option<Format>,
-    /// Say what would be added, and add nothing
+    /// Only show what would be added
     #[arg(long)]
     dry_run: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct ExportArgs {
     /// json, yaml, markdown, coordination or queue
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     format: Option<Format>,
-    /// Replace this file; its name tells the format if none is given
+    /// Replace this file; its name gives the format if none is set
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ fn words(imported: &Imported, dry_run: bool) -> String {
     let plural = if added == 1 { "" } else { "s" };
     match existing {
         0 => format!("{verb} {added} task{plural}"),
-        _ => format!("{verb} {added} task{plural}; {existing} there already"),
+        _ => format!("{verb} {added} task{plural}; {existing} already exist"),
     }
 }
 
@@ -103,14 +103,14 @@ pub(crate) async fn export(context: &Context, args: ExportArgs) -> Result<i32, F
         return Ok(0);
     };
     replace(path, &text).map_err(|error| {
-        let message = format!("{} cannot be written: {error}", path.display());
+        let message = format!("cannot write {}: {error}", path.display());
         Failure::new(Exit::Error, "TASK_FILE", message)
     })?;
     context.output.confirm(data, || format!("Wrote {} tasks to {}", tasks.len(), path.display()));
     Ok(0)
 }
 
-/// Writes beside and renames, so that the file is never half of one.
+/// Writes a temporary file and renames it, so that the file is never half written.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let name = path.file_name().ok_or(ErrorKind::InvalidInput)?.to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
@@ -125,16 +125,16 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// Reads a task file; its format is told from its name and content, unless it is given.
+/// Reads a task file in this format; by default the format is detected from its name and content.
 pub(crate) fn read(path: &Path, format: Option<Format>) -> Result<TaskFile, Failure> {
     exchange::read_file(path, format).map_err(|error| unreadable(path, &error))
 }
 
-/// Nothing was added; the message begins with the file, so that editors can jump to the line.
+/// Nothing was added. The message begins with the file name, so that editors can jump to the line.
 fn unreadable(path: &Path, error: &ExchangeError) -> Failure {
     let (exit, code, message) = match error {
         ExchangeError::Unreadable { source, .. } if source.kind() == ErrorKind::NotFound => {
-            (Exit::NotFound, "FILE_NOT_FOUND", format!("there is no file {}", path.display()))
+            (Exit::NotFound, "FILE_NOT_FOUND", format!("no file {}", path.display()))
         }
         ExchangeError::Unreadable { .. } => (Exit::Error, "TASK_FILE", error.to_string()),
         _ => (Exit::Error, "TASK_FILE", format!("{}: {error}", path.display())),

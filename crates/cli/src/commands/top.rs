@@ -1,4 +1,4 @@
-//! `tenure top`: everything at a glance, live.
+//! `tenure top`: a live view of the store in the terminal.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -6,11 +6,11 @@ use crate::top;
 use clap::Args;
 use std::io::{IsTerminal, stdin, stdout};
 
-/// Show live who holds what, who waits, and what is being done
+/// Show live who holds what, who waits, and which tasks run
 ///
-/// Held locks with the time left and who waits, tasks and sections, workers, and what happened. It
-/// only looks. Not on a terminal, or with --once, --json or TERM=dumb, it prints one snapshot and
-/// ends.
+/// Shows held locks with their time left and waiters, tasks and sections, workers, and events. It
+/// is read-only. Without a terminal, or with --once, --json or TERM=dumb, it prints one snapshot
+/// and exits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Keys: q quits, Tab or 1-4 choose a pane, arrows scroll, / searches, ? shows all keys.
@@ -20,7 +20,7 @@ Examples:
   tenure top --once                       one snapshot, for a log
   tenure top --json | jq .data.locks")]
 pub(crate) struct TopArgs {
-    /// Print one snapshot and end
+    /// Print one snapshot and exit
     #[arg(long)]
     once: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &Context, args: TopArgs) -> Result<i32, Failure
     }
 }
 
-/// Whether the terminal can redraw in place; `TERM=dumb` says that it only prints lines.
+/// Whether the terminal can redraw in place; `TERM=dumb` cannot.
 fn can_move_cursor() -> bool {
     std::env::var_os("TERM").is_none_or(|name| name != "dumb")
 }

@@ -1,4 +1,4 @@
-//! `tenure trust`: what a project's own files may decide.
+//! `tenure trust`: decides whether a project's settings take effect.
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -13,31 +13,31 @@ use tenure::locate::trust::{Subject, Trust};
 use tenure::locate::{self, LocateError};
 use tenure::place::PlaceKind;
 
-/// Let a project's settings choose the store, the server and your label
+/// Let a project's settings choose the store, server and label
 ///
-/// A repository may be a stranger's. Its .tenure/config.yaml may set timeouts; what it says of
-/// `store`, `server` and `agent` counts only after you trusted the file, unless the store is inside
-/// the project. The same goes for links in it that lead elsewhere, and for a .tenure of another
-/// user. This shows what would count, and remembers the file as it is: when it changes, you are asked
-/// again.
+/// A repository may come from a stranger. Its .tenure/config.yaml can set timeouts; its settings
+/// `store`, `server` and `agent` take effect only after you trusted the file, unless the store is
+/// inside the project. The same holds for links in it that lead elsewhere, and for a .tenure folder
+/// of another user. This command shows what would take effect, and remembers the file as it is:
+/// after a change you have to trust it again.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure trust --show                     what this project asks for
-  tenure trust                            let it count, until it changes
+  tenure trust                            accept it, until it changes
   tenure trust --list
   tenure trust --revoke")]
 pub(crate) struct TrustArgs {
     /// The project's folder, or a folder in it [default: the current one]
     #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub(crate) path: Option<PathBuf>,
-    /// Show what would count, and remember nothing; exit 3 if it does not count yet
+    /// Show what would take effect, and remember nothing; exit 3 if it is not in effect yet
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     show: bool,
     /// List what you trust
     #[arg(long, conflicts_with_all = ["path", "revoke"])]
     list: bool,
-    /// Trust it no longer
+    /// Stop trusting it
     #[arg(long)]
     revoke: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, args: TrustArgs) -> Result<i32, Failure> {
     }
     let place = context.place()?;
     if place.kind == PlaceKind::User {
-        let message = "there is no project here: no git repository and no .tenure folder";
+        let message = "no project here: no git repository and no .tenure folder";
         return Err(Failure::new(Exit::NotFound, "NO_PROJECT", message)
             .hint("Your own settings need no trust."));
     }
@@ -64,7 +64,7 @@ pub(crate) fn run(context: &Context, args: TrustArgs) -> Result<i32, Failure> {
             let state = match (trusted, counts) {
                 (true, _) => "It is trusted.",
                 (false, true) => "It needs no trust.",
-                (false, false) => "It is not trusted, and does not count.",
+                (false, false) => "It is not trusted, and has no effect.",
             };
             format!("{}\n{state}", lines(&subject))
         });
@@ -100,14 +100,14 @@ fn json(subject: &Subject, trusted: bool, counts: bool) -> Value {
     })
 }
 
-/// What a person should see before it counts.
+/// What to show to a person before it takes effect.
 fn lines(subject: &Subject) -> String {
     let mut lines = vec![styled(NAME, subject.folder.display())];
     for (key, value) in &subject.claims {
         lines.push(format!("  {:<18} {value}", key.name()));
     }
     for link in &subject.links {
-        let leads = styled(WARN, "leads to");
+        let leads = styled(WARN, "points to");
         lines.push(format!("  {} {leads} {}", link.path.display(), link.target.display()));
     }
     if subject.claims.is_empty() && subject.links.is_empty() {
@@ -133,7 +133,7 @@ fn list(context: &Context) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// Also of a project that is gone: then the path names what was trusted.
+/// Works also for a deleted project: then the path names what was trusted.
 fn revoke(context: &Context, path: Option<PathBuf>) -> Result<i32, Failure> {
     let mut paths: Vec<PathBuf> =
         path.into_iter().map(|path| context.directory().join(path)).collect();
@@ -146,10 +146,10 @@ fn revoke(context: &Context, path: Option<PathBuf>) -> Result<i32, Failure> {
     if forgotten == 0 {
         let message = format!("{shown} is not trusted");
         return Err(Failure::new(Exit::NotFound, "NOT_TRUSTED", message)
-            .hint("`tenure trust --list` shows what is."));
+            .hint("List what is trusted with `tenure trust --list`."));
     }
     context.output.done(json!({ "path": shown, "revoked": forgotten }), || {
-        format!("{shown} is not trusted any more")
+        format!("{shown} is no longer trusted")
     });
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! `tenure verify`: checking a fencing token.
+//! `tenure verify`: checks a fencing token.
 
 use crate::args;
 use crate::context::Context;
@@ -11,14 +11,14 @@ use tenure_frontend::refusal::Refusal;
 
 /// Check that a token still holds a resource
 ///
-/// Exit 0 if it does, 8 if not. For whoever guards the real data: a holder that was paused past
-/// its lease is refused here.
+/// Exits 0 if it does, 8 if not. Call it where the real data is written: it refuses a holder that
+/// was paused past its lease.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure verify db --token \"$TENURE_TOKEN\" && ./write.sh")]
 pub(crate) struct VerifyArgs {
-    /// What the token is for
+    /// The resource that the token is for
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resource: args::ResourceArg,
     /// The token to check

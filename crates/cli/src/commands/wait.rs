@@ -1,10 +1,10 @@
-//! `tenure wait`: until something is free, without taking it.
+//! `tenure wait`: waits until a resource is free, without taking it.
 
 use crate::args;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::holding::name_limit;
-use crate::waiting::WaitDisplay;
+use crate::run_under_lock::with_wait_hint;
+use crate::wait_display::WaitDisplay;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use tenure::core::Resource;
 use tenure::place::Reach;
 use tenure::{Busy, Client, Free, Wait};
 
-/// Wait until nobody holds a resource, without taking it
+/// Wait until a resource is free, without taking it
 ///
-/// Somebody else may take it the next moment; to take it yourself use `run` or `acquire`.
+/// Another process may take it at once; to take it yourself use `run` or `acquire`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure wait deploy && echo 'the deployment is over'
   tenure wait -w 30 db                    up to 30 seconds, then exit 6")]
 pub(crate) struct WaitArgs {
-    /// What to wait for
+    /// The resource to wait for
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resource: args::ResourceArg,
     #[command(flatten)]
@@ -41,11 +41,11 @@ pub(crate) async fn run(context: &Context, args: WaitArgs) -> Result<i32, Failur
             });
             Ok(0)
         }
-        Free::Busy(busy) => Err(name_limit(Failure::locked(&[resource], &busy), wait)),
+        Free::Busy(busy) => Err(with_wait_hint(Failure::locked(&[resource], &busy), wait)),
     }
 }
 
-/// Looks once before it waits, to say whom it waits for.
+/// Looks once before waiting, to show the holder.
 async fn watch(
     context: &Context,
     client: &Client,

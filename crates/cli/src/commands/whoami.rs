@@ -1,4 +1,4 @@
-//! `tenure whoami`: which store is used and why, and under which label.
+//! `tenure whoami`: shows which store is used and why, and under which label.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -10,15 +10,15 @@ use tenure::locate;
 use tenure::place::PlaceKind;
 use tenure_frontend::config::Key;
 
-/// Show which store is used and why, and who you are
+/// Show which store is used and why, and your label
 ///
-/// It also shows which settings files count. It opens nothing, and makes nothing.
+/// Also shows which settings files are in effect. It opens and creates nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure whoami
   tenure where --json
-  tenure -v run deploy -- ./deploy.sh     says the store on stderr, and goes on")]
+  tenure -v run deploy -- ./deploy.sh     prints the store on stderr, and runs")]
 pub(crate) struct WhoamiArgs {}
 
 pub(crate) fn run(context: &Context, _: WhoamiArgs) -> Result<i32, Failure> {
@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, _: WhoamiArgs) -> Result<i32, Failure> {
         let mut lines = Vec::new();
         match &located {
             Ok(located) => {
-                let missing = if located.url.exists() { "" } else { " (not made yet)" };
+                let missing = if located.url.exists() { "" } else { " (not created yet)" };
                 lines.push(field("store", &format!("{}{missing}", styled(NAME, &located.url))));
                 lines.push(field("why", &located.reason.to_string()));
             }
@@ -66,7 +66,7 @@ pub(crate) fn run(context: &Context, _: WhoamiArgs) -> Result<i32, Failure> {
             "label",
             &match (&label, &label_origin) {
                 (Some(label), Some(origin)) => format!("{} ({origin})", styled(NAME, label)),
-                _ => "made up for each command; choose one with --as or TENURE_AGENT".to_owned(),
+                _ => "a new one for each command; choose one with --as or TENURE_AGENT".to_owned(),
             },
         ));
         lines.extend(files.iter().map(|file| field("settings", &file.line())));
@@ -92,12 +92,12 @@ fn label(context: &Context) -> (Option<String>, Option<String>) {
     (label.clone(), label.map(|_| origin))
 }
 
-/// A settings file that is looked at.
+/// A settings file.
 struct File {
     path: String,
     kind: &'static str,
     exists: bool,
-    /// Of a project's file: whether all in it counts, and why.
+    /// For a project's file: whether it is in effect, and why.
     state: Option<&'static str>,
 }
 
@@ -111,7 +111,7 @@ impl File {
     }
 
     fn line(&self) -> String {
-        let state = if self.exists { self.state.unwrap_or_default() } else { "not there" };
+        let state = if self.exists { self.state.unwrap_or_default() } else { "missing" };
         let state = if state.is_empty() { String::new() } else { format!(": {state}") };
         format!("{} ({}{state})", self.path, self.kind)
     }

@@ -1,4 +1,4 @@
-//! `tenure why`: who holds, who waits in which order, and what would free it.
+//! `tenure why`: shows who holds a resource, who waits, and what would free it.
 
 use crate::args;
 use crate::commands::tasks;
@@ -13,14 +13,14 @@ use tenure::{Client, Error};
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view;
 
-/// Tell who holds a resource and what would free it, or what a task waits for
+/// Explain who holds a resource, or why a task cannot be claimed
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure why deploy
-  tenure why 'path:src/**'                whoever holds any of these files")]
+  tenure why 'path:src/**'                the holders of any of these files")]
 pub(crate) struct WhyArgs {
-    /// What to explain: a resource, or a task by its id, a beginning of it, or its title
+    /// The resource, or a task by its id, a beginning of its id, or its title
     #[arg(value_name = "RESOURCE|TASK", value_parser = args::resource)]
     resource: args::ResourceArg,
 }
@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure
     Ok(0)
 }
 
-/// The task that is meant: by `task:`, or by a text that names nothing that is held or waited for.
+/// The task that is meant: by `task:`, or by a text that matches nothing held or awaited.
 async fn meant_task(
     client: &Client,
     resource: &Resource,
@@ -70,7 +70,7 @@ async fn meant_task(
     match client.tasks().find(resource.name()).await {
         Ok(task) => Ok(Some(task)),
         Err(Error::NoSuchTask { .. }) => Ok(None),
-        // The name of a free lock may well be how several ids begin.
+        // The name of a free lock may also be the beginning of several ids.
         Err(Error::Ambiguous { .. }) if resource.kind() == Kind::Lock => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -93,7 +93,7 @@ async fn explain_task(context: &Context, client: &Client, task: &Task) -> Result
             false => vec![format!("{name} cannot be claimed now:")],
         };
         lines.extend(why.iter().map(|sentence| format!("  {sentence}")));
-        lines.extend(hold.map(|hold| show::hold_words(hold, client.witness())));
+        lines.extend(hold.map(|hold| show::hold_text(hold, client.witness())));
         lines.extend(hold.map(|hold| format!("  {}", freed_by(client, hold))));
         lines.join("\n")
     });
@@ -106,31 +106,31 @@ fn words(client: &Client, resource: &Resource, overview: &Overview<'_>) -> Strin
         lines.push(format!("{resource} is free"));
     }
     for hold in &overview.holds {
-        lines.push(show::hold_words(hold.seen, client.witness()));
+        lines.push(show::hold_text(hold.seen, client.witness()));
         lines.push(format!("  {}", freed_by(client, hold.seen)));
     }
     if !overview.waiters.is_empty() {
-        lines.push("Waiting, in order:".to_owned());
+        lines.push("Waiters, in order:".to_owned());
     }
     for (index, waiter) in overview.waiters.iter().enumerate() {
-        lines.push(show::waiter_words(waiter, index + 1));
+        lines.push(show::waiter_text(waiter, index + 1));
     }
     lines.extend(view::next_in_line_words(overview, resource));
     lines.join("\n")
 }
 
-/// What would end this hold, in a sentence.
+/// What would end this hold, as a sentence.
 fn freed_by(client: &Client, seen: &HoldSnapshot) -> String {
     if seen.gone(client.witness()) {
-        return "free for the next who asks".to_owned();
+        return "free: the next request gets it".to_owned();
     }
     let left = format_duration(seen.left);
     match seen.hold.holder.liveness(client.witness()) {
         Liveness::Alive => format!(
-            "freed when it is released, when its process ends, or in {left} if that stops renewing"
+            "freed when it is released, when its process ends, or in {left} if it is not renewed"
         ),
         Liveness::Dead | Liveness::Unknown => {
-            format!("freed when it is released, or in {left} unless it is renewed")
+            format!("freed when it is released, or in {left} if it is not renewed")
         }
     }
 }

@@ -1,10 +1,10 @@
-//! `tenure work`: a worker that does one task after another.
+//! `tenure work`: a worker that runs a command for one task after another.
 
 use crate::args;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::worker::stopping::{self, Patience};
+use crate::worker::stop_signals::{self, Patience};
 use crate::worker::{Outlet, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
 use std::time::Duration;
@@ -12,37 +12,38 @@ use tenure::{Client, Swarm, SwarmReport};
 
 /// Run a command for one task after another
 ///
-/// Takes the next task that is ready, with its section and its files, runs the command for it, and
-/// says how it ended. The claim is renewed all the while. If it is lost, the command and all that
-/// it started get SIGTERM, then after --grace SIGKILL, and nothing is said of the task: it is
-/// another's. The same when the task's time is over, which fails it. SIGTERM or Ctrl-C: no more
-/// tasks are taken, and the command has --grace to end, or is stopped and its task handed back.
+/// Claims the next ready task with its section and its files, runs the command for it, and records
+/// the result. The claim is renewed meanwhile. If it is lost, the command and all processes that it
+/// started get SIGTERM, after --grace SIGKILL, and nothing is recorded, because another worker has
+/// the task. A task that exceeds its time limit is stopped in the same way and fails. SIGTERM or
+/// Ctrl-C stops claiming; the running command has --grace to end, then it is stopped and its task
+/// returned.
 ///
 /// The command gets the task as one JSON object on its standard input, and TENURE_TASK_ID, _TITLE,
-/// _SECTION, _ATTEMPT, _PAYLOAD (if it is not long) and _FILES in its environment, beside what
-/// `tenure run` sets. Its exit code decides: 0 completes the task, and the last line that it
-/// printed, if it is JSON, is the result; 75 puts the task off; 76 sends it to review; any other
-/// fails it, and it is tried again after a pause, as often as the task allows.
+/// _SECTION, _ATTEMPT, _PAYLOAD (unless it is long) and _FILES in its environment, in addition to
+/// what `tenure run` sets. Its exit code decides: 0 completes the task, and the last line that it
+/// printed is the result if it is JSON; 75 snoozes the task; 76 sends it to review; any other code
+/// fails it, and it is retried after a pause, as often as the task allows.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "tenure work [OPTIONS] -- <COMMAND>...\n       tenure work [OPTIONS] -c <LINE>"
 )]
 #[command(after_help = "\
 Examples:
-  tenure work -- ./agent.sh                       for ever
+  tenure work -- ./agent.sh                       until stopped
   tenure work --until-empty --section Backend -- ./agent.sh
-  tenure work --once -- sh -c 'jq -r .title'      one task; its command's exit code")]
+  tenure work --once -- sh -c 'jq -r .title'      one task; exits with its command's code")]
 pub(crate) struct WorkArgs {
-    /// Do one task and end with its command's code; 4 if none is to be had, 8 if it was lost
+    /// Run one task and exit with its command's code; 4 if no task is ready, 8 if it was lost
     #[arg(long, conflicts_with_all = ["until_empty", "max"])]
     once: bool,
-    /// End when nothing is left to do, also for others
+    /// Exit when no task is left to do, for other workers either
     #[arg(long)]
     until_empty: bool,
-    /// End after so many tasks
+    /// Exit after N tasks
     #[arg(long, value_name = "N", value_parser = args::numbers::tasks)]
     max: Option<u64>,
-    /// End when there was nothing to do for so long
+    /// Exit after this long without a task
     #[arg(long, value_name = "DURATION", value_parser = args::span)]
     idle_exit: Option<Duration>,
     #[command(flatten)]
@@ -58,7 +59,7 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
         None => Outlet::PassOn(context.output.clone()),
     };
     let command = TaskCommand::new(context, &args.worker, &swarm, outlet)?;
-    let mut signals = stopping::listen()?;
+    let mut signals = stop_signals::listen()?;
     let (stop, patience) = (swarm.stopper(), Patience::Grace(args.worker.grace(context)));
     let work = swarm.run(
         async |work| command.run(work).await,
@@ -70,7 +71,7 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
     );
     let report = tokio::select! {
         report = work => report?,
-        () = stopping::obey(&mut signals, &stop, patience, |text| context.output.note(text)) => {
+        () = stop_signals::obey(&mut signals, &stop, patience, |text| context.output.note(text)) => {
             unreachable!("obeying signals has no end")
         }
     };
@@ -94,9 +95,9 @@ fn swarm(context: &Context, client: &Client, args: &WorkArgs) -> Swarm {
 
 fn once(report: &SwarmReport, code: Option<i32>) -> Result<i32, Failure> {
     match (report.taken(), report.lost) {
-        (0, _) => Err(Failure::new(Exit::NotFound, "NOTHING_READY", "No task is to be had now")
+        (0, _) => Err(Failure::new(Exit::NotFound, "NOTHING_READY", "No task is ready")
             .hint("Wait for one with --idle-exit DURATION.")),
         (_, 0) => Ok(code.unwrap_or(Exit::Error.code())),
-        _ => Err(crate::holding::lost("The claim was lost; the command was stopped")),
+        _ => Err(crate::run_under_lock::lost("The claim was lost; the command was stopped")),
     }
 }

@@ -1,8 +1,8 @@
 //! Shell completions that know what is in the store.
 //!
-//! A shell's script (see `tenure completions`) calls this program with [`VARIABLE`] set and the words
-//! of the line. [`answer`] prints what could stand at the cursor: commands and options as they are
-//! described, values by what they are called there ([`values`]), and what the store has ([`store`]).
+//! A shell script (see `tenure completions`) calls this program with [`VARIABLE`] set and the words
+//! of the line. [`answer`] prints the candidates for the word at the cursor: commands and options
+//! from clap, values by their name in the help ([`values`]), and names from the store ([`store`]).
 
 mod store;
 mod values;
@@ -13,20 +13,20 @@ use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::{CompleteEnv, Shells};
 use std::ffi::OsString;
 
-/// Its presence asks for completions; its value names the shell.
+/// If this variable is set, the program prints completions; its value names the shell.
 const VARIABLE: &str = "TENURE_COMPLETE";
 
-/// The script for bash is our own: bash splits words at colons, which resources have, and what comes
-/// after `--` is completed as the command that it is.
+/// The bash script is our own, because bash splits words at the colons of resources, and the words
+/// after `--` are completed as another command.
 const BASH: &str = include_str!("tenure.bash");
 
-/// Zsh loads the script as a function of this name when it first needs it; that is a call already.
+/// zsh loads the script as a function of this name on first use, and that use is a call already.
 const ZSH_FIRST_CALL: &str = "\
 [[ \"$funcstack[1]\" == _tenure ]] && _clap_dynamic_completer_tenure \"$@\"
 ";
 
-/// Prints completions if a shell asks for them; says whether one did. Never fails: a shell in the
-/// middle of a line has no place for an error.
+/// Prints completions if a shell asks for them, and returns whether one did. It never fails,
+/// because a shell cannot show an error in the middle of a line.
 pub(crate) fn answer(line: &[OsString]) -> bool {
     let words: Vec<OsString> =
         line.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
@@ -35,14 +35,14 @@ pub(crate) fn answer(line: &[OsString]) -> bool {
     complete.try_complete(line.iter(), folder.as_deref()).unwrap_or(true)
 }
 
-/// The script that makes a shell ask.
+/// The script that connects a shell to [`answer`].
 pub(crate) fn script(shell: &str) -> Vec<u8> {
     if shell == "bash" {
         return BASH.as_bytes().to_vec();
     }
     let mut script = Vec::new();
     if let Some(completer) = Shells::builtins().completer(shell) {
-        // Nothing fails that is written to memory.
+        // Writing to memory cannot fail.
         let _ = completer.write_registration(VARIABLE, "tenure", "tenure", "tenure", &mut script);
     }
     if shell == "zsh" {
@@ -51,7 +51,7 @@ pub(crate) fn script(shell: &str) -> Vec<u8> {
     script
 }
 
-/// The command line as it is described, with what can complete each value.
+/// The description of the command line, with a completer for each value.
 fn described(words: &[OsString]) -> clap::Command {
     let mut after_dashes = words.iter().skip_while(|word| *word != "--").skip(1);
     if after_dashes.next().is_some() {
@@ -61,7 +61,7 @@ fn described(words: &[OsString]) -> clap::Command {
     with_values(Cli::command(), &[], &globals)
 }
 
-/// Another program's command line: its name, then whatever files there are.
+/// The command line of another program: its name, then files.
 fn command_to_run(is_name: bool) -> clap::Command {
     let completer = ArgValueCompleter::new(move |current: &std::ffi::OsStr| match is_name {
         true => values::programs(current),
@@ -71,7 +71,7 @@ fn command_to_run(is_name: bool) -> clap::Command {
     clap::Command::new("tenure").disable_help_flag(true).arg(words)
 }
 
-/// Adds completers to all arguments of a command and of those below it.
+/// Adds completers to the arguments of a command and of its subcommands.
 fn with_values(
     command: clap::Command,
     around: &[String],

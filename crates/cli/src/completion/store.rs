@@ -1,5 +1,5 @@
-//! What the store has that a command line may name. It only looks, makes no store, and takes no longer
-//! than a person at a prompt waits.
+//! Completions from the store: resources, tasks, sections and labels. They never create a store and
+//! give up quickly.
 
 use crate::args::Global;
 use crate::context::Context;
@@ -13,13 +13,13 @@ use tenure::core::{Kind, Resource, Status, Task};
 use tenure::store::TaskFilter;
 use tenure::{Client, Error};
 
-/// A completion that takes longer is none: the prompt stands still meanwhile.
+/// The longest time for a completion, because the prompt blocks meanwhile.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// More tasks than this are no help to somebody who chooses.
+/// The most tasks that are offered.
 const TASKS_MAX: u32 = 200;
 
-/// The options of the line that say which store is meant.
+/// The options that select the store.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Globals {
     store: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct Globals {
 }
 
 impl Globals {
-    /// Reads them from a line that need not be complete.
+    /// Reads them from an incomplete line.
     pub(super) fn of(words: &[OsString]) -> Globals {
         let value = |option: &str| {
             let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -48,7 +48,7 @@ impl Globals {
     }
 }
 
-/// Asks the store, if there is one; nothing if it does not answer in time.
+/// Queries the store; empty if there is none or it does not answer in time.
 fn ask<T: Default>(globals: &Globals, look: impl AsyncFnOnce(&Client) -> Result<T, Error>) -> T {
     answer(globals, look).unwrap_or_default()
 }
@@ -79,7 +79,7 @@ fn answer<T>(globals: &Globals, look: impl AsyncFnOnce(&Client) -> Result<T, Err
         };
         tokio::time::timeout(PATIENCE, asking).await.ok()?
     });
-    // A store that does not answer keeps a thread.
+    // A store that does not answer may keep a thread busy.
     runtime.shutdown_background();
     answer
 }
@@ -88,7 +88,7 @@ fn candidate(value: impl Into<OsString>, help: Option<String>) -> CompletionCand
     CompletionCandidate::new(value).help(help.map(Into::into))
 }
 
-/// What is held or waited for, the tasks that are not done, and all sections.
+/// All held or awaited resources, open tasks and sections.
 pub(super) fn resources(globals: &Globals) -> Vec<CompletionCandidate> {
     let (held, tasks, sections) = ask(globals, async |client| {
         let tasks = open_tasks(client).await?;
@@ -105,7 +105,7 @@ pub(super) fn resources(globals: &Globals) -> Vec<CompletionCandidate> {
     new.map(|(resource, help)| candidate(resource.to_string(), help)).collect()
 }
 
-/// What is held or waited for, and by whom.
+/// All held or awaited resources, with their holders.
 async fn named(client: &Client) -> Result<Vec<(Resource, String)>, Error> {
     let seen = client.look_everywhere().await?;
     let held = seen.holds.into_iter().map(|seen| {
@@ -117,7 +117,7 @@ async fn named(client: &Client) -> Result<Vec<(Resource, String)>, Error> {
     Ok(held.chain(waited).collect())
 }
 
-/// What is held, tasks and sections by their bare ids too.
+/// All holds; tasks and sections also by their bare ids.
 pub(super) fn holds(globals: &Globals) -> Vec<CompletionCandidate> {
     let held = ask(globals, async |client| named(client).await);
     let names = held.into_iter().flat_map(|(resource, who)| {
@@ -146,7 +146,7 @@ async fn open_tasks(client: &Client) -> Result<Vec<Task>, Error> {
     Ok(tasks)
 }
 
-/// The ids of the tasks that are not done.
+/// The ids of the open tasks.
 pub(super) fn tasks(globals: &Globals) -> Vec<CompletionCandidate> {
     let tasks = ask(globals, async |client| open_tasks(client).await);
     tasks.into_iter().map(|task| candidate(task.id.to_string(), Some(task.title))).collect()
@@ -158,7 +158,7 @@ pub(super) fn sections(globals: &Globals) -> Vec<CompletionCandidate> {
     sections.into_iter().map(|seen| candidate(seen.section.name, None)).collect()
 }
 
-/// Who holds something.
+/// The labels of all holders.
 pub(super) fn holders(globals: &Globals) -> Vec<CompletionCandidate> {
     let seen = ask(globals, async |client| Ok(Some(client.look_everywhere().await?)));
     let labels: BTreeSet<String> =

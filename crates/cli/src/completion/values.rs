@@ -1,4 +1,4 @@
-//! What can stand for each value, told by the word that the help has for it.
+//! Chooses the completer of an option's value by the value's name in the help.
 
 use super::store::{self, Globals};
 use clap_complete::engine::{
@@ -10,8 +10,7 @@ use std::path::Path;
 use tenure::core::Status;
 use tenure_frontend::config::KEYS;
 
-/// Completes the value of this argument of the command at this path, if there is more to know than
-/// its description tells.
+/// The completer for an argument of the command at this path, if clap has none of its own.
 pub(super) fn completer(
     path: &[String],
     arg: &clap::Arg,
@@ -61,7 +60,7 @@ fn from_store(
     ArgValueCompleter::new(move |current: &OsStr| beginning(current, look(&globals).into_iter()))
 }
 
-/// Those of the values that begin like the word at the cursor.
+/// The values that begin with the word at the cursor.
 fn beginning(
     current: &OsStr,
     values: impl Iterator<Item = CompletionCandidate>,
@@ -70,12 +69,12 @@ fn beginning(
     values.filter(|value| value.get_value().to_string_lossy().starts_with(&*current)).collect()
 }
 
-/// Files and folders.
+/// Completes files and folders.
 pub(super) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
     PathCompleter::any().complete(current)
 }
 
-/// Programs on the PATH, or, where a path was begun, files and folders.
+/// Completes programs on the PATH, or files and folders if the word has a slash.
 pub(super) fn programs(current: &OsStr) -> Vec<CompletionCandidate> {
     let begun = current.to_string_lossy();
     if begun.contains('/') {

@@ -1,5 +1,5 @@
-//! How a worker gets its turns: from the store, from the kernel, or by a file that only one can
-//! make or take.
+//! How a worker takes turns: with a lock of the store, a kernel lock, or a file that only one
+//! process can create or rename.
 
 use super::trial::Trial;
 use super::worker::Work;
@@ -11,37 +11,37 @@ use tenure::blocking::{Attempt, Client, Guard};
 use tenure::store::file::Dialect;
 use tenure::{Error, Wait};
 
-/// The lock of the scratch store.
+/// The name of the lock in the scratch store.
 const LOCK: &str = "selftest";
 
-/// Nobody may wait longer: then something is broken.
+/// A wait longer than this is a failure.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
-/// Between two tries where nobody tells that it is free.
+/// The pause between attempts where there is no notification.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// What a lock file says, so long that half of it would be noticed.
+/// The content of a lock file, long enough that a partial write is noticed.
 const CONTENT: &[u8] = &[b'x'; 200];
 
-/// Why there was no turn.
+/// Why a process got no turn.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoTurn {
-    /// The time is over.
-    #[error("the time is over")]
+    /// The test is over.
+    #[error("the test is over")]
     Over,
-    /// The file system has no such thing.
+    /// The file system does not support it.
     #[error("{0}")]
     Missing(io::Error),
-    /// It was not obtained, though whoever held it must have been gone.
+    /// It was not obtained although its holder must be dead.
     #[error("it was not obtained within {} seconds", LIMIT.as_secs())]
     Starved,
-    /// A lock file was seen that was not whole.
-    #[error("a lock file was seen that was not whole")]
+    /// A lock file was half written.
+    #[error("a lock file was half written")]
     Torn,
-    /// A file was not what anybody had written.
+    /// A file had content that no process had written.
     #[error("{0}")]
     Wrong(String),
-    /// Files failed.
+    /// A file operation failed.
     #[error("{0}")]
     File(io::Error),
     /// The store failed.
@@ -49,7 +49,7 @@ pub(super) enum NoTurn {
     Store(#[from] Error),
 }
 
-/// An error of the file system: not being able to is no failure.
+/// Converts an error of the file system; a missing feature is not a failure.
 impl From<io::Error> for NoTurn {
     fn from(error: io::Error) -> NoTurn {
         match is_missing(&error) {
@@ -59,29 +59,29 @@ impl From<io::Error> for NoTurn {
     }
 }
 
-/// Whether the file system says that it cannot do such a thing at all.
+/// Whether the error says that the file system does not support the operation.
 pub(super) fn is_missing(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
-    // Linux says EPERM where there are no hard links, and EINVAL where names cannot be swapped.
+    // Linux reports EPERM without hard links, and EINVAL where names cannot be swapped.
     matches!(error.kind(), Unsupported | InvalidInput | PermissionDenied)
 }
 
-/// Takes turns with the other processes.
+/// A way of taking turns with the other processes.
 pub(super) enum Contender {
-    /// Asks the store.
+    /// Takes a lock of the store.
     Store { client: Client, guard: Option<Guard> },
-    /// Asks the kernel.
+    /// Takes a kernel lock.
     KernelLock { file: File },
-    /// Links its draft to the lock file.
+    /// Links its draft to the name of the lock file.
     HardLink { draft: PathBuf, lock: PathBuf },
-    /// Renames the baton to a name of its own.
+    /// Renames a shared file to a name of its own.
     Rename { baton: PathBuf, own: PathBuf },
-    /// Asks nobody; for tests of the check itself.
+    /// Takes no lock; for tests of the selftest itself.
     Nobody,
 }
 
 impl Contender {
-    /// A contender of this process; none where the trial has no turns.
+    /// The contender of this process; `None` if the trial has no turns.
     pub(super) fn new(work: &Work) -> Result<Option<Contender>, NoTurn> {
         let file = |name: &str| work.folder.join(name);
         let own = file(&format!("own-{}", std::process::id()));
@@ -101,11 +101,11 @@ impl Contender {
         }))
     }
 
-    /// Waits for a turn; returns its token where there are tokens.
+    /// Waits for a turn; returns its token if there is one.
     pub(super) fn enter(&mut self, is_over: impl Fn() -> bool) -> Result<Option<u64>, NoTurn> {
         match self {
             Contender::Store { client, guard } => {
-                // A folder with one lock for everything has no other.
+                // A folder with a single lock has no other.
                 let only = client.asynchronous().dialect().and_then(Dialect::only_resource);
                 let request = match &only {
                     Some(only) => client.request(only),
@@ -132,8 +132,8 @@ impl Contender {
         }
     }
 
-    /// Whether the turn lasts still. A lease that this process did not get round to renewing is
-    /// lost by right, and shows nothing.
+    /// Whether the turn still lasts. A lease that this process was too slow to renew is rightly
+    /// lost, and proves nothing.
     pub(super) fn is_held(&self) -> bool {
         match self {
             Contender::Store { guard, .. } => guard.as_ref().is_some_and(Guard::is_held),
@@ -158,7 +158,7 @@ impl Contender {
     }
 }
 
-/// Tries until it is obtained or the time is over.
+/// Retries until it is obtained or the test is over.
 fn again(
     is_over: impl Fn() -> bool,
     mut attempt: impl FnMut() -> Result<bool, NoTurn>,
@@ -172,7 +172,7 @@ fn again(
     Ok(None)
 }
 
-/// Links the draft into place; where another was first, its lock file must be whole.
+/// Links the draft to the lock file. If another process was first, its lock file must be complete.
 fn link(draft: &Path, lock: &Path) -> Result<bool, NoTurn> {
     match fs::hard_link(draft, lock) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match fs::read(lock) {

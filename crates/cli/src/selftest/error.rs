@@ -1,27 +1,27 @@
-//! Why it could not be tried.
+//! Errors of the selftest itself.
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use std::path::PathBuf;
 
-/// The check itself broke, and says nothing of exclusion.
+/// The selftest could not run; this says nothing about exclusion.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SelftestError {
-    /// There is nowhere to try.
-    #[error("{} cannot be used to try in: {source}", folder.display())]
+    /// The folder cannot be used.
+    #[error("cannot use the folder {}: {source}", folder.display())]
     Folder {
-        /// Where it was tried.
+        /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A process that takes part could not be started or heard.
-    #[error("a worker cannot be run: {source}")]
+    /// A worker process could not be started or read.
+    #[error("cannot run a worker: {source}")]
     Process {
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A process that takes part ended, and nobody had killed it.
+    /// A worker process ended by itself too early.
     #[error("a worker ended too early")]
     Ended,
     /// The store failed.

@@ -1,15 +1,15 @@
-//! What `tenure selftest` does: real processes contend, some are killed, and whether they excluded
-//! each other is judged by the times at which they say that they entered and left, not by tenure.
+//! The implementation of `tenure selftest`. Real processes contend and some are killed; whether
+//! they excluded each other is decided from the times that they recorded, not by tenure.
 //!
-//! In reading order: a `Trial` is one thing that is tried; `scratch` is where; `crew` are the
-//! processes and `worker` is one of them; `contender` is how it gets its turns, `churn` what is
-//! tried without turns; `judge` decides, and `report` words it.
+//! In reading order: `trial` lists what is tested, `scratch` is the folder, `processes` runs the
+//! processes and `worker` is one of them, `contender` takes turns, `file_replacement` tests without turns,
+//! `exclusion_check` decides, and `report` formats the result.
 
-mod churn;
 mod contender;
-mod crew;
 mod error;
-mod judge;
+mod exclusion_check;
+mod file_replacement;
+mod processes;
 mod report;
 mod scratch;
 mod trial;
@@ -23,20 +23,20 @@ pub(crate) use worker::work;
 
 use std::time::Duration;
 
-/// How hard to try.
+/// The size of the test.
 pub(crate) struct Effort {
-    /// How many processes contend.
+    /// The number of processes.
     pub(crate) processes: usize,
-    /// How long, for all trials together.
+    /// The duration of all trials together.
     pub(crate) span: Duration,
-    /// Whether lock files of other programs are in the store: to change one, it must be swapped or
-    /// replaced without a gap, in which those programs would take it for free.
+    /// Whether the store holds lock files of other programs. To change such a file it must be
+    /// swapped or replaced without a gap, during which those programs would consider it free.
     pub(crate) strict: bool,
-    /// Whether the store is never asked, so that exclusion must be found missing; for tests.
+    /// Whether no lock is taken, so that the selftest must fail; for tests.
     pub(crate) without_lock: bool,
 }
 
-/// Tries everything; `tell` hears what comes next.
+/// Runs all trials; `tell` is called before each.
 pub(crate) fn run(
     scratch: &Scratch,
     effort: &Effort,
@@ -45,7 +45,7 @@ pub(crate) fn run(
     let mut report = Report::default();
     for trial in Trial::EACH {
         tell(trial);
-        let outcome = crew::run(trial, scratch, effort)?;
+        let outcome = processes::run(trial, scratch, effort)?;
         report.checks.push(report::Check::of(trial, outcome, effort.strict));
     }
     Ok(report)

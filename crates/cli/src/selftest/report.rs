@@ -1,46 +1,46 @@
-//! What was found, in words.
+//! The report of a selftest, as text and JSON.
 
-use super::churn::Wrong;
-use super::crew::Outcome;
-use super::judge::{Judgement, judge};
+use super::exclusion_check::{Judgement, judge};
+use super::file_replacement::Wrong;
+use super::processes::Outcome;
 use super::trial::Trial;
 use crate::output::{BAD, GOOD, WARN, styled};
 use crate::show;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What a check on one machine cannot show.
-pub(crate) const LIMITS: &str = "This shows exclusion between processes of this machine; it cannot \
+/// What a test on one machine cannot show.
+pub(crate) const LIMITS: &str = "This shows exclusion between processes of one machine; it cannot \
                                  show exclusion between machines that share the folder.";
 
-/// Fewer turns or rounds of all processes show nothing.
+/// Fewer turns or rounds than this prove nothing.
 const ROUNDS_MIN: u64 = 10;
 
-/// All that was found.
+/// The results of all trials.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) checks: Vec<Check>,
 }
 
-/// What a trial found.
+/// The result of one trial.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(crate) trial: Trial,
-    /// Turns, or rounds without turns.
+    /// Turns, or rounds in a trial without turns.
     pub(crate) rounds: u64,
-    /// Turns that were taken over from a killed holder.
+    /// Turns that followed a killed holder.
     pub(crate) takeovers: u64,
-    /// Processes that were killed.
+    /// Killed processes.
     pub(crate) kills: u64,
     pub(crate) took: Duration,
-    /// What the file system cannot do, where tenure can do without.
+    /// A missing feature of the file system that tenure does not need.
     pub(crate) flaw: Option<String>,
-    /// What was wrong, in one sentence.
+    /// A failure in one sentence.
     pub(crate) wrong: Option<Wrong>,
 }
 
 impl Report {
-    /// The first thing that was wrong.
+    /// The first failure.
     pub(crate) fn wrong(&self) -> Option<String> {
         self.checks.iter().find_map(|check| {
             check.wrong.as_ref().map(|wrong| format!("{}: {wrong}", check.trial.word()))
@@ -52,12 +52,12 @@ impl Report {
         self.checks.iter().map(|check| check.rounds).sum()
     }
 
-    /// Processes that were killed in all trials.
+    /// Killed processes of all trials.
     pub(crate) fn kills(&self) -> u64 {
         self.checks.iter().map(|check| check.kills).sum()
     }
 
-    /// For scripts.
+    /// The report as JSON.
     pub(crate) fn json(&self) -> Value {
         let check = |check: &Check| {
             json!({
@@ -80,14 +80,14 @@ impl Report {
         })
     }
 
-    /// For people.
+    /// The report as text.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.checks.iter().map(Check::line).collect()
     }
 }
 
 impl Check {
-    /// Judges what was seen; where it is `strict`, a flaw is wrong.
+    /// The result of a trial; if `strict`, a flaw is a failure.
     pub(super) fn of(trial: Trial, outcome: Outcome, strict: bool) -> Check {
         let unjudged = Judgement { turns: outcome.turns.len() as u64, takeovers: 0 };
         let (judgement, violation) = match judge(&outcome.turns) {
@@ -111,14 +111,14 @@ impl Check {
         check
     }
 
-    /// What was tried too seldom was not shown.
+    /// A failure if there were too few rounds to prove anything.
     fn too_little(&self) -> Option<Wrong> {
         if self.rounds < ROUNDS_MIN {
             let rounds = self.rounds;
-            return Some(format!("{rounds} rounds are too few to show anything"));
+            return Some(format!("{rounds} rounds are too few to prove anything"));
         }
         let never = self.trial.survives_kills() && self.takeovers == 0;
-        never.then(|| "no process took over from one that was killed".to_owned())
+        never.then(|| "no process took over from a killed one".to_owned())
     }
 
     fn message(&self) -> String {
@@ -151,21 +151,22 @@ impl Check {
     }
 }
 
-/// What the file system cannot do.
+/// What the file system does not support.
 fn flaw(outcome: &Outcome) -> Option<String> {
     if let Some(why) = &outcome.missing {
         return Some(format!("not possible on this file system: {why}"));
     }
     let (gaps, rounds) = (outcome.gaps, outcome.rounds);
-    let gap =
-        || format!("{gaps} times of {rounds} the file was not there for a moment; never torn");
+    let gap = || {
+        format!("the file was missing for a moment {gaps} times of {rounds}; never half written")
+    };
     (gaps > 0).then(gap)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::judge::Turn;
+    use crate::selftest::exclusion_check::Turn;
 
     fn turns(count: u64) -> Vec<Turn> {
         let turn = |number| Turn {
@@ -183,7 +184,7 @@ mod tests {
         let seen = |turns| Outcome { turns, ..Outcome::default() };
         assert_eq!(Check::of(Trial::Store, seen(turns(20)), false).wrong, None);
         assert!(Check::of(Trial::Store, seen(turns(3)), false).wrong.is_some());
-        // Nobody was killed.
+        // No process was killed.
         let unharmed = turns(20).split_off(1);
         assert!(Check::of(Trial::Store, seen(unharmed.clone()), false).wrong.is_some());
         assert_eq!(Check::of(Trial::Rename, seen(unharmed), false).wrong, None);

@@ -1,23 +1,24 @@
-//! Where it is tried: a fresh folder beside the store, so that nobody's data is touched.
+//! The scratch folder of a selftest: a new folder beside the store, so that no existing data is
+//! touched.
 
 use super::SelftestError;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure::url::StoreUrl;
 
-/// A folder on the store's file system, removed afterwards.
+/// A folder on the store's file system, removed on drop.
 pub(crate) struct Scratch {
     folder: PathBuf,
     files: bool,
 }
 
 impl Scratch {
-    /// Makes a folder where the store lies, or would lie.
+    /// Creates a folder where the store is or would be.
     pub(crate) fn beside(store: &StoreUrl) -> Result<Scratch, SelftestError> {
         let wanted = store.own_folder().unwrap_or_default();
         let parent = wanted.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
         let make = || {
-            // Absolute, because the path is handed to other processes.
+            // Absolute, because the path is passed to other processes.
             let name = format!(".tenure-selftest-{}", std::process::id());
             let folder = std::fs::canonicalize(parent)?.join(name);
             std::fs::create_dir(&folder)?;
@@ -34,7 +35,7 @@ impl Scratch {
         &self.folder
     }
 
-    /// A new folder in it.
+    /// Creates a folder in it.
     pub(super) fn sub_folder(&self, name: &str) -> Result<PathBuf, SelftestError> {
         let folder = self.folder.join(name.replace(' ', "-"));
         let failed = |source: io::Error| SelftestError::Folder { folder: folder.clone(), source };
@@ -42,7 +43,7 @@ impl Scratch {
         Ok(folder)
     }
 
-    /// The store in it, of the same kind as the one that was named.
+    /// The URL of the store in it, of the same kind as the named one.
     pub(super) fn store(&self) -> String {
         match self.files {
             true => format!("file:{}", self.folder.join("files").display()),

@@ -1,8 +1,8 @@
-//! The things that are tried.
+//! The list of things that a selftest tests.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that is tried, by all processes at once.
+/// One thing that all processes test at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Trial {
@@ -10,18 +10,18 @@ pub(crate) enum Trial {
     Store,
     /// The kernel's lock on a file (`flock`).
     KernelLock,
-    /// A lock file that is linked into place, which only one can do.
+    /// A lock file that is linked into place, which only one process can do.
     HardLink,
-    /// A file that is renamed away, which only one can do.
+    /// A file that is renamed away, which only one process can do.
     Rename,
-    /// A file that is replaced by renaming another over it: it is always there, and whole.
+    /// A file that is replaced by a rename: it always exists and is complete.
     Replace,
-    /// Two files that swap their names in one step.
+    /// Two files that swap names in one step.
     Exchange,
 }
 
 impl Trial {
-    /// All of them, from the ground up.
+    /// All trials, basic ones first.
     pub(crate) const EACH: [Trial; 6] = [
         Trial::KernelLock,
         Trial::HardLink,
@@ -31,8 +31,8 @@ impl Trial {
         Trial::Store,
     ];
 
-    /// Its share of the time, of [`Trial::SHARES`]: half for the store, the rest for what it
-    /// stands on.
+    /// Its share of the time, out of [`Trial::SHARES`]: half for the store, the rest for what the
+    /// store relies on.
     pub(super) fn share(self) -> u32 {
         if self == Trial::Store { 5 } else { 1 }
     }
@@ -40,7 +40,7 @@ impl Trial {
     /// The sum of all shares.
     pub(super) const SHARES: u32 = 10;
 
-    /// The word for it.
+    /// Its name.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Trial::Store => "store",
@@ -52,8 +52,8 @@ impl Trial {
         }
     }
 
-    /// Whether tenure's own stores can do without it: they replace only what is for people to read.
-    /// Without hard links the store itself says what it cannot do.
+    /// Whether tenure's own stores work without it: they replace only files that are for people to
+    /// read. Without hard links the store itself reports what it cannot do.
     pub(super) fn may_be_flawed(self) -> bool {
         match self {
             Trial::HardLink | Trial::Exchange | Trial::Replace => true,
@@ -62,7 +62,7 @@ impl Trial {
         }
     }
 
-    /// Whether a holder may be killed: where the kernel or the store frees what it held.
+    /// Whether a holder may be killed: only where the kernel or the store frees its lock.
     pub(super) fn survives_kills(self) -> bool {
         matches!(self, Trial::Store | Trial::KernelLock)
     }

@@ -1,9 +1,9 @@
-//! One worker process: told by an argument what to try, begins when told to, says each time that it
-//! enters and leaves.
+//! One worker process of a selftest. It gets its work as an argument, starts on order, and reports
+//! each time that it enters and leaves.
 
 use super::SelftestError;
-use super::churn::{self, Round};
 use super::contender::{Contender, NoTurn};
+use super::file_replacement::{self, Round};
 use super::trial::Trial;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
@@ -13,60 +13,60 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tenure::clock::{Clock, SystemClock};
 
-/// Lets a worker begin; followed by when it shall end, in nanoseconds on the shared clock.
+/// The order to start, followed by the end time in nanoseconds on the shared clock.
 pub(super) const GO: &str = "go";
 
-/// Makes a worker keep its next turn until it is killed.
+/// The order to keep the next turn until killed.
 pub(super) const KEEP: &str = "keep";
 
-/// How long a turn lasts: long enough for another to come in between, if it can.
+/// The length of a turn, long enough for another process to intrude if it can.
 const STAY: Duration = Duration::from_micros(300);
 
-/// Each worker makes at least so many rounds, even if the time is over: on a busy machine it may be
-/// before it has begun.
+/// The least number of rounds of each worker: on a busy machine the time may be over before it
+/// started.
 const ROUNDS_AT_LEAST: u64 = 5;
 
-/// What a worker tries, and for how long.
+/// The work of a worker process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Work {
     pub(super) trial: Trial,
-    /// Where its files are.
+    /// The folder for its files.
     pub(super) folder: PathBuf,
-    /// The scratch store.
+    /// The URL of the scratch store.
     pub(super) url: String,
-    /// After so many turns it ends as well.
+    /// It also ends after this many turns.
     pub(super) rounds_max: u64,
     pub(super) without_lock: bool,
 }
 
-/// What a worker says, one per line.
+/// A report of a worker, one per line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Word {
-    /// It could begin.
+    /// It is ready to start.
     Ready,
-    /// It holds, since this moment at the latest.
+    /// It holds, at the latest since this time.
     Entered {
         token: Option<u64>,
         at: u64,
         /// Whether it waits to be killed.
         keeps: bool,
     },
-    /// It held until this moment at least; nothing is known if it had lost the lease.
+    /// It held at least until this time; `None` if it had lost the lease.
     Left { at: Option<u64> },
     /// The time is over.
     Done(Tally),
-    /// The file system cannot do it.
+    /// The file system does not support the trial.
     Missing { why: String },
     /// Something is wrong.
     Wrong { sentence: String },
 }
 
-/// What was done without turns.
+/// Counts of a trial without turns.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub(super) rounds: u64,
-    /// How often a file was not there.
+    /// How often a file was missing.
     pub(super) gaps: u64,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn ticks() -> u64 {
     SystemClock.now().as_nanos() as u64
 }
 
-/// Does the work and says how it goes.
+/// Does the work and prints reports.
 pub(crate) fn work(work: &Work) -> Result<(), SelftestError> {
     let outcome = Contender::new(work).map(|contender| (contender, Orders::listen()));
     say(&Word::Ready)?;
@@ -128,11 +128,11 @@ fn take_turns(
     Ok(Ok(Tally::default()))
 }
 
-/// Replaces or swaps until the time is over.
+/// Replaces or swaps files until the time is over.
 fn churn(work: &Work, end: u64) -> Result<Tally, NoTurn> {
     let mut tally = Tally::default();
     while tally.rounds < work.rounds_max && (tally.rounds < ROUNDS_AT_LEAST || ticks() < end) {
-        match churn::round(work.trial, &work.folder)? {
+        match file_replacement::round(work.trial, &work.folder)? {
             Round::Fine => {}
             Round::Gap => tally.gaps += 1,
             Round::Wrong(sentence) => return Err(NoTurn::Wrong(sentence)),
@@ -142,16 +142,16 @@ fn churn(work: &Work, end: u64) -> Result<Tally, NoTurn> {
     Ok(tally)
 }
 
-/// What the one who started this worker wants.
+/// Orders from the parent process.
 #[derive(Clone, Default)]
 struct Orders {
-    /// When it ends; 0 while it may not begin.
+    /// When to end; 0 before the order to start.
     end: Arc<AtomicU64>,
     keep: Arc<AtomicBool>,
 }
 
 impl Orders {
-    /// Listens in a thread; whoever gives no orders any more is gone, and then so is this worker.
+    /// Reads orders in a thread. When the input ends, the parent is gone and this worker exits.
     fn listen() -> Orders {
         let orders = Orders::default();
         let (heard, worker) = (orders.clone(), std::thread::current());
@@ -169,7 +169,7 @@ impl Orders {
         orders
     }
 
-    /// Waits until it may begin; returns when it ends.
+    /// Waits for the order to start; returns the end time.
     fn await_go(&self) -> u64 {
         loop {
             match self.end.load(Ordering::Relaxed) {

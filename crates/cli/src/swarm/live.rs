@@ -1,4 +1,4 @@
-//! A line for each worker and a bar for all, redrawn in place.
+//! The live view of a swarm: a line for each worker and a bar, redrawn in place.
 
 use super::{Scope, worker_of};
 use crate::output::{DIM, WARN, styled};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use tenure::WorkEvent;
 use tenure::core::rules::tasks::Finish;
 
-/// How often elapsed times move.
+/// How often elapsed times are redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
-/// More lines than this do not fit on a terminal; the bar still counts all.
+/// The most lines; more do not fit on a terminal. The bar counts all workers.
 const LINES_MAX: usize = 40;
 
 pub(crate) struct Live {
@@ -61,7 +61,7 @@ impl Live {
         self.keep(event);
     }
 
-    /// What a person should still see when the view has moved on: what did not go well.
+    /// Keeps failures on the screen when the view moves on.
     fn keep(&self, event: &WorkEvent) {
         let well = match event {
             WorkEvent::Finished { finish, .. } => {

@@ -1,4 +1,4 @@
-//! What a person or a log sees of a swarm: a live view on a terminal, lines elsewhere.
+//! The display of a swarm: a live view on a terminal, lines elsewhere.
 
 mod live;
 mod scope;
@@ -12,9 +12,9 @@ use tenure::WorkEvent;
 
 /// Shows what the workers do.
 pub(crate) enum View {
-    /// Redrawn in place.
+    /// A view that is redrawn in place.
     Live(Box<Live>),
-    /// A line for each thing that happens.
+    /// A line for each event.
     Lines(Output),
     /// Nothing until the end.
     Silent,
@@ -31,7 +31,7 @@ impl View {
         }
     }
 
-    /// Something happened.
+    /// Shows an event.
     pub(crate) fn tell(&self, event: &WorkEvent) {
         match self {
             View::Live(live) => live.tell(event),
@@ -44,7 +44,7 @@ impl View {
         }
     }
 
-    /// Something else that a person should know.
+    /// Shows a note.
     pub(crate) fn note(&self, text: &str) {
         match self {
             View::Live(live) => live.note(text),
@@ -53,14 +53,14 @@ impl View {
         }
     }
 
-    /// Says how much is done.
+    /// Shows the progress.
     pub(crate) fn progress(&self, scope: &Scope) {
         if let View::Live(live) = self {
             live.progress(scope);
         }
     }
 
-    /// Takes the live view away.
+    /// Removes the live view.
     pub(crate) fn end(&self) {
         if let View::Live(live) = self {
             live.end();

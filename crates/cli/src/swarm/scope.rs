@@ -1,18 +1,18 @@
-//! How the tasks stand that a swarm is there for.
+//! Counts the tasks that a swarm works on, by status.
 
 use serde_json::{Map, Value, json};
 use tenure::core::{Status, Task};
 use tenure::store::TaskFilter;
 use tenure::{Client, Error};
 
-/// How many of the swarm's tasks there are of each status.
+/// How many of the swarm's tasks have each status.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     counts: [u64; Status::ALL.len()],
 }
 
 impl Scope {
-    /// Looks at the tasks of this section, or all, with all of these labels.
+    /// Reads the tasks of this section, or of all, that have all of these labels.
     pub(crate) async fn look(
         client: &Client,
         section: Option<&str>,
@@ -48,28 +48,28 @@ impl Scope {
         all.filter(|(status, _)| wanted(**status)).map(|(_, count)| count).sum()
     }
 
-    /// How many there are, without those that nobody wants any more.
+    /// The number of tasks, without cancelled ones.
     pub(crate) fn total(&self) -> u64 {
         self.count(|status| status != Status::Cancelled)
     }
 
-    /// How many need nothing more: completed, or passed over.
+    /// The number of completed or skipped tasks.
     pub(crate) fn done(&self) -> u64 {
         self.count(Status::satisfies)
     }
 
-    /// How many wait for a person: failed, blocked, or to be looked at.
+    /// The number of tasks that wait for a person: failed, blocked, or in review.
     pub(crate) fn stuck(&self) -> u64 {
         self.count(|status| matches!(status, Status::Failed | Status::Blocked | Status::Review))
     }
 
-    /// Whether nothing is left to do, and nothing went wrong.
+    /// Whether every task is done.
     pub(crate) fn all_done(&self) -> bool {
         self.done() == self.total()
     }
 
-    /// As words: what is not done, by status.
-    pub(crate) fn open_words(&self) -> String {
+    /// The tasks that are not done, counted by status, as text.
+    pub(crate) fn open_text(&self) -> String {
         let open = Status::ALL.iter().zip(self.counts).filter(|(status, count)| {
             *count > 0 && !status.satisfies() && **status != Status::Cancelled
         });
@@ -77,7 +77,7 @@ impl Scope {
         words.join(", ")
     }
 
-    /// As JSON: a number for each status.
+    /// A number for each status, as JSON.
     pub(crate) fn json(&self) -> Value {
         let all = Status::ALL.iter().zip(self.counts);
         let map: Map<String, Value> =

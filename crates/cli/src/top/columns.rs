@@ -1,4 +1,4 @@
-//! How wide each column of a table is, and cutting what does not fit so that it shows.
+//! Computes column widths of a table and cuts cells that do not fit.
 
 use ratatui::layout::Constraint;
 use ratatui::text::{Line, Span};
@@ -6,9 +6,9 @@ use ratatui::text::{Line, Span};
 /// Blanks between two columns.
 pub(crate) const SPACING: u16 = 1;
 
-/// The width of each column: fixed ones as they are; the others as wide as what is in them, and
-/// where there is not room for all, the narrow ones whole and the wide ones in parts by weight. The
-/// last of them takes what is left, so that fixed columns stay at the right edge.
+/// The width of each column. Fixed columns keep theirs. The others are as wide as their content; if
+/// there is not enough room, narrow ones stay whole and wide ones share the rest by weight. The
+/// last of them takes what remains, so that fixed columns stay at the right edge.
 pub(crate) fn widths(
     wanted: &[Constraint],
     header: &[&str],
@@ -59,7 +59,7 @@ fn length(wanted: &Constraint) -> Option<u16> {
     }
 }
 
-/// The cells, with an ellipsis where something was cut off.
+/// The cells, with an ellipsis where they were cut.
 pub(crate) fn fitted<'a>(cells: Vec<Line<'a>>, widths: &[u16]) -> Vec<Line<'a>> {
     let cut = |(line, width): (Line<'a>, &u16)| match line.width() > usize::from(*width) {
         true => shortened(line, usize::from(*width)),

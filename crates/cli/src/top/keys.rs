@@ -1,8 +1,8 @@
-//! What keys do: which pane is looked at, how far it is scrolled, what is searched for.
+//! Handles keys: the selected pane, scrolling, the search.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// The parts of the view.
+/// The panes of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pane {
     Locks,
@@ -28,15 +28,15 @@ impl Pane {
     }
 }
 
-/// What the person chose to see.
+/// What the user selected.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) pane: Pane,
-    /// Lines above the first one that is shown, of each pane.
+    /// For each pane, how many lines are above the first visible one.
     pub(crate) scroll: [usize; 4],
-    /// Only what has this in it, whatever the case, is shown.
+    /// Only lines that contain this text are shown; case is ignored.
     pub(crate) search: String,
-    /// Whether keys go into the search.
+    /// Whether keys are typed into the search.
     pub(crate) typing: bool,
     pub(crate) help: bool,
 }
@@ -53,21 +53,21 @@ impl Default for State {
     }
 }
 
-/// Whether to go on.
+/// Whether to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Go,
     End,
 }
 
-/// More than anybody types; it must fit into a line.
+/// The longest search, so that it fits on a line.
 const SEARCH_MAX: usize = 60;
 
-/// A page, whatever the height: what is above stays in sight.
+/// The lines of a page. It is fixed, so that a part of the previous page stays visible.
 const PAGE: usize = 10;
 
 impl State {
-    /// Does what the key means.
+    /// Handles a key.
     pub(crate) fn press(&mut self, key: KeyEvent) -> Flow {
         if key.kind == KeyEventKind::Release {
             return Flow::Go;
@@ -122,13 +122,13 @@ impl State {
         self.scroll = [0; 4];
     }
 
-    /// What lies beyond the end is taken back when it is drawn.
+    /// Scrolling beyond the end is corrected when drawing.
     fn scroll_by(&mut self, lines: isize) {
         let scroll = &mut self.scroll[self.pane as usize];
         *scroll = scroll.saturating_add_signed(lines);
     }
 
-    /// Whether a line with this text is to be shown.
+    /// Whether a line with this text is shown.
     pub(crate) fn finds(&self, text: &str) -> bool {
         self.search.is_empty() || text.to_lowercase().contains(&self.search.to_lowercase())
     }

@@ -1,11 +1,11 @@
-//! What `tenure top` shows, live: gathered (`model.rs`) whenever something changed (`watch.rs`),
-//! drawn (`view.rs`) on a terminal that is given back whatever happens (`screen.rs`). Only reads.
+//! The implementation of `tenure top`: `model` reads the store whenever `watch` reports a change,
+//! `view` draws it, `screen` owns the terminal and restores it. It is read-only.
 
 mod columns;
 mod keys;
 mod model;
-mod once;
 mod panes;
+mod print_once;
 mod screen;
 #[cfg(test)]
 mod tests;
@@ -27,41 +27,41 @@ use tokio::sync::watch as channel;
 use tokio::time::{Instant, sleep_until};
 use watch::Sight;
 
-/// Between two drawings: nobody reads faster.
+/// The shortest time between two drawings.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// How often countdowns move when nothing happens.
+/// How often countdowns are redrawn without a change.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Prints one snapshot.
 pub(crate) async fn snapshot(context: &Context) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let board = Board::look(&client, &Board::default()).await?;
-    context.output.done(board.to_json(&client), || once::words(&board, &client));
+    context.output.done(board.to_json(&client), || print_once::text(&board, &client));
     Ok(0)
 }
 
-/// Shows everything until somebody has seen enough.
+/// Shows the live view until the user quits.
 pub(crate) async fn live(context: &Context) -> Result<i32, Failure> {
-    // Before the terminal changes: what is wrong with the settings is said in plain words.
+    // Before the terminal changes, so that errors in the settings are readable.
     let client = context.watcher().await?;
     let no_terminal = |error: std::io::Error| {
-        let message = format!("the terminal cannot be used: {error}");
+        let message = format!("cannot use the terminal: {error}");
         Failure::new(Exit::Error, "TERMINAL", message)
-            .hint("`tenure top --once` prints one snapshot.")
+            .hint("Print one snapshot with `tenure top --once`.")
     };
     let colours = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-    let told_to_end = crate::ending::told_to_end();
+    let shutdown_signal = crate::shutdown::shutdown_signal();
     let mut screen = Screen::take().map_err(no_terminal)?;
     let (send, sights) = channel::channel(Sight::nothing());
     tokio::select! {
         () = watch::follow(context, client, send) => Ok(0),
         code = show(&mut screen, sights, Theme { colours }) => code.map_err(no_terminal),
-        code = told_to_end => Ok(code),
+        code = shutdown_signal => Ok(code),
     }
 }
 
-/// Draws what is seen, and does what keys say.
+/// Draws the view and handles keys.
 async fn show(
     screen: &mut Screen,
     mut sights: channel::Receiver<Sight>,
@@ -81,7 +81,7 @@ async fn show(
             _ = sights.changed() => {}
             () = sleep_until(drawn + TICK) => {}
             event = input.recv() => {
-                // Without one, the terminal is gone. Of many keys at once all count before the
+                // `None` means that the terminal is gone. All pending keys are handled before the
                 // next drawing.
                 let Some(event) = event else { return Ok(0) };
                 let more = std::iter::from_fn(|| input.try_recv().ok());

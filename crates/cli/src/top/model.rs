@@ -1,4 +1,4 @@
-//! What there is to see: one look at everything, gathered from a client. Only reads.
+//! The data of the view: one snapshot of everything, read from a client.
 
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tenure::store::{Tally, TaskFilter};
 use tenure::{Client, Error};
 use tenure_frontend::view::{self, process_of};
 
-/// So many of the newest events are kept: as many as one scrolls through, and enough for a timeline.
+/// How many of the newest events are kept: enough for scrolling and for the timeline.
 const EVENTS_MAX: usize = 500;
 
-/// So many tasks in progress are shown: more do not fit on any screen.
+/// How many tasks in progress are shown.
 const TASKS_MAX: u32 = 200;
 
-/// Everything at one moment.
+/// A snapshot of everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Board {
     pub(crate) store: String,
@@ -25,51 +25,51 @@ pub(crate) struct Board {
     pub(crate) revision: Revision,
     pub(crate) now: WallTime,
     pub(crate) locks: Vec<Held>,
-    /// What is held, no longer counts, waits and works, as everywhere else.
+    /// The numbers of holds, lapsed holds, waiters and workers.
     pub(crate) counts: Counts,
-    /// Sentences about what is waited for although it is free.
+    /// Sentences about free resources that have waiters.
     pub(crate) free_queues: Vec<String>,
     pub(crate) tallies: Vec<Tally>,
     pub(crate) sections: Vec<SectionSnapshot>,
-    /// Those in progress.
+    /// The tasks in progress.
     pub(crate) tasks: Vec<Task>,
     pub(crate) workers: Vec<Worker>,
-    /// The newest last.
+    /// Events, newest last.
     pub(crate) events: Vec<Event>,
 }
 
-/// Something that is held.
+/// A hold.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub(crate) seen: HoldSnapshot,
     pub(crate) state: HoldState,
-    /// Why it no longer counts.
+    /// Why it is no longer valid.
     pub(crate) stale: Option<String>,
-    /// Who waits for it, in order.
+    /// Its waiters, in order.
     pub(crate) waiters: Vec<WaiterSnapshot>,
 }
 
-/// All that is held under one label.
+/// Everything that is held under one label.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
     pub(crate) label: String,
     pub(crate) host: Option<String>,
     pub(crate) pid: Option<u32>,
     pub(crate) liveness: Liveness,
-    /// Whether nothing that it has counts any more.
+    /// Whether none of its holds is valid any more.
     pub(crate) is_gone: bool,
     pub(crate) held_for: Duration,
-    /// The time left of what lapses first.
+    /// The time left of the hold that lapses first.
     pub(crate) left: Duration,
     pub(crate) locks: Vec<String>,
     /// Ids and titles.
     pub(crate) tasks: Vec<(String, String)>,
-    /// The same as JSON.
+    /// The worker as JSON.
     pub(crate) json: Value,
 }
 
 impl Board {
-    /// Looks at everything; what happened before `known` is taken from there.
+    /// Reads everything; events before `known` are taken from there.
     pub(crate) async fn look(client: &Client, known: &Board) -> Result<Board, Error> {
         let seen = client.look_everywhere().await?;
         let tasks = client.tasks();
@@ -98,7 +98,7 @@ impl Board {
         })
     }
 
-    /// How many tasks have this status, in a section or in all.
+    /// The number of tasks with this status, in a section or in all.
     pub(crate) fn count(&self, status: Status, section: Option<&str>) -> u64 {
         let fits = |tally: &&Tally| {
             tally.status == status && (section.is_none() || tally.section.as_deref() == section)
@@ -106,7 +106,7 @@ impl Board {
         self.tallies.iter().filter(fits).map(|tally| tally.count).sum()
     }
 
-    /// The same as JSON, named as the server names it.
+    /// The snapshot as JSON, with the field names of the server.
     pub(crate) fn to_json(&self, client: &Client) -> Value {
         let holds: Vec<HoldSnapshot> = self.locks.iter().map(|held| held.seen.clone()).collect();
         let locks: Vec<Value> = self
@@ -170,7 +170,7 @@ fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
     let seen = || worker.holds.iter().map(|hold| hold.seen);
     let next = worker.next_to_lapse();
     let is_task = |seen: &&HoldSnapshot| seen.hold.want.resource.kind() == Kind::Task;
-    // A claim says in its operation which title the task had.
+    // The operation of a claim has the title of its task.
     let task = |seen: &HoldSnapshot| {
         let id = seen.hold.want.resource.name();
         (id.to_owned(), seen.hold.operation.as_deref().unwrap_or(id).to_owned())
@@ -192,12 +192,12 @@ fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
     }
 }
 
-/// The newest events, those that are known already and those that came since.
+/// The newest events: the known ones and those since.
 async fn events(client: &Client, known: &Board) -> Result<Vec<Event>, Error> {
     let newest = client.changed(Revision(0), Duration::ZERO).await?;
     let mut events = known.events.clone();
     if events.last().is_some_and(|event| event.revision > newest) {
-        // Another store lies in its place.
+        // The store was replaced by another one.
         events.clear();
     }
     let oldest = newest.0.saturating_sub(EVENTS_MAX as u64);

@@ -1,4 +1,4 @@
-//! What each pane lists.
+//! The rows of each pane.
 
 use super::keys::Pane;
 use super::model::{Board, Held, Worker};
@@ -12,25 +12,25 @@ use tenure::core::{Event, EventKind, Liveness, Status, Task, WaiterSnapshot};
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view::alive_word;
 
-/// A table to be: what is searched in each row, and its cells.
+/// A table: its rows, each with the text for the search.
 pub(crate) struct Listing {
     pub(crate) header: Vec<&'static str>,
     pub(crate) widths: Vec<Constraint>,
     pub(crate) rows: Vec<(String, Vec<Line<'static>>)>,
-    /// What is said where there are no rows.
+    /// The text for a table without rows.
     pub(crate) empty: &'static str,
 }
 
-/// What the cells depend on beside the board.
+/// What the cells depend on besides the data: width, colours, age.
 #[derive(Clone, Copy)]
 pub(crate) struct Ground {
     pub(crate) theme: Theme,
     pub(crate) width: u16,
-    /// How long ago the board was looked at.
+    /// How long ago the data was read.
     pub(crate) ago: Duration,
 }
 
-/// The main list of a pane.
+/// The main table of a pane.
 pub(crate) fn listing(pane: Pane, board: &Board, ground: Ground) -> Listing {
     match pane {
         Pane::Locks => locks(board, ground),
@@ -48,8 +48,8 @@ fn styled(style: Style, text: impl Into<String>) -> Line<'static> {
     Line::from(Span::styled(text.into(), style))
 }
 
-/// Shorter than [`format_duration`], and as wide whatever it says, so that columns stay narrow and
-/// do not flicker: at most [`AGE`] characters.
+/// A duration of at most [`AGE`] characters, always of similar width, so that columns stay narrow
+/// and do not flicker.
 fn short(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..60 => format!("{seconds}s"),
@@ -62,9 +62,9 @@ fn short(duration: Duration) -> String {
 /// The width of a column of durations.
 const AGE: u16 = 6;
 
-/// From this width on what is held has words beside it.
+/// From this width on, holds are shown with more columns.
 const WIDE: u16 = 72;
-/// From this width on there is more than the names.
+/// From this width on, there is more than the names.
 const MIDDLE: u16 = 56;
 
 fn locks(board: &Board, ground: Ground) -> Listing {
@@ -111,7 +111,7 @@ fn locks(board: &Board, ground: Ground) -> Listing {
     Listing { header, widths, rows, empty: "nothing is held" }
 }
 
-/// Whether another hold of the same resource follows: the queue is shown once, below the last.
+/// Whether another hold of the same resource follows: the queue is shown once, below the last one.
 pub(crate) fn has_more_holders(after: &[Held], held: &Held) -> bool {
     after.iter().any(|other| other.seen.hold.want.resource == held.seen.hold.want.resource)
 }
@@ -128,7 +128,7 @@ fn hold_cells(held: &Held, resource: &str, ground: Ground) -> Vec<Line<'static>>
         cells.push(plain(short(seen.held_for + ground.ago)));
     }
     cells.push(match &held.stale {
-        // Another program's lock file says why in its own words.
+        // The lock file of another program gives the reason in its own words.
         Some(reason) if seen.stale.is_some() && ground.width >= MIDDLE => {
             styled(theme.bad(), clean(reason))
         }
@@ -138,7 +138,7 @@ fn hold_cells(held: &Held, resource: &str, ground: Ground) -> Vec<Line<'static>>
     cells
 }
 
-/// Time left, draining.
+/// The time left, as a bar that drains.
 fn left(left: Duration, ttl: Duration, ground: Ground) -> Line<'static> {
     let left = left.saturating_sub(ground.ago);
     let part = left.as_secs_f64() / ttl.as_secs_f64().max(0.001);
@@ -210,10 +210,10 @@ fn tasks(board: &Board, ground: Ground) -> Listing {
         (search, cells)
     };
     let rows = board.tasks.iter().map(row).collect();
-    Listing { header, widths, rows, empty: "no task is being worked on" }
+    Listing { header, widths, rows, empty: "no task is in progress" }
 }
 
-/// Sections, with how far each has come.
+/// Sections with their progress.
 pub(crate) fn sections(board: &Board, ground: Ground) -> Listing {
     let wide = ground.width >= MIDDLE;
     let bar_width = if ground.width >= WIDE { 16 } else { 8 };
@@ -310,14 +310,14 @@ fn workers(board: &Board, ground: Ground) -> Listing {
         (format!("{} {process} {has}", worker.label), cells)
     };
     let rows = board.workers.iter().map(row).collect();
-    Listing { header, widths, rows, empty: "nobody holds anything" }
+    Listing { header, widths, rows, empty: "nothing is held" }
 }
 
-/// What happened, the newest first.
+/// Events, newest first.
 fn events(board: &Board, ground: Ground) -> Listing {
     let row = |event: &Event| {
-        // The words begin with the time; here the time of day is enough.
-        let words = anstream::adapter::strip_str(&show::event_words(event)).to_string();
+        // The text begins with date and time; the time of day is enough here.
+        let words = anstream::adapter::strip_str(&show::event_text(event)).to_string();
         let (time, words) = words.split_once(' ').unwrap_or(("", &words));
         let time = time.split_once('T').map_or(time, |(_, time)| time).trim_end_matches('Z');
         let look = match &event.event.kind {
@@ -334,14 +334,14 @@ fn events(board: &Board, ground: Ground) -> Listing {
         (words.to_owned(), vec![styled(ground.theme.dim(), time), styled(look, clean(words))])
     };
     Listing {
-        header: vec!["UTC", "WHAT HAPPENED"],
+        header: vec!["UTC", "EVENT"],
         widths: vec![Constraint::Length(8), Constraint::Fill(1)],
         rows: board.events.iter().rev().map(row).collect(),
-        empty: "nothing happened yet",
+        empty: "no events yet",
     }
 }
 
-/// [`totals`] in as many words as there is room for.
+/// [`totals`], shortened to this width.
 pub(crate) fn totals_within(board: &Board, width: u16) -> String {
     let full = totals(board);
     let shorter = full.replace("in progress", "working").replace("completed", "done");
@@ -350,7 +350,7 @@ pub(crate) fn totals_within(board: &Board, width: u16) -> String {
     [&full, &shorter].into_iter().find(fits).unwrap_or(&shortest).clone()
 }
 
-/// In how many words the header says how much there is.
+/// The totals in the header.
 pub(crate) fn totals(board: &Board) -> String {
     let counts = board.counts;
     let mut words = vec![format!("{} held", counts.held), format!("{} waiting", counts.waiting)];
@@ -367,6 +367,6 @@ pub(crate) fn totals(board: &Board) -> String {
 }
 
 /// How long ago the store last answered.
-pub(crate) fn age_words(ago: Duration) -> String {
+pub(crate) fn age_text(ago: Duration) -> String {
     format!("as of {} ago", format_duration(ago))
 }

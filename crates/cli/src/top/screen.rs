@@ -1,11 +1,11 @@
-//! The terminal while the view has it, and what comes from it.
+//! Owns the terminal while the view is shown, and reads its input.
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 use std::io;
 use tokio::sync::mpsc;
 
-/// The terminal, given back as it was when this is dropped; a panic gives it back first.
+/// The terminal; it is restored on drop, and before a panic message is printed.
 pub(crate) struct Screen {
     pub(crate) terminal: DefaultTerminal,
 }
@@ -23,7 +23,8 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // It was given back before the panic was told; once more would hide what was told.
+            // It was restored before the panic message was printed; restoring again would hide the
+            // message.
             return;
         }
         let _ = self.terminal.show_cursor();
@@ -31,8 +32,8 @@ impl Drop for Screen {
     }
 }
 
-/// Keys and changes of size, from a thread of their own: reading them blocks. It ends with the
-/// process, or when the terminal is gone, and then the channel ends too.
+/// Key and resize events, read in a thread because reading blocks. The thread ends with the
+/// process, or when the terminal is gone; then the channel ends too.
 pub(crate) fn input() -> mpsc::UnboundedReceiver<Event> {
     let (send, receive) = mpsc::unbounded_channel();
     std::thread::spawn(move || {

@@ -1,16 +1,16 @@
-//! Words and bars for cells, safe to put on a screen whoever wrote them.
+//! Text and bars for cells. Text from other users cannot change the terminal.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Span;
 
-/// More than any cell shows.
+/// More characters than any cell shows.
 const CELL_MAX: usize = 300;
 
-/// So many marks without a width of their own may follow a character: names need one or two.
+/// How many characters without a width may follow another one: names need one or two.
 const MARKS_MAX: usize = 2;
 
-/// What somebody wrote, in one line: nothing in it moves the cursor, turns the line around, or is
-/// wider or narrower than it says.
+/// A text as one line of known width: control characters, direction marks and other invisible
+/// characters are removed.
 pub(crate) fn clean(text: &str) -> String {
     let mut cleaned = String::new();
     let mut marks = 0;
@@ -28,7 +28,7 @@ pub(crate) fn clean(text: &str) -> String {
     cleaned
 }
 
-/// Characters that only say how others are to be shown: directions, joins, variants, tags.
+/// Whether a character only changes how others are shown: directions, joins, variants, tags.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -45,16 +45,16 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// A bar of this width, so much of it full.
+/// A bar of this width, filled to this part.
 pub(crate) fn bar(part: f64, width: usize) -> String {
     let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
     let full = (part * width as f64).round() as usize;
-    // What is not quite over still shows.
+    // Anything above zero is visible.
     let full = if part > 0.0 { full.max(1).min(width) } else { 0 };
     "█".repeat(full) + &"░".repeat(width - full)
 }
 
-/// How things stand out. Without colours, by weight alone.
+/// The styles of the view. Without colours they differ by weight only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Theme {
     pub(crate) colours: bool,
@@ -93,7 +93,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// How a bar looks that has so much left.
+    /// The style of a bar with this part left.
     pub(crate) fn draining(self, part: f64) -> Style {
         match part {
             part if part > 0.5 => self.good(),
@@ -102,7 +102,7 @@ impl Theme {
         }
     }
 
-    /// One of a few colours, the same for the same name.
+    /// One of a few colours, always the same for a name.
     pub(crate) fn of_name(self, name: &str) -> Style {
         let colours = [Color::Blue, Color::Magenta, Color::Cyan, Color::Green, Color::LightBlue];
         let sum = name

@@ -1,4 +1,4 @@
-//! Who held what when, as bars beside each other in time.
+//! The timeline: who held which resource when, as bars.
 
 use super::model::Board;
 use super::text::{Theme, clean};
@@ -8,34 +8,34 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tenure::core::{EventKind, HoldState, Resource, Token, WallTime};
 
-/// Somebody's hold of a resource.
+/// One hold of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stretch {
     from: WallTime,
-    /// None while it lasts.
+    /// `None` while it lasts.
     to: Option<WallTime>,
     label: String,
-    /// Whether somebody else ended it.
+    /// Whether it ended by death, lapse or break.
     taken: bool,
 }
 
-/// All holds of a resource that are remembered.
+/// All known holds of a resource.
 #[derive(Debug)]
 struct Lane {
     resource: String,
     stretches: Vec<Stretch>,
 }
 
-/// The shortest and the longest time that is shown, in milliseconds.
+/// The shortest and the longest span that is shown, in milliseconds.
 const SPAN_MS: (i64, i64) = (60_000, 3_600_000);
 
-/// The lanes in which something happened last come first.
+/// The lanes, most recent change first.
 fn lanes(board: &Board) -> Vec<Lane> {
     let mut open: HashMap<(Resource, Token), Stretch> = HashMap::new();
     let mut all: HashMap<Resource, Vec<Stretch>> = HashMap::new();
     for held in &board.locks {
         let hold = &held.seen.hold;
-        // When a holder died is not known; its lease excludes nobody beyond its end in any case.
+        // The time of death is unknown; in any case the lease excludes no one after its end.
         let to = match held.state {
             HoldState::Held => None,
             HoldState::Lapsed | HoldState::Dead => Some(held.seen.expires_at.min(board.now)),
@@ -95,8 +95,8 @@ fn lanes(board: &Board) -> Vec<Lane> {
     lanes
 }
 
-/// So many lines of this width, and how many minutes or seconds they span. `ago` is how long ago the
-/// board was looked at: what is held goes on being held.
+/// Draws at most this many lines of this width, and returns the span that they cover. `ago` is how
+/// long ago the data was read: present holds extend until now.
 pub(crate) fn draw(
     board: &Board,
     theme: Theme,
@@ -146,7 +146,7 @@ fn lane_cells(lane: &Lane, now: i64, span: i64, width: usize, theme: Theme) -> V
         for cell in &mut cells[first..=last.max(first)] {
             *cell = ('█', look);
         }
-        // A letter tells who it is even without colours.
+        // A letter identifies the holder without colours.
         if last > first {
             let letter = clean(&stretch.label).chars().next().filter(char::is_ascii_graphic);
             cells[first] = (letter.unwrap_or('█'), look);

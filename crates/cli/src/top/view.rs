@@ -1,4 +1,4 @@
-//! Where things are on the screen.
+//! The layout of the screen.
 
 use super::columns;
 use super::keys::{Pane, State};
@@ -12,13 +12,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph, Row, Table};
 use std::time::Duration;
 
-/// From this size on all panes are shown at once.
+/// From this size on, all panes are shown at once.
 const ALL_AT_ONCE: (u16, u16) = (110, 32);
 
-/// From this height on the timeline is shown below the locks.
+/// From this height on, the timeline is shown below the locks.
 const WITH_TIMELINE: u16 = 18;
 
-/// Draws everything. `ago` is how long ago the board was looked at.
+/// Draws everything. `ago` is how long ago the data was read.
 pub(crate) fn draw(
     frame: &mut Frame<'_>,
     sight: &Sight,
@@ -58,11 +58,11 @@ fn header(frame: &mut Frame<'_>, area: Rect, sight: &Sight, theme: Theme, ago: D
     let [first, second] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
     let (word, look) = match &sight.health {
         Health::Live => ("● live".to_owned(), theme.good()),
-        Health::NoStore => ("○ no store here yet".to_owned(), theme.warn()),
+        Health::NoStore => ("○ no store yet".to_owned(), theme.warn()),
         Health::Trouble(message) => (format!("✗ {}", clean(message)), theme.bad()),
     };
     let troubled = matches!(sight.health, Health::Trouble(_));
-    // Trouble is what matters most; the store's name gives way to it.
+    // An error matters most; the store's name makes room for it.
     let most = if troubled { first.width.saturating_sub(8) } else { first.width / 2 };
     let word_width = (Span::raw(word.as_str()).width() as u16).min(most);
     let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(word_width)])
@@ -81,13 +81,13 @@ fn header(frame: &mut Frame<'_>, area: Rect, sight: &Sight, theme: Theme, ago: D
     let word = Line::from(Span::styled(word, look)).alignment(Alignment::Right);
     frame.render_widget(word, right);
     let totals = match troubled {
-        true => format!("{} · {}", panes::age_words(ago), panes::totals(board)),
+        true => format!("{} · {}", panes::age_text(ago), panes::totals(board)),
         false => panes::totals_within(board, second.width),
     };
     frame.render_widget(Line::from(totals), second);
 }
 
-/// All that is needed to draw a part.
+/// What is needed to draw a part.
 struct Painter<'a, 'b> {
     frame: &'a mut Frame<'b>,
     sight: &'a Sight,
@@ -183,7 +183,7 @@ impl Painter<'_, '_> {
             .take(height)
             .map(|cells| Row::new(columns::fitted(cells, &widths)))
             .collect();
-        let empty_words = if nothing { empty } else { "nothing found" };
+        let empty_words = if nothing { empty } else { "no match" };
         let is_empty = shown.is_empty();
         let header = Row::new(header).style(self.theme.dim());
         let widths = widths.iter().map(|width| Constraint::Length(*width));
@@ -202,7 +202,7 @@ impl Painter<'_, '_> {
         let (lines, span) = timeline::draw(&self.sight.board, self.theme, width, height, self.ago);
         let title = Span::styled(format!(" Timeline, {span} "), self.theme.dim());
         self.frame.render_widget(block.title(title), area);
-        let nothing = Line::styled("nothing was held lately", self.theme.dim());
+        let nothing = Line::styled("no holds lately", self.theme.dim());
         let lines = if lines.is_empty() { vec![nothing] } else { lines };
         self.frame.render_widget(Paragraph::new(lines), inner);
     }
@@ -229,11 +229,11 @@ impl Painter<'_, '_> {
     fn help(&mut self, area: Rect) {
         let text = [
             "q, Esc, Ctrl-C  quit",
-            "Tab, ← →, 1-4   another pane",
+            "Tab, ← →, 1-4   next pane",
             "↑ ↓, j k        scroll by a line",
             "PgUp, PgDn      scroll by ten",
             "g, G            first, last",
-            "/ TEXT Enter    only what has TEXT in it",
+            "/ TEXT Enter    show only lines with TEXT",
             "Esc             show everything again",
             "",
             "LEFT drains from one renewal to the next.",

@@ -1,4 +1,4 @@
-//! Looks whenever something changed, beside whoever draws.
+//! Reads the store whenever it changed, in the background of the view.
 
 use super::model::Board;
 use crate::context::Context;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tenure::Client;
 use tokio::sync::watch;
 
-/// What is known, and since when.
+/// The latest data and when it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Sight {
     pub(crate) board: Arc<Board>,
@@ -15,14 +15,14 @@ pub(crate) struct Sight {
     pub(crate) looked_at: Instant,
 }
 
-/// How far what is shown can be trusted.
+/// Whether the data is current.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// It is what the store says.
+    /// It is current.
     Live,
-    /// Nobody has held anything here yet.
+    /// There is no store yet.
     NoStore,
-    /// The store does not answer; what is shown is what it said last.
+    /// The store does not answer; this is the last known data.
     Trouble(String),
 }
 
@@ -36,17 +36,17 @@ impl Sight {
     }
 }
 
-/// How long to leave a store alone that gave an error, or that is not there.
+/// The pause after an error, or while there is no store.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Renewals are no change, so leases are looked at again after a third of the shortest, within
+/// A renewal is not a change, so leases are read again after a third of the shortest one, within
 /// these bounds.
 const LOOK_EVERY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 
-/// Between two looks at a store that changes all the time.
+/// The pause between two reads of a store that changes all the time.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// Follows the store until nobody watches any more.
+/// Follows the store until the receiver is gone.
 pub(crate) async fn follow(context: &Context, first: Option<Client>, sights: watch::Sender<Sight>) {
     let mut client = first;
     loop {
@@ -73,7 +73,7 @@ pub(crate) async fn follow(context: &Context, first: Option<Client>, sights: wat
                     return;
                 }
                 tokio::time::sleep(BREATH).await;
-                // An error shows at the next look.
+                // An error shows up at the next read.
                 let _ = open.changed(revision, patience).await;
             }
             Err(error) => {

@@ -1,4 +1,4 @@
-//! Which tasks to take, and how to do them.
+//! Options of `work` and `swarm`: which tasks to claim, and how to run the command.
 
 use crate::args;
 use crate::commands::task_files;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use tenure::{ClaimRequest, Client, Swarm};
 use tenure_frontend::config::Key;
 
-/// How long a task is put off whose command says "not now".
+/// The default snooze of a task whose command exits with 75.
 const SNOOZE: &str = "5m";
 
-/// What killing what does not obey may take, after the grace.
+/// How long killing a command may take after the grace period.
 const KILLING: Duration = Duration::from_secs(10);
 
 /// Options of `work` and `swarm`.
@@ -22,32 +22,32 @@ pub(crate) struct WorkerArgs {
     /// Only tasks of this section
     #[arg(long, value_name = "SECTION")]
     pub(crate) section: Option<String>,
-    /// Only tasks with this label; may be given several times
+    /// Only tasks with this label; can be repeated
     #[arg(long = "label", value_name = "LABEL")]
     pub(crate) labels: Vec<String>,
-    /// Add the tasks of this file first; those that are there already stay as they are
+    /// First add the tasks of this file; existing tasks stay as they are
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tasks: Option<PathBuf>,
-    /// Length of a claim's lease, renewed from a third of it [default: locking.runTimeout, 30s]
+    /// Length of a claim's lease; it is renewed automatically [default: locking.runTimeout, 30s]
     #[arg(long, value_name = "DURATION", value_parser = args::lease)]
     ttl: Option<Duration>,
-    /// Time that a command is given to end [default: locking.grace, 5s]
+    /// Time between SIGTERM and SIGKILL [default: locking.grace, 5s]
     #[arg(long, value_name = "DURATION", value_parser = args::span)]
     grace: Option<Duration>,
-    /// How long to put off a task whose command exits with 75
+    /// How long to snooze a task whose command exits with 75
     #[arg(long, value_name = "DURATION", default_value = SNOOZE, value_parser = args::span)]
     pub(crate) snooze: Duration,
-    /// How often to look for work at least, when there is none
+    /// How often to look for tasks when none is ready
     #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = args::span)]
     poll: Duration,
-    /// Write what the commands print to files in this folder, one for each attempt
+    /// Write the output of the commands to files in this folder, one for each attempt
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) logs: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) command: args::CommandArgs,
 }
 
-/// A pause of nothing would be a busy loop.
+/// A pause of zero would be a busy loop.
 const POLL_MIN: Duration = Duration::from_millis(10);
 
 impl WorkerArgs {
@@ -56,7 +56,7 @@ impl WorkerArgs {
         self.grace.unwrap_or_else(|| context.settings.duration(Key::Grace))
     }
 
-    /// Workers that take what is asked for.
+    /// The workers that these options describe.
     pub(crate) fn swarm(&self, context: &Context, client: &Client) -> Swarm {
         let ttl = self.ttl.unwrap_or_else(|| context.settings.duration(Key::RunTimeout));
         let grace = self.grace(context);
@@ -68,7 +68,8 @@ impl WorkerArgs {
             ..ClaimRequest::default()
         };
         Swarm::new(client, request)
-            // Trust ends early enough that a command can be stopped before another may begin.
+            // The claim counts as lost early enough to stop the command before another worker may
+            // begin.
             .margin(grace.min(ttl / 3))
             .clean_up(grace + KILLING)
             .look_every(self.poll.max(POLL_MIN))

@@ -1,4 +1,4 @@
-//! What happens in a worker, in words and as JSON.
+//! The events of a worker, as text and JSON.
 
 use crate::output::{BAD, DIM, GOOD, NAME, WARN, styled};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub(crate) fn name(task: &Task) -> String {
     format!("{} {:?}", styled(NAME, &task.id), task.title)
 }
 
-/// A time that passed: to the tenth of a second where that matters.
+/// A duration, to the tenth of a second if it is short.
 pub(crate) fn span(took: Duration) -> String {
     match took.as_secs() {
         0..60 => format!("{:.1}s", took.as_secs_f64()),
@@ -21,14 +21,14 @@ pub(crate) fn span(took: Duration) -> String {
     }
 }
 
-/// One line for people; nothing for what need not be said.
+/// One line for people; `None` for events that are not shown.
 pub(crate) fn words(event: &WorkEvent) -> Option<String> {
     Some(match event {
         WorkEvent::Idle { .. } | WorkEvent::Ended { .. } => return None,
         WorkEvent::Claimed { task, .. } if task.attempts > 1 => {
-            format!("{} {} (attempt {})", styled(DIM, "took"), name(task), task.attempts)
+            format!("{} {} (attempt {})", styled(DIM, "claimed"), name(task), task.attempts)
         }
-        WorkEvent::Claimed { task, .. } => format!("{} {}", styled(DIM, "took"), name(task)),
+        WorkEvent::Claimed { task, .. } => format!("{} {}", styled(DIM, "claimed"), name(task)),
         WorkEvent::Finished { task, finish, took, .. } => {
             let (word, more) = outcome(task, finish);
             format!("{word} {} in {}{more}", name(task), span(*took))
@@ -37,7 +37,7 @@ pub(crate) fn words(event: &WorkEvent) -> Option<String> {
             format!("{} {}: its lease lapsed or was broken", styled(BAD, "lost"), name(task))
         }
         WorkEvent::Trouble { message, .. } => {
-            format!("{}: {message}; trying again", styled(WARN, "the store is in trouble"))
+            format!("{}: {message}; retrying", styled(WARN, "store error"))
         }
     })
 }
@@ -47,19 +47,19 @@ fn outcome(task: &Task, finish: &Finish) -> (String, String) {
         Finish::Complete { .. } => (styled(GOOD, "completed"), String::new()),
         Finish::Review { .. } => (styled(GOOD, "sent to review"), String::new()),
         Finish::Snooze { pause } => {
-            (styled(WARN, "put off"), format!(", for {}", format_duration(*pause)))
+            (styled(WARN, "snoozed"), format!(", for {}", format_duration(*pause)))
         }
-        Finish::Release => (styled(WARN, "handed back"), String::new()),
+        Finish::Release => (styled(WARN, "returned"), String::new()),
         Finish::Fail { reason, .. } if task.status == Status::Failed => {
             (styled(BAD, "failed"), format!(": {reason}"))
         }
         Finish::Fail { reason, .. } => {
-            (styled(WARN, "failed"), format!(", to be tried again: {reason}"))
+            (styled(WARN, "failed"), format!(", will be retried: {reason}"))
         }
     }
 }
 
-/// One object for scripts.
+/// One JSON object.
 pub(crate) fn json(event: &WorkEvent) -> Value {
     match event {
         WorkEvent::Idle { worker } => json!({ "event": "idle", "worker": worker + 1 }),

@@ -1,6 +1,6 @@
-//! The last line of a stream that may be long, in bounded memory.
+//! Keeps the last line of a long stream in bounded memory.
 
-/// A longer last line is no result: it would have to be kept in memory while it comes.
+/// A longer last line is not a result: it would have to be kept in memory.
 const LINE_MAX_BYTES: usize = 1024 * 1024;
 
 /// Keeps the last line that is not blank.
@@ -29,7 +29,7 @@ impl Line {
 }
 
 impl LastLine {
-    /// Takes what comes next.
+    /// Adds the next bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let mut pieces = bytes.split(|byte| *byte == b'\n');
         self.current.push(pieces.next().unwrap_or_default());
@@ -47,7 +47,7 @@ impl LastLine {
         if self.current.is_blank() { &self.ended } else { &self.current }
     }
 
-    /// The line, if it is whole and JSON.
+    /// The line, if it is complete and JSON.
     pub(super) fn json(&self) -> Option<String> {
         let line = self.last();
         let text = std::str::from_utf8(line.bytes.trim_ascii()).ok().filter(|_| !line.cut)?;
@@ -55,7 +55,7 @@ impl LastLine {
         Some(text.to_owned())
     }
 
-    /// The line for people, at most so many characters of it.
+    /// The line for people, at most `limit` characters of it.
     pub(super) fn words(&self, limit: usize) -> Option<String> {
         let text = String::from_utf8_lossy(self.last().bytes.trim_ascii());
         let printable = text.chars().map(|c| if c.is_control() { ' ' } else { c });

@@ -1,4 +1,4 @@
-//! Where what the commands print goes.
+//! Where the output of a worker's commands goes: passed on, or to log files.
 
 use crate::output::Output;
 use std::fs::{File, OpenOptions};
@@ -6,22 +6,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tenure::core::Task;
 
-/// Where what the commands print goes.
+/// The destination of the commands' output.
 #[derive(Debug)]
 pub(crate) enum Outlet {
-    /// To where tenure's own goes.
+    /// Passed on to tenure's own output.
     PassOn(Output),
-    /// To a file for each attempt, in this folder.
+    /// A file for each attempt, in this folder.
     Files(PathBuf),
 }
 
-/// The same, for one attempt.
+/// The destination of one attempt's output.
 pub(super) enum Sink {
     PassOn(Output),
     File(LogFile),
 }
 
-/// A file that is made when there is something to write.
+/// A file that is created at the first write.
 pub(super) struct LogFile {
     path: PathBuf,
     file: Option<File>,
@@ -34,14 +34,14 @@ impl LogFile {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            // A task that was put off or handed back has the same attempt twice.
+            // A task that was snoozed or returned can have the same attempt twice.
             none => none.insert(OpenOptions::new().create(true).append(true).open(&self.path)?),
         };
         file.write_all(bytes)
     }
 }
 
-/// Names of files may have 255 bytes; this leaves room for the attempt.
+/// A file name can have 255 bytes; this leaves room for the attempt.
 const NAME_MAX_BYTES: usize = 200;
 
 impl Outlet {
@@ -50,7 +50,7 @@ impl Outlet {
             Outlet::PassOn(output) => Ok(Sink::PassOn(output.clone())),
             Outlet::Files(folder) => {
                 std::fs::create_dir_all(folder)?;
-                // A folder that cannot be written to is found out before the command runs.
+                // A read-only folder is reported before the command runs.
                 writable(folder)?;
                 Ok(Sink::File(LogFile { path: log_path(folder, task), file: None }))
             }
@@ -58,7 +58,7 @@ impl Outlet {
     }
 }
 
-/// Fails if files cannot be made in this folder.
+/// Fails if files cannot be created in this folder.
 #[cfg(unix)]
 fn writable(folder: &Path) -> io::Result<()> {
     let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
@@ -75,7 +75,7 @@ fn log_path(folder: &Path, task: &Task) -> PathBuf {
     folder.join(format!("{}-{}.log", file_name(task.id.as_str()), task.attempts))
 }
 
-/// The id, with everything that a file name should not have written as `%XX`.
+/// The id, with all characters that do not belong in a file name written as `%XX`.
 fn file_name(id: &str) -> String {
     let mut name = String::new();
     for (index, byte) in id.bytes().enumerate() {

@@ -1,18 +1,18 @@
-//! What `work` and `swarm` share: a command that does one task after another.
+//! The worker shared by `work` and `swarm`: runs a command for one task after another.
 //!
-//! In reading order: [`WorkerArgs`] says what to take and what to run, [`brief`] what the command
-//! is told of its task, [`TaskCommand`] runs it, [`printed`] follows what it prints, [`verdict`]
-//! makes of its end what is said of the task, [`stopping`] obeys signals.
+//! In reading order: [`WorkerArgs`] are the options, [`task_env`] is what the command is told about
+//! its task, [`TaskCommand`] runs it, [`command_output`] follows its output, [`task_result`] turns its exit
+//! code into the result of the task, [`stop_signals`] handles signals.
 
 mod args;
+mod command_output;
 pub(crate) mod event_lines;
 mod last_line;
 mod logs;
-mod printed;
-pub(crate) mod stopping;
+pub(crate) mod stop_signals;
 mod task_command;
 mod task_env;
-mod verdict;
+mod task_result;
 
 pub(crate) use args::WorkerArgs;
 pub(crate) use logs::Outlet;

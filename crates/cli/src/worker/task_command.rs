@@ -1,8 +1,8 @@
-//! Runs a command for a task.
+//! Runs the command of a worker for a task.
 
+use super::command_output::CommandOutput;
 use super::logs::Outlet;
-use super::printed::Printed;
-use super::{task_env, verdict};
+use super::{task_env, task_result};
 use crate::child::{self, ChildSpec, SpawnError, Stdin, Stdout};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use tenure::core::rules::tasks::Finish;
 use tenure::{Stop, Swarm, Work};
 use tokio::sync::watch;
 
-/// A command that does tasks, one after another or several at once.
+/// A command that runs for each task, one after another or several at once.
 pub(crate) struct TaskCommand {
     command: Vec<OsString>,
     store_url: String,
@@ -23,7 +23,7 @@ pub(crate) struct TaskCommand {
     snooze: Duration,
     outlet: Outlet,
     stop: watch::Sender<Stop>,
-    /// Why the command could never be run.
+    /// Why the command cannot be run at all.
     broken: RefCell<Option<SpawnError>>,
     last_code: Cell<Option<i32>>,
 }
@@ -48,7 +48,7 @@ impl TaskCommand {
         })
     }
 
-    /// The code of the command that ended last.
+    /// The exit code of the command that ended last.
     pub(crate) fn last_code(&self) -> Option<i32> {
         self.last_code.get()
     }
@@ -58,12 +58,13 @@ impl TaskCommand {
         self.broken.take().map(Failure::from)
     }
 
-    /// Does the task. When it is called off, the command and all that it started is stopped.
+    /// Runs the command for a task. If the work is called off, the command and all its processes
+    /// are stopped.
     pub(crate) async fn run(&self, work: &Work) -> Finish {
         let sink = match self.outlet.open(work.task()) {
             Ok(sink) => sink,
             Err(error) => {
-                let reason = format!("the log cannot be written: {error}");
+                let reason = format!("cannot write the log: {error}");
                 return Finish::Fail { reason, retry: true };
             }
         };
@@ -71,9 +72,9 @@ impl TaskCommand {
             Ok(child) => child,
             Err(error) => return self.not_started(error),
         };
-        let mut printed = Printed::of(&mut child, sink);
-        // A store in trouble gets until the lease ends: the keeper goes on trying. A claim that is
-        // gone calls the work off.
+        let mut printed = CommandOutput::of(&mut child, sink);
+        // If the store fails, the keeper retries until the lease ends. A lost claim calls the work
+        // off.
         let _ = work.bind_group(child.pid()).await;
         let ended = tokio::select! {
             ended = printed.follow(&mut child) => Some(ended),
@@ -85,7 +86,7 @@ impl TaskCommand {
             return Finish::Release;
         };
         self.last_code.set(Some(ended.exit_code()));
-        verdict::verdict(ended, &printed, self.snooze)
+        task_result::of(ended, &printed, self.snooze)
     }
 
     fn spec(&self, work: &Work) -> ChildSpec {

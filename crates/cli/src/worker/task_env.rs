@@ -1,4 +1,5 @@
-//! What a command is told of its task: variables, and an object on its standard input.
+//! What a command is told about its task: environment variables, and a JSON object on its standard
+//! input.
 
 use crate::context::{AGENT_VARIABLE, GRANT_VARIABLE, KEEPS_VARIABLE};
 use crate::show;
@@ -7,10 +8,10 @@ use std::ffi::OsString;
 use tenure::Work;
 use tenure::core::{GrantId, Resource};
 
-/// Longer payloads come on standard input only: no system takes a variable of more than 128 KiB.
+/// A longer payload is only on standard input: no system accepts a variable of more than 128 KiB.
 const PAYLOAD_MAX_BYTES: usize = 64 * 1024;
 
-/// The command's variables. `keeps` is what commands around this one hold.
+/// The command's variables. `keeps` are the grants of enclosing commands.
 pub(super) fn environment(
     work: &Work,
     keeps: &[GrantId],
@@ -35,7 +36,7 @@ pub(super) fn environment(
         ("TENURE_STORE", store_url.to_owned()),
         ("TENURE_DEADLINE", show::time(lease.expires_at)),
     ];
-    // So that what the command asks of tenure is asked under its worker's name.
+    // Calls of tenure inside the command use the worker's label.
     let agent = task.claim.as_ref().map(|claim| (AGENT_VARIABLE, claim.by.clone()));
     variables.into_iter().chain(agent).map(|(name, value)| (name.into(), value.into())).collect()
 }

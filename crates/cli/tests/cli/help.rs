@@ -3,15 +3,18 @@
 use crate::snapshot_support::Sandbox;
 use insta::assert_snapshot;
 
-/// The commands that a help text lists.
+/// The commands that a help text lists: what is indented by two between its usage and its options.
 fn commands(help: &str) -> Vec<String> {
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let names = list.take_while(|line| !line.is_empty()).filter_map(|line| {
+    let list = help.lines().skip_while(|line| !line.starts_with("Usage:")).skip(1);
+    let names = list.take_while(|line| !OTHER_LISTS.contains(line)).filter_map(|line| {
         let name = line.strip_prefix("  ")?.split(' ').next()?;
         (!name.is_empty() && name != "help").then(|| name.to_owned())
     });
     names.collect()
 }
+
+/// The headings of what follows the list of commands.
+const OTHER_LISTS: [&str; 3] = ["Arguments:", "Options:", "Global options:"];
 
 #[test]
 fn each_command_has_help_with_examples() {

@@ -72,7 +72,7 @@ fn a_free_lock_with_a_waiter_says_whose_turn_it_is() {
     let scene = Scene::set_up();
     scene.stop_a_waiter_and_free_what_it_wants();
     let why = scene.place.run(&["why", "gpu"]).stdout;
-    assert!(why.contains("is next and was woken; its place ends in"), "{why}");
+    assert!(why.contains("is next and was woken; it loses its place in"), "{why}");
     let top = scene.place.run(&["top", "--once"]).stdout;
     assert!(top.contains("Free: gpu: ") && top.contains("is next and was woken"), "{top}");
 }

@@ -137,7 +137,7 @@ fn a_dead_holder_is_reported_as_dead() {
     assert_eq!(taken.code, 0, "{taken:?}");
     assert_eq!(taken.json()["data"]["reason"], "claimed_dead");
     let events = folder.run(&["events"]).stdout;
-    assert!(events.contains("gone is dead"), "{events}");
+    assert!(events.contains("gone died"), "{events}");
     assert!(!events.contains("lapsed"), "{events}");
     assert_eq!(folder.run(&["break", "--force", "--reason", "again"]).code, 0);
 

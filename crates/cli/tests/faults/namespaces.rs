@@ -149,7 +149,7 @@ fn a_process_that_sees_no_boot_id_reboots_nothing() {
             return;
         }
         let doctor = without_boot_id(&place, &["doctor"]);
-        let unread = "boot id or process start cannot be read";
+        let unread = "cannot read boot id or process start";
         assert!(doctor.text().contains(unread), "the boot id can be read: {doctor:?}");
         let mut tokens = Vec::new();
         for round in 0..3 {

@@ -229,7 +229,7 @@ fn without_permission(store: &str, hint: &str) {
     }
     assert_eq!(ended.code, 0, "{ended:?}");
     for name in ["add", "claim", "complete", "work"] {
-        assert_refused(&place, name, "cannot be written to", hint);
+        assert_refused(&place, name, "no write permission", hint);
     }
     assert!(!place.path("ran").exists(), "a command ran without a claim");
     for name in ["list", "stats", "why", "events", "complete-again"] {

@@ -201,15 +201,6 @@ fn steady(line: &str) -> String {
             assert!(bar.chars().all(|c| "=> ".contains(c)), "not a bar: {line}");
             "[BAR] [DURATION] elapsed".to_owned()
         }
-        _ => {
-            let (before, after) = match line.split_once(" since ") {
-                Some((before, rest)) => (before, rest.split_once(" ago").map(|(_, after)| after)),
-                None => (line, None),
-            };
-            match after {
-                Some(after) => format!("{before} since [DURATION] ago{after}"),
-                None => steady_age(line),
-            }
-        }
+        _ => steady_age(line),
     }
 }

@@ -37,7 +37,7 @@ pub enum GlobError {
         glob: String,
     },
     /// The glob holds NUL or another control character.
-    #[error("glob `{}` holds the control character `{}`", shown(.glob), .character.escape_debug())]
+    #[error("glob `{}` contains the control character `{}`", shown(.glob), .character.escape_debug())]
     ControlCharacter {
         /// The glob as written.
         glob: String,
@@ -45,7 +45,7 @@ pub enum GlobError {
         character: char,
     },
     /// The glob holds a dot, slash, backslash or NUL in URL encoding.
-    #[error("glob `{}` holds the URL-encoded `{escape}`", shown(.glob))]
+    #[error("glob `{}` contains the URL-encoded `{escape}`", shown(.glob))]
     UrlEncoded {
         /// The glob as written.
         glob: String,
@@ -53,13 +53,13 @@ pub enum GlobError {
         escape: String,
     },
     /// A `[` has no `]`.
-    #[error("glob `{}` has a `[` without its `]`", shown(.glob))]
+    #[error("glob `{}` has a `[` without a `]`", shown(.glob))]
     UnclosedClass {
         /// The glob as written.
         glob: String,
     },
     /// A class lists no character.
-    #[error("glob `{}` has a character class that lists nothing", shown(.glob))]
+    #[error("glob `{}` has an empty character class", shown(.glob))]
     EmptyClass {
         /// The glob as written.
         glob: String,

@@ -35,6 +35,11 @@ pub struct CycleStep {
 
 impl std::fmt::Display for Cycle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let [CycleStep { waiter, resource, blocked_by }] = self.steps.as_slice()
+            && blocked_by.strip_prefix("held by ") == Some(waiter.as_str())
+        {
+            return write!(f, "you ({waiter}) already hold {resource}");
+        }
         for (index, step) in self.steps.iter().enumerate() {
             let separator = if index == 0 { "" } else { ", " };
             write!(

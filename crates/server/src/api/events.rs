@@ -39,7 +39,7 @@ struct Asked {
 /// Events, oldest first.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "list_events", tag = "events", params(Asked),
-    responses((status = 200, description = "What happened", body = schema::Events)),
+    responses((status = 200, description = "Events", body = schema::Events)),
 )]
 async fn events(
     State(api): State<Api>,

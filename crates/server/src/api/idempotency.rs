@@ -201,12 +201,12 @@ pub(super) async fn once(
 fn reused() -> Problem {
     let message = "this Idempotency-Key was used for another request";
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED", message)
-        .hint("Make a new key for each request that is not a repetition.")
+        .hint("Use a new key for each new request.")
 }
 
 fn full() -> Problem {
-    let message = "too many requests with keys are under way";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", message).hint("Try again in a moment.")
+    let message = "too many requests with keys are in progress";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", message).hint("Retry in a moment.")
 }
 
 /// Reads the request whole, and makes a number of it that no other has.
@@ -248,7 +248,7 @@ async fn run(
         Response::from_parts(parts, Body::from(body))
     });
     done.await.unwrap_or_else(|_| {
-        let message = "the server failed at this request; whether it was done is not known";
+        let message = "the server failed; whether the request took effect is unknown";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", message).into_response()
     })
 }

@@ -146,11 +146,11 @@ macro_rules! whoever_may {
 }
 
 whoever_may! {
-    Worker, Role::Work, "A caller that may hold, add, claim and finish.";
-    Admin, Role::Admin, "A caller that may end what others hold.";
+    Worker, Role::Work, "A caller that can hold, add, claim and finish.";
+    Admin, Role::Admin, "A caller that can end other holders' holds.";
 }
 
 /// No gate let this request in.
 fn nobody() -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "it is not known who asks")
+    Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "the caller is not authenticated")
 }

@@ -91,19 +91,19 @@ fn routes(app: App, wait_max: Duration) -> OpenApiRouter {
 /// Everybody who holds something.
 #[utoipa::path(
     get, path = "/v1/workers", operation_id = "list_workers", tag = "workers",
-    responses((status = 200, description = "Who works", body = schema::Workers)),
+    responses((status = 200, description = "Workers", body = schema::Workers)),
 )]
 async fn workers(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
     Ok(Json(json!({ "workers": workers::workers(api.client()).await? })))
 }
 
 async fn no_route() -> Problem {
-    let message = "there is nothing at this address; see /v1/openapi.json for what there is";
+    let message = "no such path; see /v1/openapi.json";
     Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_ROUTE", message)
 }
 
 async fn no_method() -> Problem {
-    let message = "this address does not know that method; see /v1/openapi.json";
+    let message = "this path does not support this method; see /v1/openapi.json";
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message)
 }
 
@@ -171,7 +171,7 @@ impl Api {
         match timeout(LAST_MOMENT, work).await {
             Ok(done) => Ok(done?),
             Err(_) => {
-                let message = "the server is about to stop; ask again when it is back";
+                let message = "the server is shutting down; retry when it is back";
                 Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", message))
             }
         }
@@ -183,7 +183,7 @@ fn proof(grant: Option<&Grant>, label: Option<&Label>) -> Result<Proof, Problem>
     match (grant, label) {
         (Some(grant), _) => Ok(Proof::Grant(grant.0)),
         (None, Some(label)) => Ok(Proof::Label(label.0.clone())),
-        (None, None) => Err(input::usage("give `grant`, or `as` where you chose your label")
-            .hint("The grant was in the answer that gave you what you hold.")),
+        (None, None) => Err(input::usage("No proof of ownership: pass `grant` or `as`")
+            .hint("The response to the acquire or claim has the grant; `as` takes the label that you chose.")),
     }
 }

@@ -57,12 +57,12 @@ pub(super) fn complete(mut document: OpenApi) -> OpenApi {
                 add(operation, "413", "The body is too large");
                 add(operation, "415", "The body is not JSON");
             }
-            add(operation, "400", "The request makes no sense");
-            add(operation, "401", "No token, or a wrong one");
-            add(operation, "403", "Not for this token's role, or not the caller's");
+            add(operation, "400", "The request is invalid");
+            add(operation, "401", "No token, or an invalid one");
+            add(operation, "403", "The token's role does not allow it, or it is not the caller's");
             add(operation, "408", "The request took too long to arrive");
             add(operation, "429", "Too many requests");
-            add(operation, "503", "The store cannot be used now, or the server stops");
+            add(operation, "503", "The store is unavailable, or the server is shutting down");
             describe_problems(operation);
         }
     }

@@ -87,8 +87,8 @@ fn any_or_number<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Ru
     request_body = SectionBody,
     responses(
         (status = 200, description = "The section as it is now", body = schema::OneSection),
-        (status = 404, description = "A section that it is to wait for is not there"),
-        (status = 409, description = "SECTION_REFUSED: sections would wait for each other"),
+        (status = 404, description = "A section that it depends on does not exist"),
+        (status = 409, description = "SECTION_REFUSED: circular dependency of sections"),
     ),
 )]
 async fn put_section(
@@ -98,7 +98,9 @@ async fn put_section(
     Body(asked): Body<SectionBody>,
 ) -> Result<Json<Value>, Problem> {
     if name.0 == EVERYTHING {
-        return Err(usage(format!("{EVERYTHING:?} is no name for a section")));
+        return Err(usage(format!(
+            "{EVERYTHING:?} is reserved and cannot be the name of a section"
+        )));
     }
     let change = SectionChange {
         max_runners: asked.max_runners.map(|runners| runners.map(|runners| runners.0 as u32)),
@@ -122,7 +124,7 @@ macro_rules! pausing {
             request_body = Option<ByBody>,
             responses(
                 (status = 200, description = $now, body = schema::Paused),
-                (status = 404, description = "There is no such section"),
+                (status = 404, description = "No such section"),
             ),
         )]
         async fn $name(

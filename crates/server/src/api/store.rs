@@ -55,9 +55,9 @@ struct Asked {
 impl Asked {
     fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         serde_json::from_slice(&self.body).map_err(|error| {
-            let message = format!("the body is not what belongs here: {error}");
+            let message = format!("invalid request body: {error}");
             Problem::new(StatusCode::BAD_REQUEST, "USAGE", message)
-                .hint("This is for tenure's own clients, of the same version.")
+                .hint("Only tenure's own clients of the same version use this path.")
         })
     }
 
@@ -74,7 +74,7 @@ impl Asked {
         let knows = GrantRedactor::from_request(&self.body, label);
         let answer = serde_json::to_vec(&answer.map_err(failed)?);
         let answer = answer.and_then(|answer| knows.without_secrets(answer)).map_err(|error| {
-            let message = format!("the answer cannot be written: {error}");
+            let message = format!("cannot write the response: {error}");
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "ANSWER", message)
         })?;
         // A finish by somebody whose claim is another's by now.
@@ -99,7 +99,7 @@ impl Asked {
             None => backend.perform(&act).await,
             Some(text) => {
                 let once = wire::request_id_from_text(&text).ok_or_else(|| {
-                    let message = format!("the header {} names no request", wire::REQUEST);
+                    let message = format!("the header {} has no request id", wire::REQUEST);
                     Problem::new(StatusCode::BAD_REQUEST, "USAGE", message)
                 })?;
                 backend.perform_once(&once, &act).await
@@ -128,7 +128,7 @@ where
         let app = App::from_ref(state);
         let caller = request.extensions().get::<Caller>().cloned();
         let caller = caller.ok_or_else(|| {
-            let message = "it is not known who asks";
+            let message = "the caller is not authenticated";
             Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message).into_response()
         })?;
         let headers = request.headers().clone();
@@ -178,7 +178,7 @@ async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
         PutSection::VERB => asked.perform::<PutSection>(admin, as_it_is).await,
         ChangeSections::VERB => asked.perform::<ChangeSections>(admin, as_it_is).await,
         _ => {
-            let message = "there is no such verb";
+            let message = "unknown operation";
             Err(Problem::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
                 .hint("Use the same version of tenure on both sides."))
         }
@@ -224,7 +224,7 @@ async fn read(asked: Asked) -> Answer {
 
 /// Whoever waits comes back to the next server, and goes on waiting there.
 fn stopping() -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", "the server is about to end")
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", "the server is shutting down")
 }
 
 fn patience(patience_ms: u64) -> Duration {

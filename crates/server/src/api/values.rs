@@ -29,7 +29,7 @@ type Fits = Result<(), &'static str>;
 
 fn line(text: &str) -> Fits {
     match text.trim().is_empty() || text.chars().any(char::is_control) {
-        true => Err("this must be a line with something in it and without control characters"),
+        true => Err("this must be a non-empty line without control characters"),
         false => Ok(()),
     }
 }
@@ -48,7 +48,7 @@ fn name_or_none(text: &str) -> Fits {
 
 fn words(text: &str) -> Fits {
     match text.trim().is_empty() {
-        true => Err("this must have something in it"),
+        true => Err("this must not be empty"),
         false => Ok(()),
     }
 }
@@ -104,23 +104,29 @@ macro_rules! text {
     };
 }
 
-text!(Label, "A name for whoever asks, of at most 256 bytes.", 1..=256, Some(LINE), line);
-text!(Operation, "What for, for people who look or wait.", 1..=1000, Some(LINE), line);
-text!(Reason, "Why, in words.", 1..=10000, Some(WORDS), words);
-text!(Title, "What is to be done, in a line.", 1..=1000, Some(WORDS), words);
-text!(Description, "What is to be done, in full.", 0..=100000, None, anything);
-text!(SectionName, "Names a section; at most 1024 bytes.", 1..=1024, Some(NAME), name);
+text!(Label, "The label of the caller, at most 256 bytes.", 1..=256, Some(LINE), line);
+text!(Operation, "What it is held for, shown to others.", 1..=1000, Some(LINE), line);
+text!(Reason, "The reason.", 1..=10000, Some(WORDS), words);
+text!(Title, "The title, in one line.", 1..=1000, Some(WORDS), words);
+text!(Description, "The full description.", 0..=100000, None, anything);
+text!(SectionName, "The name of a section; at most 1024 bytes.", 1..=1024, Some(NAME), name);
 text!(
     NoSectionName,
-    "Names a section; empty for none.",
+    "The name of a section; empty for none.",
     0..=1024,
     Some(NAME_OR_NONE),
     name_or_none
 );
-text!(TaskLabel, "For picking.", 1..=256, Some(LINE), line);
-text!(Glob, "Matches paths, relative to the repository.", 1..=1024, Some(NAME), name);
-text!(Key, "Adding a second task with this key adds none.", 1..=1024, Some(LINE), line);
-text!(Search, "Text to look for, in upper or lower case.", 0..=200, None, anything);
+text!(TaskLabel, "A label for selecting tasks.", 1..=256, Some(LINE), line);
+text!(Glob, "A glob of paths, relative to the repository.", 1..=1024, Some(NAME), name);
+text!(
+    Key,
+    "Idempotency key: a second task with this key is not added.",
+    1..=1024,
+    Some(LINE),
+    line
+);
+text!(Search, "Text to search for; case is ignored.", 0..=200, None, anything);
 
 /// Reads a whole number, also one that is written with a point, as some languages do.
 struct Whole;
@@ -188,18 +194,18 @@ macro_rules! number {
 
 number!(LeaseMs, "Length of a lease from each renewal.", u64, 100..=31622400000);
 number!(PauseMs, "For how long.", u64, 0..=31622400000);
-number!(TimeoutMs, "How long a worker may take.", u64, 1..=31622400000);
-number!(WaitMs, "How long to wait for an answer at most.", u64, 0..=60000);
+number!(TimeoutMs, "The time limit for a worker.", u64, 1..=31622400000);
+number!(WaitMs, "How long to wait at most.", u64, 0..=60000);
 number!(Priority, "Lower goes first.", u64, 0..=100);
 number!(
     Position,
-    "Among equals of priority, lower goes first.",
+    "Order among equal priorities: lower goes first.",
     i64,
     -9007199254740991..=9007199254740991
 );
-number!(Attempts, "How often a task may be tried in all.", u64, 1..=1000000);
+number!(Attempts, "The largest number of attempts.", u64, 1..=1000000);
 number!(Runners, "How many runners at once.", u64, 1..=1000000);
-number!(Count, "At most so many.", u64, 1..=1000);
+number!(Count, "At most this many.", u64, 1..=1000);
 number!(TokenNumber, "A fencing token.", u64, 0..=9007199254740991);
 number!(RevisionNumber, "The number of a change.", u64, 0..=9007199254740991);
 
@@ -258,7 +264,7 @@ parsed!(
     name_schema()
 );
 parsed!(TaskName, "The id of a task.", TaskId, parse, name_schema());
-parsed!(Grant, "Proves ownership: keep it to yourself.", GrantId, parse_grant, format("uuid"));
+parsed!(Grant, "Proves ownership: keep it secret.", GrantId, parse_grant, format("uuid"));
 parsed!(
     ModeWord,
     "exclusive, shared, or slot:N for one of N.",
@@ -269,7 +275,7 @@ parsed!(
 parsed!(Moment, "A time, as in RFC 3339.", WallTime, parse_moment, format("date-time"));
 parsed!(
     StatusWord,
-    "Where a task stands.",
+    "The status of a task.",
     Status,
     parse_status,
     ObjectBuilder::new().enum_values(Some(Status::ALL.map(Status::word)))
@@ -311,7 +317,7 @@ fn parse_mode(text: &str) -> Result<Mode, String> {
 
 fn parse_moment(text: &str) -> Result<WallTime, String> {
     let time = text.parse::<jiff::Timestamp>();
-    let time = time.map_err(|_| "a time is written 2026-01-29T20:30:00Z".to_owned())?;
+    let time = time.map_err(|_| "a time looks like 2026-01-29T20:30:00Z".to_owned())?;
     Ok(WallTime(time.as_millisecond()))
 }
 

@@ -1,4 +1,4 @@
-//! The page that people look at: plain files inside the binary, which ask nobody but this server.
+//! The dashboard: static files in the binary. The page loads nothing from other servers.
 
 use axum::Router;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -47,13 +47,13 @@ const ASSETS: &[Asset] = &[
     asset!("/assets/words.js", SCRIPT, "words.js"),
 ];
 
-/// Titles and labels are written by anybody, so the page may run nothing but its own files, and
-/// talk to nobody but this server.
+/// Titles and labels can be written by anyone, so the page may run only its own files and connect
+/// only to this server.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; \
     form-action 'none'";
 
-/// The page and its files. They hold no data, so they need no token.
+/// The page and its files. They contain no data, so they need no token.
 pub fn router() -> Router {
     ASSETS.iter().fold(Router::new(), |router, asset| {
         let tag = tag(asset.body);
@@ -64,13 +64,13 @@ pub fn router() -> Router {
     })
 }
 
-/// An address of the page that signs its user in. The token is in the fragment, which browsers do not
-/// send; the page takes it out of the address at once.
+/// An address of the page that signs its user in. The token is in the fragment, which browsers do
+/// not send; the page removes it from the address at once.
 pub fn address_with_token(server: &impl std::fmt::Display, token: &Secret) -> String {
     format!("{server}/#token={}", token.reveal())
 }
 
-/// A page that leads a browser to this address.
+/// A page that redirects a browser to this address.
 pub fn leading_page(address: &str) -> String {
     format!(
         "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
@@ -78,7 +78,7 @@ pub fn leading_page(address: &str) -> String {
     )
 }
 
-/// Names this version of a file.
+/// The entity tag of a file.
 fn tag(body: &[u8]) -> HeaderValue {
     let digest = Sha256::digest(body);
     let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();

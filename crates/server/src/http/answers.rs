@@ -1,4 +1,4 @@
-//! What all answers have in common.
+//! Headers, error bodies and stream limits that all HTTP responses share.
 
 use super::keyring::Keyring;
 use crate::app::App;
@@ -12,14 +12,14 @@ use http_body_util::BodyExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So much of what a library says about a mistake is passed on.
+/// How much of a library's error text is passed on.
 const WORDS_BYTES_MAX: usize = 4096;
 
-/// How often it is looked whether the token of a stream still counts.
+/// How often the token of a stream is checked again.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What browsers must not do with any answer: guess its type, show it in a frame of another page,
-/// hand it to another site, tell others its address.
+/// Headers that keep browsers from guessing a type, showing a response in a frame of another page,
+/// giving it to another site, or sending its address to others.
 const PROTECTIONS: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -28,7 +28,7 @@ const PROTECTIONS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Adds the headers that protect an answer in a browser, where the handler set none.
+/// Adds the protective headers that the handler did not set.
 pub(crate) fn protect(headers: &mut HeaderMap) {
     for (name, value) in PROTECTIONS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
@@ -36,7 +36,7 @@ pub(crate) fn protect(headers: &mut HeaderMap) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Gives a refusal in a library's words the form of all others.
+/// Converts a library's error response to `application/problem+json`.
 pub(crate) async fn as_problem(response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
@@ -47,7 +47,7 @@ pub(crate) async fn as_problem(response: Response) -> Response {
     let words = words(&parts.headers, body).await;
     let problem = Problem::new(status, code(status), words.unwrap_or_else(|| sentence(status)));
     let mut response = problem.into_response();
-    // Such as Allow and Retry-After.
+    // For example Allow and Retry-After.
     for (name, value) in &parts.headers {
         if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH {
             response.headers_mut().append(name, value.clone());
@@ -87,42 +87,42 @@ fn code(status: StatusCode) -> &'static str {
 
 fn sentence(status: StatusCode) -> String {
     match status {
-        StatusCode::NOT_FOUND => "there is nothing at this path".to_owned(),
-        StatusCode::METHOD_NOT_ALLOWED => "this path does not take this method".to_owned(),
+        StatusCode::NOT_FOUND => "no such path".to_owned(),
+        StatusCode::METHOD_NOT_ALLOWED => "this path does not support this method".to_owned(),
         _ => status.canonical_reason().unwrap_or("the request was refused").to_lowercase(),
     }
 }
 
-/// The answer to a request in which something went wrong that must not.
+/// The response after a panic or another internal error.
 pub(crate) fn broken() -> Problem {
-    let message = "the server made a mistake; what was asked may still have been done";
+    let message = "internal server error; the request may still have taken effect";
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", message)
 }
 
-/// The answer to a request that waits while the server ends.
+/// The response to a waiting request when the server shuts down.
 pub(crate) fn stopping() -> Response {
     let problem = Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "SHUTTING_DOWN",
-        "the server is about to end",
+        "the server is shutting down",
     )
-    .hint("Ask again: whoever waits under a grant keeps its place.");
+    .hint("Repeat the request: a waiter with a grant keeps its place.");
     let mut response = problem.into_response();
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
     response
 }
 
-/// The answer to a caller for whom there is no place beside those that are being answered.
+/// The response to a caller when all connections are in use.
 pub(crate) fn full() -> Response {
     let message = "all connections of this server are in use";
     let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", message)
-        .hint("Ask again in a moment, or start the server with a larger --max-connections.");
+        .hint("Retry in a moment, or start the server with a larger --max-connections.");
     let mut response = problem.into_response();
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// Ends a stream when the server ends, or when its caller's token does not count any more.
+/// Ends a stream when the server shuts down, or when its caller's token is no longer valid.
 pub(crate) fn bounded_stream(
     response: Response,
     app: App,

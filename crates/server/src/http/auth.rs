@@ -1,4 +1,4 @@
-//! Who asks: the token that a request carries.
+//! Authenticates a request by its token.
 
 use super::keyring::Keyring;
 use super::peer::Peer;
@@ -7,30 +7,30 @@ use crate::problem::Problem;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// What anybody may ask for: whether the server lives, and the page, which has nothing in it.
+/// Paths that need no token: health checks, and the dashboard page, which contains no data.
 const OPEN: [&str; 5] = ["/healthz", "/readyz", "/", "/favicon.ico", "/favicon.svg"];
 
-/// The same for all below: the page's parts.
+/// The prefix of further paths that need no token: the parts of the page.
 const OPEN_BELOW: &str = "/assets/";
 
-/// Whether anybody may ask for this.
+/// Whether this path needs no token.
 pub(crate) fn is_open(path: &str) -> bool {
     OPEN.contains(&path) || path.starts_with(OPEN_BELOW)
 }
 
-/// How to get in.
-const HINT: &str = "Send `Authorization: Bearer TOKEN`. The user who runs the server sees its token with \
-    `tenure token show`, and makes tokens for others with `tenure token create`.";
+/// How to authenticate.
+const HINT: &str = "Send `Authorization: Bearer TOKEN`. The user who runs the server gets its token with \
+    `tenure token show`, and creates tokens for others with `tenure token create`.";
 
-/// Why nobody is let in.
+/// Why a request is not authenticated.
 pub(crate) enum Unknown {
     /// There was no token.
     Missing,
-    /// There was one, and it does not count.
+    /// The token is not valid.
     Wrong,
 }
 
-/// Who asks, if that is known.
+/// The caller of a request, if it is authenticated.
 pub(crate) fn caller(
     keyring: &Keyring,
     peer: &Peer,
@@ -53,7 +53,7 @@ fn secret(value: &HeaderValue) -> Option<&str> {
 impl IntoResponse for Unknown {
     fn into_response(self) -> Response {
         let (message, challenge) = match self {
-            Unknown::Missing => ("this server asks for a token", "Bearer"),
+            Unknown::Missing => ("this server requires a token", "Bearer"),
             Unknown::Wrong => {
                 ("the token is unknown, revoked or expired", "Bearer error=\"invalid_token\"")
             }

@@ -1,10 +1,11 @@
-//! How many connections there may be, and which one goes when another comes.
+//! Limits the number of connections, and chooses which one to close for a new one.
 //!
-//! A connection is a stranger's until a request over it has shown a token that counts, or is known
-//! in another way. Strangers get a part of all places, and those of one address half of that part
-//! again, on this machine too; when there is no place for another, the one that has been idle for
-//! longest is closed. So whoever opens connections and says nothing keeps out nobody but itself,
-//! and there is always a place for a health check or for a caller that is about to show its token.
+//! A connection is anonymous until a request over it carries a valid token or is authenticated in
+//! another way. Anonymous connections get a part of all places, and those of one address half of
+//! that part, on this machine too. When there is no place for a new connection, the one that has
+//! been idle longest is closed. So a client that opens many silent connections only shuts out
+//! itself, and there is always a place for a health check or for a caller that is about to send its
+//! token.
 
 use super::peer::Peer;
 use parking_lot::{Mutex, MutexGuard};
@@ -14,20 +15,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 
-/// Where a connection comes from, as far as those of one place share a part.
+/// The origin of a connection; connections of one origin share a part of the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Source {
-    /// This machine, by whichever of its loopback addresses.
+    /// This machine, by any of its loopback addresses.
     Loopback,
-    /// A socket in the file system.
+    /// A Unix socket.
     Socket,
     V4(Ipv4Addr),
-    /// The first half of an address: a machine has all addresses of the second.
+    /// The first half of an IPv6 address: a machine can use all addresses of the second half.
     V6([u16; 4]),
 }
 
 impl Source {
-    /// That of this peer.
+    /// The source of this peer.
     pub(crate) fn of(peer: &Peer) -> Source {
         match peer.address() {
             None => Source::Socket,
@@ -41,20 +42,20 @@ impl Source {
     }
 }
 
-/// Places for connections.
+/// The places for connections.
 #[derive(Clone)]
 pub(crate) struct ConnectionLimit {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// Places in all.
+    /// All places.
     most: usize,
-    /// Of these, at most so many for strangers.
+    /// The most places for anonymous connections.
     strangers_max: usize,
-    /// Of these, at most so many for strangers from one source.
+    /// The most places for anonymous connections from one source.
     each_max: usize,
-    /// At most so many for callers that are known, so that there is room for those who come.
+    /// The most places for authenticated callers, so that there is room for new connections.
     known_max: usize,
     state: Mutex<State>,
     freed: Notify,
@@ -62,19 +63,19 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The last number that was given: each connection, and each time that one becomes idle.
+    /// A counter that orders connections by when they became idle or busy.
     last: u64,
     connections: HashMap<u64, Connection>,
-    /// How many strangers there are from each source.
+    /// The number of anonymous connections from each source.
     strangers: HashMap<Source, usize>,
 }
 
 struct Connection {
     source: Source,
     is_known: bool,
-    /// How many requests are being answered.
+    /// The number of requests in progress.
     requests: usize,
-    /// Ordered by the time since when it is idle, or busy.
+    /// The counter when it became idle or busy.
     since: u64,
     close: Arc<Notify>,
 }
@@ -89,12 +90,12 @@ impl State {
         self.strangers.values().sum()
     }
 
-    /// The source with the most strangers.
+    /// The source with the most anonymous connections.
     fn heaviest(&self) -> Option<Source> {
         self.strangers.iter().max_by_key(|(_, count)| **count).map(|(source, _)| *source)
     }
 
-    /// Closes the one of these that has been idle, or busy, for longest.
+    /// Closes the matching connection that has been idle or busy longest.
     fn close_oldest(&mut self, fits: impl Fn(&Connection) -> bool) -> bool {
         let found = self.connections.iter().filter(|(_, it)| fits(it));
         let Some((number, _)) = found.min_by_key(|(_, it)| it.since) else { return false };
@@ -105,7 +106,7 @@ impl State {
         true
     }
 
-    /// Closes a stranger from this source: one that is idle, if there is one.
+    /// Closes an anonymous connection from this source, preferably an idle one.
     fn close_stranger(&mut self, source: Source) -> bool {
         let is_one = |it: &Connection| !it.is_known && it.source == source;
         self.close_oldest(|it| is_one(it) && it.requests == 0) || self.close_oldest(is_one)
@@ -130,8 +131,8 @@ impl State {
 }
 
 impl ConnectionLimit {
-    /// So many places in all: three quarters for strangers, half for strangers from one source, and
-    /// an eighth that callers who are known do not get.
+    /// A limit of this many places: three quarters for anonymous connections, half for those from
+    /// one source, and an eighth that authenticated callers cannot use.
     pub(crate) fn new(most: usize) -> ConnectionLimit {
         let most = most.max(1);
         let kept = if most > 1 { most.div_ceil(8) } else { 0 };
@@ -146,8 +147,8 @@ impl ConnectionLimit {
         ConnectionLimit { shared: Arc::new(shared) }
     }
 
-    /// A place for a connection that came in. Waits only while all places are taken by callers that
-    /// are known and being answered.
+    /// A place for a new connection. It waits only while all places are taken by authenticated
+    /// callers with requests in progress.
     pub(crate) async fn place(&self, source: Source) -> Place {
         loop {
             let freed = self.shared.freed.notified();
@@ -158,7 +159,7 @@ impl ConnectionLimit {
         }
     }
 
-    /// The same, without waiting.
+    /// As [`ConnectionLimit::place`], without waiting.
     pub(crate) fn try_place(&self, source: Source) -> Option<Place> {
         let shared = &self.shared;
         let mut state = shared.lock();
@@ -200,7 +201,7 @@ impl Shared {
     }
 }
 
-/// A place that a connection has until this is dropped, or until it is closed for another.
+/// The place of a connection, until it is dropped or closed for another.
 pub(crate) struct Place {
     number: u64,
     close: Arc<Notify>,
@@ -209,7 +210,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Returns when the place is needed for another connection.
+    /// Resolves when the place is needed for another connection.
     pub(crate) async fn closed(&self) {
         self.close.notified().await;
     }
@@ -219,8 +220,8 @@ impl Place {
         self.has_asked.load(Ordering::Relaxed)
     }
 
-    /// Notes that the caller is known, for as long as the connection lasts. Says no if too many are
-    /// that are being answered.
+    /// Marks the caller as authenticated for the rest of the connection. Returns false if too many
+    /// authenticated callers have requests in progress.
     pub(crate) fn know(&self) -> bool {
         let mut state = self.shared.lock();
         let Some(own) = state.connections.get(&self.number) else { return false };
@@ -241,7 +242,7 @@ impl Place {
         true
     }
 
-    /// Notes that a request is being answered, until the result is dropped.
+    /// Marks a request as in progress until the result is dropped.
     pub(crate) fn answer(self: &Arc<Place>) -> Answering {
         self.has_asked.store(true, Ordering::Relaxed);
         self.count(|requests| requests + 1);
@@ -265,7 +266,7 @@ impl Drop for Place {
     }
 }
 
-/// A request that is being answered.
+/// A request in progress.
 pub(crate) struct Answering {
     place: Arc<Place>,
 }
@@ -273,7 +274,7 @@ pub(crate) struct Answering {
 impl Drop for Answering {
     fn drop(&mut self) {
         self.place.count(|requests| requests.saturating_sub(1));
-        // One that is idle now can be closed for another.
+        // An idle connection can be closed for another.
         self.place.shared.freed.notify_one();
     }
 }

@@ -1,4 +1,4 @@
-//! Connections, from their coming in to the end of the server.
+//! Accepts and serves connections until the server shuts down.
 
 use super::Note;
 use super::connection_limit::{Answering, ConnectionLimit, Place};
@@ -22,23 +22,23 @@ use tokio::time::{sleep, timeout};
 use tower::Service;
 
 /// How long a client may take to send the head of its first request. Clients connect when they have
-/// something to ask.
+/// a request.
 const FIRST_HEAD_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long it may take to send the head of a later request, and may be silent between two: longer
-/// than proxies keep a connection that nobody uses, so that they close it first.
+/// How long a client may take to send the head of a later request, or be silent between two: longer
+/// than proxies keep idle connections, so that they close first.
 const HEAD_WITHIN: Duration = Duration::from_secs(75);
 
-/// How long it may take to agree on keys.
+/// The limit of a TLS handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
 
-/// The longest head, and what is kept for a connection at most. Browsers send up to 16 KiB.
+/// The longest request head, and the most memory for a connection. Browsers send up to 16 KiB.
 const BUFFER_BYTES_MAX: usize = 32 * 1024;
 
-/// Most headers of a request.
+/// The most headers of a request.
 const HEADERS_MAX: usize = 100;
 
-/// How long to wait when the system has no descriptor for another connection.
+/// The pause when the system has no file descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts connections and serves them.
@@ -51,7 +51,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// At most so many at once; see [`ConnectionLimit`].
+    /// At most this many connections at once; see [`ConnectionLimit`].
     pub(crate) fn new(router: Router, most: usize, note: Note) -> Connections {
         let mut builder = http1::Builder::new();
         builder
@@ -63,7 +63,7 @@ impl Connections {
         Connections { router, builder, limit, graceful: GracefulShutdown::new(), note }
     }
 
-    /// Accepts for ever.
+    /// Accepts connections forever.
     pub(crate) async fn accept(&self, listener: &Listener) {
         let mut failed = false;
         loop {
@@ -76,7 +76,7 @@ impl Connections {
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) => {
                     if !failed {
-                        (self.note)(&format!("No connection can be accepted: {error}"));
+                        (self.note)(&format!("Cannot accept a connection: {error}"));
                     }
                     failed = true;
                     sleep(PAUSE).await;
@@ -89,7 +89,7 @@ impl Connections {
         let (router, builder) = (self.router.clone(), self.builder.clone());
         let watcher = self.graceful.watcher();
         tokio::spawn(async move {
-            // How a connection ends concerns nobody but its client.
+            // An error of one connection matters only to its client.
             tokio::select! {
                 _ = converse(incoming, router, &builder, watcher, &place) => {}
                 () = place.closed() => {}
@@ -97,7 +97,7 @@ impl Connections {
         });
     }
 
-    /// Takes no more requests; returns when all are answered.
+    /// Stops accepting requests; resolves when all in progress are answered.
     pub(crate) fn drain(self) -> impl Future<Output = ()> {
         self.graceful.shutdown()
     }
@@ -129,7 +129,7 @@ async fn converse(
     }
 }
 
-/// Returns when a client has sent no request in time.
+/// Resolves when a client has sent no request in time.
 async fn says_nothing(place: &Place) {
     sleep(FIRST_HEAD_WITHIN).await;
     if place.has_asked() {
@@ -137,7 +137,7 @@ async fn says_nothing(place: &Place) {
     }
 }
 
-/// An answer, until whose end its connection is not idle.
+/// A response; its connection is not idle until it ends.
 struct Answer {
     body: Body,
     _answering: Answering,
@@ -163,7 +163,7 @@ impl HttpBody for Answer {
     }
 }
 
-/// Whether the one connection failed, and not the accepting.
+/// Whether only this connection failed, and not accepting in general.
 fn is_the_clients(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, InvalidInput, NotConnected};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | NotConnected | InvalidInput)

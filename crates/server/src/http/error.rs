@@ -1,4 +1,4 @@
-//! Why a server does not start.
+//! Errors of starting a server.
 
 use super::tls::TlsError;
 use super::tokens::TokenError;
@@ -7,81 +7,81 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use tenure::local_server::ServerFolderError;
 
-/// A server that did not start.
+/// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Others than this machine could reach it, and it could not tell them apart.
+    /// Other machines could reach it, and there are no tokens to authenticate them.
     #[error("{address} can be reached from other machines, and there are no tokens")]
     NoTokens {
-        /// Where it was to listen.
+        /// The address to listen on.
         address: SocketAddr,
     },
-    /// The file of tokens that was named is not there.
-    #[error("there is no file of tokens at {}", .file.display())]
+    /// The named token file does not exist.
+    #[error("no token file at {}", .file.display())]
     NoTokenFile {
-        /// Where it should be.
+        /// The file.
         file: PathBuf,
     },
-    /// The file of tokens cannot be used.
+    /// The token file cannot be used.
     #[error(transparent)]
     Tokens(#[from] TokenError),
-    /// The server's own token cannot be read or kept.
-    #[error("the server cannot keep a token of its own: {0}")]
+    /// The server's own token cannot be read or stored.
+    #[error("cannot store the server's own token: {0}")]
     OwnToken(#[from] ServerFolderError),
-    /// There is no folder to keep the server's own token in.
-    #[error("the server cannot keep a token of its own: this user has no home")]
+    /// There is no folder for the server's own token.
+    #[error("cannot store the server's own token: this user has no home folder")]
     NoHome,
-    /// All were to be let in, and there are tokens.
-    #[error("--no-auth would let in everybody on this machine, and there are tokens in {}", .file.display())]
+    /// `--no-auth` was given, and there are tokens.
+    #[error("--no-auth would admit every user of this machine, but there are tokens in {}", .file.display())]
     NoAuthWithTokens {
-        /// The file of tokens.
+        /// The token file.
         file: PathBuf,
     },
-    /// The own token was to be renewed, and it does not count.
-    #[error("--new-token renews the server's own token, which does not count beside those in {}", .file.display())]
+    /// `--new-token` was given, and the server's own token is not valid.
+    #[error("--new-token replaces the server's own token, which is not valid because there are tokens in {}", .file.display())]
     NewTokenUnused {
-        /// The file of tokens.
+        /// The token file.
         file: PathBuf,
     },
     /// The certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The text is no address, or the address is not to be had.
+    /// The text is not an address, or the address cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Address {
-        /// What was given.
+        /// The address as it was given.
         address: String,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     #[error("cannot listen on {}: {source}", .path.display())]
     Socket {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// Another server has the socket.
-    #[error("somebody listens on {} already", .path.display())]
+    /// Another server uses the socket.
+    #[error("another program already listens on {}", .path.display())]
     SocketInUse {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
-    /// The text is no host name.
-    #[error("{name:?} is not the name of a host")]
+    /// The text is not a host name.
+    #[error("{name:?} is not a host name")]
     Host {
-        /// What was given.
+        /// The text as it was given.
         name: String,
     },
-    /// The signals that end it cannot be watched.
-    #[error("signals cannot be watched: {0}")]
+    /// Signals cannot be received.
+    #[error("cannot listen for signals: {0}")]
     Signals(#[source] io::Error),
 }
 
 impl ServeError {
-    /// A word for scripts.
+    /// The error code in JSON.
     pub fn code(&self) -> &'static str {
         match self {
             ServeError::NoTokens { .. } | ServeError::NoTokenFile { .. } => "NO_TOKENS",
@@ -96,32 +96,32 @@ impl ServeError {
         }
     }
 
-    /// What to do about it.
+    /// The next step for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
             ServeError::NoTokens { .. } => {
-                Some("Make one with `tenure token create NAME --role work`.".to_owned())
+                Some("Create one with `tenure token create NAME --role work`.".to_owned())
             }
             ServeError::NoTokenFile { file } => Some(format!(
-                "Make one with `tenure token create NAME --role work --file {}`.",
+                "Create one with `tenure token create NAME --role work --file {}`.",
                 file.display()
             )),
             ServeError::Tokens(error) => error.hint(),
             ServeError::Tls(error) => error.hint(),
             ServeError::OwnToken(error) => Some(error.hint()),
             ServeError::NoHome => Some(
-                "Set XDG_STATE_HOME to a folder of this user, or make tokens with `tenure token create`."
+                "Set XDG_STATE_HOME to a folder of this user, or create tokens with `tenure token create`."
                     .to_owned(),
             ),
             ServeError::NoAuthWithTokens { .. } => Some(
-                "Leave --no-auth out, or end the tokens and remove the file.".to_owned(),
+                "Omit --no-auth, or revoke the tokens and remove the file.".to_owned(),
             ),
             ServeError::NewTokenUnused { .. } => Some(
-                "Leave --new-token out; `tenure token create` and `revoke` renew those tokens."
+                "Omit --new-token; change those tokens with `tenure token create` and `revoke`."
                     .to_owned(),
             ),
             ServeError::Address { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                Some("Another program has the port: choose one with --listen HOST:PORT.".to_owned())
+                Some("Another program uses the port: choose one with --listen HOST:PORT.".to_owned())
             }
             ServeError::Host { .. } => Some("Write NAME or NAME:PORT.".to_owned()),
             ServeError::SocketInUse { .. } => {

@@ -1,4 +1,4 @@
-//! Whether the server lives, and whether its store answers.
+//! Health checks: whether the server runs, and whether its store answers.
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -14,21 +14,21 @@ use tenure::store::StoreError;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// How long an answer is good for: anybody may ask, and must not keep the store busy.
+/// How long a result is reused, because unauthenticated callers must not keep the store busy.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
-/// A store that takes longer is of no use.
+/// A slower store counts as not answering.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A process that lives says so within this time, whatever its store does.
+/// A running process responds within this time, whatever its store does.
 const ALIVE_PATIENCE: Duration = Duration::from_millis(500);
 
-/// What the last look at the store found.
+/// The result of the last check of the store.
 #[derive(Clone, Copy)]
 enum Found {
     Answer,
     Trouble,
-    /// The store was removed or replaced: only a restart helps.
+    /// The store was removed or replaced; only a restart helps.
     Gone,
 }
 
@@ -63,7 +63,7 @@ impl Health {
     }
 }
 
-/// Fails only where a restart helps.
+/// Fails only if a restart helps.
 async fn alive(State(health): State<Health>) -> Result<&'static str, Problem> {
     match timeout(ALIVE_PATIENCE, health.look()).await {
         Ok(Found::Gone) => Err(gone()),
@@ -82,9 +82,9 @@ async fn ready(State(health): State<Health>) -> Result<&'static str, Problem> {
     }
 }
 
-/// Anybody may ask, so the answer does not name the store's path.
+/// Unauthenticated callers see it, so it does not name the store's path.
 fn gone() -> Problem {
     let message = "the store was removed or replaced while it was in use";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "STORE_GONE", message)
-        .hint("Restart the server to use the store that is there now.")
+        .hint("Restart the server to use the present store.")
 }

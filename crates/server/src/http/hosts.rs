@@ -1,14 +1,14 @@
-//! Which names this server answers to.
+//! Checks the Host and Origin headers of requests.
 //!
-//! A page of anybody's can make a browser ask this server: under a name of its own that it lets
-//! point here (DNS rebinding), or from its own origin. Both are seen in the headers.
+//! A web page can make a browser send requests to this server: under a host name that the page's
+//! owner points here (DNS rebinding), or from its own origin. Both show in the headers.
 
 use super::peer::Peer;
 use crate::problem::Problem;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The names that were given beside the addresses.
+/// The host names that were configured in addition to the addresses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hosts {
     given: Vec<Host>,
@@ -28,7 +28,7 @@ enum Name {
 }
 
 impl Host {
-    /// Reads `NAME`, `NAME:PORT`, `[V6]` or `[V6]:PORT`.
+    /// Parses `NAME`, `NAME:PORT`, `[V6]` or `[V6]:PORT`.
     pub(crate) fn parse(text: &str) -> Option<Host> {
         let (name, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -59,12 +59,12 @@ fn domain(name: &str) -> Option<Name> {
 }
 
 impl Hosts {
-    /// With these names, each meant with any port unless it has one.
+    /// Accepts these names, each with any port unless it has one.
     pub(crate) fn new(given: Vec<Host>) -> Hosts {
         Hosts { given }
     }
 
-    /// Refuses a request that was meant for somebody else, or that a foreign page made.
+    /// Refuses a request for another host, or from a page of another site.
     pub(crate) fn check(
         &self,
         peer: &Peer,
@@ -76,12 +76,12 @@ impl Hosts {
             self.check_host(peer, uri, headers)?;
             self.check_origin(peer, headers)?;
         }
-        // Another port of the same machine is the same site, and not the same server.
+        // Another port of the same machine is the same site, but not the same server.
         let is_foreign = ["cross-site", "same-site"]
             .into_iter()
             .any(|site| is_of("sec-fetch-site", site, headers));
         if is_foreign {
-            // Whoever follows a link comes to look at the page itself.
+            // A user who follows a link opens the page itself.
             let follows_link = is_of("sec-fetch-mode", "navigate", headers);
             if !(method.is_safe() && follows_link) {
                 return Err(foreign_origin("another site"));
@@ -130,7 +130,7 @@ fn is_of(name: &str, value: &str, headers: &HeaderMap) -> bool {
     headers.get(name).is_some_and(|found| found == value)
 }
 
-/// Whether that is how one reaches the address at which this connection came in.
+/// Whether the host is the address at which this connection came in.
 fn is_own(peer: &Peer, host: &Host) -> bool {
     let Peer::Tcp { local, tls, .. } = peer else { return true };
     let name = match &host.name {
@@ -148,15 +148,15 @@ fn default_port(tls: bool) -> u16 {
 
 fn wrong_host(host: Option<&str>) -> Problem {
     let message = match host.map(shortened) {
-        Some(host) => format!("this server does not answer to the name {host:?}"),
-        None => "the request does not say for which host it is meant".to_owned(),
+        Some(host) => format!("this server has no host name {host:?}"),
+        None => "the request has no Host header".to_owned(),
     };
     Problem::new(StatusCode::MISDIRECTED_REQUEST, "HOST", message)
-        .hint("Use the address it listens on, or start it with --host NAME.")
+        .hint("Use the address that it listens on, or start it with --host NAME.")
 }
 
 fn foreign_origin(origin: &str) -> Problem {
-    let message = format!("a page of {:?} may not ask this server", shortened(origin));
+    let message = format!("requests from a page of {:?} are not allowed", shortened(origin));
     Problem::new(StatusCode::FORBIDDEN, "ORIGIN", message)
 }
 

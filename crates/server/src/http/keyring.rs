@@ -1,4 +1,4 @@
-//! The tokens as a running server knows them, following the file.
+//! The valid tokens of a running server; it follows changes of the token file.
 
 use super::own::OwnToken;
 use super::peer::Peer;
@@ -17,28 +17,28 @@ pub(crate) struct Keyring {
     file: TokenFile,
     clock: Arc<dyn Clock>,
     known: RwLock<Known>,
-    /// How callers are known while there is no file of tokens.
+    /// How callers authenticate without a token file.
     otherwise: Otherwise,
 }
 
-/// How callers are known while there is no file of tokens.
+/// How callers authenticate without a token file.
 pub(crate) enum Otherwise {
-    /// Everybody on this machine is let in.
+    /// Every user of this machine is admitted.
     LetIn,
-    /// By the token that the server made for its user.
+    /// By the token that the server created for its user.
     Own(OwnToken),
 }
 
 #[derive(Clone, Default)]
 struct Known {
     stamp: Option<Stamp>,
-    /// None while there never was a file.
+    /// `None` as long as there never was a file.
     tokens: Option<Arc<[Token]>>,
 }
 
 impl Keyring {
-    /// Reads the file, if there is one. Until told [`otherwise`](Keyring::otherwise), nobody is let
-    /// in without it.
+    /// Reads the file, if there is one. Without it no caller is admitted until
+    /// [`otherwise`](Keyring::otherwise) is called.
     pub(crate) fn open(file: TokenFile, clock: Arc<dyn Clock>) -> Result<Keyring, TokenError> {
         let otherwise = Otherwise::Own(OwnToken::none());
         let keyring = Keyring { file, clock, known: RwLock::default(), otherwise };
@@ -46,17 +46,17 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// The same, with how callers are known while there is no file.
+    /// Sets how callers authenticate without a token file.
     pub(crate) fn otherwise(self, otherwise: Otherwise) -> Keyring {
         Keyring { otherwise, ..self }
     }
 
-    /// Whether there is, or was, a file of tokens, so that only those count.
+    /// Whether there is or was a token file, so that only its tokens are valid.
     pub(crate) fn is_in_force(&self) -> bool {
         self.tokens().is_some()
     }
 
-    /// Whether this caller is known without a token.
+    /// Whether this caller needs no token.
     pub(crate) fn needs_no_token(&self, peer: &Peer) -> bool {
         !self.is_in_force()
             && match self.otherwise {
@@ -65,7 +65,7 @@ impl Keyring {
             }
     }
 
-    /// Reads the server's own token again if it was renewed.
+    /// Reads the server's own token again if it was replaced.
     pub(crate) fn refresh_own(&self) -> Result<(), ServerFolderError> {
         match &self.otherwise {
             Otherwise::Own(own) if !self.is_in_force() => own.refresh(),
@@ -73,19 +73,19 @@ impl Keyring {
         }
     }
 
-    /// Whether there is a token that lets somebody in.
+    /// Whether any token is valid.
     pub(crate) fn lets_anybody_in(&self) -> bool {
         let now = self.clock.wall();
         self.tokens().is_some_and(|tokens| tokens.iter().any(|token| !token.is_expired(now)))
     }
 
-    /// Where the tokens are kept.
+    /// The path of the token file.
     pub(crate) fn path(&self) -> PathBuf {
         self.file.path().to_owned()
     }
 
-    /// Reads the file again if it was changed. Once tokens were asked for they always are: a file
-    /// that is gone lets nobody in, and one that cannot be read leaves what was known.
+    /// Reads the file again if it changed. Once there was a file, tokens are always required: if it
+    /// is removed, no caller is admitted; if it cannot be read, the known tokens stay valid.
     pub(crate) fn refresh(&self) -> Result<(), TokenError> {
         let stamp = stamp(self.file.path());
         let known = self.known();
@@ -100,8 +100,8 @@ impl Keyring {
         Ok(())
     }
 
-    /// Whose secret this is. Takes the same time for each secret: hashes are compared, all of them
-    /// and wholly.
+    /// The caller with this secret. It takes the same time for each secret: it compares all hashes
+    /// completely.
     pub(crate) fn caller(&self, secret: &str) -> Option<Caller> {
         let presented = hash(secret);
         let Some(tokens) = self.tokens() else {
@@ -118,7 +118,7 @@ impl Keyring {
         counts.then(|| Caller { name: Some(token.name.clone()), role: token.role })
     }
 
-    /// Whether this caller may still ask: its token was neither revoked nor has it expired.
+    /// Whether this caller is still admitted: its token was not revoked and has not expired.
     pub(crate) fn still_admits(&self, caller: &Caller) -> bool {
         let Some(name) = &caller.name else { return !self.is_in_force() };
         let now = self.clock.wall();

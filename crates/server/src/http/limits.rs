@@ -1,4 +1,4 @@
-//! How large a request may be, and how long it may take.
+//! Limits of request bodies and of response times.
 
 use crate::problem::Problem;
 use axum::body::{Body, HttpBody};
@@ -9,27 +9,27 @@ use std::time::Duration;
 use tenure::wire;
 use tower_http::timeout::TimeoutBody;
 
-/// The usual longest body: a question and its words.
+/// The usual limit of a body.
 const BODY_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The longest body of those that carry many tasks, unless told otherwise.
+/// The default limit of bodies that carry many tasks.
 pub const LARGE_BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Who does not wait for anything is answered within this, or something is wrong.
+/// The limit for responses to requests that do not wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// The same where the caller asks to wait, for a minute at most.
+/// The limit for responses to requests that wait, which is a minute at most.
 const WAIT_WITHIN: Duration = Duration::from_secs(75);
 
 /// How long a client may be silent in the middle of a body.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Requests that may carry many tasks.
+/// Whether requests of this path may carry many tasks.
 fn is_large(path: &str) -> bool {
     path == "/v1/tasks" || path.starts_with("/v1/store/")
 }
 
-/// Requests that may wait.
+/// Whether requests of this path may wait.
 pub(crate) fn may_wait(path: &str) -> bool {
     const WAITS: [&str; 8] = [
         wire::CHANGED,
@@ -44,12 +44,12 @@ pub(crate) fn may_wait(path: &str) -> bool {
     WAITS.contains(&path)
 }
 
-/// How long the answer to this may take.
+/// The time limit for a response.
 pub(crate) fn time_limit(path: &str) -> Duration {
     if may_wait(path) { WAIT_WITHIN } else { ANSWER_WITHIN }
 }
 
-/// Refuses a body that says it is too long, and ends one that turns out to be.
+/// Refuses a body that is declared too long, and stops reading one that turns out to be.
 pub(crate) fn limit_body(request: Request, large_max: u64) -> Result<Request, Problem> {
     let large = is_large(request.uri().path());
     let limit = if large { large_max } else { BODY_BYTES_MAX.min(large_max) };
@@ -74,8 +74,9 @@ fn too_large(limit: u64) -> Problem {
         .hint("Send less at a time, or start the server with a larger --max-body.")
 }
 
-/// Says that there was no answer in time.
+/// The response to a request that took too long.
 pub(crate) fn too_slow() -> Problem {
-    let message = "no answer in time; what was asked may still have been done";
-    Problem::new(StatusCode::GATEWAY_TIMEOUT, "TIMEOUT", message).hint("Look before asking again.")
+    let message = "timed out; the request may still have taken effect";
+    Problem::new(StatusCode::GATEWAY_TIMEOUT, "TIMEOUT", message)
+        .hint("Check whether it did before you retry.")
 }

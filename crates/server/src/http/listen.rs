@@ -1,4 +1,4 @@
-//! Where connections come in.
+//! Listens on TCP addresses and Unix sockets.
 
 use super::Options;
 use super::connection_limit::Source;
@@ -17,20 +17,20 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// How many connections the system keeps that were not accepted yet.
+/// The size of the system's queue of connections that were not accepted yet.
 const BACKLOG: u32 = 1024;
 
-/// Where a server listens, as it is told to people.
+/// An address that a server listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// Over TCP.
     Tcp {
-        /// The address, with the port that the system chose if 0 was asked for.
+        /// The address, with the port that the system chose for port 0.
         address: SocketAddr,
-        /// Whether it is encrypted.
+        /// Whether it uses TLS.
         tls: bool,
     },
-    /// On a socket in the file system.
+    /// A Unix socket.
     Unix(PathBuf),
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A place where connections come in.
+/// A listening socket.
 pub(crate) enum Listener {
     Tcp {
         listener: TcpListener,
@@ -58,19 +58,19 @@ pub(crate) enum Listener {
     },
 }
 
-/// A stream of bytes, whatever carries it.
+/// A stream of bytes over any transport.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A connection that came in.
+/// An accepted connection.
 pub(crate) enum Incoming {
     Tcp(TcpStream, Peer, Option<TlsAcceptor>),
     #[cfg(unix)]
     Unix(tokio::net::UnixStream),
 }
 
-/// Addresses that are this server's, and at which it does not listen yet.
+/// Addresses that are bound but not listening yet.
 pub(crate) struct Bound {
     sockets: Vec<(TcpSocket, SocketAddr)>,
     tls: Option<Arc<Tls>>,
@@ -82,7 +82,7 @@ impl Bound {
         self.sockets.iter().map(|(_, address)| *address).collect()
     }
 
-    /// Listens there, and on the sockets in the file system.
+    /// Listens on them and on the Unix sockets.
     pub(crate) async fn listen(self, options: &Options) -> Result<Vec<Listener>, ServeError> {
         let mut listeners = Vec::new();
         for (socket, address) in self.sockets {
@@ -101,7 +101,7 @@ impl Bound {
     }
 }
 
-/// Takes all addresses that were asked for, or none.
+/// Binds all requested addresses, or none.
 pub(crate) async fn bind(options: &Options, gate: &Gate) -> Result<Bound, ServeError> {
     let mut sockets = Vec::new();
     for text in &options.listen {
@@ -128,7 +128,7 @@ async fn resolve(text: &str) -> Result<Vec<SocketAddr>, ServeError> {
     let found: Vec<SocketAddr> = tokio::net::lookup_host(text).await.map_err(refused)?.collect();
     match found.as_slice() {
         [] => Err(refused(io::Error::new(io::ErrorKind::NotFound, "the name has no address"))),
-        // With a port that the system chooses, two addresses would get two.
+        // With port 0, each address would get another port.
         [first, ..] if first.port() == 0 => Ok(vec![*first]),
         _ => Ok(found),
     }
@@ -139,7 +139,7 @@ fn bind_tcp(address: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // A server that is started again right away takes its port back.
+    // A restarted server can take its port again at once.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -148,7 +148,7 @@ fn bind_tcp(address: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
 }
 
 impl Listener {
-    /// Where it is.
+    /// The address.
     pub(crate) fn address(&self) -> Address {
         match self {
             Listener::Tcp { address, tls, .. } => {
@@ -159,12 +159,12 @@ impl Listener {
         }
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
     pub(crate) async fn accept(&self) -> io::Result<Incoming> {
         match self {
             Listener::Tcp { listener, tls, .. } => {
                 let (stream, remote) = listener.accept().await?;
-                // Answers are small and wait for nothing.
+                // Responses are small and should not wait for more data.
                 stream.set_nodelay(true)?;
                 let peer = Peer::Tcp { remote, local: stream.local_addr()?, tls: tls.is_some() };
                 Ok(Incoming::Tcp(stream, peer, tls.as_ref().map(|tls| tls.acceptor())))
@@ -176,7 +176,7 @@ impl Listener {
 }
 
 impl Incoming {
-    /// Where it comes from.
+    /// The source of the connection.
     pub(crate) fn source(&self) -> Source {
         match self {
             Incoming::Tcp(_, peer, _) => Source::of(peer),
@@ -185,7 +185,7 @@ impl Incoming {
         }
     }
 
-    /// The stream to speak over, once both ends agree how, and who is at the other.
+    /// Completes the TLS handshake if there is one, and identifies the peer.
     pub(crate) async fn open(self) -> io::Result<(Box<dyn Stream>, Peer)> {
         Ok(match self {
             Incoming::Tcp(stream, peer, None) => (Box::new(stream), peer),

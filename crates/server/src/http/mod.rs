@@ -1,10 +1,10 @@
-//! What every request passes first, and how connections come in.
+//! The HTTP server: connections, authentication and limits.
 //!
-//! In reading order: [`serve`] starts a server; `listen.rs` and `connections.rs` bring requests in;
-//! `pass.rs` is the way of each request, past `hosts.rs`, `auth.rs`, `rate.rs` and `limits.rs`, and
-//! of its answer (`answers.rs`). [`tokens`] is the file of tokens, `own.rs` the token that a server
-//! makes for its user where there is no such file, `keyring.rs` what a running server knows of
-//! both.
+//! In reading order: [`serve`] starts a server; `listen.rs` and `connections.rs` accept requests;
+//! `middleware.rs` checks each request with `hosts.rs`, `auth.rs`, `rate.rs` and `limits.rs`, and
+//! completes its response with `answers.rs`. [`tokens`] is the token file, `own_token.rs` the token
+//! that a server creates for its user if there is no such file, `keyring.rs` the valid tokens of a
+//! running server.
 
 mod answers;
 mod auth;
@@ -58,90 +58,90 @@ use tls::Tls;
 use tokens::TokenFile;
 use tokio::time::{interval, sleep};
 
-/// Tells somebody something.
+/// Receives notes for a log.
 pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Most connections at once, unless told otherwise: each may cost some ten kilobytes.
+/// The default limit of connections: each may cost some ten kilobytes.
 pub const CONNECTIONS_MAX: usize = 2048;
 
-/// How often it is looked whether tokens were made or revoked, or the certificate renewed.
+/// How often the token file and the certificate are checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How callers are known where there is no file of tokens.
+/// How callers authenticate without a token file.
 pub enum WithoutTokens {
-    /// By a token that the server makes for its user, whose commands find it by themselves.
+    /// By a token that the server creates for its user, whose commands find it automatically.
     OwnToken {
-        /// Where it is kept; none where this user has no home.
+        /// Where it is stored; `None` if this user has no home folder.
         folder: Option<ServerFolder>,
-        /// The store that the server serves: each has a token of its own.
+        /// The store of the server; each store has its own token.
         store: StoreUrl,
-        /// Whether a new one is made.
+        /// Whether to create a new one.
         renew: bool,
     },
-    /// Not at all: everybody on this machine may do everything.
+    /// Not at all: every user of this machine can do everything.
     NoAuth,
 }
 
-/// What a server tells as soon as it listens.
+/// What a server reports as soon as it listens.
 pub struct Listening<'a> {
-    /// Where it listens.
+    /// The addresses that it listens on.
     pub addresses: Vec<Address>,
-    /// How callers are known.
+    /// How callers authenticate.
     pub auth: Auth<'a>,
 }
 
-/// How callers of a running server are known.
+/// How callers of a running server authenticate.
 pub enum Auth<'a> {
     /// By the tokens in this file.
     Tokens(PathBuf),
-    /// By the token that the server made for its user.
+    /// By the token that the server created for its user.
     Own {
         /// The token.
         secret: &'a Secret,
-        /// Where it is kept.
+        /// The file of the token.
         file: &'a Path,
-        /// The folder that it is kept in.
+        /// The folder of that file.
         folder: &'a ServerFolder,
     },
     /// Not at all.
     None,
 }
 
-/// How a server is to run.
+/// Options of a server.
 pub struct Options {
-    /// Addresses with ports; port 0 lets the system choose.
+    /// Addresses with ports; with port 0 the system chooses.
     pub listen: Vec<String>,
-    /// Sockets in the file system.
+    /// Paths of Unix sockets.
     pub unix: Vec<PathBuf>,
-    /// The file of tokens. Where there is none, the server listens on this machine only.
+    /// The token file. Without it, the server listens on this machine only.
     pub tokens: PathBuf,
-    /// Whether that file must be there.
+    /// Whether that file must exist.
     pub needs_tokens: bool,
-    /// How callers are known where there is no file of tokens.
+    /// How callers authenticate without a token file.
     pub without_tokens: WithoutTokens,
-    /// The certificate for TCP; without one, nothing is encrypted.
+    /// The certificate for TCP; without one there is no encryption.
     pub tls: Option<TlsFiles>,
-    /// Names by which clients call the server, beside its addresses.
+    /// Host names by which clients call the server, in addition to its addresses.
     pub hosts: Vec<String>,
-    /// Requests per second of one caller. Without it, a generous number, and none for those on this
-    /// machine who need no token.
+    /// Requests per second for one caller. By default a generous number, and no limit for callers
+    /// on this machine that need no token.
     pub rate: Option<NonZeroU32>,
-    /// The longest body that carries tasks; see [`LARGE_BODY_BYTES_MAX`].
+    /// The largest body that carries tasks; see [`LARGE_BODY_BYTES_MAX`].
     pub body_bytes_max: u64,
-    /// Most connections at once; see [`CONNECTIONS_MAX`].
+    /// The most connections at once; see [`CONNECTIONS_MAX`].
     pub connections_max: usize,
-    /// What requests in flight are given to end when the server ends.
+    /// How long to wait for requests in progress at shutdown.
     pub grace: Duration,
-    /// Whether each request is noted: method, path, status, duration and the token's name.
+    /// Whether each request is logged: method, path, status, duration and the token's name.
     pub log: bool,
-    /// Where notes go.
+    /// Receives notes for a log.
     pub note: Note,
 }
 
-/// Runs a server until a signal ends it; tells where it listens as soon as it does.
+/// Runs a server until a signal stops it; calls `listening` as soon as it listens.
 ///
-/// The first SIGTERM or SIGINT takes no more requests and lets those in flight end; whoever waits
-/// is told to come back. A second one ends at once.
+/// The first SIGTERM or SIGINT stops accepting requests and lets those in progress finish; waiting
+/// requests are told to repeat. A second signal stops the server at once.
 pub async fn serve(
     app: App,
     options: Options,
@@ -151,7 +151,7 @@ pub async fn serve(
     let (gate, made) = gate(&app, &options)?;
     let gate = Arc::new(gate);
     let bound = listen::bind(&options, &gate).await?;
-    // Before anybody can connect: clients look for it then.
+    // Announce the token before anyone can connect: clients look for it then.
     let announced = made.as_ref().map(|made| made.announce(bound.addresses())).transpose()?;
     let listeners = bound.listen(&options).await?;
     app.metrics.watch(app.client.clone());
@@ -175,7 +175,7 @@ pub async fn serve(
     app.stop();
     tokio::select! {
         () = connections.drain() => {}
-        () = sleep(options.grace) => note("Some requests did not end in time"),
+        () = sleep(options.grace) => note("Some requests did not finish in time"),
         () = signals.next() => {}
     }
     Ok(())
@@ -203,7 +203,7 @@ fn gate(app: &App, options: &Options) -> Result<(Gate, Option<Made>), ServeError
     Ok((gate, made))
 }
 
-/// Makes the server's own token where it is needed.
+/// Creates the server's own token if it is needed.
 fn otherwise(
     keyring: Keyring,
     without: &WithoutTokens,
@@ -224,7 +224,7 @@ fn otherwise(
     }
 }
 
-/// All routes, behind the gate.
+/// All routes, behind the middleware.
 fn router(app: App, gate: Arc<Gate>) -> Router {
     Router::new()
         .merge(health::router(app.clone()))
@@ -233,12 +233,12 @@ fn router(app: App, gate: Arc<Gate>) -> Router {
         .merge(crate::dashboard::router())
         .merge(crate::mcp::router(app.clone()))
         .merge(crate::metrics::router(app.metrics.clone()))
-        // The gate limits bodies itself.
+        // The middleware limits bodies itself.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(gate, pass::pass))
 }
 
-/// Follows the files of tokens and of the certificate, and forgets callers that are gone.
+/// Follows changes of the token file and the certificate, and forgets old callers.
 async fn keep_up(gate: &Gate, note: &Note) {
     let mut ticks = interval(LOOK_EVERY);
     let mut said = String::new();
@@ -248,9 +248,9 @@ async fn keep_up(gate: &Gate, note: &Note) {
         let tls = gate.tls.as_ref().map_or(Ok(()), |tls| tls.refresh());
         let own = gate.keyring.refresh_own();
         let trouble = match (gate.keyring.refresh(), own, tls) {
-            (Err(error), _, _) => format!("The tokens stay as they were: {error}"),
-            (_, Err(error), _) => format!("The server's own token stays as it was: {error}"),
-            (_, _, Err(error)) => format!("The certificate stays as it was: {error}"),
+            (Err(error), _, _) => format!("The tokens were not reloaded: {error}"),
+            (_, Err(error), _) => format!("The server's own token was not reloaded: {error}"),
+            (_, _, Err(error)) => format!("The certificate was not reloaded: {error}"),
             (Ok(()), Ok(()), Ok(())) => String::new(),
         };
         if trouble != said && !trouble.is_empty() {

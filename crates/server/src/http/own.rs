@@ -1,4 +1,4 @@
-//! The token that a server makes for its user where there is no file of tokens.
+//! The token that a server creates for its user if there is no token file.
 
 use super::Auth;
 use super::error::ServeError;
@@ -12,7 +12,7 @@ use tenure::local_server::{Announcement, Record, ServerFolder, ServerFolderError
 use tenure::secret::Secret;
 use tenure::url::StoreUrl;
 
-/// The token as it was made or found when the server started.
+/// The token at the start of the server.
 pub(crate) struct Made {
     folder: ServerFolder,
     store: StoreUrl,
@@ -21,7 +21,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// The token of this store's servers, made now if there is none or a new one is wanted.
+    /// The token of this store's servers; created if there is none or a new one is requested.
     pub(crate) fn get(
         folder: &ServerFolder,
         store: &StoreUrl,
@@ -39,7 +39,7 @@ impl Made {
         Ok(Made { folder: folder.clone(), store: store.clone(), file, secret })
     }
 
-    /// Tells this user's clients where the server listens.
+    /// Announces to this user's clients where the server listens.
     pub(crate) fn announce(
         &self,
         addresses: Vec<SocketAddr>,
@@ -47,20 +47,20 @@ impl Made {
         self.folder.announce(&Record::of_this_process(addresses, &self.file))
     }
 
-    /// What the keyring knows of it.
+    /// The token for the keyring.
     pub(crate) fn token(&self) -> OwnToken {
         let known = Known { stamp: stamp(&self.file), hash: Some(hash(self.secret.reveal())) };
         let place = Some((self.folder.clone(), self.store.clone(), self.file.clone()));
         OwnToken { place, known: RwLock::new(known) }
     }
 
-    /// How it is told to the one who started the server.
+    /// The token for the user who started the server.
     pub(crate) fn auth(&self) -> Auth<'_> {
         Auth::Own { secret: &self.secret, file: &self.file, folder: &self.folder }
     }
 }
 
-/// The token as a running server knows it, following its file.
+/// The token of a running server; it follows changes of its file.
 pub(crate) struct OwnToken {
     place: Option<(ServerFolder, StoreUrl, PathBuf)>,
     known: RwLock<Known>,
@@ -73,17 +73,17 @@ struct Known {
 }
 
 impl OwnToken {
-    /// A token that nobody has.
+    /// A token that matches no secret.
     pub(crate) fn none() -> OwnToken {
         OwnToken { place: None, known: RwLock::default() }
     }
 
-    /// Whether this is the hash of the token. Takes the same time for each.
+    /// Whether this is the hash of the token, in constant time.
     pub(crate) fn is(&self, presented: &Hash) -> bool {
         self.known().hash.is_some_and(|own| bool::from(presented.ct_eq(&own)))
     }
 
-    /// Reads the file again if it was changed. One that is gone leaves what was known.
+    /// Reads the file again if it changed. If it is removed, the known token stays valid.
     pub(crate) fn refresh(&self) -> Result<(), ServerFolderError> {
         let Some((folder, store, file)) = &self.place else { return Ok(()) };
         let stamp = stamp(file);

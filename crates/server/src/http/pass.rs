@@ -1,5 +1,5 @@
-//! What every request passes, in this order: is it meant for us, who asks, how often, how much,
-//! how long. And what every answer passes on its way back.
+//! The middleware of every request: checks host, caller, rate, size and time limit in this order,
+//! and completes the response.
 
 use super::connection_limit::Place;
 use super::hosts::Hosts;
@@ -20,10 +20,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long those who wait are given to answer by themselves when the server ends.
+/// How long waiting requests may take to respond when the server shuts down.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What the gate knows.
+/// The state of the middleware.
 pub(crate) struct Gate {
     pub(crate) app: App,
     pub(crate) hosts: Hosts,
@@ -34,7 +34,7 @@ pub(crate) struct Gate {
     pub(crate) log: Option<Note>,
 }
 
-/// Lets a request pass, or answers it.
+/// Lets a request pass, or responds to it.
 pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let (method, path) = match gate.log {
@@ -62,13 +62,13 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: 
     response
 }
 
-/// A path as it may stand in a log: short, and without what would look like another line.
+/// A path for a log: short, and on one line.
 fn loggable(path: &str) -> String {
     path.chars().filter(|c| c.is_ascii_graphic()).take(200).collect()
 }
 
 impl Gate {
-    /// Refuses what must not get further, and notes who asks.
+    /// Refuses what must not pass, and adds the caller to the request.
     fn admit(&self, mut request: Request) -> Result<(Request, Caller), Box<Response>> {
         let refuse = |problem: crate::problem::Problem| Box::new(problem.into_response());
         let peer = *request.extensions().get::<Peer>().unwrap_or(&Peer::Unix { user: None });

@@ -2,27 +2,27 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Where a request comes from. In the extensions of each request.
+/// The origin of a request, in the extensions of each request.
 #[derive(Clone, Copy, Debug)]
 pub enum Peer {
-    /// Over the network, or from this machine.
+    /// A TCP connection.
     Tcp {
-        /// The other end.
+        /// The address of the client.
         remote: SocketAddr,
-        /// This end.
+        /// The address of the server.
         local: SocketAddr,
-        /// Whether it is encrypted.
+        /// Whether it uses TLS.
         tls: bool,
     },
-    /// From this machine, over a socket in the file system.
+    /// A connection over a Unix socket.
     Unix {
-        /// The user at the other end, as the kernel tells; none where it does not.
+        /// The user at the other end, as reported by the kernel; `None` if it does not.
         user: Option<u32>,
     },
 }
 
 impl Peer {
-    /// The address by which callers without a token are told apart.
+    /// The address that identifies callers without a token.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         match self {
             Peer::Tcp { remote, .. } => Some(remote.ip().to_canonical()),
@@ -35,8 +35,7 @@ impl Peer {
         self.address().is_none_or(|address| address.is_loopback())
     }
 
-    /// Whether the kernel tells that it is the user who runs this server, or root, who can do all
-    /// that any user can.
+    /// Whether the kernel reports that it is the user who runs this server, or root.
     pub(crate) fn is_same_user(&self) -> bool {
         match self {
             Peer::Tcp { .. } => false,

@@ -1,4 +1,4 @@
-//! How many requests per second one caller may make.
+//! Limits the requests per second of each caller.
 
 use super::peer::Peer;
 use crate::caller::Caller;
@@ -10,14 +10,14 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
-/// So many requests per second a caller with a token, or from elsewhere, may make unless told
-/// otherwise: many workers may share a token, and one that runs wild must not stop the others.
+/// The default limit for a caller with a token, or from another machine. Many workers may share a
+/// token, and a runaway one must not stop the others.
 const DEFAULT_PER_SECOND: NonZeroU32 = NonZeroU32::new(5_000).expect("not zero");
 
-/// How many seconds' worth may come at once.
+/// How many seconds' worth of requests may come in a burst.
 const BURST_SECONDS: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
 
-/// Tells callers apart.
+/// Identifies a caller.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     Token(String),
@@ -28,7 +28,7 @@ enum Key {
 pub(crate) struct Rate {
     limiter: DefaultKeyedRateLimiter<Key>,
     clock: DefaultClock,
-    /// Whether somebody chose the number: then it holds for callers on this machine too.
+    /// Whether the limit was configured: then it applies to callers on this machine too.
     chosen: bool,
 }
 
@@ -40,8 +40,8 @@ impl Rate {
         Rate { limiter, clock, chosen: per_second.is_some() }
     }
 
-    /// Counts a request, and refuses it if it is one too many. Whoever shows no token that counts
-    /// is counted by its address.
+    /// Counts a request, and refuses it if there were too many. A caller without a valid token is
+    /// counted by its address.
     pub(crate) fn check(&self, peer: &Peer, caller: Option<&Caller>) -> Result<(), Box<Response>> {
         let name = caller.and_then(|caller| caller.name.clone());
         if name.is_none() && !self.chosen && peer.is_local() {
@@ -54,7 +54,7 @@ impl Rate {
         })
     }
 
-    /// Forgets callers that were not seen for a while.
+    /// Forgets callers that made no request for a while.
     pub(crate) fn forget_old(&self) {
         self.limiter.retain_recent();
         self.limiter.shrink_to_fit();
@@ -64,7 +64,7 @@ impl Rate {
 fn too_many(seconds: u64) -> Response {
     let message = "too many requests from this caller";
     let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", message)
-        .hint(format!("Try again in {seconds} s."));
+        .hint(format!("Retry in {seconds} s."));
     let mut response = problem.into_response();
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     response

@@ -1,8 +1,8 @@
-//! The signals that end a server.
+//! The signals that stop a server.
 
 use std::io;
 
-/// What asks to end.
+/// A stream of these signals.
 #[cfg(unix)]
 pub(crate) struct Signals {
     terminate: tokio::signal::unix::Signal,
@@ -17,7 +17,7 @@ impl Signals {
         Ok(Signals { terminate, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// The next one.
+    /// The next signal.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -26,7 +26,7 @@ impl Signals {
     }
 }
 
-/// What asks to end.
+/// A stream of these signals.
 #[cfg(not(unix))]
 pub(crate) struct Signals;
 
@@ -36,7 +36,7 @@ impl Signals {
         Ok(Signals)
     }
 
-    /// The next one.
+    /// The next signal.
     pub(crate) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await

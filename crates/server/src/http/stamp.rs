@@ -1,13 +1,13 @@
-//! By what a file that was changed is known.
+//! Detects that a file was changed.
 
 use std::fs::Metadata;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// When it was changed, its length, and which file it is.
+/// Modification time, length and inode of a file.
 pub(super) type Stamp = (Option<SystemTime>, u64, u64);
 
-/// That of the file there, if there is one.
+/// The stamp of the file at this path, if it exists.
 pub(super) fn stamp(path: &Path) -> Option<Stamp> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.modified().ok(), metadata.len(), identity(&metadata)))

@@ -1,4 +1,4 @@
-//! Encryption, with the certificate that was given, following its files.
+//! TLS with a certificate; it follows changes of its files.
 
 use super::stamp::{Stamp, stamp};
 use parking_lot::RwLock;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// Files in PEM form.
+/// Files in PEM format.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The certificate, followed by those that vouch for it.
+    /// The certificate, followed by its issuers.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
@@ -22,33 +22,33 @@ pub struct TlsFiles {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A file is missing, or has no such thing in it.
-    #[error("{} has no {what} that can be read: {source}", .path.display())]
+    /// A file is missing, or does not contain what it should.
+    #[error("cannot read a {what} from {}: {source}", .path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What it should have.
+        /// What it should contain.
         what: &'static str,
-        /// What is wrong.
+        /// The cause.
         source: pem::Error,
     },
-    /// Others than its owner can read the key, and so pose as this server.
+    /// Other users can read the key, and so pose as this server.
     #[error("the private key {} can be read by other users", .path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
     },
-    /// They do not go together, or are of a kind that is not known.
+    /// Certificate and key do not match, or are of an unknown kind.
     #[error("the certificate cannot be used: {0}")]
     Unusable(#[from] rustls::Error),
 }
 
 impl TlsError {
-    /// What to do about it.
+    /// The next step for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
             TlsError::Exposed { path } => Some(format!(
-                "Run `chmod 600 {}`; a key that belongs to root may be readable by its group.",
+                "Run `chmod 600 {}`; only a key that belongs to root may be readable by its group.",
                 path.display()
             )),
             TlsError::File { .. } | TlsError::Unusable(_) => None,
@@ -56,7 +56,7 @@ impl TlsError {
     }
 }
 
-/// The certificate as a running server knows it.
+/// The certificate of a running server.
 pub(crate) struct Tls {
     files: TlsFiles,
     known: RwLock<Known>,
@@ -75,13 +75,13 @@ impl Tls {
         Ok(Tls { files: files.clone(), known: RwLock::new(known) })
     }
 
-    /// How to speak to those who come now.
+    /// The TLS configuration for new connections.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         self.known().acceptor
     }
 
-    /// Reads the files again if they were changed. What cannot be used leaves what was known, and is
-    /// looked at again: whoever replaces two files does so one after the other.
+    /// Reads the files again if they changed. If they cannot be used, the known certificate stays
+    /// and they are read again later: two files are replaced one after the other.
     pub(crate) fn refresh(&self) -> Result<(), TlsError> {
         let stamps = stamps(&self.files);
         if stamps != self.known().stamps {
@@ -120,12 +120,12 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Refuses a key that others can read or change. One that belongs to root may be read by its group:
+/// Refuses a key that other users can read or change. A key of root may be readable by its group:
 /// that is how systems share keys with services.
 #[cfg(unix)]
 fn check_private(key: &Path) -> Result<(), TlsError> {
     use std::os::unix::fs::MetadataExt;
-    // That there is no such file is told when it is read.
+    // A missing file is reported when it is read.
     let Ok(metadata) = std::fs::metadata(key) else { return Ok(()) };
     let allowed = if metadata.uid() == 0 { 0o740 } else { 0o700 };
     match metadata.mode() & 0o777 & !allowed {

@@ -1,7 +1,7 @@
-//! The file of tokens: who may ask, known by the hash of a secret.
+//! The token file, which stores hashes of secrets.
 //!
-//! One line of JSON per token. The file is replaced whole, and whoever changes it starts anew if
-//! somebody else was quicker, so that of two changes neither is lost.
+//! One line of JSON per token. The file is replaced as a whole, and a writer starts again if
+//! another one was faster, so that no change is lost.
 
 use crate::caller::Role;
 use serde::{Deserialize, Serialize};
@@ -13,16 +13,16 @@ use std::time::Duration;
 use tenure::core::WallTime;
 use tenure::file::{FileError, Original, Replace};
 
-/// How a secret begins, so that people and scanners know what they found.
+/// The beginning of a secret, by which people and scanners recognise it.
 pub const SECRET_PREFIX: &str = "tnr_";
 
-/// Random bytes of a secret: nobody guesses them, so a plain hash protects them.
+/// Random bytes of a secret: they cannot be guessed, so a plain hash protects them.
 const SECRET_BYTES: usize = 32;
 
 /// The longest name of a token.
 const NAME_BYTES_MAX: usize = 64;
 
-/// How often a change is tried: each time in vain, somebody else's was made.
+/// How often a change is attempted: each failure means that another writer succeeded.
 const ATTEMPTS: usize = 1000;
 
 /// A larger file was not written by this program.
@@ -31,23 +31,23 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The hash of a secret.
 pub type Hash = [u8; 32];
 
-/// What is known about a token. The secret is not.
+/// A token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// By which people know it, and the audit log.
+    /// Its name, also in the audit log.
     pub name: String,
     /// What it allows.
     pub role: Role,
-    /// When it was made.
+    /// When it was created.
     pub created_at: WallTime,
-    /// When it stops to count; never, if there is no such time.
+    /// When it expires; `None` means never.
     pub expires_at: Option<WallTime>,
     /// The hash of its secret.
     pub(crate) hash: Hash,
 }
 
 impl Token {
-    /// Whether its time is over.
+    /// Whether it has expired.
     pub fn is_expired(&self, now: WallTime) -> bool {
         self.expires_at.is_some_and(|end| end.0 <= now.0)
     }
@@ -64,69 +64,73 @@ struct Line {
     expires_at_ms: Option<i64>,
 }
 
-/// The file of tokens cannot be used, or not in this way.
+/// The token file, or a change of it, is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// The name cannot be one.
-    #[error("{name:?} cannot name a token: use up to {NAME_BYTES_MAX} letters, digits and ._-@")]
+    /// The name is not valid.
+    #[error(
+        "{name:?} is not a valid token name: use up to {NAME_BYTES_MAX} letters, digits and ._-@"
+    )]
     Name {
-        /// What was given.
+        /// The name as it was given.
         name: String,
     },
-    /// There is one of that name.
-    #[error("there is a token {name:?} already")]
+    /// A token with this name exists.
+    #[error("the token {name:?} already exists")]
     Exists {
         /// The name.
         name: String,
     },
-    /// There is none of that name.
-    #[error("there is no token {name:?}")]
+    /// No token has this name.
+    #[error("no token {name:?}")]
     NotFound {
         /// The name.
         name: String,
     },
-    /// A line is none of ours.
+    /// A line is invalid.
     #[error("line {line} of {} is not a token", .path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The line number, from 1.
         line: usize,
     },
-    /// Others than its owner may write it, and so let themselves in.
-    #[error("{} may be written by others than its owner", .path.display())]
+    /// Other users can write the file, and so admit themselves.
+    #[error("other users can write {}", .path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
     },
     /// The file cannot be read.
-    #[error("{} cannot be read: {source}", .path.display())]
+    #[error("cannot read {}: {source}", .path.display())]
     Unread {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
     /// The file cannot be changed.
     #[error(transparent)]
     Unwritten(#[from] FileError),
-    /// The system gives no random numbers.
-    #[error("the system gives no random numbers")]
+    /// The system provides no random numbers.
+    #[error("the system provides no random numbers")]
     NoRandomness,
 }
 
 impl TokenError {
-    /// What to do about it.
+    /// The next step for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
-            TokenError::Exists { name } => {
-                Some(format!("`tenure token revoke {name}` ends it; or choose another name."))
+            TokenError::Exists { name } => Some(format!(
+                "Revoke it with `tenure token revoke {name}`, or choose another name."
+            )),
+            TokenError::NotFound { .. } => {
+                Some("List all tokens with `tenure token list`.".to_owned())
             }
-            TokenError::NotFound { .. } => Some("`tenure token list` shows them all.".to_owned()),
             TokenError::Exposed { path } => Some(format!("Run `chmod 600 {}`.", path.display())),
             TokenError::Corrupt { path, .. } => Some(format!(
-                "Correct the line, or remove {} and make the tokens anew.",
+                "Correct the line, or remove {} and create the tokens again.",
                 path.display()
             )),
             TokenError::Unwritten(error) => error.hint().map(str::to_owned),
@@ -135,32 +139,32 @@ impl TokenError {
     }
 }
 
-/// A token that was just made. The only time that its secret is known.
+/// A new token; only here its secret is known.
 pub struct NewToken {
-    /// What the owner sends, as `Authorization: Bearer SECRET`.
+    /// What the owner sends as `Authorization: Bearer SECRET`.
     pub secret: String,
-    /// What is kept.
+    /// What is stored.
     pub token: Token,
 }
 
-/// Where tokens are kept.
+/// The token file.
 #[derive(Clone, Debug)]
 pub struct TokenFile {
     path: PathBuf,
 }
 
 impl TokenFile {
-    /// The file at this path, which need not be there.
+    /// The file at this path, which need not exist.
     pub fn at(path: impl Into<PathBuf>) -> TokenFile {
         TokenFile { path: path.into() }
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// All tokens, expired ones too; nothing if there is no file.
+    /// All tokens, including expired ones; `None` without a file.
     pub fn read(&self) -> Result<Option<Vec<Token>>, TokenError> {
         match File::open(&self.path) {
             Ok(file) => self.read_open(file).map(Some),
@@ -169,8 +173,8 @@ impl TokenFile {
         }
     }
 
-    /// Makes a token, and the file if there is none. It counts for `lifetime`, or until it is
-    /// revoked.
+    /// Creates a token, and the file if there is none. The token is valid for `lifetime`, or until
+    /// it is revoked.
     pub fn create(
         &self,
         name: &str,
@@ -199,7 +203,7 @@ impl TokenFile {
         Ok(NewToken { secret, token })
     }
 
-    /// Ends a token: whoever has its secret is refused from now on.
+    /// Revokes a token: its secret is refused from now on.
     pub fn revoke(&self, name: &str) -> Result<Token, TokenError> {
         let missing = || TokenError::NotFound { name: name.chars().take(NAME_BYTES_MAX).collect() };
         if !self.path.exists() {
@@ -214,7 +218,7 @@ impl TokenFile {
         revoked.ok_or_else(missing)
     }
 
-    /// So that what is written later is the owner's alone from the beginning.
+    /// Creates an empty file first, so that only the owner can ever read its content.
     fn create_empty(&self) -> Result<(), TokenError> {
         let mut options = File::options();
         options.write(true).create_new(true);
@@ -285,7 +289,7 @@ fn check_name(name: &str) -> Result<(), TokenError> {
     Err(TokenError::Name { name: name.chars().take(NAME_BYTES_MAX).collect() })
 }
 
-/// The hash of a secret as it is presented.
+/// The hash of a presented secret.
 pub(crate) fn hash(secret: &str) -> Hash {
     Sha256::digest(secret.as_bytes()).into()
 }

@@ -1,4 +1,4 @@
-//! A socket in the file system, for its owner alone.
+//! A Unix socket for its owner only.
 
 use super::error::ServeError;
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 
-/// A socket that is removed when it is dropped, unless another server has put its own there.
+/// A socket that is removed on drop, unless another server has replaced it.
 pub(crate) struct OwnSocket {
     path: PathBuf,
     identity: Option<(u64, u64)>,
@@ -15,12 +15,13 @@ pub(crate) struct OwnSocket {
 }
 
 impl OwnSocket {
-    /// Makes the socket. What a dead server left there is replaced, a living one refused.
+    /// Creates the socket. The socket of a dead server is replaced; that of a running one is an
+    /// error.
     pub(crate) async fn bind(path: &Path) -> Result<OwnSocket, ServeError> {
         let refused = |source| ServeError::Socket { path: path.to_owned(), source };
         match fs::symlink_metadata(path) {
             Ok(found) if !found.file_type().is_socket() => {
-                let what = "there is something else, which is no socket";
+                let what = "a file that is not a socket is in its place";
                 return Err(refused(io::Error::new(io::ErrorKind::AlreadyExists, what)));
             }
             Ok(_) if UnixStream::connect(path).await.is_ok() => {
@@ -45,8 +46,8 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Makes the socket where nobody else gets at it before it is its owner's alone, and then puts it
-/// into place.
+/// Creates the socket where no other user can reach it, restricts its permissions, and then moves
+/// it into place.
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
     let random = uuid::Uuid::new_v4().simple().to_string();
     let folder = path.with_file_name(format!(".tnr-{}", &random[..8]));

@@ -1,12 +1,12 @@
-//! What a tool answers: an object, as structure and as text. One that says no also says what to do
-//! next, and never how to end what others hold.
+//! The result of a tool: an object, as structure and as text. A refusal also says what to do next,
+//! and never how to end other holders' holds.
 
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 use tenure::core::Task;
 use tenure_frontend::refusal::Refusal;
 
-/// Why a tool did not do what it was asked, in words for an agent.
+/// Why a tool refused, in words for an agent.
 #[derive(Debug)]
 pub(super) struct Refused {
     code: &'static str,
@@ -16,7 +16,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    /// It was not done for this reason; `next` says what to do now.
+    /// A refusal with a reason; `next` says what to do now.
     pub(super) fn new(
         code: &'static str,
         message: impl Into<String>,
@@ -25,18 +25,18 @@ impl Refused {
         Refused { code, message: message.into(), next, details: Value::Null }
     }
 
-    /// The arguments make no sense.
+    /// The arguments are invalid.
     pub(super) fn usage(message: impl Into<String>) -> Refused {
         Refused::new("USAGE", message, next("USAGE"))
     }
 
-    /// The call ended because its caller no longer waits for the answer.
+    /// The call ended because its caller no longer waits for the result.
     pub(super) fn cancelled() -> Refused {
-        let message = "The wait was called off; nothing was taken";
+        let message = "The wait was cancelled; nothing was taken";
         Refused::new("CANCELLED", message, "Call again when you need it.")
     }
 
-    /// The session has no such task.
+    /// The task is not the session's.
     pub(super) fn not_yours(task: &Task) -> Refused {
         let by = match &task.claim {
             Some(claim) => format!("{} has it", claim.by),
@@ -46,7 +46,7 @@ impl Refused {
         Refused::new("NOT_YOURS", message, next("NOT_YOURS"))
     }
 
-    /// What is sent.
+    /// The refusal as JSON.
     pub(super) fn value(&self) -> Value {
         let mut value = json!({
             "success": false,
@@ -61,24 +61,27 @@ impl Refused {
     }
 }
 
-/// What an agent can do about a refusal. The command line's hints name options that it has not.
+/// What an agent can do about a refusal. The hints of the command line name options that an agent
+/// does not have.
 fn next(code: &str) -> &'static str {
     match code {
         "LOCKED" | "TASK_LOCKED" | "SECTION_LOCKED" => {
-            "Work on something else and ask again later, or wait for it with wait_seconds."
+            "Work on something else and call again later, or wait for it with wait_seconds."
         }
         "DEADLOCK" => "Release what you hold first, or ask for all of it in one call.",
-        "TASK_NOT_FOUND" => "Look at get_all_tasks for the tasks that there are.",
+        "TASK_NOT_FOUND" => "List the tasks with get_all_tasks.",
         "TASK_AMBIGUOUS" => "Give the full id.",
         "NOT_YOURS" | "LEASE_LOST" | "TOKEN_REFUSED" => {
-            "Stop working on it and do not report on it; take another with claim_task."
+            "Stop working on it and do not report on it; claim another with claim_task."
         }
-        "FORBIDDEN" => "This connection may only look. Ask the user for one that may work.",
-        "OUTCOME_UNKNOWN" => "Look whether it was done before you call again.",
+        "FORBIDDEN" => "This connection is read-only. Ask the user for a token with the role work.",
+        "OUTCOME_UNKNOWN" => "Check whether it was done before you call again.",
         "STORE_UNAVAILABLE" | "STORE_CONTENDED" => {
             "Wait a moment and call again; if that does not help, tell the user."
         }
-        "STORE_CORRUPT" | "UNSUPPORTED" | "STORE_URL" => "Tell the user; calling again is no use.",
+        "STORE_CORRUPT" | "UNSUPPORTED" | "STORE_URL" => {
+            "Tell the user; calling again does not help."
+        }
         _ => "Correct the arguments and call again.",
     }
 }
@@ -96,7 +99,7 @@ impl From<tenure::Error> for Refused {
     }
 }
 
-/// The answer to a call, with what its session must know besides.
+/// The result of a call, with what its session must know besides.
 pub(super) fn result(
     answer: Result<Value, Refused>,
     lost: &[String],
@@ -110,14 +113,13 @@ pub(super) fn result(
     if !lost.is_empty() {
         value["lost"] = json!(lost);
         value["lost_means"] = json!(
-            "You no longer hold these: stop changing what they protect, and ask for them again."
+            "You no longer hold these: stop changing what they protect, and acquire them again."
         );
     }
     if !found.is_empty() {
         value["still_yours"] = json!(found);
-        value["still_yours_means"] = json!(
-            "The server was restarted, and you hold these as before: finish or give back each."
-        );
+        value["still_yours_means"] =
+            json!("The server was restarted, and you still hold these: finish or release each.");
     }
     if let Some(session) = session {
         value["session"] = json!(session);
@@ -129,7 +131,7 @@ pub(super) fn result(
     }
 }
 
-/// The same without what says nothing: an agent pays for each word.
+/// Removes empty values: an agent pays for each word.
 pub(super) fn terse(value: Value) -> Value {
     let says_something = |value: &Value| match value {
         Value::Null => false,

@@ -1,21 +1,21 @@
-//! Lists that fit into an agent's memory: long values are shown in part, and of many entries as many
-//! as there is room for.
+//! Keeps lists small enough for an agent's context: long values are cut, and the number of entries
+//! is limited.
 
 use serde_json::{Value, json};
 
-/// So much of a text, or of a value written as JSON, is shown in a list.
+/// How much of a text or of a JSON value is shown in a list.
 const VALUE_CHARS_MAX: usize = 300;
 
-/// So many items of a list inside an entry are shown.
+/// How many items of a list inside an entry are shown.
 const ITEMS_MAX: usize = 20;
 
-/// So long may all entries of a list be together, as JSON.
+/// The largest size of all entries of a list, as JSON.
 const LIST_BYTES_MAX: usize = 40 * 1024;
 
-/// The field that names what is shown in part.
+/// The field that names the values that were cut.
 const IN_PART: &str = "shown_in_part";
 
-/// An entry of a list, with its long values cut short and named.
+/// An entry of a list, with long values cut and named.
 pub(super) fn entry(mut value: Value) -> Value {
     let Value::Object(fields) = &mut value else { return value };
     let mut cut = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn entry(mut value: Value) -> Value {
     value
 }
 
-/// As many of these entries as there is room for, and at least one.
+/// As many entries as fit, and at least one.
 pub(super) fn entries(all: impl IntoIterator<Item = Value>) -> Vec<Value> {
     let mut bytes = 0;
     let mut shown = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn entries(all: impl IntoIterator<Item = Value>) -> Vec<Value> {
     shown
 }
 
-/// Whether any of these entries is shown in part.
+/// Whether any of these entries was cut.
 pub(super) fn is_any_in_part(entries: &[Value]) -> bool {
     entries.iter().any(|entry| entry.get(IN_PART).is_some())
 }

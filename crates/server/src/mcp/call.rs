@@ -1,4 +1,4 @@
-//! One call of a tool: whose it is, and how it waits.
+//! One call of a tool: its session, and how it waits.
 
 use super::answer::Refused;
 use super::session::Session;
@@ -14,18 +14,18 @@ use tenure::place::Reach;
 use tenure::{Client, Wait};
 use tokio::sync::watch;
 
-/// The longest wait: agents that need more call again.
+/// The longest wait; an agent that needs more calls again.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// A call of a tool.
 pub(super) struct Call {
     pub(super) session: Arc<Session>,
-    /// Under the agent's label.
+    /// The client with the agent's label.
     pub(super) client: Client,
     pub(super) context: RequestContext<RoleServer>,
 }
 
-/// What one who waits knows, in words, and since when it waits.
+/// What a waiting call knows, as text, and since when it waits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub(super) waited: Duration,
@@ -33,8 +33,8 @@ pub(super) struct Progress {
 }
 
 impl Call {
-    /// Waits for this, telling the agent how it stands and renewing what it holds. None if the
-    /// agent called it off: the rest of the future is then the caller's to clean up after.
+    /// Waits for `future`, reports progress to the agent and renews what it holds. `None` if the
+    /// agent cancelled: then the caller cleans up after the future.
     pub(super) async fn wait<T>(
         &self,
         future: &mut Pin<Box<dyn Future<Output = T> + Send>>,
@@ -57,24 +57,24 @@ impl Call {
                     }
                     Err(_) => telling = false,
                 },
-                // If the store fails now, the wait itself will say so.
+                // If the store fails now, the wait itself will report it.
                 _ = renewals.tick() => drop(self.session.renew().await),
             }
         }
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Whether the agent no longer waits for the result.
     pub(super) fn is_cancelled(&self) -> bool {
         self.context.ct.is_cancelled()
     }
 
-    /// Tells the agent how its wait stands, if it asked to be told.
+    /// Reports the progress of a wait to the agent, if it asked for that.
     async fn tell(&self, progress: Progress, limit: Duration) {
         let Some(token) = self.context.meta.get_progress_token() else { return };
         let param = ProgressNotificationParam::new(token, progress.waited.as_secs_f64())
             .with_total(limit.as_secs_f64())
             .with_message(progress.words);
-        // Whoever is gone need not be told.
+        // An agent that is gone needs no progress.
         let _ = self.context.peer.notify_progress(param).await;
     }
 
@@ -87,15 +87,15 @@ impl Call {
         }
     }
 
-    /// The resources that are meant by what an agent wrote; a task may be named by the beginning of
-    /// its id or by its title.
+    /// The resources that an agent named; a task can be named by the beginning of its id or by its
+    /// title.
     pub(super) async fn resources(&self, written: &[String]) -> Result<Vec<Resource>, Refused> {
         let named = written.iter().map(|written| self.resource(written));
         Ok(self.client.resolve(named.collect::<Result<_, _>>()?).await?)
     }
 }
 
-/// How long an agent wants to wait.
+/// The longest wait that an agent asked for.
 pub(super) fn limit(seconds: Option<f64>) -> Result<Duration, Refused> {
     let seconds = seconds.unwrap_or(0.0);
     Duration::try_from_secs_f64(seconds).map(|limit| limit.min(WAIT_MAX)).map_err(|_| {
@@ -103,7 +103,7 @@ pub(super) fn limit(seconds: Option<f64>) -> Result<Duration, Refused> {
     })
 }
 
-/// The same for a request.
+/// The wait limit for a request.
 pub(super) fn patience(limit: Duration) -> Wait {
     if limit.is_zero() { Wait::No } else { Wait::UpTo(limit) }
 }

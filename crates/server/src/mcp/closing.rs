@@ -1,4 +1,5 @@
-//! `DELETE /mcp`: closes a session of the protocol. Answers 200, or 404 if there is none.
+//! `DELETE /mcp`: closes a session of the protocol. It responds 200, or 404 if there is no such
+//! session.
 
 use super::server::SESSION_ID;
 use super::sessions::Sessions;
@@ -12,7 +13,7 @@ use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use std::sync::Arc;
 
-/// What knows the sessions that there are.
+/// The known sessions.
 #[derive(Clone)]
 pub(super) struct Closing {
     manager: Arc<LocalSessionManager>,
@@ -36,7 +37,7 @@ pub(super) async fn close(
     }
     let id = request.headers().get(SESSION_ID).and_then(|id| id.to_str().ok());
     let Some(id) = id.map(str::to_owned) else {
-        return no_session("the request names no session in Mcp-Session-Id");
+        return no_session("the request has no Mcp-Session-Id");
     };
     if matches!(closing.manager.has_session(&id.as_str().into()).await, Ok(true)) {
         let mut response = next.run(request).await;
@@ -45,12 +46,12 @@ pub(super) async fn close(
         }
         return response;
     }
-    // It may have begun with another server, before this one was started.
+    // It may have started with an earlier server process.
     let caller = request.extensions().get::<Caller>().filter(|it| it.role >= Role::Work);
-    let Some(caller) = caller else { return no_session("there is no such session") };
+    let Some(caller) = caller else { return no_session("no such session") };
     match closing.sessions.close(&id, caller.name.clone()).await {
         Ok(true) => StatusCode::OK.into_response(),
-        Ok(false) => no_session("there is no such session"),
+        Ok(false) => no_session("no such session"),
         Err(error) => Problem::from(error).into_response(),
     }
 }

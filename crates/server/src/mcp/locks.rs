@@ -1,4 +1,4 @@
-//! Locks: taking, giving back, and seeing who has them.
+//! The tools for locks: acquire, release, and see who holds them.
 
 use super::answer::{Refused, terse};
 use super::bounded_lists;
@@ -19,10 +19,10 @@ use tenure_frontend::refusal::Refusal;
 use tenure_frontend::view;
 use tokio::sync::watch;
 
-/// So many holds, and so many who wait, are shown at once.
+/// The most holds, and the most waiters, that are shown at once.
 const SHOWN_MAX: usize = 100;
 
-/// When to ask again at the latest.
+/// When to retry at the latest.
 const RETRY_AFTER_SECONDS: u64 = 60;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,18 +32,18 @@ pub(super) struct AcquireArguments {
     resources: Vec<String>,
     /// "exclusive" (default), "shared", or "slot:N" for one of N
     mode: Option<String>,
-    /// Queue so long for it (default 0)
+    /// Wait at most this long (default 0)
     wait_seconds: Option<f64>,
-    /// Lapses so long after your last call
+    /// Lapses this long after your last call
     ttl_seconds: Option<f64>,
-    /// What for, shown to those who wait
+    /// What you hold it for, shown to others
     operation: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReleaseArguments {
-    /// Default: all your locks. task:ID hands a task back untouched
+    /// Default: all your locks. task:ID returns a task unfinished
     resources: Option<Vec<String>>,
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn acquire_lock(
     let resources = call.resources(&arguments.resources).await?;
     if let Some(other) = resources.iter().find(|one| matches!(one.kind(), Kind::Task)) {
         let message = format!("{other} is a task, not a lock");
-        return Err(Refused::new("USAGE", message, "Take tasks with claim_task."));
+        return Err(Refused::new("USAGE", message, "Claim tasks with claim_task."));
     }
     let limit = call::limit(arguments.wait_seconds)?;
     let ttl = match arguments.ttl_seconds {
@@ -80,7 +80,7 @@ pub(super) async fn acquire_lock(
     if let Some(operation) = arguments.operation {
         request = request.operation(operation);
     }
-    // What the session holds already covers what it asks for.
+    // What the session already holds covers what it asks for.
     for held in &held {
         request = request.under(held.grant);
     }
@@ -95,7 +95,7 @@ pub(super) async fn acquire_lock(
         }
         Some(LeaseAttempt::Busy(busy)) => Ok(busy_json(&resources, mode, &busy)),
         None => {
-            // The wait has left the queue; what it got, or was about to, is given back.
+            // The wait has left the queue; what it obtained, or was about to, is released.
             call.client.release(Proof::Grant(grant), Some(&resources)).await?;
             Err(Refused::cancelled())
         }
@@ -110,8 +110,8 @@ fn is_in_the_way(held: &Held, busy: &Busy) -> bool {
 }
 
 fn already_yours(resources: &[Resource]) -> Refused {
-    let message = format!("You hold part of {} already", view::names(resources));
-    let next = "Give that back first, then ask for all of it in one call.";
+    let message = format!("You already hold part of {}", view::names(resources));
+    let next = "Release that first, then acquire all of it in one call.";
     Refused::new("ALREADY_YOURS", message, next)
 }
 
@@ -138,7 +138,7 @@ fn mode(text: Option<&str>) -> Result<Mode, Refused> {
     }
 }
 
-/// Waits for it, telling how that stands; none if it was called off.
+/// Waits for it and reports progress; `None` if it was cancelled.
 async fn obtain(
     call: &Call,
     request: Request,
@@ -154,7 +154,7 @@ async fn obtain(
     Ok(call.wait(&mut obtaining, told, limit).await.transpose()?)
 }
 
-/// What one who waits is told: who holds it, what for, and how many wait before.
+/// The progress of a wait: who holds it, what for, and how many wait before.
 fn words(names: &str, waiting: &Waiting) -> String {
     let holder = waiting.blockers.iter().find_map(|blocker| match blocker {
         Blocker::Hold(seen) => Some(seen),
@@ -163,14 +163,14 @@ fn words(names: &str, waiting: &Waiting) -> String {
     let mut words = format!("Waiting for {names}");
     if let Some(seen) = holder {
         words += &format!(": held by {}", seen.hold.holder.label);
+        words += &format!(" for {}", format_duration(seen.held_for));
         if let Some(operation) = &seen.hold.operation {
-            words += &format!(" for {:?}", view::one_line(operation));
+            words += &format!(" ({:?})", view::one_line(operation));
         }
-        words += &format!(" since {} ago", format_duration(seen.held_for));
     }
     match waiting.ahead {
         Some(0) => words += "; you are next",
-        Some(ahead) => words += &format!("; {ahead} wait before you"),
+        Some(ahead) => words += &format!("; {ahead} ahead of you"),
         None => {}
     }
     words
@@ -188,7 +188,7 @@ fn lease_json(lease: &Lease) -> Value {
     })
 }
 
-/// That it is held by another is an answer, not an error.
+/// A resource that another holder has is a result, not an error.
 fn busy_json(resources: &[Resource], mode: Mode, busy: &Busy) -> Value {
     let seconds = busy.blockers.iter().map(|blocker| match blocker {
         Blocker::Hold(seen) => seen.left.as_secs(),
@@ -226,7 +226,7 @@ pub(super) async fn release_lock(
         return Err(Refused::new(
             "NOT_HELD",
             message,
-            "There is nothing to give back; who_holds shows who has it.",
+            "There is nothing to release; who_holds shows the holder.",
         ));
     }
     let released: Vec<String> = released.iter().map(Resource::to_string).collect();
@@ -265,7 +265,7 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
     let mut value = json!({ "success": true, "holds": holds, "waiting": waiters });
     if held.max(waiting) > SHOWN_MAX {
         value["message"] =
-            json!(format!("{held} are held and {waiting} wait; ask for some by name to see them."));
+            json!(format!("{held} held, {waiting} waiting; name some resources to see them."));
     }
     Ok(value)
 }

@@ -1,4 +1,4 @@
-//! How things stand.
+//! The read-only tools: status, tasks and results.
 
 use super::answer::{Refused, terse};
 use super::bounded_lists;
@@ -14,19 +14,19 @@ use tenure::store::TaskFilter;
 use tenure::{Client, Error};
 use tenure_frontend::view;
 
-/// So many tasks are shown at once unless asked for.
+/// The default number of tasks.
 const LIMIT_DEFAULT: u32 = 50;
 
-/// So many at most.
+/// The most tasks.
 const LIMIT_MAX: u32 = 200;
 
-/// So many resources of one holder are named in a status.
+/// The most resources of one holder in a status.
 const HELD_MAX: usize = 20;
 
-/// So many changes of the store are looked back over first for results.
+/// How many revisions are searched first for results.
 const LOOK_BACK: u64 = 1000;
 
-/// So many holders are named in a status.
+/// The most holders in a status.
 const HOLDERS_MAX: usize = 50;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,21 +36,21 @@ pub(super) struct NoArguments {}
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListArguments {
-    /// Only this one, in full: id or exact title
+    /// Only this task, in full: id or exact title
     task_id: Option<String>,
     /// pending, in_progress, review, completed, failed, cancelled, blocked or skipped
     status_filter: Option<String>,
     section: Option<String>,
     /// Default 50, at most 200
     limit: Option<u32>,
-    /// next_after of the previous answer
+    /// next_after of the previous result
     after: Option<u64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ResultsArguments {
-    /// Default: the newest finished ones. A single one is shown in full
+    /// Default: the most recently finished. A single one is shown in full
     task_ids: Option<Vec<String>>,
     /// Default 50
     limit: Option<u32>,
@@ -68,7 +68,7 @@ pub(super) async fn get_status(call: &Call, _: NoArguments) -> Result<Value, Ref
     Ok(status)
 }
 
-/// How many tasks there are of each status, and who holds what.
+/// The number of tasks of each status, and who holds what.
 pub(super) async fn status(client: &Client) -> Result<Value, Error> {
     let mut tasks = Map::new();
     let mut total = 0;
@@ -130,7 +130,7 @@ pub(super) async fn get_all_tasks(call: &Call, arguments: ListArguments) -> Resu
     Ok(list(&call.client, filter).await?)
 }
 
-/// Tasks, oldest first, and where to go on.
+/// Tasks, oldest first, and where to continue.
 pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, Error> {
     let tasks = client.tasks().list(&filter).await?;
     let shown = shown(&tasks);
@@ -151,7 +151,7 @@ fn shown(tasks: &[Task]) -> Vec<Value> {
     bounded_lists::entries(tasks.iter().map(|task| terse(view::task_json(task, None))))
 }
 
-/// As many tasks as there is room for: those that somebody may have to do with first.
+/// As many tasks as fit, open ones first.
 pub(super) async fn overview(client: &Client, limit: u32) -> Result<Value, Error> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut total = 0;
@@ -211,7 +211,7 @@ pub(super) async fn get_results(
     Ok(value)
 }
 
-/// The last of those that came to an end, newest first. Looks back step by step, for a store may
+/// The most recently ended tasks, newest first. It searches backwards in steps, because a store can
 /// have a million of them.
 async fn newest_results(client: &Client, limit: usize) -> Result<Vec<Task>, Error> {
     let newest = client.changed(Revision::default(), Duration::ZERO).await?.0;

@@ -1,13 +1,14 @@
 //! Tools for agents, over the Model Context Protocol.
 //!
 //! One process per agent, over its standard streams ([`serve_stdio`]), or many agents through one
-//! server ([`router`]): both are as safe as each other, for all of it is decided in the store.
+//! server ([`router`]). Both are equally safe, because the store decides.
 //!
-//! 1. What the protocol asks, `server.rs`, and who it is that asks: `session.rs`, `sessions.rs`, `family.rs`;
-//!    how a session is closed: `closing.rs`.
+//! 1. Protocol and sessions: `server.rs`, `session.rs`, `sessions.rs`, `session_grants.rs`,
+//! `close_session.rs`.
 //! 2. What is offered: `tools.rs`, `resources.rs`.
-//! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `look.rs`; waiting in `call.rs`.
-//! 4. How they answer: `answer.rs`, and `brief.rs` for lists. No answer says how to end what others hold.
+//! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `read.rs`; waiting is in `call.rs`.
+//! 4. Results: `answer.rs`, and `bounded_lists.rs` for lists. No result says how to end other
+//! holders' holds.
 
 mod answer;
 mod bounded_lists;
@@ -43,15 +44,16 @@ use tenure::place::StoreLocation;
 /// How sessions of agents hold.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What agents are called that give no name; else what their program calls itself.
+    /// The name of agents that give none; else the name of their program.
     pub label: Option<String>,
-    /// Lease of a lock, from each call of its session.
+    /// Length of a lock's lease, renewed by each call of its session.
     pub lock_ttl: Duration,
-    /// Lease of a task, from each call of its session.
+    /// Length of a task's lease, renewed by each call of its session.
     pub task_ttl: Duration,
-    /// Lease of a section, from each call of its session.
+    /// Length of a section's lease, renewed by each call of its session.
     pub section_ttl: Duration,
-    /// Where relative paths begin and absolute ones must lead, if agents share this machine's files.
+    /// The folder of relative paths, which absolute paths must be in, if agents share this
+    /// machine's files.
     pub place: Option<StoreLocation>,
 }
 
@@ -69,31 +71,31 @@ impl Default for Options {
 }
 
 impl Options {
-    /// After so long without a call nothing is held any more.
+    /// After this long without a call nothing is held any more.
     fn longest_ttl(&self) -> Duration {
         self.lock_ttl.max(self.task_ttl).max(self.section_ttl)
     }
 
-    /// Whoever waits renews so often what it holds meanwhile.
+    /// How often a waiting call renews what its session holds.
     fn renewal_interval(&self) -> Duration {
         self.lock_ttl.min(self.task_ttl).min(self.section_ttl) / 3
     }
 }
 
-/// The protocol over streamable HTTP at `/mcp`. Expects a [`Caller`](crate::caller::Caller) in the
-/// extensions of each request, and refuses those that have none.
+/// The protocol over streamable HTTP at `/mcp`. It expects a [`Caller`](crate::caller::Caller) in
+/// the extensions of each request, and refuses requests without one.
 pub fn router(app: App) -> Router {
     router_with(app, Options::default())
 }
 
-/// The same, holding as these options say.
+/// As [`router`], with these options.
 pub fn router_with(app: App, options: Options) -> Router {
     let mut manager = LocalSessionManager::default();
-    // An agent that thinks for long keeps its session at least as long as what it holds.
+    // An agent that thinks long keeps its session at least as long as what it holds.
     manager.session_config.keep_alive = Some(options.longest_ttl() + Duration::from_secs(60));
     let manager = Arc::new(manager);
     let sessions = Arc::new(Sessions::new(app.client, options));
-    // The gate has checked Host and Origin already, and knows which ones are meant.
+    // The middleware has already checked Host and Origin.
     let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
     config.session_store = Some(sessions.clone());
     let close = closing::Closing::new(manager.clone(), sessions.clone());

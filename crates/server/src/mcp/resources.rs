@@ -1,20 +1,20 @@
-//! What can be read without calling a tool.
+//! The MCP resources: what can be read without calling a tool.
 
 use super::look;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
 use serde_json::Value;
 use tenure::{Client, Error};
 
-/// How things stand.
+/// The status of tasks and holds.
 const STATUS: &str = "coordination://status";
 
 /// The tasks.
 const TASKS: &str = "coordination://tasks";
 
-/// More would fill an agent's memory; `get_all_tasks` goes on from there.
+/// More would fill an agent's context; `get_all_tasks` continues from there.
 const TASKS_MAX: u32 = 200;
 
-/// All of them.
+/// All resources.
 pub(super) fn all() -> Vec<Resource> {
     let resource = |uri: &str, name: &str, description: &str| {
         let mut resource = Resource::new(uri, name);
@@ -23,12 +23,12 @@ pub(super) fn all() -> Vec<Resource> {
         resource
     };
     vec![
-        resource(STATUS, "status", "How many tasks there are of each status, and who holds what"),
-        resource(TASKS, "tasks", "The tasks, those that are not done first"),
+        resource(STATUS, "status", "The number of tasks by status, and who holds what"),
+        resource(TASKS, "tasks", "The tasks, open ones first"),
     ]
 }
 
-/// What it says now; none if there is no such resource.
+/// The present content; `None` if there is no such resource.
 pub(super) async fn read(client: &Client, uri: &str) -> Result<Option<ReadResourceResult>, Error> {
     let value: Value = match uri {
         STATUS => look::status(client).await?,

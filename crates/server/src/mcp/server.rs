@@ -1,4 +1,4 @@
-//! What the protocol asks of a server.
+//! Handles the requests of the protocol.
 
 use super::answer::{self, Refused};
 use super::call::Call;
@@ -22,55 +22,56 @@ use tenure::Client;
 use tenure::core::GrantId;
 use tokio::sync::OnceCell;
 
-/// What an agent should know before it calls anything.
+/// What an agent should know before it calls a tool.
 const INSTRUCTIONS: &str = "\
 Other agents work here too. Before you change something that others may change, hold it: claim_task \
-for tasks, acquire_lock for anything else (path:GLOB for files). Give it back as soon as you are \
-done. If an answer has success false, do what its `next` says; what another holds is not yours to \
-touch. Every call prolongs what you hold; an answer with `lost` names what you hold no longer.";
+for tasks, acquire_lock for anything else (path:GLOB for files). Release it as soon as you are \
+done. If a result has success false, do what its `next` says; do not touch what another agent \
+holds. Every call renews what you hold; `lost` in a result names what you no longer hold.";
 
-/// The header with the id that the protocol gives a session.
+/// The header with the session id of the protocol.
 pub(super) const SESSION_ID: &str = "mcp-session-id";
 
-/// One conversation with one agent, or over HTTP perhaps a single request of it.
+/// One conversation with one agent, or over HTTP perhaps a single request.
 pub(super) struct Server {
     client: Client,
-    /// Whose conversation this is, if it is one and not a single request.
+    /// The owner of this conversation, unless it is a single request.
     opened: OnceLock<Opened>,
-    /// The session of this conversation, once anything was called in it.
+    /// The session of this conversation, after the first call.
     own: OnceCell<Arc<Session>>,
-    /// Sessions that are passed as arguments; over HTTP.
+    /// Over HTTP, the sessions that are passed as arguments.
     sessions: Option<Arc<Sessions>>,
 }
 
-/// A conversation that began.
+/// A conversation that was opened.
 struct Opened {
     owner: Option<String>,
-    /// Whether it began with another server, before this one was started.
+    /// Whether it was opened with an earlier server process.
     is_resumed: bool,
 }
 
 impl Server {
-    /// For the agent that started this process.
+    /// A server for the agent that started this process.
     pub(super) fn over_stdio(client: Client, session: Arc<Session>) -> Server {
         let opened = OnceLock::from(Opened { owner: None, is_resumed: false });
         Server { client, opened, own: OnceCell::from(session), sessions: None }
     }
 
-    /// For agents that come over HTTP.
+    /// A server for agents that connect over HTTP.
     pub(super) fn over_http(sessions: Arc<Sessions>) -> Server {
         let client = sessions.client().clone();
         Server { client, opened: OnceLock::new(), own: OnceCell::new(), sessions: Some(sessions) }
     }
 
-    /// Who asks. Over HTTP the gate says it; whoever started this process may do all that it may.
+    /// The caller. Over HTTP the middleware identifies it; the user who started this process may do
+    /// everything.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, Refused> {
         if self.sessions.is_none() {
             return Ok(Caller::local());
         }
         let parts = context.extensions.get::<Parts>();
         parts.and_then(|parts| parts.extensions.get::<Caller>()).cloned().ok_or_else(|| {
-            Refused::new("UNAUTHORIZED", "It is not known who asks", "Tell the user.")
+            Refused::new("UNAUTHORIZED", "The caller is not authenticated", "Tell the user.")
         })
     }
 
@@ -87,7 +88,7 @@ impl Server {
         let agent = text(&mut arguments, "agent_id")?;
         let program = context.client_info().map(|info| info.name);
         let client = session.client(agent.as_deref(), program.as_deref()).await?;
-        // Looking with a token that may only look must not change anything.
+        // Reading with a read-only token must not change anything.
         if caller.role >= Role::Work {
             session.renew().await?;
         }
@@ -95,7 +96,7 @@ impl Server {
         let answer = tools::run(&call, &request.name, Value::Object(arguments)).await;
         let name = match (&self.sessions, new_name) {
             (Some(sessions), Some(name)) if !session.is_idle().await => {
-                // If there is no room for it, it must not hold anything.
+                // If it cannot be remembered, it must not hold anything.
                 if let Err(refused) = sessions.remember(name, &session) {
                     session.end().await?;
                     return Err(refused);
@@ -108,8 +109,7 @@ impl Server {
         Ok(answer::result(answer, &lost, &found, name))
     }
 
-    /// The session that the call belongs to, and the name that it gets if it has just begun and comes
-    /// to hold anything.
+    /// The session of a call, and the name that it gets if it is new and comes to hold something.
     async fn session(
         &self,
         caller: &Caller,
@@ -120,7 +120,7 @@ impl Server {
         if let Some(opened) = self.opened.get() {
             if opened.owner != caller.name {
                 let message = "This session was opened with another token";
-                return Err(Refused::new("FORBIDDEN", message, "Connect anew."));
+                return Err(Refused::new("FORBIDDEN", message, "Connect again."));
             }
             let begin = || self.begin(opened, context);
             return Ok((self.own.get_or_try_init(begin).await?.clone(), None));
@@ -153,7 +153,7 @@ impl Server {
     }
 }
 
-/// Takes a text out of the arguments; an empty one is none.
+/// Takes a text out of the arguments; an empty one counts as missing.
 fn text(arguments: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Refused> {
     match arguments.remove(name) {
         None | Some(Value::Null) => Ok(None),
@@ -163,8 +163,8 @@ fn text(arguments: &mut Map<String, Value>, name: &str) -> Result<Option<String>
 }
 
 impl Drop for Server {
-    /// Over HTTP a session ends with its conversation; what comes too late, since the server itself
-    /// ends, is left to the next one. The session of a process is ended by it.
+    /// Over HTTP a session ends with its conversation; if the server shuts down too, the session is
+    /// left to the next server. The session of a process is ended by that process.
     fn drop(&mut self) {
         let session = self.own.take().filter(|_| self.sessions.is_some());
         if let (Some(session), Ok(runtime)) = (session, tokio::runtime::Handle::try_current()) {
@@ -219,7 +219,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(role) = tools::role(&request.name) else {
-            let message = format!("there is no tool {:?}", request.name);
+            let message = format!("no tool {:?}", request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
         let result = self.call(request, role, context).await;
@@ -244,7 +244,7 @@ impl ServerHandler for Server {
         match read.map_err(|error| protocol_error(error.into()))? {
             Some(result) => Ok(result.into()),
             None => {
-                let message = format!("there is no resource {:?}", request.uri);
+                let message = format!("no resource {:?}", request.uri);
                 Err(ErrorData::resource_not_found(message, None))
             }
         }

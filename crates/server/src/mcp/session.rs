@@ -1,5 +1,5 @@
-//! An agent's session: its name, and what it holds. Each has grants of its own, so that two of one
-//! name never share a hold.
+//! An agent's session: its label, and what it holds. Each session has its own grants, so that two
+//! sessions with the same name never share a hold.
 
 use super::Options;
 use super::answer::Refused;
@@ -16,46 +16,46 @@ use tenure_frontend::refusal::Refusal;
 use tenure_frontend::view;
 use tokio::sync::{Mutex, MutexGuard, watch};
 
-/// As much of a name as leaves room for the rest of a label.
+/// The most characters of a name, so that the rest of the label fits.
 const NAME_MAX_CHARS: usize = 48;
 
-/// Of so many finished tasks a repeated finish is recognised.
+/// How many finished tasks are remembered to recognise a repeated finish.
 const FINISHED_MAX: usize = 64;
 
-/// Something that the session holds.
+/// A hold of the session.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) grant: GrantId,
     token: Token,
     pub(super) resources: Vec<Resource>,
-    /// Which task, if it is one that was claimed.
+    /// The task, if it is a claim.
     task: Option<TaskId>,
 }
 
 #[derive(Default)]
 struct Holds {
     held: Vec<Held>,
-    /// Tasks whose lease lapsed. As long as nobody took one since, its finish still counts.
+    /// Tasks whose lease lapsed. Until another worker claims one, it can still be finished.
     late: Vec<Held>,
-    /// The tasks that it finished last, so that a repeated finish is recognised.
+    /// The tasks that were finished last, to recognise a repeated finish.
     finished: VecDeque<Held>,
     /// The sections that are kept from task to task.
     sections: Vec<Resource>,
-    /// What was lost and not yet told.
+    /// What was lost and not yet reported.
     lost: Vec<String>,
-    /// What was held before the server was restarted, and not yet told: the agent may have asked for
-    /// it and never got the answer.
+    /// What was held before the server restarted and not yet reported: the agent may have asked for
+    /// it and never received the result.
     found: Vec<String>,
-    /// Whatever comes now comes too late.
+    /// Whether the session has ended.
     ended: bool,
 }
 
-/// What a session is called.
+/// The name of a session.
 #[derive(Default)]
 struct Named {
     /// The name that the agent gave itself last.
     chosen: Option<String>,
-    /// The name that is shown, and the client under it.
+    /// The label in use, and the client with that label.
     shown: Option<(String, Client)>,
 }
 
@@ -65,17 +65,17 @@ pub(super) struct Session {
     pub(super) options: Options,
     pub(super) tie: Binding,
     family: Family,
-    /// Under which name it was opened, where names are asked for.
+    /// The name of the token that opened it, if there are tokens.
     pub(super) owner: Option<String>,
     named: parking_lot::Mutex<Named>,
-    /// Locked while the store is asked to change what is held, so that none of it seems lost that
-    /// another call of this session just gave back. Not while anything is waited for.
+    /// Locked while the store changes what is held, so that a hold that another call of this
+    /// session just released does not seem lost. It is not locked while a call waits.
     holds: Mutex<Holds>,
     over: watch::Sender<bool>,
 }
 
 impl Session {
-    /// A session that is known by this key to its agent and to nobody else.
+    /// A session with this key, which only its agent and the server know.
     pub(super) fn new(
         client: Client,
         options: Options,
@@ -96,9 +96,9 @@ impl Session {
         }
     }
 
-    /// The client under this session's label: the name that the agent gave itself, in this call or
-    /// before, else that of the options, else its program's, and the session's mark. As long as the
-    /// session holds something its label stays, so that others see one holder.
+    /// The client with this session's label: the name that the agent gave itself in this or an
+    /// earlier call, else that of the options, else its program's, with the session's suffix. While
+    /// the session holds something its label does not change, so that others see one holder.
     pub(super) async fn client(
         &self,
         agent: Option<&str>,
@@ -132,7 +132,7 @@ impl Session {
         self.client.with_display_label(&format!("{name}/{}", self.family.mark()))
     }
 
-    /// Goes by the name again under which it holds this.
+    /// Uses the label again under which the session holds this.
     fn go_by(&self, label: &str) -> Result<(), Error> {
         let name = label.rsplit_once('/').map_or(label, |(name, _)| name);
         let shown = Some((name.to_owned(), self.with_display_label(name)?));
@@ -141,18 +141,18 @@ impl Session {
         Ok(())
     }
 
-    /// Under which grant sections are kept.
+    /// The grant under which sections are kept.
     pub(super) fn runner(&self) -> GrantId {
         self.family.runner()
     }
 
-    /// A grant for what the session is about to ask for.
+    /// A grant for the next request of the session.
     pub(super) fn new_grant(&self) -> GrantId {
         self.family.grant()
     }
 
-    /// Takes up again what was held under the same key before the server was restarted; says whether
-    /// there was anything.
+    /// Restores what was held under the same key before the server restarted; returns whether there
+    /// was anything.
     pub(super) async fn take_up(&self) -> Result<bool, Error> {
         let seen = self.client.backend().read(&Scope::Everything).await?;
         let own = seen.holds.iter().filter(|seen| self.family.has(seen.hold.grant));
@@ -188,12 +188,12 @@ impl Session {
                 }
             }
         }
-        // A lock whose lease lapsed is nobody's business any more.
+        // A lock whose lease lapsed is forgotten.
         holds.late.retain(|held| held.task.is_some());
         Ok(!(holds.held.is_empty() && holds.late.is_empty() && holds.sections.is_empty()))
     }
 
-    /// The tasks that were claimed, by grant. A task may also be held like a lock.
+    /// The claimed tasks by grant. A task can also be held like a lock.
     async fn claimed(&self, own: &[&HoldSnapshot]) -> Result<HashMap<GrantId, TaskId>, Error> {
         let resources = own.iter().map(|seen| &seen.hold.want.resource);
         let tasks = resources.filter(|resource| resource.kind() == Kind::Task);
@@ -203,13 +203,13 @@ impl Session {
         Ok(tasks.into_iter().filter_map(|task| Some((task.claim?.grant, task.id))).collect())
     }
 
-    /// Returns when the session has ended.
+    /// Resolves when the session has ended.
     pub(super) async fn ended(&self) {
-        // The sender lives in this session.
+        // The sender is part of this session, so the channel stays open.
         let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
-    /// Says that nobody waits for answers any more, so that all waits end.
+    /// Cancels all waits, because the agent is gone.
     pub(super) fn call_off(&self) {
         self.over.send_replace(true);
     }
@@ -218,12 +218,12 @@ impl Session {
         self.holds.lock().await
     }
 
-    /// What is held, as far as the session knows.
+    /// The holds that the session knows of.
     pub(super) async fn held(&self) -> Vec<Held> {
         self.holds().await.held.clone()
     }
 
-    /// The tasks that the session works on, except this one.
+    /// The tasks of the session, except this one.
     pub(super) async fn other_tasks(&self, task: &TaskId) -> Vec<String> {
         let held = self.held().await;
         let tasks = held.iter().filter_map(|held| held.task.as_ref());
@@ -236,7 +236,7 @@ impl Session {
         holds.held.is_empty() && holds.sections.is_empty()
     }
 
-    /// Starts all leases anew. What turns out to be lost is remembered until it is told.
+    /// Renews all leases. What turns out to be lost is remembered until it is reported.
     pub(super) async fn renew(&self) -> Result<(), Error> {
         let mut holds = self.holds().await;
         for held in holds.held.clone() {
@@ -257,7 +257,7 @@ impl Session {
         Ok(())
     }
 
-    /// Starts the lease of all that is held under one grant anew; says whether it was all held.
+    /// Renews everything that is held under one grant; returns whether all of it was held.
     async fn renew_one(&self, held: &Held) -> Result<bool, Error> {
         let proof = Proof::Grant(held.grant);
         if let Some(task) = &held.task {
@@ -269,17 +269,17 @@ impl Session {
         Ok(kept == held.resources.len())
     }
 
-    /// What was lost since this was last asked.
+    /// What was lost since the last call.
     pub(super) async fn take_lost(&self) -> Vec<String> {
         std::mem::take(&mut self.holds().await.lost)
     }
 
-    /// What was found again and not yet told.
+    /// What was restored and not yet reported.
     pub(super) async fn take_found(&self) -> Vec<String> {
         std::mem::take(&mut self.holds().await.found)
     }
 
-    /// Remembers a task that was claimed; if the session has ended meanwhile, hands it back.
+    /// Remembers a claimed task; if the session has ended meanwhile, returns the task.
     pub(super) async fn keep_task(&self, claimed: &Claimed) -> Result<(), Refused> {
         let mut holds = self.holds().await;
         if holds.ended {
@@ -292,13 +292,13 @@ impl Session {
         Ok(())
     }
 
-    /// Hands back a task that nobody waits for any more.
+    /// Returns a task whose claim is no longer wanted.
     pub(super) async fn hand_back(&self, claimed: &Claimed) -> Result<(), Refused> {
         self.finish_held(&held_task(claimed), Finish::Release).await?;
         Ok(())
     }
 
-    /// Remembers a lock; if the session has ended meanwhile, gives it back.
+    /// Remembers a lock; if the session has ended meanwhile, releases it.
     pub(super) async fn keep_lock(&self, lease: &Lease) -> Result<(), Refused> {
         let mut holds = self.holds().await;
         if holds.ended {
@@ -312,7 +312,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the session's work on a task that it has.
+    /// Finishes a task of the session.
     pub(super) async fn finish(&self, task: &Task, finish: Finish) -> Result<Task, Refused> {
         let mut holds = self.holds().await;
         let mine = |held: &&Held| held.task.as_ref() == Some(&task.id);
@@ -351,7 +351,7 @@ impl Session {
         self.client.tasks().finish(task, proof, token, Some(self.runner()), finish).await
     }
 
-    /// Gives back the locks among these, or all; says which. Tasks are given back by their finish.
+    /// Releases these locks, or all; returns which. Tasks are released by finishing them.
     pub(super) async fn release_locks(
         &self,
         resources: Option<&[Resource]>,
@@ -375,7 +375,7 @@ impl Session {
         Ok(released)
     }
 
-    /// Gives back all that is held, now and later.
+    /// Releases everything that is held, now and later.
     pub(super) async fn end(&self) -> Result<(), Error> {
         self.call_off();
         let mut holds = self.holds().await;
@@ -400,7 +400,7 @@ impl Session {
         result
     }
 
-    /// What is held, with how long it lasts.
+    /// What is held, with the time left.
     pub(super) async fn holding(&self) -> Result<Vec<Value>, Error> {
         let held = self.held().await;
         let resources: Vec<Resource> =
@@ -428,7 +428,7 @@ impl Session {
     }
 }
 
-/// The section in which a task lies.
+/// The section of a task.
 fn section(task: &Task) -> Option<Resource> {
     Resource::new(Kind::Section, task.section.as_deref()?).ok()
 }
@@ -449,7 +449,7 @@ fn held_task(claimed: &Claimed) -> Held {
     }
 }
 
-/// What a program calls itself, as part of a label.
+/// A program's name as a part of a label.
 fn plain(name: &str) -> String {
     let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_MAX_CHARS).collect();
     if name.trim().is_empty() { "agent".to_owned() } else { name }

@@ -1,6 +1,6 @@
-//! How a session finds what it held before its server was restarted: its grants begin alike, with
-//! something that is made from its key. The key is known to the agent and its server only, and so
-//! are grants; so nothing about sessions need be written down.
+//! Lets a session find its holds after a server restart: all its grants begin with bytes derived
+//! from its key. Only the agent and its server know the key and the grants, so nothing about
+//! sessions needs to be stored.
 
 use sha2::{Digest, Sha256};
 use tenure::core::GrantId;
@@ -8,16 +8,16 @@ use tenure::core::GrantId;
 /// What the grants of one session have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Family {
-    /// The first half: half of it of the key alone, half of key and owner.
+    /// The first half: half of it from the key alone, half from key and owner.
     first: u64,
-    /// Something about the session that may be shown.
+    /// A public number of the session.
     mark: u16,
     /// The second half of the runner's grant.
     runner: u64,
 }
 
 impl Family {
-    /// That of the session with this key which was opened under this name.
+    /// The grants of the session with this key and owner.
     pub(super) fn of(key: &str, owner: Option<&str>) -> Family {
         let own = digest(&[key, owner.unwrap_or_default()]);
         let bits = |at: usize| u64::from_be_bytes(own[at..at + 8].try_into().expect("8 bytes"));
@@ -25,7 +25,7 @@ impl Family {
         Family { first, mark: (bits(8) >> 48) as u16, runner: bits(16) }
     }
 
-    /// Whether this grant is of a session with this key, whoever opened it.
+    /// Whether this grant belongs to a session with this key, of any owner.
     pub(super) fn is_of_key(key: &str, grant: GrantId) -> bool {
         (grant.to_bits() >> 96) as u32 == of_key(key)
     }
@@ -44,12 +44,12 @@ impl Family {
         GrantId::from_bits(u128::from(self.first) << 64 | u128::from(second))
     }
 
-    /// Whether this grant is one of the session's.
+    /// Whether this grant belongs to the session.
     pub(super) fn has(&self, grant: GrantId) -> bool {
         (grant.to_bits() >> 64) as u64 == self.first
     }
 
-    /// What tells this session from others of its name, for all to see.
+    /// A public suffix that distinguishes sessions with the same name.
     pub(super) fn mark(&self) -> String {
         format!("{:04x}", self.mark)
     }

@@ -1,10 +1,10 @@
-//! Sessions of agents that come over HTTP. Since its revision of 2026-07-28 the protocol has none:
-//! each request stands alone. An agent that holds something is then given a name for its session,
-//! which it passes to the tools as an argument. Before, a session goes by the id that the protocol
-//! gives it.
+//! Sessions of agents that connect over HTTP. Since its revision of 2026-07-28 the protocol has no
+//! sessions: each request stands alone. An agent that holds something then gets a name for its
+//! session, which it passes to the tools as an argument. In earlier revisions the protocol gives
+//! each session an id.
 //!
-//! Either is the session's key. A server that does not know it, since it was started later, looks
-//! what is held under it.
+//! Either is the session's key. A server that does not know the key, because it started later,
+//! looks for holds under it.
 
 use super::Options;
 use super::answer::Refused;
@@ -23,7 +23,7 @@ use tenure::core::{GrantId, Scope};
 use tenure::{Binding, Client, Error};
 use uuid::Uuid;
 
-/// So many are remembered at once. Whoever comes then must wait until some have lapsed.
+/// The most sessions that are remembered. Beyond that, new ones must wait until some have lapsed.
 const SESSIONS_MAX: usize = 10_000;
 
 struct Known {
@@ -43,12 +43,12 @@ impl Sessions {
         Sessions { client, options, known: Mutex::default() }
     }
 
-    /// The door to the store.
+    /// The client of the store.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// A session that nobody knows yet.
+    /// A new session.
     pub(super) fn begin(&self, key: &str, owner: Option<String>) -> Arc<Session> {
         let (client, options) = (self.client().clone(), self.options.clone());
         Arc::new(Session::new(client, options, Binding::Elsewhere, key, owner))
@@ -58,7 +58,7 @@ impl Sessions {
         self.known.lock()
     }
 
-    /// The session that goes by this name, if it is this caller's.
+    /// The session with this name, if it is this caller's.
     pub(super) async fn find(
         &self,
         name: &str,
@@ -67,8 +67,8 @@ impl Sessions {
         let gone = || {
             Refused::new(
                 "NO_SESSION",
-                "There is no such session any more; what it held is given back",
-                "Stop what you did under it, leave session out, and begin anew.",
+                "This session has ended; what it held was released",
+                "Stop what you did under it, omit session, and start again.",
             )
         };
         let id: GrantId = name.parse().map_err(|_| gone())?;
@@ -87,7 +87,7 @@ impl Sessions {
         self.remember(id, &session)
     }
 
-    /// Ends what is held under this id since before the server was started; says whether there was
+    /// Ends what is held under this id since before the server started; returns whether there was
     /// anything.
     pub(super) async fn close(&self, id: &str, owner: Option<String>) -> Result<bool, Error> {
         if id.parse::<Uuid>().is_err() {
@@ -99,14 +99,14 @@ impl Sessions {
         Ok(has_held)
     }
 
-    /// A new name for a session, and the session.
+    /// A new session with a new name.
     pub(super) fn begin_named(&self, owner: Option<String>) -> (GrantId, Arc<Session>) {
         let id = GrantId::random();
         (id, self.begin(&id.to_string(), owner))
     }
 
-    /// Remembers a session that holds something under its name. If another call has taken it up
-    /// meanwhile, that one is returned.
+    /// Remembers a session that holds something under its name. If another call has done so
+    /// meanwhile, that session is returned.
     pub(super) fn remember(
         &self,
         id: GrantId,
@@ -114,7 +114,7 @@ impl Sessions {
     ) -> Result<Arc<Session>, Refused> {
         let mut known = self.known();
         let longest = self.options.longest_ttl();
-        // Without a call for so long, nothing is held under them any more.
+        // After this long without a call, nothing is held under them.
         known.retain(|_, known| known.called_at.elapsed() < longest);
         if known.len() >= SESSIONS_MAX {
             return Err(Refused::new(
@@ -128,18 +128,18 @@ impl Sessions {
     }
 }
 
-/// What a restarted server knows of the protocol's own sessions. Any id may have been one's: whoever
-/// made it up has a session in which nothing is held.
+/// Restores the protocol's own sessions after a restart. Any id is accepted: with an invented one
+/// nothing is held.
 #[async_trait]
 impl SessionStore for Sessions {
     async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
         if id.parse::<Uuid>().is_err() {
             return Ok(None);
         }
-        // Only a session's own server tells its grants from others, and it shows none of them.
+        // Only the session's own server can tell its grants from others, and it shows none of them.
         let seen = self.client().backend().read(&Scope::Everything).await.map_err(Error::from)?;
         let held = seen.holds.iter().find(|seen| Family::is_of_key(id, seen.hold.grant));
-        // What the program called itself is known by what it holds, if it holds anything.
+        // The label of a hold, if there is one, tells what the program called itself.
         let label = held.map_or("agent", |seen| seen.hold.holder.label.as_str());
         let program = label.rsplit_once('/').map_or(label, |(name, _)| name);
         let program = Implementation::new(program, "");

@@ -1,4 +1,4 @@
-//! One agent, over the standard streams of this process.
+//! Serves one agent over the standard streams of this process.
 
 use super::Options;
 use super::server::Server;
@@ -12,19 +12,19 @@ use tenure::core::GrantId;
 use tenure::{Binding, Client};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The conversation could not be held.
+/// The conversation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
-    /// Whatever speaks there does not speak the protocol.
-    #[error("the client did not begin as the Model Context Protocol says: {0}")]
+    /// The other end does not speak the protocol.
+    #[error("the client does not speak the Model Context Protocol: {0}")]
     Protocol(#[from] Box<ServerInitializeError>),
-    /// What was held could not be given back; it ends with this process.
+    /// What was held could not be released; it ends with this process.
     #[error(transparent)]
     Store(#[from] tenure::Error),
 }
 
-/// Serves the agent at the other end of standard input and output until it goes, or until `stop`
-/// returns; then gives back what the agent holds. If the process is killed instead, what it holds is
+/// Serves the agent at the other end of standard input and output until it disconnects, or until
+/// `stop` resolves; then releases what the agent holds. If the process is killed, what it holds is
 /// free at once.
 pub async fn serve_stdio(
     client: Client,
@@ -42,7 +42,7 @@ pub(super) async fn serve(
     output: impl AsyncWrite + Send + Unpin + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<(), StdioError> {
-    // Nobody takes up the session of a process that ended.
+    // The session of a process cannot be resumed after it ended.
     let key = GrantId::random().to_string();
     let session = Session::new(client.clone(), options, Binding::ThisProcess, &key, None);
     let session = Arc::new(session);
@@ -55,13 +55,13 @@ pub(super) async fn serve(
     };
     let running = match begun {
         Ok(running) => running,
-        // One who looks whether this starts, and goes, did nothing wrong.
+        // A client that starts this and disconnects at once is not an error.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(Box::new(error).into()),
     };
     let cancellation = running.cancellation_token();
     let mut conversation = std::pin::pin!(running.waiting());
-    // However the conversation ends, what is held is given back.
+    // However the conversation ends, what is held is released.
     tokio::select! {
         _ = &mut conversation => {}
         () = stop => {
@@ -74,7 +74,7 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// Notices that the agent has gone, so that nothing goes on waiting for it.
+/// Notices that the agent has disconnected, so that no call keeps waiting.
 struct Watched<R> {
     input: R,
     session: Arc<Session>,

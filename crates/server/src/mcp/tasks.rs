@@ -1,4 +1,4 @@
-//! Adding tasks.
+//! The tools that add tasks.
 
 use super::answer::Refused;
 use super::call::Call;
@@ -10,20 +10,20 @@ use tenure::core::rules::tasks::{AddError, Added, NewTask};
 use tenure::core::task::PRIORITY_DEFAULT;
 use tenure::core::{GrantId, TaskId};
 
-/// A title is read in lists; what does not fit stays in the description.
+/// The longest title, for lists; the rest stays in the description.
 const TITLE_MAX_CHARS: usize = 80;
 
-/// How often new ids are drawn if there is a task with one of them already.
+/// How often new ids are drawn if a task already has one of them.
 const DRAWS: usize = 16;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTaskArguments {
-    /// What to do; the first line is its title
+    /// What to do; the first line is the title
     description: String,
     /// 0 to 100, lower first (default 50)
     priority: Option<u8>,
-    /// Tasks to be completed before: id or exact title
+    /// Tasks that must be completed first: id or exact title
     #[serde(default)]
     dependencies: Vec<String>,
     /// Files to read first; not locked
@@ -31,7 +31,7 @@ pub(super) struct NewTaskArguments {
     context_files: Vec<String>,
     /// Advice for the worker
     hints: Option<Value>,
-    /// Path globs that it changes; locked while it is worked on
+    /// Globs of the files that it changes; locked while it is worked on
     #[serde(default)]
     files: Vec<String>,
     /// Group of tasks
@@ -40,14 +40,14 @@ pub(super) struct NewTaskArguments {
     labels: Vec<String>,
     /// Default: random
     id: Option<String>,
-    /// A second task with the same key is not added
+    /// Idempotency key: a second task with the same key is not added
     key: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BatchArguments {
-    /// Each as for create_task; may depend on ids of the same batch
+    /// Each as for create_task; can depend on ids of the same batch
     #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
     tasks: Vec<NewTaskArguments>,
 }
@@ -93,10 +93,10 @@ async fn add(call: &Call, tasks: &[NewTaskArguments]) -> Result<Vec<Added>, Refu
             added => return Ok(added?),
         }
     }
-    Err(last.map_or_else(|| Refused::usage("no task was given"), Refused::from))
+    Err(last.map_or_else(|| Refused::usage("no task given"), Refused::from))
 }
 
-/// An id of the same batch, or a task that is there already.
+/// An id of the same batch, or an existing task.
 async fn dependencies(
     call: &Call,
     task: &NewTaskArguments,
@@ -143,7 +143,7 @@ fn title(description: &str) -> String {
     }
 }
 
-/// What the worker should know, and nothing is held for.
+/// What the worker should know, but what is not locked.
 fn payload(task: &NewTaskArguments) -> Option<String> {
     let mut payload = Map::new();
     if !task.context_files.is_empty() {

@@ -1,4 +1,4 @@
-//! The tools: twelve, and few words on each, for they are part of every prompt.
+//! The list of tools: twelve, with short descriptions, because they are part of every prompt.
 
 use super::answer::Refused;
 use super::call::Call;
@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 struct Offer {
     name: &'static str,
     description: &'static str,
-    /// What a caller must be allowed to do.
+    /// The role that a caller needs.
     role: Role,
     /// Whether it takes the agent's name.
     named: bool,
@@ -39,38 +39,38 @@ const OFFERS: [Offer; 12] = [
     },
     Offer {
         name: "claim_task",
-        description: "Take the next ready task, or a named one. It is yours alone, with the files \
-            and section that it names, until complete_task or fail_task. If none is to be had: \
-            success false, with when to ask again.",
+        description: "Claim the next ready task, or a named one. It is yours alone, with the files \
+            and section that it names, until complete_task or fail_task. If none is ready: \
+            success false, with when to call again.",
         role: Role::Work,
         named: true,
         schema: schema_for_input::<work::ClaimArguments>,
     },
     Offer {
         name: "complete_task",
-        description: "Say that a task you claimed is done.",
+        description: "Complete a task that you claimed.",
         role: Role::Work,
         named: true,
         schema: schema_for_input::<work::CompleteArguments>,
     },
     Offer {
         name: "fail_task",
-        description: "Say that a task you claimed could not be done.",
+        description: "Report that a task you claimed failed.",
         role: Role::Work,
         named: true,
         schema: schema_for_input::<work::FailArguments>,
     },
     Offer {
         name: "heartbeat",
-        description: "Prolong all that you hold, as every other call does too. Call it now and \
-            then during long work. Answers what you hold, and in `lost` what you hold no longer.",
+        description: "Renew everything that you hold, as every other call does too. Call it now and \
+            then during long work. Returns what you hold, and in `lost` what you no longer hold.",
         role: Role::Work,
         named: true,
         schema: schema_for_input::<look::NoArguments>,
     },
     Offer {
         name: "get_status",
-        description: "How many tasks there are of each status, and who holds what.",
+        description: "The number of tasks by status, and who holds what.",
         role: Role::Read,
         named: false,
         schema: schema_for_input::<look::NoArguments>,
@@ -84,29 +84,29 @@ const OFFERS: [Offer; 12] = [
     },
     Offer {
         name: "get_results",
-        description: "What came of finished tasks.",
+        description: "The results of finished tasks.",
         role: Role::Read,
         named: false,
         schema: schema_for_input::<look::ResultsArguments>,
     },
     Offer {
         name: "acquire_lock",
-        description: "Hold something alone before you change it. If another holds it: success \
-            false, with who and for how long; do not touch it then.",
+        description: "Lock something before you change it. If another agent holds it: success \
+            false, with the holder and the time left; then do not touch it.",
         role: Role::Work,
         named: true,
         schema: schema_for_input::<locks::AcquireArguments>,
     },
     Offer {
         name: "release_lock",
-        description: "Give back what you hold, as soon as you are done with it.",
+        description: "Release what you hold, as soon as you are done with it.",
         role: Role::Work,
         named: false,
         schema: schema_for_input::<locks::ReleaseArguments>,
     },
     Offer {
         name: "who_holds",
-        description: "Who holds and who waits, since when and what for.",
+        description: "Who holds and who waits, for how long and what for.",
         role: Role::Read,
         named: false,
         schema: schema_for_input::<locks::WhoHoldsArguments>,
@@ -119,7 +119,7 @@ pub(super) static IN_SESSION: LazyLock<Vec<Tool>> = LazyLock::new(|| tools(false
 /// The tools for agents that pass their session as an argument.
 pub(super) static SESSIONLESS: LazyLock<Vec<Tool>> = LazyLock::new(|| tools(true));
 
-/// What a caller must be allowed to do; none if there is no such tool.
+/// The role that a caller needs; `None` if there is no such tool.
 pub(super) fn role(name: &str) -> Option<Role> {
     OFFERS.iter().find(|offer| offer.name == name).map(|offer| offer.role)
 }
@@ -142,7 +142,7 @@ fn tool(offer: &Offer, sessionless: bool) -> Tool {
         also("agent_id", "Your name, shown to others");
     }
     if sessionless {
-        also("session", "As given by the answer that you first got something by");
+        also("session", "From the result that first gave you something");
     }
     let schema = match schema {
         Value::Object(schema) => schema,
@@ -155,7 +155,7 @@ fn tool(offer: &Offer, sessionless: bool) -> Tool {
     }
 }
 
-/// Leaves out of a schema what an agent learns nothing from.
+/// Removes from a schema what tells an agent nothing.
 fn slim(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -181,7 +181,7 @@ fn slim(schema: &mut Value) {
     }
 }
 
-/// Does what the tool of this name is for.
+/// Runs the tool of this name.
 pub(super) async fn run(call: &Call, name: &str, arguments: Value) -> Result<Value, Refused> {
     match name {
         "create_task" => tasks::create_task(call, read(arguments)?).await,
@@ -196,7 +196,7 @@ pub(super) async fn run(call: &Call, name: &str, arguments: Value) -> Result<Val
         "acquire_lock" => locks::acquire_lock(call, read(arguments)?).await,
         "release_lock" => locks::release_lock(call, read(arguments)?).await,
         "who_holds" => locks::who_holds(call, read(arguments)?).await,
-        other => Err(Refused::usage(format!("there is no tool {other:?}"))),
+        other => Err(Refused::usage(format!("no tool {other:?}"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Taking tasks, and saying how they ended.
+//! The tools for workers: claim, complete, fail.
 
 use super::answer::{Refused, terse};
 use super::call::{self, Call, Progress};
@@ -17,26 +17,26 @@ use tenure::{ClaimRequest, Claims, Client, Error, Wait};
 use tenure_frontend::view;
 use tokio::sync::watch;
 
-/// So often one who waits for a task says how it stands, and notices that it need not wait.
+/// How often a waiting claim reports progress and notices that it was cancelled.
 const SLICE: Duration = Duration::from_secs(1);
 
-/// What an agent should know that claims a task while it has others.
+/// What to tell an agent that claims a task while it has others.
 const STILL_CLAIMED: &str = "You claimed these before and still hold them, so that no other agent \
-    can do them: finish each with complete_task or fail_task, or hand it back with release_lock.";
+    can do them: finish each with complete_task or fail_task, or return it with release_lock.";
 
-/// When to ask again where nothing tells more.
+/// When to retry if nothing else is known.
 const RETRY_AFTER_SECONDS: u64 = 30;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClaimArguments {
-    /// Only this one: id or exact title
+    /// Only this task: id or exact title
     task_id: Option<String>,
     section: Option<String>,
-    /// Only with all of these
+    /// Only tasks with all of these
     #[serde(default)]
     labels: Vec<String>,
-    /// Wait so long for one (default 0)
+    /// Wait at most this long (default 0)
     wait_seconds: Option<f64>,
 }
 
@@ -44,13 +44,13 @@ pub(super) struct ClaimArguments {
 #[serde(deny_unknown_fields)]
 pub(super) struct CompleteArguments {
     task_id: String,
-    /// What came of it
+    /// The result
     output: Option<Value>,
     #[serde(default)]
     files_modified: Vec<String>,
     #[serde(default)]
     files_created: Vec<String>,
-    /// Somebody should look before it counts as completed
+    /// A person should review it before it counts as completed
     #[serde(default)]
     review: bool,
 }
@@ -59,9 +59,9 @@ pub(super) struct CompleteArguments {
 #[serde(deny_unknown_fields)]
 pub(super) struct FailArguments {
     task_id: String,
-    /// Why
+    /// The reason
     error: String,
-    /// Whether it may be tried again (default true)
+    /// Whether to retry it (default true)
     retry: Option<bool>,
 }
 
@@ -118,21 +118,21 @@ async fn claim(
     if let Some(claimed) = call.wait(&mut claiming, told, limit).await {
         return Ok(claimed?);
     }
-    // A claim may be on its way to the store: whatever it gets is handed back.
+    // A claim may be on its way to the store: what it gets is returned.
     stop.store(true, Ordering::Relaxed);
     let (client, runner) = (call.client.clone(), call.session.runner());
     tokio::spawn(async move {
         if let Ok(Ok(claimed)) = claiming.await {
             let (task, proof) = (claimed.task.id, Proof::Grant(claimed.grant));
             let token = Some(claimed.token);
-            // If this fails, its lease or this process's end takes it back.
+            // If this fails, the task is recovered when its lease lapses or this process ends.
             let _ = client.tasks().finish(&task, proof, token, Some(runner), Finish::Release).await;
         }
     });
     Err(Refused::cancelled())
 }
 
-/// Waits for a task, and says now and then what for.
+/// Waits for a task, and reports progress now and then.
 async fn claim_in_slices(
     client: Client,
     request: ClaimRequest,
@@ -162,24 +162,24 @@ async fn claim_in_slices(
 
 fn why(none: &NoClaim) -> String {
     match none {
-        NoClaim::NotFound => "there is no such task".to_owned(),
+        NoClaim::NotFound => "no such task".to_owned(),
         NoClaim::NothingReady => "none is ready".to_owned(),
         NoClaim::AllTaken { why, .. } | NoClaim::NotReady { why } if !why.is_empty() => {
             why.join("; ")
         }
-        NoClaim::AllTaken { .. } => "all are taken".to_owned(),
+        NoClaim::AllTaken { .. } => "all are claimed".to_owned(),
         NoClaim::NotReady { .. } => "it is not ready".to_owned(),
     }
 }
 
-/// The task for the one who has it now, with how long that lasts if it can be seen.
+/// The claimed task, with the time left if it can be read.
 async fn claimed_json(client: &Client, claimed: &Claimed) -> Value {
     let seen = client.look(&[claimed.task.id.resource()]).await.unwrap_or_default();
     let hold = view::hold_of(&claimed.task, &seen.holds);
     terse(view::task_json(&claimed.task, hold))
 }
 
-/// That there is none is an answer, not an error.
+/// A claim without a task is a result, not an error.
 async fn no_claim(
     client: &Client,
     request: &ClaimRequest,
@@ -203,7 +203,7 @@ async fn no_claim(
         message = format!("No task was claimed: {}", left.clauses().join("; "));
         if left.is_empty() {
             message = "No task was claimed: none is left to do".to_owned();
-            next = "All work is done; get_status shows how it stands.";
+            next = "All tasks are done; see get_status.";
         }
     }
     Ok(json!({

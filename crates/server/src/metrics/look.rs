@@ -1,4 +1,4 @@
-//! What is there at the moment of a scrape.
+//! The gauges that are read from the store at each scrape.
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -11,7 +11,7 @@ use tenure::Client;
 use tenure::core::{Kind, Overview, Resource, Snapshot, Status};
 use tenure::store::Tally;
 
-/// Of so many sections the tasks are shown, those with most to do first.
+/// The most sections whose tasks are shown, those with most open tasks first.
 pub const SECTIONS_MAX: usize = 50;
 
 /// How long a scrape waits for the store.
@@ -19,11 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 type Seconds = Gauge<f64, AtomicU64>;
 
-/// The numbers of this moment.
+/// The gauges as of now.
 pub(super) async fn registry(client: Option<&Client>, uptime: Duration) -> Registry {
     let mut registry = Registry::with_prefix(super::PREFIX);
     let version = [("version", env!("CARGO_PKG_VERSION"))];
-    registry.register("build", "Which tenure this is", Info::new(version));
+    registry.register("build", "The version of tenure", Info::new(version));
     in_seconds(&mut registry, "uptime", "How long this server has run", uptime);
     let found = match client {
         Some(client) => tokio::time::timeout(PATIENCE, look(client)).await.ok().flatten(),
@@ -69,7 +69,7 @@ fn holds(registry: &mut Registry, overview: &Overview<'_>) {
     registry.register("holds", "What is held, by kind of resource", by_kind);
     let counts = overview.counts();
     let help =
-        "Holds that no longer count: lapsed, or the holder is dead; whoever asks next takes over";
+        "Holds that are no longer valid: lapsed, or the holder died; the next request takes over";
     number(registry, "holds_gone", help, (counts.lapsed + counts.dead) as i64);
     number(registry, "workers", "Labels under which something is held", counts.workers as i64);
     let overdue = overview.held().filter(|seen| seen.left * 2 < seen.hold.ttl);
@@ -84,9 +84,9 @@ fn queues(registry: &mut Registry, overview: &Overview<'_>) {
     }
     let longest = overview.waiters.iter().map(|seen| seen.waited_for).max().unwrap_or_default();
     number(registry, "waiters", "Requests that wait", overview.counts().waiting as i64);
-    number(registry, "queues", "Resources that are waited for", depths.len() as i64);
+    number(registry, "queues", "Resources with waiters", depths.len() as i64);
     let places: i64 = depths.values().sum();
-    let help = "Places in all queues: who waits for several resources has one in each";
+    let help = "Places in all queues; a waiter for several resources has one in each";
     number(registry, "queue_places", help, places);
     let deepest = depths.into_values().max().unwrap_or(0);
     number(registry, "queue_depth_max", "Places in the longest queue", deepest);
@@ -109,11 +109,11 @@ fn tasks(registry: &mut Registry, tallies: &[Tally]) {
         }
     }
     let help =
-        format!("Tasks by section and status, of the {SECTIONS_MAX} sections with most to do");
+        format!("Tasks by section and status, of the {SECTIONS_MAX} sections with most open tasks");
     registry.register("section_tasks", help, sections);
 }
 
-/// The sections with most to do, then by name so that they do not take turns.
+/// The sections with most open tasks, then by name so that the choice is stable.
 fn busiest_sections(tallies: &[Tally]) -> Vec<&str> {
     let mut open: BTreeMap<&str, u64> = BTreeMap::new();
     for tally in tallies {

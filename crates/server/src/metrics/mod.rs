@@ -1,9 +1,9 @@
-//! Numbers for Prometheus.
+//! Metrics for Prometheus.
 //!
-//! What they count comes from three places: `store.rs` measures each call of this server to its
-//! store, `tail.rs` follows the store's events, whoever caused them, and `look.rs` looks once for each
-//! scrape. All of it only reads. No label carries a name that callers choose, but for the sections
-//! of tasks, of which at most [`SECTIONS_MAX`] are shown.
+//! They come from three places: `store.rs` measures each call of this server to its store,
+//! `event_counts.rs` follows the store's events, whichever process caused them, and `gauges.rs`
+//! reads the store at each scrape. Nothing is changed. No label has a value that callers choose,
+//! except the sections of tasks, of which at most [`SECTIONS_MAX`] are shown.
 
 mod look;
 mod numbers;
@@ -32,16 +32,16 @@ use tail::{History, Tail};
 use tenure::Client;
 use tenure::store::Store;
 
-/// What all names begin with.
+/// The prefix of all names.
 const PREFIX: &str = "tenure";
 
-/// How the text is named over HTTP.
+/// The content type of the text.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The numbers of one server.
+/// The metrics of one server.
 ///
-/// First [`meter`](Metrics::meter) its store, then let it [`watch`](Metrics::watch) the client over
-/// that; [`router`] then answers scrapes.
+/// First [`meter`](Metrics::meter) its store, then [`watch`](Metrics::watch) the client of that
+/// store; [`router`] serves scrapes.
 pub struct Metrics {
     registry: Registry,
     started: Instant,
@@ -54,18 +54,18 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Numbers that are all zero.
+    /// Metrics that are all zero.
     pub fn new() -> Arc<Metrics> {
         let mut registry = Registry::with_prefix(PREFIX);
         let refused_tokens = counter(
             &mut registry,
             "refused_tokens",
-            "Grants and tokens that this server refused: lost, unknown or fenced off",
+            "Grants and tokens that this server refused: lost, unknown or fenced",
         );
         let requests = labelled(
             &mut registry,
             "http_responses",
-            "Answers of this server by class of status",
+            "Responses of this server by status class",
             "class",
             &["1xx", "2xx", "3xx", "4xx", "5xx"],
         );
@@ -81,13 +81,14 @@ impl Metrics {
         })
     }
 
-    /// The same store, measured. For [`ClientBuilder::wrap`](tenure::ClientBuilder::wrap).
+    /// Wraps the store to measure its calls. For
+    /// [`ClientBuilder::wrap`](tenure::ClientBuilder::wrap).
     pub fn meter(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
         Arc::new(Metered::new(store, self.store.clone()))
     }
 
-    /// Counts from now on what happens in the store of this client, until these numbers are
-    /// dropped. Must be called within a runtime, and once; a second client is ignored.
+    /// Counts the events of this client's store from now on, until the metrics are dropped. Call it
+    /// within a runtime, and once; a second client is ignored.
     pub fn watch(&self, client: Client) {
         if self.client.set(client.clone()).is_ok() {
             let tail = Tail::start(client, self.history.clone());
@@ -95,13 +96,13 @@ impl Metrics {
         }
     }
 
-    /// Counts a grant or token that was refused without asking the store to renew it: by verify,
-    /// finish, release and the like.
+    /// Counts a grant or token that was refused without a renewal: by verify, finish, release and
+    /// similar.
     pub fn refused_token(&self) {
         self.refused_tokens.inc();
     }
 
-    /// Counts an answer over HTTP.
+    /// Counts an HTTP response.
     pub fn answered(&self, status: StatusCode) {
         let class = match status.as_u16() / 100 {
             1 => "1xx",
@@ -113,8 +114,8 @@ impl Metrics {
         self.requests.get_or_create(&[("class", class)]).inc();
     }
 
-    /// All numbers as OpenMetrics text. Where the store does not answer, those that would come from
-    /// it are left out and `tenure_store_up` is 0.
+    /// All metrics as OpenMetrics text. If the store does not answer, its gauges are omitted and
+    /// `tenure_store_up` is 0.
     pub async fn text(&self) -> Result<String, std::fmt::Error> {
         let look = look::registry(self.client.get(), self.started.elapsed()).await;
         let mut text = String::new();

@@ -1,20 +1,20 @@
-//! The shapes of the numbers, and how they are registered.
+//! Metric types and how they are registered.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-/// So many labels, each a name and one of a few words that are known beforehand.
+/// Labels, each with a name and one of a few known values.
 pub(super) type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-/// Counters told apart by one label.
+/// Counters with one label.
 pub(super) type Counter1 = Family<Labels<1>, Counter>;
 
-/// Counters told apart by two labels.
+/// Counters with two labels.
 pub(super) type Counter2 = Family<Labels<2>, Counter>;
 
-/// Distributions told apart by labels.
+/// Histograms with labels.
 pub(super) type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
 pub(super) fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
@@ -23,8 +23,8 @@ pub(super) fn counter(registry: &mut Registry, name: &str, help: &str) -> Counte
     counter
 }
 
-/// A counter for each of these words, from zero: a rate over what appears only when it first
-/// happens would miss that first time.
+/// A counter for each of these values, starting at zero: a rate over a counter that appears with
+/// its first event would miss that event.
 pub(super) fn labelled(
     registry: &mut Registry,
     name: &str,
@@ -51,7 +51,7 @@ pub(super) fn seconds<const N: usize>(
     family
 }
 
-/// For calls: from what memory takes to what makes a lease's holder nervous.
+/// Buckets for calls, from memory speed to a large part of a lease.
 pub(super) fn call_buckets() -> Histogram {
     Histogram::new([
         0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
@@ -59,7 +59,7 @@ pub(super) fn call_buckets() -> Histogram {
     ])
 }
 
-/// For what people and workers do: from a moment to a day.
+/// Buckets for work, from a moment to a day.
 pub(super) fn work_buckets() -> Histogram {
     Histogram::new([0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0])
 }

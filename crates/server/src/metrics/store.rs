@@ -1,4 +1,4 @@
-//! Measures what a server asks of its store.
+//! Measures the calls of a server to its store.
 
 use super::numbers::{Counter1, Counter2, Histograms, call_buckets, counter, labelled, seconds};
 use async_trait::async_trait;
@@ -14,7 +14,7 @@ use tenure::store::{
     hearing,
 };
 
-/// What is counted about the calls to a store. Clones count together.
+/// The metrics of store calls. Clones share them.
 #[derive(Clone)]
 pub(super) struct StoreNumbers {
     calls: Histograms<1>,
@@ -44,14 +44,14 @@ impl StoreNumbers {
             renewals: labelled(
                 registry,
                 "renewals",
-                "Leases that were to be renewed through this server: renewed, lost (lapsed or broken), failed (the store gave an error)",
+                "Renewals of leases through this server: renewed, lost (lapsed or broken), failed (store error)",
                 "outcome",
                 &["renewed", "lost", "failed"],
             ),
             late: counter(
                 registry,
                 "renewals_late",
-                "Renewals through this server that came when two thirds of the lease had passed",
+                "Renewals through this server after two thirds of the lease had passed",
             ),
             refused_tokens,
             leases: Arc::default(),
@@ -94,17 +94,17 @@ impl StoreNumbers {
     }
 }
 
-/// When leases were granted or last renewed, as far as this server did it.
+/// When leases were granted or last renewed through this server.
 #[derive(Default)]
 struct Leases {
     renewed_at: HashMap<GrantId, (Instant, Duration)>,
 }
 
-/// So many leases are remembered; of more, those that must have ended are forgotten.
+/// The most leases that are remembered; beyond that, ended ones are forgotten.
 const LEASES_MAX: usize = 10_000;
 
 impl Leases {
-    /// Remembers these renewals; says how many of them came late.
+    /// Records these renewals; returns how many were late.
     fn renewed(&mut self, now: Instant, renewals: &[Renewal], answers: &[Renewed]) -> u64 {
         let mut late = 0;
         for (renewal, answer) in renewals.iter().zip(answers) {
@@ -116,8 +116,8 @@ impl Leases {
         late
     }
 
-    /// Remembers the leases that were granted or renewed by these writes, and forgets those that
-    /// ended; says how many were renewed late.
+    /// Records the leases that these writes grant or renew, and forgets ended ones; returns how
+    /// many renewals were late.
     fn wrote(&mut self, now: Instant, writes: &[LeaseWrite]) -> u64 {
         let mut late = 0;
         for write in writes {
@@ -129,7 +129,7 @@ impl Leases {
         late
     }
 
-    /// A lease starts, or starts anew; says whether it was late for that, as a number.
+    /// Records the start of a lease; returns 1 if it was a late renewal, else 0.
     fn begun(&mut self, now: Instant, grant: GrantId, ttl: Duration) -> u64 {
         if self.renewed_at.len() >= LEASES_MAX {
             self.renewed_at.retain(|_, (at, ttl)| now.saturating_duration_since(*at) < *ttl);
@@ -159,7 +159,7 @@ fn lease_writes(decision: &Decision) -> Vec<LeaseWrite> {
     decision.writes().iter().filter_map(write).collect()
 }
 
-/// A store whose calls are measured; it keeps the promises of the one inside.
+/// A store whose calls are measured; it keeps the contract of the wrapped store.
 pub struct Metered {
     store: Arc<dyn Store>,
     numbers: StoreNumbers,
@@ -170,7 +170,7 @@ impl Metered {
         Metered { store, numbers }
     }
 
-    /// Notes how long a call took and whether it failed.
+    /// Records how long a call took and whether it failed.
     fn note<T>(
         &self,
         call: &'static str,

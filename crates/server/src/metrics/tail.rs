@@ -1,4 +1,4 @@
-//! Follows what happens in the store, whoever does it, and counts it.
+//! Counts the events of the store, whichever process caused them.
 
 use super::numbers::{Counter1, Histograms, counter, labelled, seconds, work_buckets};
 use prometheus_client::metrics::counter::Counter;
@@ -13,16 +13,16 @@ use tokio::task::JoinHandle;
 /// How many events are read at once.
 const PAGE: u32 = 1000;
 
-/// How long to sleep when nothing happens; a change ends it early.
+/// The longest wait for a change.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long what follows a change is waited for, to be counted with it.
+/// How long to gather further events after a change.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// How long to leave a store alone that gave an error.
+/// The pause after a store error.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
-/// The task that follows. It ends when this is dropped.
+/// The background task that follows events; it ends on drop.
 pub(super) struct Tail {
     task: JoinHandle<()>,
 }
@@ -54,13 +54,13 @@ async fn follow(client: Client, history: History) {
     loop {
         match catch_up(&client, &history, &mut spans, revision).await {
             Ok(newest) => revision = newest,
-            // The store's own numbers count the error.
+            // The metrics of store calls count the error.
             Err(_) => tokio::time::sleep(AFTER_ERROR).await,
         }
     }
 }
 
-/// Waits for something to happen and counts a page of it.
+/// Waits for a change and counts a page of events.
 async fn catch_up(
     client: &Client,
     history: &History,
@@ -68,17 +68,17 @@ async fn catch_up(
     after: Revision,
 ) -> Result<Revision, tenure::Error> {
     let changed = client.changed(after, PATIENCE).await?;
-    // More may follow at once: nobody looks at the numbers so often.
+    // More events may follow; metrics are not read that often.
     tokio::time::sleep(GATHER).await;
     let events = client.events(after, PAGE).await?;
     events.iter().for_each(|event| history.count(event, spans));
-    // A change without events is no reason to look at once again.
+    // A change without events is no reason to read again at once.
     let newest = events.last().map_or(changed, |event| event.revision);
     history.followed.set(newest.0 as i64);
     Ok(newest)
 }
 
-/// What is counted about events. Clones count together.
+/// The metrics of events. Clones share them.
 #[derive(Clone)]
 pub(super) struct History {
     acquisitions: Counter1,
@@ -103,33 +103,35 @@ impl History {
     pub(super) fn new(registry: &mut Registry) -> History {
         let mut plain = |name, help| counter(registry, name, help);
         let waits = plain("waits", "Places taken in the queue of a resource");
-        let deadlocks = plain("deadlocks", "Waits refused because they would never have ended");
-        let claims = plain("claims", "Tasks taken by workers");
+        let deadlocks = plain("deadlocks", "Waits refused because they would be a deadlock");
+        let claims = plain("claims", "Tasks claimed by workers");
         let completions = plain("completions", "Tasks completed by their workers");
-        let recoveries = plain("recoveries", "Tasks taken back: the worker died or fell silent");
-        let set_aside = plain("set_aside", "Tasks blocked: workers died or fell silent too often");
+        let recoveries =
+            plain("recoveries", "Tasks recovered: the worker died or stopped renewing");
+        let set_aside =
+            plain("set_aside", "Tasks blocked: too many workers died or stopped renewing");
         let mut by_kind = |name, help| labelled(registry, name, help, "kind", &KINDS);
         let acquisitions = by_kind("acquisitions", "Grants made, by kind of resource");
         let releases = by_kind("releases", "Holds that their holder ended, by kind of resource");
-        let lapses = by_kind("lapses", "Holds removed because their time ran out");
+        let lapses = by_kind("lapses", "Holds removed because their lease lapsed");
         let takeovers = labelled(
             registry,
             "takeovers",
-            "Holds ended by somebody else: the holder died, the lease lapsed, an operator broke it",
+            "Holds not ended by their holder: it died, the lease lapsed, an operator broke it",
             "reason",
             &["died", "lapsed", "broken"],
         );
         let failures = labelled(
             registry,
             "failures",
-            "Tasks that their workers could not do, by whether they are tried again",
+            "Tasks failed by their workers, by whether they are retried",
             "retry",
             &["true", "false"],
         );
-        let holding = seconds(registry, "hold", "How long holds lasted that ended", work_buckets);
-        let waiting = seconds(registry, "wait", "How long waits took that ended", work_buckets);
+        let holding = seconds(registry, "hold", "Duration of ended holds", work_buckets);
+        let waiting = seconds(registry, "wait", "Duration of ended waits", work_buckets);
         let followed = Gauge::default();
-        let help = "The revision of the store up to which events were counted";
+        let help = "The revision up to which events were counted";
         registry.register("followed_revision", help, followed.clone());
         History {
             acquisitions,
@@ -184,7 +186,7 @@ impl History {
         self.takeovers.get_or_create(&[("reason", reason)]).inc();
     }
 
-    /// Notes what this event begins, and how long took what it ends.
+    /// Records the start of a span, and the duration of one that this event ends.
     fn measure(&self, event: &Event, resource: &Resource, spans: &mut Spans) {
         let label = &event.event.label;
         match (&event.event.kind, event.event.token) {
@@ -196,7 +198,7 @@ impl History {
                 self.waited(spans.waited(resource, label, event.at), "acquired");
                 spans.hold(resource, token, event.at);
             }
-            // Whatever else names a hold by its token has ended it, if it had not ended before.
+            // Any other event with the token of a hold ends it, if it has not ended before.
             (kind, Some(token)) => {
                 let ended_at = match kind {
                     EventKind::Lapsed { ended_at: Some(ended_at) } => *ended_at,
@@ -228,20 +230,20 @@ impl History {
     }
 }
 
-/// What has begun and not ended, and when.
+/// Started holds and waits, with their start times.
 #[derive(Default)]
 pub(super) struct Spans {
     holds: HashMap<(Resource, Token), WallTime>,
-    /// Of several under one label the one that came first is taken to end first.
+    /// Of several waits under one label, the first one is taken to end first.
     waits: HashMap<(Resource, String), VecDeque<WallTime>>,
     waiting: usize,
 }
 
-/// Of more than so many, the beginnings are not remembered: they are counted, not measured.
+/// Beyond this number, holds and waits are counted but not measured.
 const SPANS_MAX: usize = 100_000;
 
 impl Spans {
-    /// What was under way before anything was followed.
+    /// Records what had started before events were followed.
     fn begin(&mut self, seen: &Snapshot) {
         for seen in &seen.holds {
             self.hold(&seen.hold.want.resource, seen.hold.token, seen.acquired_at);
@@ -283,7 +285,7 @@ impl Spans {
     }
 }
 
-/// The time between two moments of a clock that may have been set back meanwhile.
+/// The time between two readings of a clock that may have been set back.
 fn between(begun: WallTime, at: WallTime) -> Duration {
     Duration::from_millis(at.0.saturating_sub(begun.0).max(0) as u64)
 }

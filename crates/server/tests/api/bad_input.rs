@@ -166,7 +166,7 @@ async fn a_mistake_is_named_in_plain_words() {
         (acquire(json!({})), "resources is missing"),
         (
             acquire(json!({ "resources": ["a"], "wait": 5 })),
-            "\"wait\" is not known here; did you mean \"wait_ms\"?",
+            "unknown field \"wait\"; did you mean \"wait_ms\"?",
         ),
     ] {
         let answer = server.post(path, body.clone()).await;
@@ -176,7 +176,7 @@ async fn a_mistake_is_named_in_plain_words() {
     for (path, detail) in [
         ("/v1/locks/show", "resource is missing"),
         ("/v1/tasks?limit=x", "limit must be a whole number"),
-        ("/v1/tasks?sections=x", "\"sections\" is not known here; did you mean \"section\"?"),
+        ("/v1/tasks?sections=x", "unknown field \"sections\"; did you mean \"section\"?"),
     ] {
         let answer = server.get(path).await;
         assert_eq!(answer.json()["detail"], detail, "{path}");

@@ -98,7 +98,7 @@ async fn there_is_nothing_to_be_had_for_a_reason() {
     server.post("/v1/tasks/b/cancel", json!({})).await.good();
     let left = claim(json!({})).await.good();
     assert_eq!(left["why"]["code"], "NOT_READY");
-    let expected = json!(["1 is being worked on by alice", "1 waits for other tasks"]);
+    let expected = json!(["1 is in progress (alice)", "1 waits for other tasks"]);
     assert_eq!(left["why"]["details"]["why"], expected, "{left}");
 }
 

@@ -75,7 +75,7 @@ def an_admin_breaks_with_a_reason(url, control):
         row.wait_for()
         said = row.inner_text()
         assert "mallory" in said and "<b>gone</b> home" in said, said
-        assert "somebody on this machine" in said, said
+        assert "a user of this machine" in said, said
         opened.assert_quiet()
 
 

@@ -52,22 +52,26 @@ impl Left {
         };
         let by = match self.workers.as_slice() {
             [] => String::new(),
-            few if few.len() <= NAMED_MAX => format!(" by {}", few.join(", ")),
+            few if few.len() <= NAMED_MAX => format!(" ({})", few.join(", ")),
             many => {
                 let rest = many.len() - NAMED_MAX;
-                format!(" by {} and {rest} more", many[..NAMED_MAX].join(", "))
+                format!(" ({} and {rest} more)", many[..NAMED_MAX].join(", "))
             }
         };
         let at = self.ready_in.map(|time| format!(", the first in {}", format_duration(time)));
         let at = at.unwrap_or_default();
         let one = |words: &str| format!("is {words}{by}");
         let many = |words: &str| format!("are {words}{by}");
-        say(self.in_progress, &one("being worked on"), &many("being worked on"));
+        say(self.in_progress, &one("in progress"), &many("in progress"));
         say(self.ready, "is ready", "are ready");
         say(self.waiting, "waits for other tasks", "wait for other tasks");
-        say(self.later, &format!("waits for its time{at}"), &format!("wait for their time{at}"));
-        say(self.pending, "is pending", "wait for other tasks or for their time");
-        say(self.review, "is to be reviewed", "are to be reviewed");
+        say(
+            self.later,
+            &format!("waits for its start time{at}"),
+            &format!("wait for their start time{at}"),
+        );
+        say(self.pending, "is pending", "wait for other tasks or for their start time");
+        say(self.review, "is in review", "are in review");
         say(self.blocked, "is blocked", "are blocked");
         clauses
     }
@@ -171,11 +175,11 @@ mod tests {
             (Left::default(), vec![]),
             (
                 Left { in_progress: 1, workers: names(1), ..Left::default() },
-                vec!["1 is being worked on by w0"],
+                vec!["1 is in progress (w0)"],
             ),
             (
                 Left { in_progress: 9, workers: names(5), ..Left::default() },
-                vec!["9 are being worked on by w0, w1, w2 and 2 more"],
+                vec!["9 are in progress (w0, w1, w2 and 2 more)"],
             ),
             (
                 Left {
@@ -187,7 +191,7 @@ mod tests {
                 },
                 vec![
                     "2 wait for other tasks",
-                    "1 waits for its time, the first in 1m 30s",
+                    "1 waits for its start time, the first in 1m 30s",
                     "1 is blocked",
                 ],
             ),

@@ -29,13 +29,13 @@ pub enum FileError {
         path: PathBuf,
     },
     /// Somebody who did not ask changed, replaced, made or removed the file meanwhile.
-    #[error("{} was changed meanwhile by somebody who did not ask", .path.display())]
+    #[error("{} was changed in the meantime by another program", .path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
     /// The file has other names, which would keep the old content.
-    #[error("{} has {names} names (hard links), and only this one would change", .path.display())]
+    #[error("{} has {names} names (hard links), and only this one would be changed", .path.display())]
     Linked {
         /// The file.
         path: PathBuf,
@@ -43,13 +43,13 @@ pub enum FileError {
         names: u64,
     },
     /// Another program keeps the kernel's lock on the file.
-    #[error("{} is kept locked by another program", .path.display())]
+    #[error("{} is locked by another program", .path.display())]
     Locked {
         /// The file.
         path: PathBuf,
     },
     /// There is no room for it.
-    #[error("there is no room for {}: {source}", .path.display())]
+    #[error("no space for {}: {source}", .path.display())]
     Full {
         /// What was being written.
         path: PathBuf,
@@ -82,7 +82,7 @@ impl FileError {
             Self::NoFolder { .. } => "Create the folder first.",
             Self::ReadOnly { .. } => "Make it writable first: chmod u+w FILE",
             Self::Changed { .. } => {
-                "Try again; the new content was made from an old one, and was not written."
+                "Try again: the new content was based on the old one and was not written."
             }
             Self::Linked { .. } => "Replace this name alone with --overwrite.",
             Self::Locked { .. } => "Try again when that program is done with it.",

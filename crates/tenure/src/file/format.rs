@@ -40,7 +40,7 @@ pub struct Invalid {
 
 /// The word is none of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no format {word:?}: it is json, jsonl, yaml or toml")]
+#[error("unknown format {word:?}: use json, jsonl, yaml or toml")]
 pub struct NoSuchFormat {
     /// What was given.
     word: String,

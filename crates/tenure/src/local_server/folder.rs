@@ -49,7 +49,7 @@ pub enum ServerFolderError {
         path: PathBuf,
     },
     /// There is no token in it.
-    #[error("{} has no token in it", .path.display())]
+    #[error("{} contains no token", .path.display())]
     Empty {
         /// The file.
         path: PathBuf,
@@ -71,19 +71,19 @@ impl ServerFolderError {
             ServerFolderError::Exposed { path } => match path.is_dir() {
                 true => format!("Run `chmod 700 {}`.", path.display()),
                 false => format!(
-                    "Run `chmod 600 {}` if no one else has read it, else start the server with --new-token.",
+                    "Run `chmod 600 {}` if no other user has read it; else start the server with --new-token.",
                     path.display()
                 ),
             },
             ServerFolderError::Foreign { .. } => {
-                "Set XDG_STATE_HOME to a folder of this user, or make tokens with `tenure token create`."
+                "Set XDG_STATE_HOME to a folder of this user, or create tokens with `tenure token create`."
                     .to_owned()
             }
             ServerFolderError::Empty { .. } => {
-                "Start the server with --new-token to make another.".to_owned()
+                "Start the server with --new-token to create another.".to_owned()
             }
             ServerFolderError::Io { .. } => {
-                "Set XDG_STATE_HOME to a folder that this user can write, or make tokens with `tenure token create`."
+                "Set XDG_STATE_HOME to a folder that this user can write, or create tokens with `tenure token create`."
                     .to_owned()
             }
         }

@@ -105,7 +105,7 @@ impl fmt::Display for Reason {
             }
             Self::NearestFolder => f.write_str("the nearest .tenure folder upward"),
             Self::UserFolder => f.write_str(
-                "your own: no git repository and no .tenure folder is around the current folder",
+                "your own: the current folder is in no git repository and below no .tenure folder",
             ),
         }
     }
@@ -129,7 +129,7 @@ impl fmt::Display for Untrusted {
         if let Some(link) = self.links.first() {
             return write!(
                 f,
-                "{} leads out of its project, to {}, and you have not trusted that",
+                "{} points out of its project, to {}, and you have not trusted that",
                 link.path.display(),
                 link.target.display()
             );
@@ -149,7 +149,7 @@ impl fmt::Display for Untrusted {
 #[non_exhaustive]
 pub enum LocateError {
     /// There is no place for the default store.
-    #[error("there is no place for a store")]
+    #[error("no location for a store")]
     NoPlace,
     /// The URL names no store.
     #[error(transparent)]

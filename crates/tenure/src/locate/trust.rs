@@ -101,10 +101,10 @@ pub enum TrustError {
     #[error("{TRUST_VARIABLE} is neither 1 nor a list of SHA-256 hashes")]
     Variable,
     /// There is no home to remember anything in.
-    #[error("there is no home folder to remember in what you trust")]
+    #[error("no home folder to record what you trust")]
     NoHome,
     /// Others could change what is trusted.
-    #[error("what you trust is not kept safely: {} {problem}", .path.display())]
+    #[error("the record of what you trust is not safe: {} {problem}", .path.display())]
     Unsafe {
         /// The folder or file.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum TrustError {
         source: io::Error,
     },
     /// The path cannot be written into a record.
-    #[error("{} is not UTF-8, and cannot be remembered", .path.display())]
+    #[error("{} is not UTF-8 and cannot be recorded", .path.display())]
     NotText {
         /// The path.
         path: PathBuf,

@@ -26,13 +26,13 @@ pub enum PlaceError {
         problem: String,
     },
     /// There is no repository, no `.tenure` and no home directory.
-    #[error("no place for a store: {} is in no git repository, and no home directory is known", .path.display())]
+    #[error("no location for a store: {} is not in a git repository, and there is no home directory", .path.display())]
     NoHome {
         /// Where the search started.
         path: PathBuf,
     },
     /// A link stands where the store's folder is expected, and leads to no folder.
-    #[error("{} is a link to {}, and there is no folder", .path.display(), .target.display())]
+    #[error("{} is a link to {}, which does not exist", .path.display(), .target.display())]
     DanglingLink {
         /// The link.
         path: PathBuf,
@@ -120,27 +120,26 @@ impl PlaceError {
                  TENURE_STORE"
             }
             Self::DanglingLink { .. } => {
-                "make the folder, as by mounting the disk that it is on, or remove the link"
+                "create that folder (for example by mounting its disk), or remove the link"
             }
             Self::ReadOnly { .. } => {
                 "make it writable, or name a store on another disk with TENURE_STORE, such as \
                  sqlite:PATH; one may look at a store there, but change nothing"
             }
             Self::NotWritable { .. } => {
-                "check who owns the folder around it, or name a store with \
-                 TENURE_STORE, such as sqlite:PATH"
+                "check the owner and permissions of the folder, or set TENURE_STORE \
+                 to another store, such as sqlite:PATH"
             }
             Self::Network { .. } => {
-                "name a store on a local disk with TENURE_STORE, such as \
-                 sqlite:PATH, or a server (postgres://…) if several machines take part"
+                "use a store on a local disk: set TENURE_STORE to sqlite:PATH; for \
+                 several machines, use a server (`tenure serve`)"
             }
             Self::UserSpace { .. } => {
-                "name a store on a local disk with TENURE_STORE, such as \
-                 sqlite:PATH"
+                "use a store on a local disk: set TENURE_STORE to sqlite:PATH"
             }
             Self::NotShown { path, .. } => {
                 return format!(
-                    "run `tenure selftest --store file:{}` first, or name a store on a local disk",
+                    "run `tenure selftest --store file:{}` first, or use a store on a local disk",
                     path.display()
                 );
             }
@@ -185,13 +184,13 @@ pub enum PathError {
         target: PathBuf,
     },
     /// A name that is not UTF-8 cannot be part of a path.
-    #[error("{path:?} has a name that is not UTF-8")]
+    #[error("the path {path:?} is not UTF-8")]
     NotText {
         /// The path.
         path: PathBuf,
     },
     /// A single worktree is meant where there is none.
-    #[error("there are no worktrees here: this is no git repository")]
+    #[error("no worktrees here: this is not a git repository")]
     NoWorktree,
     /// What is written is no resource.
     #[error(transparent)]

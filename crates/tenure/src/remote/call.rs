@@ -335,12 +335,12 @@ fn certificate_refused(why: &rustls::CertificateError) -> String {
     let words = match why {
         // Said by the library for one that may sign others, as `openssl req -x509` makes them.
         rustls::CertificateError::Other(other) if other.to_string().contains("CaUsedAsEnd") => {
-            "it is one for signing others; make it with basicConstraints=CA:FALSE".to_owned()
+            "it is a CA certificate; create one with basicConstraints=CA:FALSE".to_owned()
         }
         rustls::CertificateError::UnknownIssuer
         | rustls::CertificateError::BadSignature
         | rustls::CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "who signed it is not known here; name a file with TENURE_SERVER_CA_FILE".to_owned()
+            "its issuer is unknown; name the CA file with TENURE_SERVER_CA_FILE".to_owned()
         }
         why => why.to_string(),
     };

@@ -17,7 +17,7 @@ pub enum StoreError {
         hint: Option<String>,
     },
     /// It may or may not have been written: look by grant id before trying again.
-    #[error("it is not known whether the store at {store} took the change: {reason}")]
+    #[error("unknown whether the store at {store} made the change: {reason}")]
     Unknown {
         /// Which store.
         store: String,
@@ -52,7 +52,7 @@ pub enum StoreError {
         instead: String,
     },
     /// Whoever keeps the store does not let the caller do this.
-    #[error("the store at {store} does not let you: {reason}")]
+    #[error("the store at {store} refuses this: {reason}")]
     Refused {
         /// Which store.
         store: String,
@@ -62,7 +62,7 @@ pub enum StoreError {
         hint: Option<String>,
     },
     /// Others were faster too many times in a row; nothing was written.
-    #[error("the store at {store} is too contended: gave up after {tries} tries")]
+    #[error("the store at {store} is too busy: gave up after {tries} attempts")]
     Contended {
         /// Which store.
         store: String,

@@ -179,9 +179,7 @@ impl Finding {
         let message = match count {
             0 => "nothing left behind by dead processes".to_owned(),
             count => {
-                format!(
-                    "{count} left behind by dead processes; `tenure locks cleanup` removes them"
-                )
+                format!("{count} of dead processes; remove them with `tenure locks cleanup`")
             }
         };
         Finding { subject: "leftovers".to_owned(), ok: true, message }

@@ -30,7 +30,7 @@ pub enum ConfigError {
         path: PathBuf,
     },
     /// A link stands where a file is expected, and leads nowhere.
-    #[error("the settings file {} is a link that leads nowhere", .path.display())]
+    #[error("the settings file {} is a link to a missing file", .path.display())]
     DanglingLink {
         /// The link.
         path: PathBuf,
@@ -103,7 +103,7 @@ pub enum ConfigError {
     },
     /// The file is written in a way that [`set`](super::edit::set) cannot change safely. It is as
     /// it was.
-    #[error("cannot change {} in {} without touching anything else", .key.name(), .path.display())]
+    #[error("cannot change {} in {} without changing something else", .key.name(), .path.display())]
     NotEditable {
         /// The file.
         path: PathBuf,
@@ -125,13 +125,13 @@ impl ConfigError {
             }
             Self::NotAFile { .. } => "replace it by a file, or remove it".into(),
             Self::DanglingLink { .. } => {
-                "make the file that the link names, or remove the link".into()
+                "create the file that the link points to, or remove the link".into()
             }
             Self::Unreadable { .. } => "check that you may read it".into(),
             Self::TooLarge { .. } => "check that it is the right file".into(),
             Self::NotUtf8 { .. } => "save the file as UTF-8".into(),
             Self::Malformed { .. } => {
-                "write `key: value` lines, and keys of a group indented below it".into()
+                "write `key: value` lines, and indent the keys of a group below it".into()
             }
             Self::UnknownKey { nearest, .. } => format!("did you mean {nearest}?"),
             Self::BadValue { key, .. } => match key.info().default {
@@ -139,8 +139,7 @@ impl ConfigError {
                 default => format!("the built-in value is {default}"),
             },
             Self::NotWritable { .. } => {
-                "check who owns the file and the folder around it, and whether the disk is full"
-                    .into()
+                "check the owner of the file and its folder, and whether the disk is full".into()
             }
             Self::NotEditable { .. } => "change it in an editor".into(),
         }

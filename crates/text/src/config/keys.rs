@@ -225,13 +225,13 @@ pub enum ValueError {
     #[error("control characters such as line breaks are not allowed")]
     ControlCharacter,
     /// Not a whole number, or too small a one.
-    #[error("a whole number from {least} is needed")]
+    #[error("use a whole number of at least {least}")]
     NotInteger {
         /// The smallest that is allowed.
         least: u32,
     },
     /// Not true or false.
-    #[error("true or false is needed")]
+    #[error("use true or false")]
     NotBoolean,
 }
 

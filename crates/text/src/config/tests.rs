@@ -150,7 +150,7 @@ fn every_bad_file_has_its_own_sentence() {
         ("agent: a\nstore: b\nagent: c\n", "FILE:3:1: duplicate key \"agent\", first on line 1"),
         (
             "locking:\n  taskTimeout: 90\n",
-            "FILE:2:3: locking.taskTimeout: \"90\" lacks a unit: write 90s, 90m or 90h",
+            "FILE:2:3: locking.taskTimeout: \"90\" has no unit: write 90s, 90m or 90h",
         ),
         (
             "locking:\n  taskTimeout: 0s\n",

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum ExchangeError {
     /// The file could not be read.
-    #[error("{} cannot be read: {source}", .path.display())]
+    #[error("cannot read {}: {source}", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum ExchangeError {
         problem: String,
     },
     /// The file was written by a version that knows more.
-    #[error("the file has version {version}; this program knows version {known} and below")]
+    #[error("the file has version {version}; this tenure supports version {known} and below")]
     Newer {
         /// What the file says.
         version: u64,
@@ -86,7 +86,7 @@ impl ExchangeError {
                 "Correct the file and import it again; nothing was added."
             }
             Self::Shape { .. } => {
-                "Write a list of tasks, or an object with `tasks`; --format says how it is written."
+                "Write a list of tasks, or an object with `tasks`; set the format with --format."
             }
             Self::Newer { .. } => "Use a newer tenure.",
             Self::NotWritable { .. } => "Choose another format.",

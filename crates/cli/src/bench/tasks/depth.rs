@@ -1,24 +1,23 @@
-//! How long a claim takes where there are few tasks and where there are very many, most of them
-//! done long ago.
+//! Measures the duration of a claim in small and very large stores, where most tasks are completed.
 
-use super::super::crew::Crew;
+use super::super::processes::Processes;
 use super::super::report::{Beside, Figure, Report, Unit, Wanted};
 use super::super::sample::{now, quantile};
 use super::super::worker::{self, Work};
-use super::super::{BenchError, Ground};
-use super::stock::{self, fill, sync_all};
+use super::super::{BenchError, BenchSetup};
+use super::task_supply::{self, fill, sync_all};
 use std::time::Instant;
 use tenure::blocking::Client;
 
-/// A claim among the most tasks may take this much of one among the fewest.
+/// The target: a claim in the largest store compared with one in the smallest.
 const WANTED_RATIO: f64 = 1.3;
 
-/// Claims that are not counted: the first ones read pages from the disk.
+/// Claims that are not counted: the first ones read pages from disk.
 const WARM_UP: usize = 20;
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    let sizes: [usize; 3] = ground.scale([200, 400, 800], [1_000, 100_000, 1_000_000]);
-    let claims = ground.scale(40, 360);
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    let sizes: [usize; 3] = setup.scale([200, 400, 800], [1_000, 100_000, 1_000_000]);
+    let claims = setup.scale(40, 360);
     let pending = WARM_UP + claims;
     let prepare = |url: &str, size: usize| -> Result<(usize, f64), BenchError> {
         let client = Client::open(url)?;
@@ -28,25 +27,25 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
     };
     let found: Vec<Vec<f64>>;
     let mut last = (0, 0.0);
-    match ground.given_store() {
-        // It grows from size to size.
+    match setup.given_store() {
+        // The named store grows from size to size.
         Some(url) => {
             let mut all = Vec::new();
             for size in sizes {
                 last = prepare(url, size)?;
                 let work = Work::ClaimLatency { urls: vec![url.to_owned()], claims };
-                all.append(&mut Crew::run([work])?.remove(0));
+                all.append(&mut Processes::run([work])?.remove(0));
             }
             found = all;
         }
-        // One store of each size, in turns, so that noise meets all.
+        // One store of each size, in turns, so that noise affects all.
         None => {
-            let urls = sizes.map(|size| ground.store(&format!("tasks-{size}")));
+            let urls = sizes.map(|size| setup.store(&format!("tasks-{size}")));
             for (url, size) in urls.iter().zip(sizes) {
                 last = prepare(url, size)?;
             }
             let work = Work::ClaimLatency { urls: urls.to_vec(), claims };
-            found = Crew::run([work])?.remove(0);
+            found = Processes::run([work])?.remove(0);
         }
     }
     let fewest = quantile(&found[0], 0.5);
@@ -80,15 +79,15 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
     Ok(())
 }
 
-/// In a worker: how long each claim took, in seconds, in each of the stores. Each is completed
-/// before the next; that is not counted.
+/// In a worker: the duration of each claim in seconds, for each store. Each task is completed
+/// before the next claim; that time is not counted.
 pub(in super::super) fn latencies(
     urls: &[String],
     claims: usize,
 ) -> Result<Vec<Vec<f64>>, BenchError> {
     let clients = urls.iter().map(|url| Client::open(url));
     let clients: Vec<Client> = clients.collect::<Result<_, _>>()?;
-    // What was added must not be on its way to the disk while the clock runs.
+    // The added tasks must be on disk before the measurement starts.
     sync_all();
     worker::ready()?;
     for client in &clients {
@@ -101,7 +100,7 @@ pub(in super::super) fn latencies(
         }
     }
     for client in &clients {
-        let left = stock::counts(client)?.in_progress;
+        let left = task_supply::counts(client)?.in_progress;
         if left > 0 {
             return Err(BenchError::Miscounted { what: "in progress", store: left, workers: 0 });
         }

@@ -1,27 +1,28 @@
-//! Claiming and completing tasks: how many per second, how much a long list costs, and beside whom.
+//! Measures claiming and completing tasks.
 //!
-//! `stock` makes tasks. Then the measurements: `rate`, `depth`, `peer`.
+//! `task_supply` adds tasks. The measurements are `rate` (per second), `depth` (cost of a long list) and
+//! `claimd` (compared with claimd).
 
+mod claimd;
 mod depth;
-mod peer;
 mod rate;
-mod stock;
+mod task_supply;
 
 pub(super) use depth::latencies;
-pub(super) use rate::{duel, floor_commits, pairs};
-pub(super) use stock::{Stock, counts};
+pub(super) use rate::{baseline_commits, duel, pairs};
+pub(super) use task_supply::{TaskSupply, counts};
 
 use super::report::Report;
-use super::{BenchError, Ground};
+use super::{BenchError, BenchSetup};
 
-/// How many tasks make a batch.
+/// The number of tasks in a batch.
 const BATCH: usize = 100;
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    if let Some(url) = ground.given_store() {
-        stock::refuse_used(url)?;
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    if let Some(url) = setup.given_store() {
+        task_supply::refuse_used(url)?;
     }
-    depth::measure(ground, report)?;
-    rate::measure(ground, report)?;
-    peer::measure(ground, report)
+    depth::measure(setup, report)?;
+    rate::measure(setup, report)?;
+    claimd::measure(setup, report)
 }

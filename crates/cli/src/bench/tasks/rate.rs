@@ -1,14 +1,14 @@
-//! Claim and complete, one by one and in batches, beside two bare commits that are synced as well.
+//! Measures claim and complete, one by one and in batches, next to two bare synced commits.
 
-use super::super::crew::Crew;
-use super::super::floor::Floor;
-use super::super::pair::{Tally, floor_pair, tally, total};
+use super::super::pair::{Tally, baseline_pair, tally, total};
+use super::super::processes::Processes;
 use super::super::report::{Beside, Figure, Report, Unit, Wanted};
 use super::super::sample::median;
+use super::super::sqlite_baseline::SqliteBaseline;
 use super::super::worker::{self, Work};
-use super::super::{BenchError, Ground};
+use super::super::{BenchError, BenchSetup};
 use super::BATCH;
-use super::stock::{counts, stock_up, sync_all};
+use super::task_supply::{counts, stock_up, sync_all};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tenure::blocking::Client;
@@ -21,70 +21,71 @@ const PROCESSES: usize = 8;
 /// Rounds that are not counted: the disk settles after the tasks were added.
 const WARM_UP: usize = 2;
 
-/// One by one it is at least a third of the bare commits.
-const WANTED_OF_FLOOR: f64 = 0.334;
+/// The target: one by one, compared with the bare commits.
+const WANTED_OF_BASELINE: f64 = 0.334;
 
-/// In batches it is at least so many times as fast as one by one.
+/// The target: in batches, compared with one by one.
 const WANTED_BY_BATCH: f64 = 10.0;
 
-/// So many tasks are ready for each millisecond: more than anybody claims.
+/// How many tasks are ready for each millisecond, more than are claimed.
 const STOCK_PER_MS: u64 = 10;
 const STOCK_BY_BATCH_PER_MS: u64 = 40;
 
-/// One by one, and on the floor.
+/// One by one, and the baseline.
 type Round = (Tally, Tally);
 
-/// What so many processes did.
+/// The results of this many processes.
 #[derive(Default, Serialize, Deserialize)]
 pub(in super::super) struct Rates {
-    /// One by one beside the floor.
+    /// One by one, next to the baseline.
     rounds: Vec<Round>,
     by_batch: Vec<Tally>,
-    /// How many tasks were completed in all, counted or not.
+    /// How many tasks were completed in all, measured or not.
     done: u64,
 }
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    let floor = ground.file("tasks-floor.db");
-    Floor::create_worn_in(&floor)?;
-    let url = ground.given_store().map_or_else(|| ground.store("tasks"), str::to_owned);
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    let baseline = setup.file("tasks-baseline.db");
+    SqliteBaseline::create_worn_in(&baseline)?;
+    let url = setup.given_store().map_or_else(|| setup.store("tasks"), str::to_owned);
     let client = Client::open(&url)?;
     let before = counts(&client)?.completed;
-    let span_ms = ground.scale(60, 300);
+    let span_ms = setup.scale(60, 300);
 
-    let rounds = ground.scale(2, 10);
-    let work = Work::TaskDuel { url: url.clone(), floor: floor.clone(), rounds, span_ms };
-    let alone: Rates = Crew::run([work])?.remove(0);
-    add(report, "1 process", &alone, Some(Wanted::RatioAtLeast(WANTED_OF_FLOOR)));
+    let rounds = setup.scale(2, 10);
+    let work = Work::TaskDuel { url: url.clone(), baseline: baseline.clone(), rounds, span_ms };
+    let alone: Rates = Processes::run([work])?.remove(0);
+    add(report, "1 process", &alone, Some(Wanted::RatioAtLeast(WANTED_OF_BASELINE)));
 
-    let together = together(&client, &url, &floor, ground.scale(1, 4), span_ms)?;
+    let together = together(&client, &url, &baseline, setup.scale(1, 4), span_ms)?;
     add(report, &format!("{PROCESSES} processes"), &together, None);
     count(report, &client, before, alone.done + together.done)
 }
 
-/// Several processes, all one by one, then all on the floor, and again; then in batches.
+/// Several processes, all one by one, then all on the baseline, in turns; then in batches.
 fn together(
     client: &Client,
     url: &str,
-    floor: &Path,
+    baseline: &Path,
     rounds: usize,
     span_ms: u64,
 ) -> Result<Rates, BenchError> {
     let mut rates = Rates::default();
     let mut pairs = |batch: usize| {
         let work = |_| Work::TaskPairs { url: url.to_owned(), batch, span_ms };
-        let tallies: Vec<Tally> = Crew::run((0..PROCESSES).map(work))?;
+        let tallies: Vec<Tally> = Processes::run((0..PROCESSES).map(work))?;
         rates.done += tallies.iter().map(|tally| tally.count).sum::<u64>();
         Ok::<Tally, BenchError>(total(&tallies))
     };
     stock_up_and_settle(client, rounds as u64 * span_ms * STOCK_PER_MS)?;
     for _ in 0..rounds {
         let one = pairs(1)?;
-        let bare: Vec<Tally> = Crew::run((0..PROCESSES).map(|process| Work::FloorCommits {
-            floor: floor.to_owned(),
-            name: format!("row-{process}"),
-            span_ms,
-        }))?;
+        let bare: Vec<Tally> =
+            Processes::run((0..PROCESSES).map(|process| Work::BaselineCommits {
+                baseline: baseline.to_owned(),
+                name: format!("row-{process}"),
+                span_ms,
+            }))?;
         rates.rounds.push((one, total(&bare)));
     }
     stock_up_and_settle(client, rounds as u64 * span_ms * STOCK_BY_BATCH_PER_MS)?;
@@ -94,14 +95,14 @@ fn together(
     Ok(rates)
 }
 
-/// What was just written keeps a disk busy, and whoever syncs next would pay for it.
+/// Adds tasks and waits until they are on disk: otherwise the next sync would pay for them.
 fn stock_up_and_settle(client: &Client, pending: u64) -> Result<(), BenchError> {
     stock_up(client, pending as usize)?;
     sync_all();
     Ok(())
 }
 
-/// What the workers say they did must be what the store has.
+/// Checks that the store has as many completed tasks as the workers reported.
 fn count(report: &mut Report, client: &Client, before: usize, done: u64) -> Result<(), BenchError> {
     let counts = counts(client)?;
     let (store, workers) = (counts.completed - before, done as usize);
@@ -128,10 +129,11 @@ fn add(report: &mut Report, who: &str, rates: &Rates, wanted: Option<Wanted>) {
     let all =
         |tallies: &mut dyn Iterator<Item = Tally>| tallies.map(Tally::rate).collect::<Vec<_>>();
     let one = all(&mut rates.rounds.iter().map(|(one, _)| *one));
-    let floor = all(&mut rates.rounds.iter().map(|(_, floor)| *floor));
+    let baseline = all(&mut rates.rounds.iter().map(|(_, baseline)| *baseline));
     let by_batch = median(&all(&mut rates.by_batch.iter().copied()));
-    // Of each round by itself: what slowed one of the two slowed the other as well.
-    let ratios: Vec<f64> = one.iter().zip(&floor).map(|(one, floor)| one / floor).collect();
+    // The ratio of each round: what slows one of the two slows the other as well.
+    let ratios: Vec<f64> =
+        one.iter().zip(&baseline).map(|(one, baseline)| one / baseline).collect();
     let figure = |how: &str, value, beside, wanted| Figure {
         measurement: "tasks",
         case: format!("{who}, {how}"),
@@ -141,34 +143,35 @@ fn add(report: &mut Report, who: &str, rates: &Rates, wanted: Option<Wanted>) {
         beside: Some(beside),
         wanted,
     };
-    let floor = Beside { what: "two bare commits", value: median(&floor), ratio: median(&ratios) };
-    report.add(figure("one by one", median(&one), floor, wanted));
+    let baseline =
+        Beside { what: "two bare commits", value: median(&baseline), ratio: median(&ratios) };
+    report.add(figure("one by one", median(&one), baseline, wanted));
     let singly = Beside::new("one by one", by_batch, median(&one));
     let wanted = wanted.map(|_| Wanted::RatioAtLeast(WANTED_BY_BATCH));
     report.add(figure(&format!("by {BATCH}"), by_batch, singly, wanted));
 }
 
-/// In a worker: one by one and the floor in turns, each first in every other round, with nothing
-/// else written meanwhile; then in batches.
+/// In a worker: one by one and the baseline in turns, each first in every other round, without
+/// other writes; then in batches.
 pub(in super::super) fn duel(
     url: &str,
-    floor: &Path,
+    baseline: &Path,
     rounds: usize,
     span_ms: u64,
 ) -> Result<Rates, BenchError> {
     let client = Client::open(url)?;
-    let floor = Floor::open_durable(floor, "row")?;
+    let baseline = SqliteBaseline::open_durable(baseline, "row")?;
     worker::ready()?;
     let mut rates = Rates::default();
     stock_up_and_settle(&client, (WARM_UP + rounds) as u64 * span_ms * STOCK_PER_MS)?;
     for number in 0..WARM_UP + rounds {
-        let bare = || tally(span_ms, || floor_pair(&floor));
+        let bare = || tally(span_ms, || baseline_pair(&baseline));
         let first = if number % 2 == 0 { Some(bare()?) } else { None };
         let one = tally(span_ms, || pair(&client, 1))?;
-        let floor = first.map_or_else(bare, Ok)?;
+        let baseline = first.map_or_else(bare, Ok)?;
         rates.done += one.count;
         if number >= WARM_UP {
-            rates.rounds.push((one, floor));
+            rates.rounds.push((one, baseline));
         }
     }
     stock_up_and_settle(&client, (WARM_UP + rounds) as u64 * span_ms * STOCK_BY_BATCH_PER_MS)?;
@@ -182,32 +185,32 @@ pub(in super::super) fn duel(
     Ok(rates)
 }
 
-/// In a worker: claim and complete, so many at once.
+/// In a worker: claim and complete, this many at once.
 pub(in super::super) fn pairs(url: &str, batch: usize, span_ms: u64) -> Result<Tally, BenchError> {
     let client = Client::open(url)?;
     worker::ready()?;
     tally(span_ms, || pair(&client, batch))
 }
 
-/// In a worker: the two commits of the floor.
-pub(in super::super) fn floor_commits(
-    floor: &Path,
+/// In a worker: the two commits of the baseline.
+pub(in super::super) fn baseline_commits(
+    baseline: &Path,
     name: &str,
     span_ms: u64,
 ) -> Result<Tally, BenchError> {
-    let floor = Floor::open_durable(floor, name)?;
+    let baseline = SqliteBaseline::open_durable(baseline, name)?;
     worker::ready()?;
-    tally(span_ms, || floor_pair(&floor))
+    tally(span_ms, || baseline_pair(&baseline))
 }
 
-/// Claims up to so many and completes them; how many there were.
+/// Claims up to `batch` tasks and completes them; returns how many.
 fn pair(client: &Client, batch: usize) -> Result<u64, BenchError> {
     let claimed = claim(client, batch)?;
     complete(client, &claimed)?;
     Ok(claimed.len() as u64)
 }
 
-/// The next tasks, as far as there are any.
+/// Claims the next tasks, up to `count`.
 pub(super) fn claim(client: &Client, count: usize) -> Result<Vec<Claimed>, BenchError> {
     let request = ClaimRequest { count, ..ClaimRequest::default() };
     match client.run(client.asynchronous().tasks().claim(&request))? {

@@ -5,7 +5,7 @@
 //! reaches. Where a whole tenure is needed (to be killed, signalled, put into a terminal), this
 //! test binary starts itself again in a [`role`].
 
-mod ending;
+mod exit;
 mod pipes;
 mod role;
 mod stopping;

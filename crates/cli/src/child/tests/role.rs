@@ -28,7 +28,7 @@ async fn tenure() {
         Err(error) => exit(error.exit_code()),
     };
     let code = child.wait_passing_on(&mut signals).await.exit_code();
-    child.die_alike();
+    child.die_of_same_signal();
     exit(code);
 }
 

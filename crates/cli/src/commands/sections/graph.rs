@@ -1,4 +1,4 @@
-//! `tenure sections graph`: which section waits for which.
+//! `tenure sections graph`: shows which section waits for which.
 
 use super::sections;
 use crate::context::Context;
@@ -8,10 +8,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use tenure::core::SectionSnapshot;
 
-/// Which section waits for which
+/// Show which section waits for which
 #[derive(Debug, Args)]
 pub(super) struct GraphArgs {
-    /// For reading, or for a program that draws
+    /// For reading, or for a drawing program
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -39,7 +39,7 @@ pub(super) async fn run(context: &Context, args: GraphArgs) -> Result<i32, Failu
     Ok(0)
 }
 
-/// From what must be done first to what waits for it.
+/// Pairs of sections: the first must be done before the second.
 fn edges(all: &[SectionSnapshot]) -> impl Iterator<Item = (&str, &str)> {
     all.iter().flat_map(|seen| {
         let to = seen.section.name.as_str();
@@ -66,7 +66,7 @@ fn text(all: &[SectionSnapshot]) -> String {
 }
 
 fn mermaid(all: &[SectionSnapshot]) -> String {
-    // Names may have any characters, which only labels may have there.
+    // A section name may contain any characters, but a Mermaid id may not; only labels may.
     let mut ids: BTreeMap<&str, String> = BTreeMap::new();
     let names = all.iter().map(|seen| seen.section.name.as_str());
     for name in names.chain(edges(all).map(|(from, _)| from)) {

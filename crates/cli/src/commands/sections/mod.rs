@@ -1,4 +1,5 @@
-//! `tenure sections`: parts of the task list that by default one runner works through at a time.
+//! `tenure sections`: describes the parts of the task list; by default one runner at a time works
+//! in each.
 
 mod graph;
 mod show;
@@ -15,15 +16,15 @@ use tenure::core::{Section, SectionSnapshot};
 use tenure_frontend::refusal::Refusal;
 use tenure_frontend::view;
 
-/// Describe, order, pause and look at sections of the task list
+/// Describe, order, pause and show sections of the task list
 ///
-/// A section needs no description: one that a task names is there, for one runner at a time.
+/// A section needs no description: a section that a task names exists, for one runner at a time.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure sections add Backend --max-runners 2
   tenure sections add Release --after Backend --after Frontend
-  tenure sections pause                    hand out nothing for now
+  tenure sections pause                    stop all claims for now
   tenure sections graph --format mermaid")]
 pub(crate) struct SectionsArgs {
     #[command(subcommand)]
@@ -32,45 +33,45 @@ pub(crate) struct SectionsArgs {
 
 #[derive(Debug, Subcommand)]
 enum SectionsCommand {
-    /// Describe a section, new or known
+    /// Describe a section, new or existing
     Add(DescribeArgs),
-    /// All sections, in order
+    /// List all sections, in order
     List,
-    /// One section in full
+    /// Show one section in full
     Show(NameArg),
-    /// Change a section that is there
+    /// Change an existing section
     Update(DescribeArgs),
     /// Put sections in this order
     Reorder(ReorderArgs),
-    /// Hand out nothing of a section, or nothing at all, for now
+    /// Stop claims in a section, or all claims
     Pause(PauseArgs),
-    /// Hand out tasks again
+    /// Allow claims again
     Resume(PauseArgs),
     Graph(graph::GraphArgs),
 }
 
 #[derive(Debug, Args)]
 struct NameArg {
-    /// Which section
+    /// The section
     #[arg(value_name = "NAME")]
     name: String,
 }
 
 #[derive(Debug, Args)]
 struct DescribeArgs {
-    /// Which section
+    /// The section
     #[arg(value_name = "NAME")]
     name: String,
-    /// How many runners may work in it at once: a number, or any
+    /// How many runners may work in it at once: a number, or `any`
     #[arg(long, value_name = "N|any", value_parser = max_runners)]
     max_runners: Option<MaxRunners>,
-    /// Lower goes first, 0 to 100
+    /// Priority from 0 (first) to 100 (last)
     #[arg(long, value_name = "N", value_parser = values::priority)]
     priority: Option<u8>,
-    /// Among equals of priority, lower goes first
+    /// Order among sections of equal priority: lower goes first
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = crate::args::numbers::position)]
     position: Option<i64>,
-    /// Not before this section is done; may be given several times; empty for none
+    /// Start only when this section is done; can be repeated; empty for none
     #[arg(long, value_name = "SECTION")]
     after: Option<Vec<String>>,
 }
@@ -84,12 +85,12 @@ struct ReorderArgs {
 
 #[derive(Debug, Args)]
 struct PauseArgs {
-    /// Which section; everything by default
+    /// The section; by default everything
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }
 
-/// How many runners may work in a section at once; none means any number.
+/// How many runners may work in a section at once; `None` means any number.
 #[derive(Clone, Copy, Debug)]
 struct MaxRunners(Option<u32>);
 
@@ -103,7 +104,7 @@ fn max_runners(text: &str) -> Result<MaxRunners, String> {
 }
 
 impl SectionsArgs {
-    /// The word for the envelope.
+    /// The name of the subcommand, for the JSON envelope.
     pub(crate) fn subcommand(&self) -> &'static str {
         match self.command {
             SectionsCommand::Add(_) => "add",
@@ -131,7 +132,7 @@ pub(crate) async fn run(context: &Context, args: SectionsArgs) -> Result<i32, Fa
     }
 }
 
-/// All sections but the one that stands for everything, in the order of claims.
+/// All sections except the one that stands for everything, in the order of claims.
 async fn sections(client: &Client) -> Result<Vec<SectionSnapshot>, Failure> {
     let mut sections = client.tasks().sections().await?;
     sections.retain(|seen| seen.section.name != EVERYTHING);
@@ -156,10 +157,12 @@ fn not_found(name: &str) -> Failure {
     Refusal::no_such_section(name).into()
 }
 
-/// The section that stands for all of them is paused and resumed, and that is all.
+/// The section that stands for everything can only be paused and resumed.
 fn refuse_everything(name: &str) -> Result<(), Failure> {
     match name {
-        EVERYTHING => Err(Failure::usage(format!("{EVERYTHING:?} is no name for a section"))),
+        EVERYTHING => Err(Failure::usage(format!(
+            "{EVERYTHING:?} is reserved and cannot be the name of a section"
+        ))),
         _ => Ok(()),
     }
 }

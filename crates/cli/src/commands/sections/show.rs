@@ -1,10 +1,10 @@
-//! `tenure sections list` and `show`.
+//! `tenure sections list` and `tenure sections show`: prints sections.
 
 use super::{not_found, sections};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{NAME, WARN, styled};
-use crate::show::{hold_words, table};
+use crate::show::{hold_text, table};
 use serde_json::json;
 use tenure::Client;
 use tenure::core::rules::tasks::EVERYTHING;
@@ -83,7 +83,7 @@ pub(super) async fn one(context: &Context, name: &str) -> Result<i32, Failure> {
         if !section.depends_on.is_empty() {
             lines.push(format!("  after        {}", section.depends_on.join(", ")));
         }
-        lines.extend(runners.iter().map(|seen| hold_words(seen, client.witness())));
+        lines.extend(runners.iter().map(|seen| hold_text(seen, client.witness())));
         lines.join("\n")
     });
     Ok(0)

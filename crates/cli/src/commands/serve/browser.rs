@@ -1,4 +1,4 @@
-//! Showing the dashboard in a browser.
+//! Opens the dashboard in a browser.
 
 use crate::context::Context;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use tenure::local_server::Announcement;
 use tenure_server::dashboard;
 use tenure_server::http::{Address, Auth, Listening};
 
-/// The address of the dashboard, which signs its user in.
+/// The address of the dashboard, with a token that signs the user in.
 pub(super) fn address(listening: &Listening<'_>) -> Option<String> {
     let is_tcp = |address: &&Address| matches!(address, Address::Tcp { .. });
     let address = listening.addresses.iter().find(is_tcp)?;
@@ -16,11 +16,12 @@ pub(super) fn address(listening: &Listening<'_>) -> Option<String> {
     })
 }
 
-/// Shows the dashboard. The browser is given the name of a file that leads to the address, since the
-/// arguments of its process can be read by every user; the file goes with the result.
+/// Opens the dashboard. The browser gets the name of a file that redirects to the address, because
+/// the arguments of a process can be read by every user. The file is removed when the result is
+/// dropped.
 pub(super) fn show(context: &Context, listening: &Listening<'_>) -> Option<Announcement> {
     let Some(address) = address(listening) else {
-        context.output.note("A browser cannot open a socket in the file system: use --listen too.");
+        context.output.note("A browser cannot open a Unix socket: pass --listen too.");
         return None;
     };
     let (page, opened) = match &listening.auth {
@@ -37,12 +38,12 @@ pub(super) fn show(context: &Context, listening: &Listening<'_>) -> Option<Annou
         Auth::Tokens(_) | Auth::None => (None, open(&address)),
     };
     if let Err(error) = opened {
-        context.output.note(&format!("No browser was opened: {error}"));
+        context.output.note(&format!("Cannot open a browser: {error}"));
     }
     page
 }
 
-/// The program that opens a file or an address with what the user chose for it.
+/// The program that opens a file or an address in the user's preferred application.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else if cfg!(windows) {
@@ -51,14 +52,14 @@ const OPENER: &str = if cfg!(target_os = "macos") {
     "xdg-open"
 };
 
-/// Starts the user's browser, and does not wait for it.
+/// Starts the user's browser and does not wait for it.
 fn open(what: &str) -> std::io::Result<()> {
     let mut command = Command::new(OPENER);
     command.arg(what).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut started = command
         .spawn()
         .map_err(|error| std::io::Error::new(error.kind(), format!("{OPENER}: {error}")))?;
-    // Collected when it ends, so that nothing is left of it.
+    // Waits for the child in a thread, so that no zombie process is left.
     std::thread::spawn(move || started.wait());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `tenure serve`: the store, for others than this machine's commands.
+//! `tenure serve`: serves the store over HTTP.
 
 mod browser;
 
@@ -20,71 +20,70 @@ use tenure_server::http::{
 };
 use tenure_server::metrics::Metrics;
 
-/// Serve the store over HTTP: the API, MCP, metrics and a dashboard
+/// Serve the store over HTTP: API, MCP, metrics and a dashboard
 ///
-/// On this machine alone, for this user alone, unless told otherwise. The server makes a token, which
-/// this user's commands find by themselves; other programs send what `tenure token show` prints. To
-/// let in other users, or other machines, make tokens with `tenure token create`: then only those
-/// count. It ends with Ctrl-C or SIGTERM, when the requests in flight are answered; a second one ends
-/// it at once.
+/// By default only for this user on this machine. The server creates a token, which this user's
+/// commands find automatically; other programs send what `tenure token show` prints. To admit other
+/// users or machines, create tokens with `tenure token create`: then only those are valid. Ctrl-C
+/// or SIGTERM stops it after the requests in flight are answered; a second one stops it at once.
 ///
-/// Also over `--store memory:`, which then lives as long as the server.
+/// With `--store memory:` the store lives as long as the server.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure serve                            on http://127.0.0.1:7070, for this user
-  tenure serve --open                     the same, and shows it in a browser
+  tenure serve --open                     the same, and open it in a browser
   tenure serve --unix /run/tenure.sock    on a socket, for this user
-  tenure token create ci --role work      makes a token, and shows it once
+  tenure token create ci --role work      create a token; shown once
   tenure serve --listen 0.0.0.0:7070 --host locks.example.org \\
       --tls-cert cert.pem --tls-key key.pem")]
 pub(crate) struct ServeArgs {
-    /// Listen here, on port 0 for any that is free; may be repeated [default: 127.0.0.1:7070]
+    /// Listen here; port 0 takes any free port; can be repeated [default: 127.0.0.1:7070]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Vec<String>,
-    /// Listen on a socket in the file system, for this user alone; without --listen, only there
+    /// Listen on a Unix socket, for this user only; without --listen, only there
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     unix: Vec<PathBuf>,
-    /// The file of tokens [default: beside the store]
+    /// The token file [default: beside the store]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tokens: Option<PathBuf>,
-    /// Make a new token for this user, in place of the one that earlier servers of this store made
+    /// Create a new token for this user; the one of earlier servers of this store becomes invalid
     #[arg(long, conflicts_with_all = ["tokens", "no_auth"])]
     new_token: bool,
-    /// Ask for no token: every user and program on this machine may do everything with this store
+    /// Require no token: every user and program on this machine can do everything with this store
     #[arg(long, conflicts_with = "tokens")]
     no_auth: bool,
-    /// Show the dashboard in a browser, signed in
+    /// Open the dashboard in a browser, signed in
     #[arg(long)]
     open: bool,
-    /// Encrypt, with this certificate and those that vouch for it, in PEM form
+    /// Use TLS with this certificate chain, in PEM format
     #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]
     tls_cert: Option<PathBuf>,
-    /// The certificate's private key, in PEM form
+    /// The private key of the certificate, in PEM format
     #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
     tls_key: Option<PathBuf>,
-    /// A name by which clients call this server, beside its addresses; may be repeated
+    /// A host name by which clients call this server, besides its addresses; can be repeated
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// At most so many requests per second of one token or address, twice as many at once
-    /// [default: 5000; none for this user without a file of tokens]
+    /// Limit of requests per second for each token or address; bursts may be twice as large
+    /// [default: 5000; none for this user without a token file]
     #[arg(long, value_name = "N", value_parser = args::numbers::rate)]
     rate: Option<NonZeroU32>,
-    /// The longest body that carries tasks, in bytes; others have at most 1 MiB
+    /// Largest request body that carries tasks, in bytes; other bodies have at most 1 MiB
     #[arg(long, value_name = "BYTES", default_value_t = LARGE_BODY_BYTES_MAX, value_parser = args::numbers::body_bytes)]
     max_body: u64,
-    /// At most so many connections at once; when there is no place for another, an idle one is closed
+    /// Largest number of connections; when it is reached, an idle one is closed for a new one
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX as u32, value_parser = args::numbers::connections)]
     max_connections: u32,
-    /// What requests in flight are given to end
+    /// How long to wait for requests in flight at shutdown
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::span)]
     grace: Duration,
-    /// Say each request on stderr: method, path, status, duration, name of the token
+    /// Log each request on stderr: method, path, status, duration, name of the token
     #[arg(long)]
     log: bool,
 }
 
-/// Where to listen unless told.
+/// The default address.
 const DEFAULT_ADDRESS: &str = "127.0.0.1:7070";
 
 pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failure> {
@@ -94,7 +93,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failu
     let open = args.open;
     let options = options(context, args)?;
     let app = App::counting(client, metrics);
-    // Removed when the server ends.
+    // The file is removed when the server ends.
     let mut page = None;
     http::serve(app, options, |listening| {
         tell(context, listening, &store);
@@ -140,11 +139,12 @@ fn options(context: &Context, args: ServeArgs) -> Result<Options, Failure> {
     })
 }
 
-/// Descriptors that a server needs beside those of its connections: the store, listeners, output.
+/// File descriptors that a server needs besides those of its connections: the store, listeners,
+/// output.
 const OWN_DESCRIPTORS: u64 = 256;
 
-/// Makes room for so many connections, and says for how many there is some: a process may have fewer
-/// open than that by default, and a store that cannot open its files is of no use to anybody.
+/// Raises the limit of open files for this many connections, and returns for how many it is enough.
+/// Too low a limit would keep the store from opening its files.
 #[cfg(unix)]
 fn room(most: u32) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -153,7 +153,7 @@ fn room(most: u32) -> usize {
     if limit.current.is_some_and(|current| current < wanted) {
         let current = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
         let raised = Rlimit { current: Some(current), maximum: limit.maximum };
-        // If that is not allowed there is less room, which is looked at below.
+        // If the system refuses, the limit stays lower, which is checked below.
         let _ = setrlimit(Resource::Nofile, raised);
     }
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(wanted).min(wanted);
@@ -183,21 +183,21 @@ fn tell(context: &Context, listening: &Listening<'_>, store: &str) {
     }
 }
 
-/// What `--no-auth` means.
-const NO_AUTH: &str = "Warning: this server asks for no token (--no-auth). Every user, container and \
-    program that can reach this machine's loopback address may do everything with this store, \
+/// The warning for `--no-auth`.
+const NO_AUTH: &str = "Warning: this server requires no token (--no-auth). Every user, container and \
+    program that can reach this machine's loopback address can do everything with this store, \
     including ending what others hold.";
 
-/// Lines for a person. The address with the token is shown on a terminal alone: elsewhere output is
-/// often kept in logs that others read.
+/// Lines for a person. The address with the token is shown only on a terminal: other output often
+/// ends in logs that others can read.
 fn how_to_get_in(listening: &Listening<'_>) -> Vec<String> {
     let Auth::Own { file, .. } = &listening.auth else { return vec![] };
     let kept = format!(
-        "Commands of this user find its token by themselves; other programs send the one in {}",
+        "This user's commands find its token automatically; other programs send the one in {}",
         file.display()
     );
     let page = std::io::stdout().is_terminal().then(|| browser::address(listening)).flatten();
-    let page = page
-        .map(|page| format!("Open {page} in a browser: it signs you in, so keep it to yourself"));
+    let page =
+        page.map(|page| format!("Dashboard: {page} (this address signs you in: keep it secret)"));
     page.into_iter().chain([kept]).collect()
 }

@@ -1,4 +1,4 @@
-//! `tenure tasks add`.
+//! `tenure tasks add`: adds a task.
 
 use super::values::{self, Moment};
 use super::{find, show};
@@ -14,13 +14,14 @@ use tenure::core::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT};
 use tenure::core::{GrantId, TaskId};
 use tenure::{Client, Error};
 
-/// How often a new id is drawn if there is a task with the same already. With a million tasks one
-/// draw in four thousand meets one, so this many in a row never do.
+/// How often a new id is drawn if a task already has it. With a million tasks one draw in four
+/// thousand collides, so this many in a row never do.
 const DRAWS: usize = 16;
 
 /// Add a task
 ///
-/// Prints its id. A second task with the same --key is not added: the first one's id is printed.
+/// Prints its id. With the --key of an existing task nothing is added, and that task's id is
+/// printed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,49 +29,49 @@ Examples:
   tenure tasks add Deploy --after 'Fix bug' --not-before +10m
   ID=$(tenure tasks add Nightly --key nightly-$(date +%F) --print-id)")]
 pub(super) struct AddArgs {
-    /// What is to be done, in a line
+    /// The title, in one line
     #[arg(value_name = "TITLE")]
     title: String,
-    /// Its id [default: eight random hexadecimal digits]
+    /// The id [default: eight random hexadecimal digits]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// What is to be done, in full
+    /// The full description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Which section it belongs to
+    /// The section
     #[arg(long, value_name = "SECTION")]
     section: Option<String>,
-    /// Lower goes first, 0 to 100
+    /// Priority from 0 (first) to 100 (last)
     #[arg(long, value_name = "N", default_value_t = PRIORITY_DEFAULT, value_parser = values::priority)]
     priority: u8,
-    /// Among equals of priority, lower goes first
+    /// Order among tasks of equal priority: lower goes first
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = args::numbers::position)]
     position: i64,
-    /// Not before this task is completed; may be given several times
+    /// Start only when this task is completed; can be repeated
     #[arg(long, value_name = "TASK")]
     after: Vec<String>,
-    /// For picking; may be given several times
+    /// A label for selecting tasks; can be repeated
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
-    /// Files that it touches, held while it is worked on; may be given several times
+    /// Files that the task changes, held while it is worked on; can be repeated
     #[arg(long = "file", value_name = "GLOB")]
     files: Vec<String>,
     /// JSON for the worker
     #[arg(long, value_name = "JSON", value_parser = values::json)]
     payload: Option<String>,
-    /// How often it may be tried in all
+    /// The largest number of attempts
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT, value_parser = args::numbers::attempts)]
     max_attempts: u32,
-    /// How long a worker may take
+    /// The time limit for a worker
     #[arg(long, value_name = "DURATION", value_parser = args::span)]
     timeout: Option<Duration>,
-    /// Not before this time: 2026-01-29T20:30:00Z, or +10m from now
+    /// Start only after this time: 2026-01-29T20:30:00Z, or +10m from now
     #[arg(long, value_name = "TIME", value_parser = values::moment)]
     not_before: Option<Moment>,
-    /// Add no second task with this key
+    /// Idempotency key: add no second task with this key
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Print the id and nothing else
+    /// Print only the id
     #[arg(long)]
     print_id: bool,
 }
@@ -88,18 +89,22 @@ pub(super) async fn run(context: &Context, args: AddArgs) -> Result<i32, Failure
         Added::Existing(id) => (id, false),
     };
     let task = client.tasks().get(&id).await?.ok_or_else(|| {
-        Failure::new(Exit::NotFound, "TASK_NOT_FOUND", format!("task {id} was deleted meanwhile"))
+        Failure::new(
+            Exit::NotFound,
+            "TASK_NOT_FOUND",
+            format!("task {id} was deleted in the meantime"),
+        )
     })?;
     let data = json!({ "task": show::task_json(&task, None), "created": created });
     context.output.done(data, || match (brief, created) {
         (true, _) => id.to_string(),
         (false, true) => format!("Added {}", show::name(&task)),
-        (false, false) => format!("There already: {}", show::name(&task)),
+        (false, false) => format!("Already exists: {}", show::name(&task)),
     });
     Ok(0)
 }
 
-/// Adds it under the chosen id, or under a new one that nobody has.
+/// Adds the task under the chosen id, or under a new unused one.
 async fn add(
     client: &Client,
     chosen: Option<String>,

@@ -1,7 +1,8 @@
-//! What a worker says of its task: begun, done, failed, to be looked at, put off, given back.
+//! `tenure tasks start`, `complete`, `fail`, `review`, `snooze` and `release`: what a worker
+//! reports about its task.
 
-use super::own::{OwnArgs, late, own};
-use super::{find, hand, show, values};
+use super::ownership::{OwnTaskArgs, late, proof_of};
+use super::{find, manual_change, show, values};
 use crate::args;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -14,38 +15,38 @@ use tenure::core::rules::tasks::{Finish, Finished, ManualChange};
 use tenure::core::{Status, Task};
 use tenure_frontend::refusal::Refusal;
 
-/// End a task that you claimed, with what came of it
+/// Complete a task that you claimed
 ///
-/// Refused with exit 8 if the task is not yours any more; then nothing is changed.
+/// Refused with exit 8 if the task is no longer yours; then nothing is changed.
 #[derive(Debug, Args)]
 pub(super) struct ResultArgs {
     #[command(flatten)]
-    own: OwnArgs,
-    /// What came of it; text that is no JSON is kept as a JSON string
+    own: OwnTaskArgs,
+    /// The result; text that is not JSON is stored as a JSON string
     #[arg(long, value_name = "JSON|TEXT")]
     result: Option<String>,
 }
 
-/// Say that a task that you claimed could not be done
+/// Fail a task that you claimed
 ///
-/// It is tried again after a pause, as often as the task allows, unless --no-retry.
+/// It is retried after a pause, as often as the task allows, unless --no-retry is given.
 #[derive(Debug, Args)]
 pub(super) struct FailArgs {
     #[command(flatten)]
-    own: OwnArgs,
-    /// Why
+    own: OwnTaskArgs,
+    /// The reason
     #[arg(long, value_name = "TEXT", default_value = "no reason given")]
     reason: String,
-    /// Do not try again
+    /// Do not retry
     #[arg(long)]
     no_retry: bool,
 }
 
-/// Put off a task that you claimed, or one that nobody has
+/// Snooze a task that you claimed, or one that has no worker
 #[derive(Debug, Args)]
 pub(super) struct SnoozeArgs {
     #[command(flatten)]
-    own: OwnArgs,
+    own: OwnTaskArgs,
     /// For how long
     #[arg(long = "for", value_name = "DURATION", value_parser = args::span)]
     pause: Duration,
@@ -66,7 +67,7 @@ pub(super) async fn fail(context: &Context, args: FailArgs) -> Result<i32, Failu
     end(context, &args.own, finish).await
 }
 
-pub(super) async fn release(context: &Context, args: OwnArgs) -> Result<i32, Failure> {
+pub(super) async fn release(context: &Context, args: OwnTaskArgs) -> Result<i32, Failure> {
     end(context, &args, Finish::Release).await
 }
 
@@ -74,13 +75,17 @@ pub(super) async fn snooze(context: &Context, args: SnoozeArgs) -> Result<i32, F
     let client = context.client().await?;
     let task = find(&client, &args.own.task).await?;
     if task.status != Status::InProgress {
-        return hand::run(context, task.id.as_str(), ManualChange::Snooze { pause: args.pause })
-            .await;
+        return manual_change::run(
+            context,
+            task.id.as_str(),
+            ManualChange::Snooze { pause: args.pause },
+        )
+        .await;
     }
     end(context, &args.own, Finish::Snooze { pause: args.pause }).await
 }
 
-async fn end(context: &Context, args: &OwnArgs, finish: Finish) -> Result<i32, Failure> {
+async fn end(context: &Context, args: &OwnTaskArgs, finish: Finish) -> Result<i32, Failure> {
     let client = context.client().await?;
     let task = find(&client, &args.task).await?;
     let ended = end_task(context, &client, &task, args, finish.clone()).await?;
@@ -96,23 +101,23 @@ async fn end(context: &Context, args: &OwnArgs, finish: Finish) -> Result<i32, F
     Ok(0)
 }
 
-/// What came of it.
+/// A task after its worker ended the work on it.
 pub(super) struct EndedTask {
     pub(super) task: Task,
     gave_up_section: bool,
-    /// Whether it was said before; then nothing was changed.
+    /// Whether this was reported before; then nothing was changed.
     repeated: bool,
 }
 
-/// Ends the caller's work on this task, if it is the caller's.
+/// Ends the caller's work on this task, if the task is the caller's.
 pub(super) async fn end_task(
     context: &Context,
     client: &Client,
     task: &Task,
-    args: &OwnArgs,
+    args: &OwnTaskArgs,
     finish: Finish,
 ) -> Result<EndedTask, Failure> {
-    let own = own(context, client, task, &args.proof).await?;
+    let own = proof_of(context, client, task, &args.proof).await?;
     let finished =
         client.tasks().finish(&task.id, own.proof, args.token(), own.runner, finish).await?;
     match finished {
@@ -129,7 +134,7 @@ fn words(ended: &EndedTask, finish: &Finish) -> String {
     let task = &ended.task;
     let name = show::name(task);
     if ended.repeated {
-        return format!("{name} was {} before; nothing was changed", task.status);
+        return format!("{name} is already {}; nothing was changed", task.status);
     }
     let again = task.not_before.and_then(show::in_how_long).unwrap_or_default();
     let mut text = match (finish, task.status) {
@@ -137,26 +142,26 @@ fn words(ended: &EndedTask, finish: &Finish) -> String {
         (Finish::Review { .. }, _) => format!("Sent {name} to review"),
         (Finish::Fail { .. }, Status::Pending) => {
             let (attempts, max) = (task.attempts, task.max_attempts);
-            format!("Failed {name}, attempt {attempts} of {max}; to be tried again {again}")
+            format!("Failed {name}, attempt {attempts} of {max}; it will be retried {again}")
         }
-        (Finish::Fail { .. }, _) => format!("Failed {name} for good"),
-        (Finish::Snooze { .. }, _) => format!("Put off {name}; ready {again}"),
-        (Finish::Release, _) => format!("Handed back {name}"),
+        (Finish::Fail { .. }, _) => format!("Failed {name}; it will not be retried"),
+        (Finish::Snooze { .. }, _) => format!("Snoozed {name}; ready {again}"),
+        (Finish::Release, _) => format!("Returned {name}"),
     };
     if let (true, Some(section)) = (ended.gave_up_section, &task.section) {
         let section = styled(NAME, section);
         text += &match finish {
-            Finish::Release => format!("\nYou have no task in {section} any more: released it"),
-            _ => format!("\nNo more tasks in {section}: released it"),
+            Finish::Release => format!("\nReleased {section}: you have no other task in it"),
+            _ => format!("\nReleased {section}: no more tasks in it"),
         };
     }
     text
 }
 
-pub(super) async fn start(context: &Context, args: OwnArgs) -> Result<i32, Failure> {
+pub(super) async fn start(context: &Context, args: OwnTaskArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
     let task = find(&client, &args.task).await?;
-    let own = own(context, &client, &task, &args.proof).await?;
+    let own = proof_of(context, &client, &task, &args.proof).await?;
     if let (Some(token), Some(claim)) = (args.token(), &task.claim)
         && claim.token != token
     {

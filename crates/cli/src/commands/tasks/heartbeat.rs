@@ -1,6 +1,6 @@
-//! `tenure tasks heartbeat`: the lease of a claim, and of the section kept with it, starts anew.
+//! `tenure tasks heartbeat`: renews the lease of a claim and of its section.
 
-use super::own::{OwnArgs, hold_of, late, own};
+use super::ownership::{OwnTaskArgs, hold_of, late, proof_of};
 use super::{find, show};
 use crate::args;
 use crate::context::Context;
@@ -12,13 +12,13 @@ use tenure::core::rules::tasks::Heartbeat;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
 
-/// Start the lease of a task that you claimed anew, and that of its section
+/// Renew the lease of a task that you claimed, and of its section
 ///
-/// Refused with exit 8 if the task is not yours any more.
+/// Refused with exit 8 if the task is no longer yours.
 #[derive(Debug, Args)]
 pub(super) struct HeartbeatArgs {
     #[command(flatten)]
-    own: OwnArgs,
+    own: OwnTaskArgs,
     /// Length of the task's lease from now on [default: as before]
     #[arg(long, value_name = "DURATION", value_parser = args::lease)]
     ttl: Option<Duration>,
@@ -27,7 +27,7 @@ pub(super) struct HeartbeatArgs {
 pub(super) async fn run(context: &Context, args: HeartbeatArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
     let task = find(&client, &args.own.task).await?;
-    let own = own(context, &client, &task, &args.own.proof).await?;
+    let own = proof_of(context, &client, &task, &args.own.proof).await?;
     let token = args.own.token();
     let answer = client.tasks().heartbeat(&task.id, own.proof, token, args.ttl).await?;
     let (task, ttl, section_renewed) = match answer {

@@ -1,6 +1,6 @@
-//! `tenure tasks list`, `show` and `stats`.
+//! `tenure tasks list`, `show` and `stats`: prints tasks and counts.
 
-use super::{find, own, show, values};
+use super::{find, ownership, show, values};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{NAME, styled};
@@ -12,19 +12,19 @@ use tenure::Client;
 use tenure::core::{HoldSnapshot, Resource, Status, Task};
 use tenure::store::{Tally, TaskFilter};
 
-/// Tasks, oldest first
+/// List tasks, oldest first
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Only with this status
+    /// Only tasks with this status
     #[arg(long, value_name = "STATUS", value_parser = values::status)]
     status: Option<Status>,
-    /// Only of this section
+    /// Only tasks of this section
     #[arg(long, value_name = "SECTION")]
     section: Option<String>,
-    /// Only with this label
+    /// Only tasks with this label
     #[arg(long = "label", value_name = "LABEL")]
     with_label: Option<String>,
-    /// At most so many
+    /// List at most N tasks
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = crate::args::numbers::listed)]
     limit: u32,
 }
@@ -35,7 +35,7 @@ pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failur
         status: args.status,
         section: args.section,
         label: args.with_label,
-        // One more shows whether there are more.
+        // One more tells whether there are more.
         limit: args.limit.saturating_add(1),
         ..TaskFilter::default()
     };
@@ -50,7 +50,7 @@ pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failur
         false => show::task_table(&tasks, &holds, client.witness()),
     });
     if more && !context.output.json {
-        context.output.note("There are more; see them with a higher --limit.");
+        context.output.note("There are more tasks: raise --limit.");
     }
     Ok(0)
 }
@@ -67,14 +67,14 @@ async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<HoldSnapshot>, 
 pub(super) async fn show_one(context: &Context, text: &str) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let task = find(&client, text).await?;
-    let hold = own::hold_of(&client, &task).await?;
+    let hold = ownership::hold_of(&client, &task).await?;
     let why = match task.status {
         Status::Pending => client.tasks().why(&task.id).await?,
         _ => vec![],
     };
     let data = json!({ "task": show::task_json(&task, hold.as_ref()), "waits_for": why });
     context.output.done(data, || {
-        let mut text = show::task_words(&task, hold.as_ref(), client.witness());
+        let mut text = show::task_text(&task, hold.as_ref(), client.witness());
         for sentence in &why {
             text += &format!("\n  waits        {sentence}");
         }

@@ -1,18 +1,18 @@
-//! `tenure tasks`: what is to be done, by one worker each.
+//! `tenure tasks`: the task list, from which each task is claimed by one worker.
 
 mod add;
 mod claim;
+mod claim_or_wait;
 mod finish;
-mod hand;
 mod heartbeat;
 mod list;
-mod obtain;
-mod own;
+mod manual_change;
+mod ownership;
 pub(crate) mod show;
 mod update;
 pub(crate) mod values;
 
-pub(crate) use own::runner_grant;
+pub(crate) use ownership::runner_grant;
 
 use crate::commands::task_files;
 use crate::context::Context;
@@ -22,14 +22,14 @@ use tenure::Client;
 use tenure::core::Task;
 use tenure::core::rules::tasks::ManualChange;
 
-/// Add, claim, finish and look at tasks
+/// Add, claim, finish and show tasks
 ///
 /// A task is named by its id, by a unique beginning of its id, or by its exact title.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure tasks add 'Fix bug' --section Backend --priority 10
-  tenure tasks claim --as alice            the next that is ready; prints grant and token
+  tenure tasks claim --as alice            the next ready task; prints grant and token
   tenure tasks complete 'Fix bug' --as alice --result '{\"commit\": \"abc\"}'
   tenure tasks update 'Fix bug' --status in_progress --no-wait
   tenure tasks list --status pending")]
@@ -42,40 +42,40 @@ pub(crate) struct TasksArgs {
 enum TasksCommand {
     Add(add::AddArgs),
     List(list::ListArgs),
-    /// One task in full, and what it waits for
+    /// Show one task in full, and what it waits for
     Show(TaskArg),
     Claim(claim::ClaimArgs),
-    /// Note that you began with a task that you claimed
-    Start(own::OwnArgs),
+    /// Record that you started a task that you claimed
+    Start(ownership::OwnTaskArgs),
     Heartbeat(heartbeat::HeartbeatArgs),
     Complete(finish::ResultArgs),
     Fail(finish::FailArgs),
-    /// Ask for somebody to look at a task that you claimed
+    /// Send a task that you claimed to review
     Review(finish::ResultArgs),
-    /// Say that a task in review is fine
+    /// Approve a task in review
     Approve(TaskArg),
-    Reject(hand::RejectArgs),
+    Reject(manual_change::RejectArgs),
     Snooze(finish::SnoozeArgs),
-    /// Give a task that you claimed back, untouched
-    Release(own::OwnArgs),
-    /// Say that a task is no longer wanted; a worker that has it loses it
+    /// Return a task that you claimed, unfinished
+    Release(ownership::OwnTaskArgs),
+    /// Cancel a task; its worker loses it
     Cancel(TaskArg),
-    /// Have a failed, blocked, cancelled or skipped task done after all
+    /// Make a failed, blocked, cancelled or skipped task pending again
     Retry(TaskArg),
-    /// Pass over a task; those that wait for it may go on
+    /// Skip a task; tasks that wait for it can start
     Skip(TaskArg),
     Update(update::UpdateArgs),
-    /// Remove a task that nobody works on and nobody waits for
+    /// Delete a task that has no worker and that no task waits for
     Delete(TaskArg),
-    /// How many tasks there are of each section and status
+    /// Count tasks by section and status
     Stats,
-    /// Take back the tasks whose worker died or fell silent
+    /// Recover tasks whose worker died or stopped renewing
     Recover,
     Import(task_files::ImportArgs),
     Export(task_files::ExportArgs),
 }
 
-/// Which task.
+/// The argument that names a task.
 #[derive(Debug, Args)]
 struct TaskArg {
     /// Id, unique beginning of an id, or exact title
@@ -84,7 +84,7 @@ struct TaskArg {
 }
 
 impl TasksArgs {
-    /// The word for the envelope.
+    /// The name of the subcommand, for the JSON envelope.
     pub(crate) fn subcommand(&self) -> &'static str {
         match self.command {
             TasksCommand::Add(_) => "add",
@@ -114,8 +114,9 @@ impl TasksArgs {
 }
 
 pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failure> {
-    let by_hand =
-        async |task: TaskArg, verb: ManualChange| hand::run(context, &task.task, verb).await;
+    let by_hand = async |task: TaskArg, verb: ManualChange| {
+        manual_change::run(context, &task.task, verb).await
+    };
     match args.command {
         TasksCommand::Add(args) => add::run(context, args).await,
         TasksCommand::List(args) => list::run(context, args).await,
@@ -127,26 +128,26 @@ pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failu
         TasksCommand::Fail(args) => finish::fail(context, args).await,
         TasksCommand::Review(args) => finish::review(context, args).await,
         TasksCommand::Approve(args) => by_hand(args, ManualChange::Approve).await,
-        TasksCommand::Reject(args) => hand::reject(context, args).await,
+        TasksCommand::Reject(args) => manual_change::reject(context, args).await,
         TasksCommand::Snooze(args) => finish::snooze(context, args).await,
         TasksCommand::Release(args) => finish::release(context, args).await,
         TasksCommand::Cancel(args) => by_hand(args, ManualChange::Cancel).await,
         TasksCommand::Retry(args) => by_hand(args, ManualChange::Retry).await,
         TasksCommand::Skip(args) => by_hand(args, ManualChange::Skip).await,
         TasksCommand::Update(args) => update::run(context, args).await,
-        TasksCommand::Delete(args) => hand::delete(context, &args.task).await,
+        TasksCommand::Delete(args) => manual_change::delete(context, &args.task).await,
         TasksCommand::Stats => list::stats(context).await,
-        TasksCommand::Recover => hand::recover(context).await,
+        TasksCommand::Recover => manual_change::recover(context).await,
         TasksCommand::Import(args) => task_files::import(context, args).await,
         TasksCommand::Export(args) => task_files::export(context, args).await,
     }
 }
 
-/// The task that a person means; `task:ID` means what it means everywhere.
+/// Finds a task by its id, a beginning of its id, or its title; also by `task:ID`.
 pub(crate) async fn find(client: &Client, text: &str) -> Result<Task, Failure> {
     let bare = text.strip_prefix("task:").unwrap_or(text);
     if bare.trim().is_empty() {
-        return Err(Failure::usage("a task is named by its id or its title, not by nothing"));
+        return Err(Failure::usage("the name of a task must not be empty"));
     }
     Ok(client.tasks().find(bare).await?)
 }

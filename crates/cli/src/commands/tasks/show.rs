@@ -1,4 +1,4 @@
-//! How tasks are shown to people; as JSON they look as [`tenure_frontend::view`] says.
+//! Text for people about tasks. [`tenure_frontend::view`] has the JSON.
 
 use crate::output::{BAD, DIM, GOOD, NAME, WARN, styled};
 use crate::show::{stale_reason, table, time};
@@ -8,12 +8,12 @@ use tenure_frontend::duration::format_duration;
 
 pub(crate) use tenure_frontend::view::{hold_of, task_json};
 
-/// An id as it stands in tables: long ones are cut, which still names them if it is unique.
+/// An id for tables: long ones are cut, and still name the task if they are unique.
 fn short(id: &TaskId) -> String {
     id.as_str().chars().take(12).collect()
 }
 
-/// Title and id, in a sentence.
+/// Title and id, for a sentence.
 pub(crate) fn name(task: &Task) -> String {
     format!("{} ({})", styled(NAME, format!("{:?}", task.title)), task.id)
 }
@@ -28,7 +28,7 @@ fn status(status: Status) -> String {
     styled(style, status)
 }
 
-/// Tasks as a table.
+/// A table of tasks.
 pub(crate) fn task_table(tasks: &[Task], holds: &[HoldSnapshot], witness: &dyn Witness) -> String {
     let header = ["ID", "STATUS", "PRIO", "SECTION", "TITLE", "WHO", "SINCE", "LEFT"];
     let rows = tasks.iter().map(|task| {
@@ -55,23 +55,19 @@ pub(crate) fn task_table(tasks: &[Task], holds: &[HoldSnapshot], witness: &dyn W
     table(&std::iter::once(header.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
 }
 
-/// Who has the task, or who finished it.
+/// The worker that has the task, or that finished it.
 fn who(task: &Task) -> String {
     let claimed = task.claim.as_ref().map(|claim| &claim.by);
     claimed.or(task.finished_by.as_ref()).cloned().unwrap_or_default()
 }
 
-/// A text that may have any characters, on one line of the screen and without power over it.
+/// A text on one line, without control characters that could change the terminal.
 fn one_line(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// A task in full, for people.
-pub(crate) fn task_words(
-    task: &Task,
-    hold: Option<&HoldSnapshot>,
-    witness: &dyn Witness,
-) -> String {
+/// A task in full.
+pub(crate) fn task_text(task: &Task, hold: Option<&HoldSnapshot>, witness: &dyn Witness) -> String {
     let mut lines =
         vec![format!("{}  {}", styled(NAME, one_line(&task.title)), status(task.status))];
     let mut line = |name: &str, text: Option<String>| {
@@ -94,7 +90,7 @@ pub(crate) fn task_words(
     line("timeout", task.timeout.map(format_duration));
     line("not before", task.not_before.map(time));
     line("claimed by", task.claim.as_ref().map(|claim| claim.by.clone()));
-    line("lease", hold.map(|seen| lease_words(seen, witness)));
+    line("lease", hold.map(|seen| lease_text(seen, witness)));
     line("result", task.result.clone());
     line("error", task.error.clone());
     line("feedback", task.feedback.clone());
@@ -106,14 +102,14 @@ pub(crate) fn task_words(
     lines.join("\n")
 }
 
-fn lease_words(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
+fn lease_text(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
     match stale_reason(seen, witness) {
-        Some(reason) => format!("no longer counts: {reason}"),
-        None => format!("ends in {} unless renewed", format_duration(seen.left)),
+        Some(reason) => format!("no longer valid: {reason}"),
+        None => format!("ends in {} if not renewed", format_duration(seen.left)),
     }
 }
 
-/// How long from now this is, for a sentence; nothing where it has passed.
+/// The time from now until `at`, for a sentence; `None` if it has passed.
 pub(crate) fn in_how_long(at: WallTime) -> Option<String> {
     let left_ms = u64::try_from(at.0 - SystemClock.wall().0).ok().filter(|left_ms| *left_ms > 0)?;
     Some(format!("in {}", format_duration(std::time::Duration::from_millis(left_ms))))

@@ -1,9 +1,9 @@
-//! `tenure tasks update`: new values of fields, and a new status by the verb that leads there.
+//! `tenure tasks update`: changes fields, and the status by running the matching command.
 
-use super::claim::{claim_words, claimed_json};
+use super::claim::{claim_text, claimed_json};
+use super::claim_or_wait::{ClaimOptions, claim_or_wait};
 use super::finish::end_task;
-use super::obtain::{HowArgs, obtain};
-use super::own::OwnArgs;
+use super::ownership::OwnTaskArgs;
 use super::values::{self, Moment};
 use super::{find, show};
 use crate::args::numbers;
@@ -18,9 +18,9 @@ use tenure::{ClaimRequest, Client};
 
 /// Change a task's fields or status
 ///
-/// A new status comes about by the verb that leads there: in_progress claims the task for you,
-/// waiting if another has it (unless --no-wait); completed, failed, review and pending end your
-/// claim; cancelled and skipped need none.
+/// A new --status runs the matching command: in_progress claims the task for you and waits if
+/// another worker has it (unless --no-wait); completed, failed, review and pending end your claim;
+/// cancelled and skipped need no claim.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,42 +34,42 @@ pub(super) struct UpdateArgs {
     /// The new status
     #[arg(long, value_name = "STATUS", value_parser = values::status)]
     status: Option<Status>,
-    /// In a line
+    /// The title, in one line
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// In full
+    /// The full description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Which section it belongs to; empty for none
+    /// The section; empty for none
     #[arg(long, value_name = "SECTION")]
     section: Option<String>,
-    /// Lower goes first, 0 to 100
+    /// Priority from 0 (first) to 100 (last)
     #[arg(long, value_name = "N", value_parser = values::priority)]
     priority: Option<u8>,
-    /// Among equals of priority, lower goes first
+    /// Order among tasks of equal priority: lower goes first
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = numbers::position)]
     position: Option<i64>,
     /// JSON for the worker
     #[arg(long, value_name = "JSON", value_parser = values::json)]
     payload: Option<String>,
-    /// How often it may be tried in all
+    /// The largest number of attempts
     #[arg(long, value_name = "N", value_parser = numbers::attempts)]
     max_attempts: Option<u32>,
-    /// Not before this time: 2026-01-29T20:30:00Z, or +10m from now
+    /// Start only after this time: 2026-01-29T20:30:00Z, or +10m from now
     #[arg(long, value_name = "TIME", value_parser = values::moment)]
     not_before: Option<Moment>,
     /// The grant of your claim, to end it
     #[arg(long, value_name = "GRANT")]
     grant: Option<GrantId>,
     #[command(flatten)]
-    how: HowArgs,
+    how: ClaimOptions,
 }
 
 pub(super) async fn run(context: &Context, args: UpdateArgs) -> Result<i32, Failure> {
     let change = change(&args);
     if change == TaskChange::default() && args.status.is_none() {
-        return Err(Failure::usage("nothing to change was given")
-            .hint("See `tenure tasks update --help` for what can be."));
+        return Err(Failure::usage("nothing to change")
+            .hint("See `tenure tasks update --help` for the fields."));
     }
     if change.title.as_ref().is_some_and(|title| title.trim().is_empty()) {
         return Err(Failure::usage("a task needs a title"));
@@ -115,15 +115,15 @@ async fn begin(
     context: &Context,
     client: &Client,
     task: &Task,
-    how: &HowArgs,
+    how: &ClaimOptions,
 ) -> Result<i32, Failure> {
     let request = ClaimRequest { task: Some(task.id.clone()), ..how.request(context) };
-    let obtained = obtain(context, client, &request, how).await?.remove(0);
+    let obtained = claim_or_wait(context, client, &request, how).await?.remove(0);
     let data = json!({ "task": claimed_json(&obtained) });
     context.output.done(data, || match context.output.quiet {
         true => obtained.claimed.task.id.to_string(),
         false => {
-            format!("{}\n{}", status_words(&obtained.claimed.task), claim_words(&obtained))
+            format!("{}\n{}", status_words(&obtained.claimed.task), claim_text(&obtained))
         }
     });
     Ok(0)
@@ -145,12 +145,12 @@ async fn set_status(
         (Status::Skipped, _) => ManualChange::Skip,
         (Status::Pending, Status::Review) => {
             return Err(impossible(&task, status)
-                .hint("Say what is to be changed with `tenure tasks reject --feedback TEXT`."));
+                .hint("Reject it with `tenure tasks reject --feedback TEXT`."));
         }
         (Status::Pending, from) if from != Status::InProgress => ManualChange::Retry,
         (Status::Blocked, _) => return Err(impossible(&task, status)),
         _ => {
-            let own = OwnArgs::new(&task, grant);
+            let own = OwnTaskArgs::new(&task, grant);
             let finish = match status {
                 Status::Completed => Finish::Complete { result: None },
                 Status::Review => Finish::Review { result: None },

@@ -1,4 +1,4 @@
-//! Values on the command line that only tasks have.
+//! Parses values that only task commands take.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use tenure::clock::{Clock, SystemClock};
 use tenure::core::task::PRIORITY_MAX;
 use tenure::core::{Status, WallTime};
 
-/// A status, in the words of this or of another tool.
+/// Parses a status, in the words of this or of another tool.
 pub(crate) fn status(text: &str) -> Result<Status, String> {
     text.parse().map_err(|error: tenure::core::task::StatusError| error.to_string())
 }
 
-/// A priority.
+/// Parses a priority.
 pub(crate) fn priority(text: &str) -> Result<u8, String> {
     let number = text.parse().ok().filter(|number| *number <= PRIORITY_MAX);
     number.ok_or_else(|| format!("a priority is a number from 0 (first) to {PRIORITY_MAX} (last)"))
 }
 
-/// JSON, kept as it was written.
+/// Parses JSON and keeps its spelling.
 pub(crate) fn json(text: &str) -> Result<String, String> {
     match serde_json::from_str::<Value>(text) {
         Ok(_) => Ok(text.to_owned()),
@@ -25,12 +25,12 @@ pub(crate) fn json(text: &str) -> Result<String, String> {
     }
 }
 
-/// JSON as it was written, or else the text as a JSON string.
+/// JSON as written, or else the text as a JSON string.
 pub(crate) fn json_or_text(text: &str) -> String {
     json(text).unwrap_or_else(|_| Value::String(text.to_owned()).to_string())
 }
 
-/// A time of day, or a span from now.
+/// A point in time, or a duration from now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
     At(WallTime),
@@ -49,13 +49,12 @@ impl Moment {
     }
 }
 
-/// RFC 3339, or `+` and a duration.
+/// Parses RFC 3339, or `+` and a duration.
 pub(crate) fn moment(text: &str) -> Result<Moment, String> {
     if let Some(span) = text.strip_prefix('+') {
         return crate::args::span(span).map(Moment::In).map_err(|error| error.to_string());
     }
     let time = text.parse::<jiff::Timestamp>();
-    time.map(|time| Moment::At(WallTime(time.as_millisecond()))).map_err(|_| {
-        "a time is written 2026-01-29T20:30:00Z, or +10m for ten minutes from now".to_owned()
-    })
+    time.map(|time| Moment::At(WallTime(time.as_millisecond())))
+        .map_err(|_| "a time is 2026-01-29T20:30:00Z, or +10m for ten minutes from now".to_owned())
 }

@@ -1,4 +1,4 @@
-//! `tenure token create`
+//! `tenure token create`: creates a token for a server.
 
 use crate::args;
 use crate::context::Context;
@@ -12,7 +12,7 @@ use tenure::clock::{Clock, SystemClock};
 use tenure_server::caller::Role;
 use tenure_server::http::tokens::TokenFile;
 
-/// Make a token, and show its secret once
+/// Create a token, and show its secret once
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -20,12 +20,12 @@ Examples:
   tenure token create dashboard --role read --expires 30d
   SECRET=$(tenure token create ci --role work -q)")]
 pub(crate) struct CreateArgs {
-    /// By which it is listed and revoked, and its deeds are known
+    /// The token's name, shown in lists and logs
     name: String,
     /// What it allows: read, work or admin
     #[arg(long)]
     role: Role,
-    /// Counts for so long, such as 90d; for ever by default
+    /// Valid for this long, such as 90d; by default forever
     #[arg(long, value_name = "DURATION", value_parser = args::span)]
     expires: Option<Duration>,
 }
@@ -51,11 +51,11 @@ pub(super) fn run(
     context.output.done(data, || made.secret.clone());
     let (name, role) = (styled(NAME, &made.token.name), made.token.role);
     let kept = file.path().display();
-    context
-        .output
-        .note(&format!("Made the token {name} ({role}) in {kept}. Its secret is not shown again."));
+    context.output.note(&format!(
+        "Created the token {name} ({role}) in {kept}. Its secret is not shown again."
+    ));
     if is_first {
-        let only = "From now on servers of this store ask for a token of this file; the one that they made for this user does not count any more.";
+        let only = "Servers of this store now require a token of this file; the one that they created for this user is no longer valid.";
         context.output.note(only);
     }
     Ok(0)

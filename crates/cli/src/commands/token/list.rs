@@ -1,4 +1,4 @@
-//! `tenure token list`
+//! `tenure token list`: lists tokens without their secrets.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tenure::clock::{Clock, SystemClock};
 use tenure_server::http::tokens::{Token, TokenFile};
 
-/// All tokens, without their secrets
+/// List all tokens, without their secrets
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {}
 

@@ -1,4 +1,4 @@
-//! `tenure token`: who may ask a server for what.
+//! `tenure token`: manages the tokens of servers.
 
 mod create;
 mod list;
@@ -11,13 +11,13 @@ use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 use tenure_server::http::tokens::TokenFile;
 
-/// Make, show and end the tokens that a server asks for
+/// Create, show and revoke server tokens
 ///
-/// Without a file of tokens, a server makes one token for the user who runs it; `show` prints it.
+/// Without a token file, a server creates one token for the user who runs it; `show` prints it.
 ///
-/// Roles: read looks; work also holds, adds, claims and finishes; admin also breaks, cancels, edits
-/// and pauses. As soon as there is a file of tokens, servers of this store ask for one of those alone,
-/// and follow changes of the file within seconds.
+/// Roles: `read` can look; `work` can also hold, add, claim and finish; `admin` can also break,
+/// cancel, edit and pause. With a token file, servers of this store accept only the tokens in it,
+/// and notice changes of the file within seconds.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,7 +28,7 @@ Examples:
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
     command: TokenCommand,
-    /// The file of tokens [default: beside the store]
+    /// The token file [default: beside the store]
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 }
@@ -42,7 +42,7 @@ enum TokenCommand {
 }
 
 impl TokenArgs {
-    /// The word for the envelope.
+    /// The name of the subcommand, for the JSON envelope.
     pub(crate) fn subcommand(&self) -> &'static str {
         match self.command {
             TokenCommand::Create(_) => "create",

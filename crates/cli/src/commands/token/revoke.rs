@@ -1,4 +1,4 @@
-//! `tenure token revoke`
+//! `tenure token revoke`: revokes a token.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use tenure_server::http::tokens::TokenFile;
 
-/// End a token: servers refuse it within seconds
+/// Revoke a token: servers refuse it within seconds
 #[derive(Debug, Args)]
 pub(crate) struct RevokeArgs {
     /// The token's name

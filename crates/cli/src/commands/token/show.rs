@@ -1,4 +1,4 @@
-//! `tenure token show`
+//! `tenure token show`: prints the token that this store's servers created for this user.
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -7,10 +7,10 @@ use clap::Args;
 use serde_json::json;
 use tenure_server::http::tokens::TokenFile;
 
-/// Print the token that servers of this store made for this user
+/// Print the token that servers of this store created for you
 ///
-/// For programs that cannot find it by themselves, such as agents that reach a server over HTTP. It
-/// stays the same when the server is started again, until `tenure serve --new-token`.
+/// For programs that cannot find it automatically, such as agents that reach a server over HTTP. It
+/// stays the same when the server restarts, until `tenure serve --new-token`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,11 +22,11 @@ pub(crate) struct ShowArgs {}
 pub(super) fn run(context: &Context, file: &TokenFile, _: ShowArgs) -> Result<i32, Failure> {
     if file.read()?.is_some() {
         let message = format!(
-            "servers of this store ask for a token of {}, of which only hashes are kept",
+            "servers of this store require a token of {}, which keeps only hashes",
             file.path().display()
         );
         return Err(Failure::new(Exit::NotFound, "NO_OWN_TOKEN", message)
-            .hint("Make one with `tenure token create NAME --role work`."));
+            .hint("Create one with `tenure token create NAME --role work`."));
     }
     let store = context.store_url()?;
     let kept = match &context.servers {
@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, file: &TokenFile, _: ShowArgs) -> Result<i3
         None => None,
     };
     let Some((token, file)) = kept else {
-        let message = format!("no server of {store} has made a token for this user yet");
+        let message = format!("no server of {store} has created a token for this user yet");
         return Err(Failure::new(Exit::NotFound, "NO_OWN_TOKEN", message)
             .hint("Start one with `tenure serve`."));
     };

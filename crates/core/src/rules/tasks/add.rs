@@ -116,19 +116,19 @@ pub enum Added {
 #[serde(rename_all = "snake_case")]
 pub enum AddError {
     /// There is a task with this id.
-    #[error("there is a task {id} already")]
+    #[error("task {id} already exists")]
     Exists {
         /// Which.
         id: TaskId,
     },
     /// Two tasks of the request have this id.
-    #[error("the task {id} is given twice")]
+    #[error("task {id} is given twice")]
     Twice {
         /// Which.
         id: TaskId,
     },
     /// It is to wait for a task that does not exist.
-    #[error("the task {id} is to wait for {missing}, which does not exist")]
+    #[error("task {id} depends on {missing}, which does not exist")]
     NoSuchDependency {
         /// Which.
         id: TaskId,
@@ -136,13 +136,13 @@ pub enum AddError {
         missing: TaskId,
     },
     /// Tasks would wait for each other.
-    #[error("these tasks would wait for each other: {}", name_cycle(.cycle))]
+    #[error("circular dependency of tasks: {}", name_cycle(.cycle))]
     Cycle {
         /// Each waits for the next, the last for the first.
         cycle: Vec<TaskId>,
     },
     /// A section's name is not acceptable.
-    #[error("the section of task {id}: {error}")]
+    #[error("section of task {id}: {error}")]
     Section {
         /// Of which task.
         id: TaskId,
@@ -150,7 +150,7 @@ pub enum AddError {
         error: ResourceError,
     },
     /// A glob of files is not acceptable.
-    #[error("the files of task {id}: {error}")]
+    #[error("files of task {id}: {error}")]
     File {
         /// Of which task.
         id: TaskId,
@@ -169,7 +169,7 @@ pub enum AddError {
     #[error(transparent)]
     Sections(#[from] SectionError),
     /// A task needs a title.
-    #[error("the task {id} has no title")]
+    #[error("task {id} has no title")]
     NoTitle {
         /// Which.
         id: TaskId,

@@ -91,13 +91,13 @@ impl EditAsk {
 #[serde(rename_all = "snake_case")]
 pub enum EditError {
     /// There is none with this id.
-    #[error("there is no task {id}")]
+    #[error("no task {id}")]
     NotFound {
         /// Which.
         id: TaskId,
     },
     /// That cannot happen to a task in this state.
-    #[error("the task {id} is {status}: it cannot be {what}")]
+    #[error("task {id} is {status}: it cannot be {what}")]
     WrongStatus {
         /// Which.
         id: TaskId,
@@ -107,7 +107,7 @@ pub enum EditError {
         what: String,
     },
     /// A worker has claimed it.
-    #[error("the task {id} is being worked on by {by}")]
+    #[error("task {id} is in progress: {by} works on it")]
     InProgress {
         /// Which.
         id: TaskId,
@@ -115,7 +115,7 @@ pub enum EditError {
         by: String,
     },
     /// Others wait for it.
-    #[error("the task {id} cannot be deleted: {dependent} waits for it")]
+    #[error("task {id} cannot be deleted: task {dependent} depends on it")]
     HasDependents {
         /// Which.
         id: TaskId,

@@ -37,7 +37,7 @@ pub enum SectionError {
     #[error(transparent)]
     Name(#[from] ResourceError),
     /// It is to wait for a section that is not there.
-    #[error("the section {name:?} is to wait for {missing:?}, which does not exist")]
+    #[error("section {name:?} depends on {missing:?}, which does not exist")]
     NoSuchDependency {
         /// Which.
         name: String,
@@ -45,7 +45,7 @@ pub enum SectionError {
         missing: String,
     },
     /// Sections would wait for each other.
-    #[error("these sections would wait for each other: {} → {}", .cycle.join(" → "), .cycle[0])]
+    #[error("circular dependency of sections: {} → {}", .cycle.join(" → "), .cycle[0])]
     Cycle {
         /// Each waits for the next, the last for the first.
         cycle: Vec<String>,

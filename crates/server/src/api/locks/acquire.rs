@@ -53,7 +53,7 @@ pub(super) struct AcquireBody {
     post, path = "/v1/locks/acquire", operation_id = "acquire_locks", tag = "locks", request_body = AcquireBody,
     responses(
         (status = 200, description = "It is held", body = schema::Acquired),
-        (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
+        (status = 404, description = "TASK_NOT_FOUND: no such task"),
         (status = 409, description = "LOCKED, TASK_LOCKED, SECTION_LOCKED or DEADLOCK"),
     ),
 )]
@@ -108,9 +108,10 @@ fn request(
 /// Says who is in the way, and which place is kept for whoever asks again.
 fn refused(wanted: &[Resource], mode: Mode, busy: &Busy, is_kept: bool) -> Problem {
     let mut refusal = Refusal::locked_as(wanted, mode, busy);
-    refusal.hint = Some("Ask with wait_ms to wait for it.".to_owned());
+    refusal.hint = Some("Wait for it with wait_ms.".to_owned());
     if is_kept {
-        refusal.hint = Some("Ask again at once with the same grant to keep your place.".to_owned());
+        refusal.hint =
+            Some("Repeat the request at once with the same grant to keep your place.".to_owned());
         if !refusal.details.is_object() {
             refusal.details = json!({});
         }

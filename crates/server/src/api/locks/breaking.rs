@@ -35,7 +35,7 @@ pub(super) struct BreakBody {
     post, path = "/v1/locks/break", operation_id = "break_lock", tag = "locks", request_body = BreakBody,
     responses(
         (status = 200, description = "The hold that was ended", body = schema::Broken),
-        (status = 404, description = "NOT_HELD: that exact hold is not there any more; TASK_NOT_FOUND: there is no such task"),
+        (status = 404, description = "NOT_HELD: this hold has ended; TASK_NOT_FOUND: no such task"),
     ),
 )]
 pub(super) async fn break_hold(

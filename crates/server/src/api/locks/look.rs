@@ -86,7 +86,7 @@ pub(super) struct ShowParams {
     get, path = "/v1/locks/show", operation_id = "show_lock", tag = "locks", params(ShowParams),
     responses(
         (status = 200, description = "Who holds and who waits", body = schema::Shown),
-        (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
+        (status = 404, description = "TASK_NOT_FOUND: no such task"),
     ),
 )]
 pub(super) async fn show(
@@ -124,9 +124,9 @@ pub(super) struct VerifyParams {
 #[utoipa::path(
     get, path = "/v1/locks/verify", operation_id = "verify_token", tag = "locks", params(VerifyParams),
     responses(
-        (status = 200, description = "It does", body = schema::Verified),
-        (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
-        (status = 409, description = "TOKEN_REFUSED: it does not"),
+        (status = 200, description = "The token holds the resource", body = schema::Verified),
+        (status = 404, description = "TASK_NOT_FOUND: no such task"),
+        (status = 409, description = "TOKEN_REFUSED: it does not hold the resource"),
     ),
 )]
 pub(super) async fn verify(
@@ -165,7 +165,7 @@ pub(super) struct WaitParams {
     get, path = "/v1/locks/wait", operation_id = "wait_until_free", tag = "locks", params(WaitParams),
     responses(
         (status = 200, description = "It is free", body = schema::Free),
-        (status = 404, description = "TASK_NOT_FOUND: there is no such task"),
+        (status = 404, description = "TASK_NOT_FOUND: no such task"),
         (status = 409, description = "It is still held: LOCKED, TASK_LOCKED or SECTION_LOCKED"),
     ),
 )]

@@ -38,9 +38,9 @@ pub(super) struct RenewBody {
 #[utoipa::path(
     post, path = "/v1/locks/renew", operation_id = "renew_locks", tag = "locks", request_body = RenewBody,
     responses(
-        (status = 200, description = "All of it is held as long again", body = schema::Renewed),
-        (status = 404, description = "NOT_HELD: the label does not hold it; TASK_NOT_FOUND: there is no such task"),
-        (status = 409, description = "LEASE_LOST: some of it is lost; details tell which"),
+        (status = 200, description = "All leases are renewed", body = schema::Renewed),
+        (status = 404, description = "NOT_HELD: the label does not hold it; TASK_NOT_FOUND: no such task"),
+        (status = 409, description = "LEASE_LOST: some of it is lost; see details"),
     ),
 )]
 pub(super) async fn renew(
@@ -117,9 +117,9 @@ pub(super) struct ReleaseBody {
 #[utoipa::path(
     post, path = "/v1/locks/release", operation_id = "release_locks", tag = "locks", request_body = ReleaseBody,
     responses(
-        (status = 200, description = "It is free for the next", body = schema::Released),
-        (status = 404, description = "NOT_HELD: the label does not hold it; TASK_NOT_FOUND: there is no such task"),
-        (status = 409, description = "LEASE_LOST: some of it was lost before; details tell which"),
+        (status = 200, description = "It is released", body = schema::Released),
+        (status = 404, description = "NOT_HELD: the label does not hold it; TASK_NOT_FOUND: no such task"),
+        (status = 409, description = "LEASE_LOST: some of it was lost before; see details"),
     ),
 )]
 pub(super) async fn release(
@@ -131,8 +131,9 @@ pub(super) async fn release(
     let named: Vec<Resource> = asked.resources.into_iter().flatten().map(|name| name.0).collect();
     let named = api.client().resolve(named).await?;
     if named.is_empty() && matches!(proof, Proof::Label(_)) {
-        return Err(usage("name what to release")
-            .hint("A label may hold several things; a grant needs no names."));
+        return Err(usage("no resource to release").hint(
+            "Name the resources: a label can hold several. With a grant, names are optional.",
+        ));
     }
     let some = (!named.is_empty()).then_some(named.as_slice());
     let ended = match api.client().release(proof.clone(), some).await? {

@@ -106,9 +106,9 @@ impl NewTaskBody {
 #[utoipa::path(
     post, path = "/v1/tasks", operation_id = "add_tasks", tag = "tasks", request_body = AddBody,
     responses(
-        (status = 201, description = "They are there now, some of them new", body = schema::Added),
-        (status = 200, description = "All of them were there already", body = schema::Added),
-        (status = 409, description = "TASK_REFUSED: there is a task with such an id, or none that it is to wait for"),
+        (status = 201, description = "The tasks exist now, some of them new", body = schema::Added),
+        (status = 200, description = "All tasks existed already", body = schema::Added),
+        (status = 409, description = "TASK_REFUSED: a task has this id already, or a dependency does not exist"),
     ),
 )]
 pub(super) async fn add(

@@ -52,8 +52,8 @@ pub(super) struct ClaimBody {
 #[utoipa::path(
     post, path = "/v1/tasks/claim", operation_id = "claim_tasks", tag = "tasks", request_body = ClaimBody,
     responses(
-        (status = 200, description = "The tasks that are the caller's now, or why there is none", body = schema::Claimed),
-        (status = 404, description = "TASK_NOT_FOUND: there is no task with this id"),
+        (status = 200, description = "The claimed tasks, or why there is none", body = schema::Claimed),
+        (status = 404, description = "TASK_NOT_FOUND: no task has this id"),
     ),
 )]
 pub(super) async fn claim(

@@ -146,7 +146,7 @@ fn not_found(id: &TaskId) -> Problem {
     params(("id" = inline(TaskName), Path, description = "Which task")),
     request_body = HeartbeatBody,
     responses(
-        (status = 200, description = "It is the caller's as long again", body = schema::Heartbeat),
+        (status = 200, description = "The lease is renewed", body = schema::Heartbeat),
         schema::OwnTaskRefused,
     ),
 )]

@@ -167,7 +167,7 @@ pub(super) async fn update(
         not_before: asked.not_before.map(|moment| moment.0),
     };
     if change == TaskChange::default() {
-        return Err(usage("nothing to change was given"));
+        return Err(usage("nothing to change"));
     }
     edit(&client, &id, ManualChange::Update(Box::new(change))).await
 }
@@ -179,7 +179,7 @@ pub(super) async fn update(
     responses(
         (status = 200, description = "The task as it was", body = schema::OneTask),
         (status = 404, description = "TASK_NOT_FOUND"),
-        (status = 409, description = "TASK_LOCKED or TASK_STATUS: somebody has it or waits for it"),
+        (status = 409, description = "TASK_LOCKED or TASK_STATUS: a worker has it or a task depends on it"),
     ),
 )]
 pub(super) async fn delete(

@@ -250,7 +250,7 @@ async fn a_finish_may_be_said_again_and_what_a_task_waits_for_is_named() {
     agent.call("claim_task", json!({ "task_id": "a" })).await;
     let none = agent.call("claim_task", json!({})).await;
     let message = none["message"].as_str().unwrap();
-    assert!(message.contains("1 is being worked on by"), "{message}");
+    assert!(message.contains("1 is in progress ("), "{message}");
     assert!(message.contains("1 waits for other tasks"), "{message}");
     for _ in 0..2 {
         let done = agent.call("complete_task", json!({ "task_id": "a" })).await;

@@ -131,19 +131,19 @@ async fn a_mistake_in_the_arguments_is_named_in_plain_words() {
         (
             "acquire_lock",
             json!({ "resources": ["x"], "wait": 5 }),
-            "\"wait\" is not known here; did you mean \"wait_seconds\"?",
+            "unknown field \"wait\"; did you mean \"wait_seconds\"?",
         ),
         (
             "claim_task",
             json!({ "taskId": "x" }),
-            "\"taskId\" is not known here; did you mean \"task_id\"?",
+            "unknown field \"taskId\"; did you mean \"task_id\"?",
         ),
         (
             "create_tasks_batch",
             json!({ "tasks": [{ "description": "x" }, { "description": "y", "depends": ["x"] }] }),
-            "\"depends\" is not known here; did you mean \"dependencies\"?",
+            "unknown field \"depends\"; did you mean \"dependencies\"?",
         ),
-        ("get_status", json!({ "all": true }), "\"all\" is not known here, nor is anything else"),
+        ("get_status", json!({ "all": true }), "unknown field \"all\"; no fields are expected"),
     ];
     for (tool, arguments, message) in cases {
         let answer = agent.refused(tool, arguments.clone()).await;

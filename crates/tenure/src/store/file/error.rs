@@ -147,7 +147,7 @@ impl FileStoreError {
             },
             FileStoreError::OnlyLock { resource, only } => StoreError::Unsupported {
                 what: format!(
-                    "{resource} cannot be held by itself: the folder of {store} has one lock for everything, {only:?}"
+                    "{resource} cannot be held: the folder of {store} has a single lock, {only:?}"
                 ),
                 instead: format!("Hold {only:?} instead, or use another store."),
             },
@@ -165,7 +165,7 @@ impl FileStoreError {
             FileStoreError::Stopped { pid } => stopped(store, pid),
             FileStoreError::Newer { version, known } => StoreError::Unsupported {
                 what: format!(
-                    "the store at {store} has version {version}; this tenure knows versions up to {known}"
+                    "the store at {store} has version {version}; this tenure supports versions up to {known}"
                 ),
                 instead: "Use a newer tenure, or another store.".to_owned(),
             },
@@ -181,9 +181,8 @@ pub(super) fn from_io(store: String, error: &io::Error) -> StoreError {
             "Free some space, then try again; nothing was lost.".to_owned(),
         ),
         Kind::ReadOnlyFilesystem | Kind::PermissionDenied => (
-            "it cannot be written to".to_owned(),
-            "Give yourself write access to the folder, or choose another store with --store."
-                .to_owned(),
+            "no write permission".to_owned(),
+            "Get write permission for the folder, or choose another store with --store.".to_owned(),
         ),
         Kind::NotADirectory | Kind::IsADirectory => (
             format!("something else is where its files should be: {error}"),

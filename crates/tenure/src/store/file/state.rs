@@ -280,10 +280,7 @@ impl State {
                 Err(trouble) => return Err(trouble),
             }
             if bytes.len() as u64 != self.journal.header.tasks_bytes {
-                return Err(FileStoreError::corrupt_file(
-                    &path,
-                    "it has another length than it had",
-                ));
+                return Err(FileStoreError::corrupt_file(&path, "its length has changed"));
             }
         }
         for text in line::whole_lines(&bytes) {

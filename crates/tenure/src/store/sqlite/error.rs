@@ -31,7 +31,7 @@ pub(super) fn from_sqlite(path: &Path, stage: Stage, error: &rusqlite::Error) ->
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => unavailable(
             "another program has held its write lock for too long",
-            "Look for a program that opened the database by itself, such as a sqlite3 shell in a transaction.",
+            "Look for a program that opened the database directly, such as a sqlite3 shell in a transaction.",
         ),
         // What cannot grow for want of space is not always reported as a full disk.
         Some(ErrorCode::SystemIoFailure) if extended_code(error) == SQLITE_IOERR_SHMSIZE => {
@@ -41,8 +41,8 @@ pub(super) fn from_sqlite(path: &Path, stage: Stage, error: &rusqlite::Error) ->
             unavailable("the disk is full", "Free some space, then try again; nothing was lost.")
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => unavailable(
-            "it cannot be written to",
-            "Give yourself write access to the folder, or choose another store with --store.",
+            "no write permission",
+            "Get write permission for the folder, or choose another store with --store.",
         ),
         Some(ErrorCode::CannotOpen) => unavailable(
             "its file cannot be opened",

@@ -92,7 +92,7 @@ fn recognise(path: &Path, connection: &Connection) -> Result<(), StoreError> {
     if version > VERSION {
         return Err(StoreError::Unsupported {
             what: format!(
-                "the store at {} has version {version}; this tenure knows versions up to {VERSION}",
+                "the store at {} has version {version}; this tenure supports versions up to {VERSION}",
                 error::store_name(path)
             ),
             instead: "Use a newer tenure, or another store.".to_owned(),

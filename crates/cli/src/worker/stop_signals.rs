@@ -1,4 +1,4 @@
-//! Obeys the signals that ask a worker to stop.
+//! Handles the signals that ask a worker to stop.
 
 use crate::child::Signals;
 use crate::exit::Exit;
@@ -14,24 +14,25 @@ const INTERRUPT: i32 = 2;
 const QUIT: i32 = 3;
 const TERMINATE: i32 = 15;
 
-/// How long those that run may go on after a first signal.
+/// How long running commands may continue after the first signal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Patience {
-    /// So long, whatever the signal.
+    /// This long, after any signal.
     Grace(Duration),
-    /// To their end after Ctrl-C, where a person can ask again; so long after other signals.
+    /// Until they end after Ctrl-C, because a person can press it again; this long after other
+    /// signals.
     Person(Duration),
 }
 
 pub(crate) fn listen() -> Result<Signals, Failure> {
     Signals::listen().map_err(|error| {
-        Failure::new(Exit::Error, "SIGNALS", format!("signals cannot be watched: {error}"))
+        Failure::new(Exit::Error, "SIGNALS", format!("cannot listen for signals: {error}"))
     })
 }
 
-/// First takes no more tasks and lets what runs come to its end; at a second signal, or when
-/// patience ends, hands back what runs. Never returns. Pausing with Ctrl-Z has no effect: the
-/// commands would go on while nobody watches their leases.
+/// At the first signal it stops claiming and lets running commands finish; at a second one, or when
+/// their time is over, it returns their tasks. Never resolves. Ctrl-Z has no effect, because the
+/// commands would continue while their leases are not renewed.
 pub(crate) async fn obey(
     signals: &mut Signals,
     stop: &watch::Sender<Stop>,
@@ -42,12 +43,14 @@ pub(crate) async fn obey(
     stop.send_if_modified(|stop| raise(stop, Stop::Drain));
     match patience {
         Patience::Person(_) if first == INTERRUPT => {
-            tell("Stopping: what runs comes to its end; again to hand it back");
+            tell(
+                "Stopping: waiting for running commands; press Ctrl-C again to return their tasks",
+            );
             next(signals).await;
         }
         Patience::Person(grace) | Patience::Grace(grace) => {
             let grace_words = format_duration(grace);
-            tell(&format!("Stopping: what runs has {grace_words} to come to its end"));
+            tell(&format!("Stopping: running commands have {grace_words} to finish"));
             let _ = timeout(grace, next(signals)).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Follows what a command prints while it runs.
+//! Follows the output of a command while it runs.
 
 use super::last_line::LastLine;
 use super::logs::Sink;
@@ -7,15 +7,15 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// What a command printed before its end is in the pipe by then; what others say that it left
-/// running need not be waited for. Long enough for a busy machine, short to a person.
+/// How long to wait for more output after the command ended. Its own output is in the pipe by then;
+/// processes that it left running need not be waited for. Long enough for a busy machine.
 const SILENCE: Duration = Duration::from_millis(50);
 
-/// A left-over process that prints for ever must not keep the task.
+/// A background process that prints forever must not keep the task.
 const REST_MAX: Duration = Duration::from_secs(2);
 
-/// What a command printed, handed on, with the last line of each stream.
-pub(super) struct Printed {
+/// The output of a command, passed on, with the last line of each stream.
+pub(super) struct CommandOutput {
     stdout: Stream,
     stderr: Stream,
     sink: Sink,
@@ -27,7 +27,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// The next piece, empty at the end. Never returns after the end. Cancel-safe.
+    /// The next piece; empty at the end. Never resolves after the end. Cancel-safe.
     async fn next(&mut self) -> Vec<u8> {
         let Some(output) = &mut self.output else { return std::future::pending().await };
         let mut bytes = Vec::new();
@@ -39,13 +39,17 @@ impl Stream {
     }
 }
 
-impl Printed {
-    pub(super) fn of(child: &mut Child, sink: Sink) -> Printed {
+impl CommandOutput {
+    pub(super) fn of(child: &mut Child, sink: Sink) -> CommandOutput {
         let stream = |output| Stream { output, last: LastLine::default() };
-        Printed { stdout: stream(child.take_stdout()), stderr: stream(child.take_stderr()), sink }
+        CommandOutput {
+            stdout: stream(child.take_stdout()),
+            stderr: stream(child.take_stderr()),
+            sink,
+        }
     }
 
-    /// Hands on until the command has ended, and then the rest. Cancel-safe.
+    /// Passes output on until the command has ended, then the rest. Cancel-safe.
     pub(super) async fn follow(&mut self, child: &mut Child) -> Ended {
         let ended = loop {
             tokio::select! {
@@ -60,7 +64,7 @@ impl Printed {
         ended
     }
 
-    /// Stops the command, reading all the while: it may have something to say about it.
+    /// Stops the command and keeps reading, because it may print something about it.
     pub(super) async fn stop(&mut self, child: &mut Child, grace: Duration) -> Option<Ended> {
         let mut stopping = pin!(child.stop(grace));
         loop {
@@ -75,8 +79,8 @@ impl Printed {
         self.stdout.output.is_some() || self.stderr.output.is_some()
     }
 
-    /// Hands on what comes next, nothing at the end of a stream. Never returns once both are at
-    /// their end. Cancel-safe.
+    /// Passes the next piece on, nothing at the end of a stream. Never resolves once both streams
+    /// have ended. Cancel-safe.
     async fn hand_on(&mut self) {
         tokio::select! {
             bytes = self.stdout.next() => self.sink.stdout(&bytes),
@@ -89,7 +93,8 @@ impl Printed {
         self.stdout.last.json()
     }
 
-    /// What the command said last, best on standard error, at most so many characters of it.
+    /// The last line that the command printed, preferably on stderr, at most `limit` characters of
+    /// it.
     pub(super) fn last_words(&self, limit: usize) -> Option<String> {
         self.stderr.last.words(limit).or_else(|| self.stdout.last.words(limit))
     }

@@ -1,4 +1,4 @@
-//! Holding while a command runs: what `run` and `update` share.
+//! Holds resources while a command runs; shared by `run` and `update`.
 
 use crate::args;
 use crate::child::{self, Child, ChildSpec, Ended, Signals};
@@ -6,7 +6,7 @@ use crate::context::{AGENT_VARIABLE, Context, GRANT_VARIABLE, KEEPS_VARIABLE};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::show;
-use crate::waiting::WaitDisplay;
+use crate::wait_display::WaitDisplay;
 use clap::Args;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use tenure_frontend::config::Key;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
 
-/// How to hold while a command runs.
+/// Options for holding while a command runs.
 #[derive(Debug, Args)]
 pub(crate) struct HoldArgs {
     #[command(flatten)]
     patience: args::PatienceArgs,
     #[command(flatten)]
     reach: args::ReachArgs,
-    /// Length of the lease, renewed from a third of it [default: locking.runTimeout, 30s]
+    /// Length of the lease; it is renewed automatically [default: locking.runTimeout, 30s]
     #[arg(long, value_name = "DURATION", value_parser = args::lease)]
     ttl: Option<Duration>,
-    /// What for, shown to those who look or wait
+    /// What you hold it for, shown to others
     #[arg(long, value_name = "TEXT")]
     operation: Option<String>,
-    /// A lease of yours that holds this already: the command runs under it
+    /// A lease of yours that already covers this: the command runs under it
     #[arg(long, value_name = "GRANT")]
     grant: Option<GrantId>,
-    /// Exit with this code instead of 6 if it is not obtained
+    /// Exit with this code instead of 6 if it is held
     #[arg(short = 'E', long = "conflict-exit-code", value_name = "CODE", value_parser = args::numbers::exit_code)]
     conflict_code: Option<u8>,
     /// Time between SIGTERM and SIGKILL if the lease is lost [default: locking.grace, 5s]
@@ -51,8 +51,8 @@ impl HoldArgs {
     }
 }
 
-/// Takes the resources for a command, waiting as patiently as was asked.
-pub(crate) async fn obtain(
+/// Acquires the resources for a command, waiting as long as the options allow.
+pub(crate) async fn acquire(
     context: &Context,
     client: &Client,
     resources: &[Resource],
@@ -66,11 +66,12 @@ pub(crate) async fn obtain(
     let request = request_for(client, resources, wait)
         .mode(mode)
         .ttl(ttl)
-        // Trust ends early, so that the command can be stopped before anybody else may hold. With a
-        // grace longer than a third of the lease, one that ignores SIGTERM may outlive the lease.
+        // The guard counts the lease as lost early, so that the command can be stopped before
+        // another process may hold. With a grace period longer than a third of the lease, a command
+        // that ignores SIGTERM may outlive the lease.
         .margin(args.grace(context).min(ttl / 3))
         .operation(operation);
-    let request = keeping(context, request);
+    let request = with_own_holds(context, request);
     let request = args.grant.into_iter().fold(request, Request::under);
 
     let display = WaitDisplay::new(&context.output, resources, wait).for_mode(mode);
@@ -85,48 +86,48 @@ pub(crate) async fn obtain(
         Attempt::Busy(busy) => {
             let mut failure = Failure::locked_as(resources, mode, &busy);
             failure.exit = args.conflict_code.map_or(failure.exit, i32::from);
-            Err(name_limit(failure, wait))
+            Err(with_wait_hint(failure, wait))
         }
     }
 }
 
-/// A request for these resources, all or nothing.
+/// A request for all of these resources or none.
 pub(crate) fn request_for(client: &Client, resources: &[Resource], wait: Wait) -> Request {
     let mut resources = resources.iter();
     let first = resources.next().expect("clap requires at least one resource");
     resources.fold(client.request(first), Request::also).wait(wait)
 }
 
-/// Says what the caller has: the grants of commands around this one, which cover what is asked for,
-/// and the detached leases of a label that was chosen, which no process speaks for.
-pub(crate) fn keeping(context: &Context, request: Request) -> Request {
-    let request = context.grants_around().into_iter().fold(request, Request::under);
+/// Adds to the request what the caller already holds: the grants of enclosing commands, which cover
+/// what is asked for, and the detached leases of an explicitly chosen label.
+pub(crate) fn with_own_holds(context: &Context, request: Request) -> Request {
+    let request = context.enclosing_grants().into_iter().fold(request, Request::under);
     match context.chosen_label() {
         Some(_) => request.while_holding_own_leases(),
         None => request,
     }
 }
 
-/// Whoever ran into a limit is told which one.
-pub(crate) fn name_limit(failure: Failure, wait: Wait) -> Failure {
+/// Adds a hint that names the wait limit.
+pub(crate) fn with_wait_hint(failure: Failure, wait: Wait) -> Failure {
     match wait {
         Wait::UpTo(limit) => failure.hint(format!(
-            "The limit was {}; change it with -w SECS or the setting locking.waitTimeout.",
+            "The wait limit was {}; change it with -w SECS or the setting locking.waitTimeout.",
             format_duration(limit)
         )),
-        Wait::No | Wait::Forever => failure.hint("Wait for it with -w SECS, or see `tenure why`."),
+        Wait::No | Wait::Forever => failure.hint("Wait for it with -w SECS, or run `tenure why`."),
     }
 }
 
 fn announce(context: &Context, guard: &Guard) {
     let lease = guard.lease();
     let names = show::names(&lease.resources);
-    context.output.detail(&format!("Holding {names} under token {}", lease.token));
+    context.output.detail(&format!("Holding {names}, token {}", lease.token));
     for takeover in &lease.takeovers {
         let from = &takeover.from.hold;
         let why = match takeover.reason {
-            tenure::core::TakeoverReason::Died => "is dead",
-            tenure::core::TakeoverReason::Lapsed => "let its lease lapse",
+            tenure::core::TakeoverReason::Died => "died",
+            tenure::core::TakeoverReason::Lapsed => "lost its lease",
         };
         let text = format!("Took over {}: {} {why}", from.want.resource, from.holder.label);
         context.output.note(&text);
@@ -154,8 +155,8 @@ fn environment(context: &Context, guard: &Guard) -> Result<Vec<(OsString, OsStri
     Ok(variables.map(|(name, value)| (name.into(), value.into())).collect())
 }
 
-/// Runs a command under the guard, in its environment, until `follow` says that it is done. If the
-/// lease is lost before, the command is stopped, and that is the failure.
+/// Runs a command under the guard, with the guard's environment, until `follow` returns. If the
+/// lease is lost before that, the command is stopped and the call fails.
 pub(crate) async fn run_under<T>(
     context: &Context,
     guard: Guard,
@@ -166,7 +167,7 @@ pub(crate) async fn run_under<T>(
     spec.environment = environment(context, &guard)?;
     spec.foreground = true;
     let mut signals = Signals::listen().map_err(|error| {
-        Failure::new(Exit::Error, "SIGNALS", format!("signals cannot be watched: {error}"))
+        Failure::new(Exit::Error, "SIGNALS", format!("cannot listen for signals: {error}"))
     })?;
     let mut child = match child::spawn(spec) {
         Ok(child) => child,
@@ -175,9 +176,10 @@ pub(crate) async fn run_under<T>(
             return Err(error.into());
         }
     };
-    let refused = refused(&guard, child.pid());
+    let refused = until_refused(&guard, child.pid());
     let done = tokio::select! {
-        // First: a tenure that wakes up too late must not tell its command to go on as well.
+        // Checked first: a tenure that wakes up after the lease ended must not let its command go
+        // on.
         biased;
         () = guard.lost() => None,
         () = refused => None,
@@ -189,38 +191,38 @@ pub(crate) async fn run_under<T>(
     }
 }
 
-/// Releases after the command's end.
-pub(crate) async fn give_back(context: &Context, guard: Guard) -> Result<(), Failure> {
+/// Releases the guard after the command ended.
+pub(crate) async fn release(context: &Context, guard: Guard) -> Result<(), Failure> {
     match guard.release().await {
         Ok(ReleaseOutcome::Released) => {}
         Ok(ReleaseOutcome::Lost) => {
             return Err(lost("The lease was lost before the command ended"));
         }
-        // The command is done; a lock that could not be given back lapses by itself.
-        Err(error) => context.output.note(&format!("The lock could not be released: {error}")),
+        // The command is done; a lock that could not be released lapses by itself.
+        Err(error) => context.output.note(&format!("Cannot release the lock: {error}")),
     }
     Ok(())
 }
 
-/// The code that passes on how the command ended. The last thing to do: one that died of Ctrl-C
-/// takes tenure with it.
-pub(crate) fn pass_on(child: Child, ended: Ended) -> i32 {
+/// The exit code that passes on how the command ended. It must be the last call: if Ctrl-C killed
+/// the command, this process dies of the same signal.
+pub(crate) fn exit_code(child: Child, ended: Ended) -> i32 {
     if ended == Ended::Signal(INTERRUPT) {
-        // A shell goes on with its script unless it sees that Ctrl-C killed us too.
-        child.die_alike();
+        // A shell continues its script unless it sees that Ctrl-C killed this process too.
+        child.die_of_same_signal();
     }
     ended.exit_code()
 }
 
-/// Says that the command works under the hold too; returns only if the lease is lost already. A
-/// store in trouble gets until the lease ends: the keeper goes on trying.
-async fn refused(guard: &Guard, leader: u32) {
+/// Binds the hold to the command's process group. It resolves only if the lease is lost already; a
+/// failing store has until the lease ends, because the guard retries.
+async fn until_refused(guard: &Guard, leader: u32) {
     if let Ok(true) | Err(_) = guard.bind_group(leader).await {
         std::future::pending::<()>().await;
     }
 }
 
-/// What Ctrl-C sends.
+/// SIGINT, which Ctrl-C sends.
 const INTERRUPT: i32 = 2;
 
 async fn stop_after_loss(guard: &Guard, mut child: Child, grace: Duration) -> Failure {
@@ -228,12 +230,13 @@ async fn stop_after_loss(guard: &Guard, mut child: Child, grace: Duration) -> Fa
     let names = show::names(&guard.lease().resources);
     let mut failure = lost(&format!("The lease on {names} was lost; the command was stopped"));
     if !stopped.survivors.is_empty() {
-        failure.more.push(format!("These processes could not be stopped: {:?}", stopped.survivors));
+        failure.more.push(format!("Processes that could not be stopped: {:?}", stopped.survivors));
     }
     failure
 }
 
-/// The lease is gone: what was done under it may have been done beside another holder.
+/// The failure for a lost lease. Another process may have held the resource while this one still
+/// worked.
 pub(crate) fn lost(message: &str) -> Failure {
     Refusal::lost(message).into()
 }

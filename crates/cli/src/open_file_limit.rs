@@ -1,23 +1,24 @@
-//! How many files this process may still open. Where that is too few, a command would fail in the
-//! middle, in as many ways as it opens files; so it is looked at first.
+//! Checks at the start that the process may open enough files, because a command that runs out of
+//! them would fail in the middle.
 
 use crate::args::Command;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// The store, the runtime, and what tells whether a holder lives.
+/// Files for the store, the async runtime and checking whether holders live.
 const STORE: u64 = 16;
 
-/// The same, and a command with its pipes.
+/// [`STORE`], plus a command with its pipes.
 const COMMAND: u64 = 24;
 
-/// What each further command of a swarm needs: three pipes, its process and its log, and a spare.
+/// Files for each further command of a swarm: three pipes, its process, its log and one to spare.
 const WORKER: u64 = 6;
 
-/// Few enough to be open already that it is not worth counting them.
+/// An upper bound of files that are usually open. With a limit this far above the need, they are
+/// not counted.
 const USUAL: u64 = 512;
 
-/// Refuses a command that could not open what it needs.
+/// Refuses a command that could not open all the files it needs.
 pub(crate) fn check(command: &Command) -> Result<(), Failure> {
     let needed = match command {
         Command::Run(_) | Command::Update(_) => COMMAND,
@@ -30,13 +31,13 @@ pub(crate) fn check(command: &Command) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!(
-        "too few files may be opened: this command needs {needed}, and the limit leaves {free}"
+        "not enough free file descriptors: this command needs {needed}, the limit leaves {free}"
     );
     Err(Failure::new(Exit::Configuration, "OPEN_FILES", message)
-        .hint("Raise the limit first: ulimit -n 1024"))
+        .hint("Raise the limit: ulimit -n 1024"))
 }
 
-/// How many may still be opened; nothing where there is no limit or it is far away.
+/// How many files may still be opened; `None` if there is no limit or it is far away.
 #[cfg(unix)]
 fn free(needed: u64) -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
@@ -44,7 +45,7 @@ fn free(needed: u64) -> Option<u64> {
         return None;
     }
     let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
-    // One of those that are listed is the list itself.
+    // The folder that is being listed is itself open and counted.
     let open = std::fs::read_dir(folder).map(|list| list.count().saturating_sub(1) as u64);
     match open {
         Ok(open) => Some(limit.saturating_sub(open)),
@@ -58,6 +59,6 @@ fn free(_: u64) -> Option<u64> {
     None
 }
 
-/// The error of a process that has as many files open as it may.
+/// The error code for too many open files.
 #[cfg(unix)]
 const TOO_MANY: i32 = rustix::io::Errno::MFILE.raw_os_error();

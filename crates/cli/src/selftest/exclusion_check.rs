@@ -1,21 +1,21 @@
-//! Whether the turns excluded each other, from the times that their holders noted. Pure.
+//! Decides from recorded times whether turns excluded each other. Pure.
 
-/// One process's turn. Times are nanoseconds on the clock that all processes share.
+/// One turn of a process. Times are nanoseconds on the clock that all processes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// Who.
+    /// The process.
     pub(super) process: u32,
-    /// Under which token, where there are tokens.
+    /// Its token, if there is one.
     pub(super) token: Option<u64>,
-    /// When it certainly held.
+    /// The first time at which it certainly held.
     pub(super) entered: u64,
-    /// Until when it certainly held.
+    /// The last time at which it certainly held.
     pub(super) left: u64,
-    /// Whether it was killed before it could let go.
+    /// Whether it was killed before it could release.
     pub(super) killed: bool,
 }
 
-/// Two that should have excluded each other.
+/// Two turns that should have excluded each other.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Violation {
     /// Both held at once.
@@ -24,33 +24,33 @@ pub(super) enum Violation {
          before process {earlier} left"
     )]
     Overlap {
-        /// Who was first.
+        /// The process that held first.
         earlier: u32,
-        /// Who came too early.
+        /// The process that entered too early.
         later: u32,
-        /// By how much.
+        /// The overlap.
         microseconds: u64,
     },
-    /// The later one had the smaller token, or the same.
+    /// The later turn had a token that was not higher.
     #[error("tokens did not rise: {later} came after {earlier}")]
     Token {
-        /// The first one's.
+        /// The token of the earlier turn.
         earlier: u64,
-        /// The second one's.
+        /// The token of the later turn.
         later: u64,
     },
 }
 
-/// What was seen where nothing was wrong.
+/// The counts of a valid sequence of turns.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Judgement {
-    /// How many turns there were.
+    /// The number of turns.
     pub(super) turns: u64,
-    /// How many of them came after a holder that was killed.
+    /// The number of turns after a holder that was killed.
     pub(super) takeovers: u64,
 }
 
-/// Judges all turns of a lock, in any order.
+/// Checks all turns of a lock, given in any order.
 pub(super) fn judge(turns: &[Turn]) -> Result<Judgement, Violation> {
     let mut turns = turns.to_vec();
     turns.sort_by_key(|turn| turn.entered);
@@ -87,7 +87,7 @@ mod tests {
         let killed = Turn { killed: true, ..turn(2, 5, 20, 30) };
         let turns = [turn(3, 9, 30, 31), turn(1, 4, 10, 20), killed];
         assert_eq!(judge(&turns), Ok(Judgement { turns: 3, takeovers: 1 }));
-        // Whom nobody followed was not taken over from.
+        // Without a successor, nothing was taken over.
         assert_eq!(judge(&turns[1..]), Ok(Judgement { turns: 2, takeovers: 0 }));
         assert_eq!(judge(&[]), Ok(Judgement::default()));
     }

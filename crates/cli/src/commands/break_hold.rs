@@ -1,4 +1,4 @@
-//! `tenure break`: ending somebody else's hold, by an operator's decision.
+//! `tenure break`: ends a hold of another holder, as an operator.
 
 use crate::args;
 use crate::context::Context;
@@ -12,27 +12,27 @@ use tenure::place::Reach;
 use tenure::{Broken, Client};
 use tenure_frontend::refusal::Refusal;
 
-/// End somebody else's hold, as an operator
+/// End another holder's hold, as an operator
 ///
-/// The holder loses its lease and learns of it; a command under `tenure run` is stopped. Who did
-/// it and why is in the audit log. Only the exact hold that this command saw is ended, never a
-/// successor's.
+/// The holder loses its lease and is notified; a command under `tenure run` is stopped. The audit
+/// log records who broke it and why. Only the hold that this command saw is ended, never that of a
+/// successor.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure why deploy                       who holds it, and what would free it anyway
   tenure break deploy --force --reason 'its build machine was scrapped'")]
 pub(crate) struct BreakArgs {
-    /// What to free
+    /// The resource to free
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resource: Option<args::ResourceArg>,
-    /// Yes, really
+    /// Confirm that you are an operator
     #[arg(long)]
     force: bool,
     /// Why, for the audit log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Only the hold with this token
+    /// End only the hold with this token
     #[arg(long, value_name = "N", value_parser = args::numbers::token)]
     token: Option<u64>,
 }
@@ -45,21 +45,21 @@ pub(crate) async fn run(context: &Context, args: BreakArgs) -> Result<i32, Failu
     break_all(context, &client, &resource[0], args.token.map(Token), reason).await
 }
 
-/// Whether the operator said all that is needed. The message does not teach the flag: whoever may
-/// use it finds it in the help.
+/// Checks that the operator confirmed and gave a reason. The message does not name the flag:
+/// operators find it in the help, and agents must not learn it from an error.
 pub(crate) fn permission(force: bool, reason: Option<&str>) -> Result<&str, Failure> {
     if !force {
-        let message = "ending somebody else's hold is for operators only";
+        let message = "only operators can end another holder's hold";
         return Err(Failure::new(Exit::Refused, "NEEDS_FORCE", message)
-            .hint("Wait for its holder to release it; a dead holder is replaced by itself."));
+            .hint("Wait for the holder to release it; a dead holder is replaced automatically."));
     }
     match reason.map(str::trim) {
         Some(reason) if !reason.is_empty() => Ok(reason),
-        _ => Err(Failure::usage("a reason is needed, for the audit log")),
+        _ => Err(Failure::usage("a reason is required, for the audit log")),
     }
 }
 
-/// Ends the holds that are there now, or the one with this token.
+/// Ends all present holds of the resource, or the one with this token.
 pub(crate) async fn break_all(
     context: &Context,
     client: &Client,
@@ -82,9 +82,7 @@ pub(crate) async fn break_all(
         match client.break_hold(resource, target.hold.token, reason).await? {
             Broken::Ended(seen) => ended.push(seen),
             Broken::Gone(_) => {
-                context.output.note(&format!(
-                    "{resource} changed hands meanwhile; its new holder is left alone"
-                ));
+                context.output.note(&format!("{resource} has a new holder by now, which keeps it"));
             }
         }
     }

@@ -1,4 +1,5 @@
-//! What somebody who is not its worker does to a task.
+//! `tenure tasks approve`, `reject`, `cancel`, `retry`, `skip`, `delete` and `recover`: changes by
+//! people, not by the task's worker.
 
 use super::{find, show};
 use crate::context::Context;
@@ -8,13 +9,13 @@ use serde_json::json;
 use tenure::core::Status;
 use tenure::core::rules::tasks::ManualChange;
 
-/// Say that a task in review is to be done again
+/// Reject a task in review: it has to be done again
 #[derive(Debug, Args)]
 pub(super) struct RejectArgs {
     /// Id, unique beginning of an id, or exact title
     #[arg(value_name = "TASK")]
     task: String,
-    /// What is to be changed
+    /// What has to change
     #[arg(long, value_name = "TEXT")]
     feedback: String,
 }
@@ -30,9 +31,9 @@ pub(super) async fn run(context: &Context, text: &str, verb: ManualChange) -> Re
         ManualChange::Approve => "Approved",
         ManualChange::Reject { .. } => "Rejected",
         ManualChange::Cancel => "Cancelled",
-        ManualChange::Retry => "To be done again:",
+        ManualChange::Retry => "Pending again:",
         ManualChange::Skip => "Skipped",
-        ManualChange::Snooze { .. } => "Put off",
+        ManualChange::Snooze { .. } => "Snoozed",
         ManualChange::Update(_) => "Changed",
     };
     let task = client.tasks().edit(&task.id, verb).await?;
@@ -62,13 +63,16 @@ pub(super) async fn recover(context: &Context) -> Result<i32, Failure> {
     let data: Vec<_> = tasks.iter().map(|task| show::task_json(task, None)).collect();
     context.output.confirm(json!({ "tasks": data }), || {
         if tasks.is_empty() {
-            return "Nothing to take back".to_owned();
+            return "No task to recover".to_owned();
         }
         let lines = tasks.iter().map(|task| match task.status {
             Status::Blocked => {
-                format!("Blocked {}: its workers died or fell silent too often", show::name(task))
+                format!(
+                    "Blocked {}: too many of its workers died or stopped renewing",
+                    show::name(task)
+                )
             }
-            _ => format!("Took back {}", show::name(task)),
+            _ => format!("Recovered {}", show::name(task)),
         });
         lines.collect::<Vec<_>>().join("\n")
     });

@@ -1,14 +1,14 @@
-//! Being asked to end.
+//! Waits for a signal to shut down.
 
-/// Returns when the process is asked to end, with the code to end with. It listens from this call
-/// on, so that it can be called before anything is changed or said.
+/// Resolves when SIGTERM, SIGHUP or SIGINT arrives, to the exit code for that signal. It listens
+/// from the call on, not from the first poll, so that no signal is missed.
 #[cfg(unix)]
-pub(crate) fn told_to_end() -> impl Future<Output = i32> {
+pub(crate) fn shutdown_signal() -> impl Future<Output = i32> {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
     let streams = kinds.map(signal);
     async {
-        // What cannot be listened to ends the process by itself.
+        // If no handler could be installed, the signal ends the process by itself.
         let [Ok(mut terminate), Ok(mut hangup), Ok(mut interrupt)] = streams else {
             return std::future::pending().await;
         };
@@ -20,9 +20,9 @@ pub(crate) fn told_to_end() -> impl Future<Output = i32> {
     }
 }
 
-/// Returns when the process is asked to end, with the code to end with.
+/// Resolves when the process is asked to shut down, to the exit code.
 #[cfg(not(unix))]
-pub(crate) async fn told_to_end() -> i32 {
+pub(crate) async fn shutdown_signal() -> i32 {
     let _ = tokio::signal::ctrl_c().await;
     130
 }

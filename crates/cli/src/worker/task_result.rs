@@ -1,20 +1,20 @@
-//! What a command's end says of its task.
+//! Turns the exit code of a command into the result of its task.
 
-use super::printed::Printed;
+use super::command_output::CommandOutput;
 use crate::child::Ended;
 use std::time::Duration;
 use tenure::core::rules::tasks::Finish;
 
-/// EX_TEMPFAIL: not now, try later.
+/// EX_TEMPFAIL: try again later.
 const NOT_NOW: i32 = 75;
 
-/// Done as far as the command can tell, and somebody is to look at it.
+/// The command finished, and a person should review the result.
 const NEEDS_REVIEW: i32 = 76;
 
-/// How much of a command's last words becomes part of the reason of a failure.
+/// How much of the last output line becomes part of a failure's reason.
 const LAST_WORDS_MAX: usize = 300;
 
-pub(super) fn verdict(ended: Ended, printed: &Printed, snooze: Duration) -> Finish {
+pub(super) fn of(ended: Ended, printed: &CommandOutput, snooze: Duration) -> Finish {
     let reason = match ended {
         Ended::Code(0) => return Finish::Complete { result: printed.result() },
         Ended::Code(NEEDS_REVIEW) => return Finish::Review { result: printed.result() },

@@ -1,4 +1,4 @@
-//! What a person or a log sees while a command waits.
+//! The progress display of a command that waits: a bar on a terminal, one line in a log.
 
 use crate::output::{self, NAME, Output, styled};
 use crate::show;
@@ -13,24 +13,24 @@ use tenure::{Wait, Waiting};
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view;
 
-/// How often the bar moves.
+/// How often the bar is redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
-/// What a full bar means when there is no limit.
+/// How long a full bar stands for when there is no wait limit.
 const BAR_SPAN: Duration = Duration::from_secs(10 * 60);
 
-/// What a person who waits must know first.
+/// The first line of every wait.
 const WAITING: &str = "Waiting for lock... (Ctrl+C to cancel)";
 
-/// Shows who is waited for. Says nothing until a first try failed.
+/// Shows who is waited for. It prints nothing until a first attempt failed.
 #[derive(Clone)]
 pub(crate) struct WaitDisplay {
     output: Output,
     resources: Vec<Resource>,
     span: Duration,
-    /// How it is wanted.
+    /// The requested mode.
     mode: Mode,
-    /// Whether the end is told even where there is no bar.
+    /// Whether the end of the wait is printed even without a bar.
     tells_end: bool,
     state: Arc<State>,
 }
@@ -39,15 +39,15 @@ struct State {
     begun: AtomicBool,
     ended: AtomicBool,
     bar: Option<ProgressBar>,
-    /// What the bar's line says, made anew while time passes.
+    /// Renders the line below the bar, again and again as time passes.
     sentence: Mutex<Sentence>,
 }
 
-/// Makes a sentence about what was seen, as it reads now.
+/// Renders a line with the ages as of now.
 type Sentence = Box<dyn Fn() -> String + Send>;
 
 impl State {
-    /// Says this on the bar's line from now on.
+    /// Sets the line below the bar.
     fn say(&self, sentence: impl Fn() -> String + Send + 'static) {
         *self.lock() = Box::new(sentence);
         self.refresh();
@@ -95,28 +95,28 @@ impl WaitDisplay {
         }
     }
 
-    /// For waiting in this mode.
+    /// Sets the requested mode.
     pub(crate) fn for_mode(self, mode: Mode) -> WaitDisplay {
         WaitDisplay { mode, ..self }
     }
 
-    /// For waiting for tasks: what is waited for is said with each look.
+    /// A display for waiting for tasks; each update brings its own text.
     pub(crate) fn for_tasks(output: &Output, wait: Wait) -> WaitDisplay {
         WaitDisplay { tells_end: !output.json, ..WaitDisplay::new(output, &[], wait) }
     }
 
-    /// To be called after each look that ended with waiting.
+    /// Updates the display after each attempt that has to wait.
     pub(crate) fn tell(&self, waiting: &Waiting) {
         let turn = match waiting.ahead {
             Some(0) => ", you are next".to_owned(),
-            Some(1) => ", 1 waits before you".to_owned(),
-            Some(ahead) => format!(", {ahead} wait before you"),
-            None => ", many wait before you".to_owned(),
+            Some(1) => ", 1 waiter before you".to_owned(),
+            Some(ahead) => format!(", {ahead} waiters before you"),
+            None => ", many waiters before you".to_owned(),
         };
         self.show(&waiting.blockers, &turn, json!(waiting.ahead));
     }
 
-    /// The same for a command that only watches, and so has no turn.
+    /// As [`WaitDisplay::tell`], for a command that watches without a place in the queue.
     pub(crate) fn watch(&self, blockers: &[Blocker]) {
         self.show(blockers, "", json!(null));
     }
@@ -154,7 +154,7 @@ impl WaitDisplay {
         self.state.say(sentence);
     }
 
-    /// The same for tasks: what is in the way in short, in full, and for scripts.
+    /// As [`WaitDisplay::tell`], for tasks: the obstacle in short, in full, and as JSON.
     pub(crate) fn tell_of(&self, headline: &str, sentence: &str, event: &serde_json::Value) {
         let first = !self.state.begun.swap(true, Ordering::Relaxed);
         if first && self.output.json {
@@ -172,7 +172,7 @@ impl WaitDisplay {
         }
     }
 
-    /// To be called when the wait is over.
+    /// Ends the display when the wait is over.
     pub(crate) fn end(&self, obtained: bool) {
         if self.state.ended.swap(true, Ordering::Relaxed)
             || !self.state.begun.load(Ordering::Relaxed)
@@ -187,7 +187,7 @@ impl WaitDisplay {
         }
     }
 
-    /// Shows the bar, and lets it and the ages beside it go on until the wait is over.
+    /// Shows the bar and redraws it until the wait is over.
     fn animate(&self) {
         let (state, span, begun) = (self.state.clone(), self.span, Instant::now());
         let Some(bar) = state.bar.clone() else { return };
@@ -213,8 +213,8 @@ fn style() -> ProgressStyle {
     plain.clone().template(template).map_or(plain, |style| style.progress_chars("=> "))
 }
 
-/// What is waited for, whose turn it is, and who holds it, seen so long ago. What matters least comes
-/// last, for a narrow terminal cuts the line.
+/// The line of a wait: the resource, the place in the queue, and the holder as seen `seen_ago`. The
+/// least important part comes last, because a narrow terminal cuts the line.
 fn sentence(names: &str, turn: &str, holder: Option<&HoldSnapshot>, seen_ago: Duration) -> String {
     let mut text = format!("Waiting for {}{turn}", styled(NAME, names));
     if let Some(seen) = holder {

@@ -1,23 +1,23 @@
-//! The floor: the least that bare SQLite must do to note a lock and to strike it out again.
+//! The SQLite baseline: the least work to insert and delete the row of a lock.
 
 use rusqlite::{Connection, params};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long bare SQLite retries before it gives up: longer than any measurement lasts.
+/// The busy timeout of bare SQLite, longer than any measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pairs of commits after which the log has its full length.
 const WEAR_IN: usize = 600;
 
-/// A small table, and one row of it.
-pub(super) struct Floor {
+/// A small table, and the name of one row.
+pub(super) struct SqliteBaseline {
     connection: Connection,
     name: String,
 }
 
-impl Floor {
-    /// Makes the table.
+impl SqliteBaseline {
+    /// Creates the table.
     pub(super) fn create(path: &Path) -> rusqlite::Result<()> {
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -27,45 +27,44 @@ impl Floor {
         )
     }
 
-    /// Makes the table and a log that has its full length: to sync one that grows takes longer.
+    /// Creates the table and a log of full length: syncing a growing log takes longer.
     pub(super) fn create_worn_in(path: &Path) -> rusqlite::Result<()> {
-        Floor::create(path)?;
-        let floor = Floor::open(path, "row")?;
-        // Each commit adds a page or more, and after a thousand SQLite begins the log anew.
-        (0..WEAR_IN).try_for_each(|_| floor.insert().and_then(|()| floor.delete()))
+        SqliteBaseline::create(path)?;
+        let baseline = SqliteBaseline::open(path, "row")?;
+        // Each commit adds a page or more, and after a thousand pages SQLite restarts the log.
+        (0..WEAR_IN).try_for_each(|_| baseline.insert().and_then(|()| baseline.delete()))
     }
 
-    /// Opens the table that was made, for the row of this name. Syncs as little as the store does
-    /// for locks.
-    pub(super) fn open(path: &Path, name: &str) -> rusqlite::Result<Floor> {
+    /// Opens the table for the row of this name. It syncs as little as the store does for locks.
+    pub(super) fn open(path: &Path, name: &str) -> rusqlite::Result<SqliteBaseline> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        Ok(Floor { connection, name: name.to_owned() })
+        Ok(SqliteBaseline { connection, name: name.to_owned() })
     }
 
-    /// The same, with every commit synced, as the store does for tasks.
-    pub(super) fn open_durable(path: &Path, name: &str) -> rusqlite::Result<Floor> {
-        let floor = Floor::open(path, name)?;
-        floor.connection.pragma_update(None, "synchronous", "FULL")?;
-        Ok(floor)
+    /// As [`SqliteBaseline::open`], with every commit synced, as the store does for tasks.
+    pub(super) fn open_durable(path: &Path, name: &str) -> rusqlite::Result<SqliteBaseline> {
+        let baseline = SqliteBaseline::open(path, name)?;
+        baseline.connection.pragma_update(None, "synchronous", "FULL")?;
+        Ok(baseline)
     }
 
-    /// Notes the lock, in a transaction of its own.
+    /// Inserts the row, in its own transaction.
     pub(super) fn insert(&self) -> rusqlite::Result<()> {
         self.step("BEGIN IMMEDIATE", params![])?;
         self.step("INSERT INTO locks VALUES (?1, 'bench', 0)", params![self.name])?;
         self.step("COMMIT", params![])
     }
 
-    /// Strikes it out, in another.
+    /// Deletes the row, in another transaction.
     pub(super) fn delete(&self) -> rusqlite::Result<()> {
         self.step("BEGIN IMMEDIATE", params![])?;
         self.step("DELETE FROM locks WHERE name = ?1", params![self.name])?;
         self.step("COMMIT", params![])
     }
 
-    /// Strikes it out so that it stays so when the power fails.
+    /// Deletes the row durably.
     pub(super) fn delete_durably(&self) -> rusqlite::Result<()> {
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         self.delete()?;

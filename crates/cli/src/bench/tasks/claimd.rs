@@ -1,16 +1,16 @@
-//! Eight workers that take tasks by one-shot commands: tenure's beside those of claimd.
+//! Measures eight workers that claim tasks with one-shot commands: tenure's and those of claimd.
 //!
-//! claimd keeps a project's tasks in one JSON file, written whole with each change and not synced.
-//! It has no command for the next task, so a worker of it lists what is new and claims one of that,
-//! each worker at another place of the list, so that they seldom want the same. Where another was
-//! quicker, or holds the file just now, it tries again.
+//! claimd keeps a project's tasks in one JSON file, which it rewrites with each change and does not
+//! sync. It has no command for the next task, so its workers list new tasks and claim one of them,
+//! each worker at another position of the list, so that they seldom choose the same one. If another
+//! worker was faster, or the file is locked, they retry.
 
-use super::super::ground::this_program;
 use super::super::pair::Tally;
 use super::super::report::{Beside, Figure, Report, Unit, Wanted};
 use super::super::sample::median;
-use super::super::{BenchError, Ground};
-use super::stock::{counts, fill};
+use super::super::setup::this_program;
+use super::super::{BenchError, BenchSetup};
+use super::task_supply::{counts, fill};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -19,32 +19,32 @@ use tenure::blocking::Client;
 
 const WORKERS: usize = 8;
 
-/// The code by which claimd says that a task or its file is taken.
+/// claimd's exit code for a task or file that is locked.
 const TAKEN: i32 = 2;
 
-/// The code by which tenure says that nothing is left.
+/// tenure's exit code if no task is left.
 const NOTHING_READY: i32 = 4;
 
-/// How `tasks claim` ends when others work on all that is left.
+/// The exit code of `tasks claim` if other workers have all remaining tasks.
 const ALL_TAKEN: i32 = 6;
 
-pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchError> {
-    let peer = Peer::find(ground);
+pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
+    let peer = Peer::find(setup);
     if peer.is_none() {
         report.note(
-            "There is no claimd here (cargo install claimd --version 0.2.0, or name one with \
-             --peer): nothing to compare with",
+            "claimd is not installed (cargo install claimd --version 0.2.0, or name one with \
+             --peer): no comparison",
         );
     }
-    let sizes: [usize; 2] = ground.scale([16, 32], [100, 10_000]);
+    let sizes: [usize; 2] = setup.scale([16, 32], [100, 10_000]);
     for size in sizes {
-        // A short list is soon done: more often, then.
-        let rounds = ground.scale(1, if size < 1_000 { 7 } else { 3 });
+        // A short list is done quickly, so it is measured more often.
+        let rounds = setup.scale(1, if size < 1_000 { 7 } else { 3 });
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for round in 0..rounds {
-            ours.push(tenure_round(ground, size, round)?.rate());
+            ours.push(tenure_round(setup, size, round)?.rate());
             if let Some(peer) = &peer {
-                theirs.push(peer.round(ground, size)?.rate());
+                theirs.push(peer.round(setup, size)?.rate());
             }
         }
         let value = median(&ours);
@@ -61,14 +61,14 @@ pub(super) fn measure(ground: &Ground, report: &mut Report) -> Result<(), BenchE
     Ok(())
 }
 
-/// All workers until nothing is left, or until the time is over; `turn` says whether there was a
+/// Runs all workers until no task is left or the time is over; `turn` returns whether there was a
 /// task.
 fn fleet(
-    ground: &Ground,
+    setup: &BenchSetup,
     turn: impl Fn(usize, &dyn Fn() -> bool) -> Result<bool, BenchError> + Sync,
 ) -> Result<Tally, BenchError> {
     let begun = Instant::now();
-    let ends_at = begun + Duration::from_millis(ground.scale(2_000, 5_000));
+    let ends_at = begun + Duration::from_millis(setup.scale(2_000, 5_000));
     let is_over = || Instant::now() >= ends_at;
     let worker = |number: usize| {
         let mut count = 0;
@@ -89,11 +89,11 @@ fn fleet(
     Ok(Tally { count: counts.iter().sum(), seconds: begun.elapsed().as_secs_f64() })
 }
 
-fn tenure_round(ground: &Ground, size: usize, round: usize) -> Result<Tally, BenchError> {
-    let url = ground.store(&format!("oneshots-{size}-{round}"));
+fn tenure_round(setup: &BenchSetup, size: usize, round: usize) -> Result<Tally, BenchError> {
+    let url = setup.store(&format!("oneshots-{size}-{round}"));
     let client = Client::open(&url)?;
     fill(&client, size, size)?;
-    let tally = fleet(ground, |number, _| {
+    let tally = fleet(setup, |number, _| {
         let label = format!("worker-{number}");
         let command = |words: &[&str]| {
             let mut command = this_program()?;
@@ -116,14 +116,14 @@ fn tenure_round(ground: &Ground, size: usize, round: usize) -> Result<Tally, Ben
     Ok(tally)
 }
 
-/// The program claimd.
+/// The claimd program.
 struct Peer {
     program: PathBuf,
 }
 
 impl Peer {
-    fn find(ground: &Ground) -> Option<Peer> {
-        let program = ground.peer().to_owned();
+    fn find(setup: &BenchSetup) -> Option<Peer> {
+        let program = setup.peer().to_owned();
         let help = run(Command::new(&program).arg("--help"));
         help.is_ok_and(|output| output.status.success()).then_some(Peer { program })
     }
@@ -133,11 +133,11 @@ impl Peer {
         run(command.arg("--dir").arg(folder).args(["--project", "bench"]).args(words))
     }
 
-    fn round(&self, ground: &Ground, size: usize) -> Result<Tally, BenchError> {
-        let folder = ground.file("claimd");
+    fn round(&self, setup: &BenchSetup, size: usize) -> Result<Tally, BenchError> {
+        let folder = setup.file("claimd");
         succeed(self.command(&folder, &["init"])?)?;
         self.fill(&folder, size)?;
-        fleet(ground, |number, is_over| {
+        fleet(setup, |number, is_over| {
             while !is_over() {
                 let list = self.command(&folder, &["list", "--status", "new", "--json"])?;
                 let new = ids(&succeed(list)?);
@@ -151,7 +151,7 @@ impl Peer {
         })
     }
 
-    /// Claims this one, unless another has it.
+    /// Claims this task, unless another worker has it.
     fn claim(
         &self,
         folder: &Path,
@@ -164,7 +164,7 @@ impl Peer {
             match claimed.status.code() {
                 Some(TAKEN) if said.contains("locked") => {}
                 Some(TAKEN) => return Ok(false),
-                // Another has even done it by now.
+                // Another worker has already completed it.
                 Some(_) if said.contains("Cannot transition") => return Ok(false),
                 _ => return succeed(claimed).map(|_| true),
             }
@@ -172,10 +172,10 @@ impl Peer {
         Ok(false)
     }
 
-    /// Writes its file of tasks: to add ten thousand by its own command would take minutes.
+    /// Writes its task file: adding ten thousand tasks with its own command would take minutes.
     fn fill(&self, folder: &Path, size: usize) -> Result<(), BenchError> {
         let task = |number: usize| {
-            // Spread, so that few share a beginning; the marks of a random id where they belong.
+            // Spread ids, so that few share a beginning, with the version bits of a random UUID.
             let spread = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let (first, second) = (spread >> 32, spread >> 16 & 0xffff);
             json!({

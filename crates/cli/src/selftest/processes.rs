@@ -1,8 +1,8 @@
-//! The processes that try, started together, some killed and replaced on the way.
+//! The worker processes of a trial: started together, some of them killed and replaced.
 
-use super::churn;
 use super::contender::LIMIT;
-use super::judge::Turn;
+use super::exclusion_check::Turn;
+use super::file_replacement;
 use super::scratch::Scratch;
 use super::trial::Trial;
 use super::worker::{GO, KEEP, Word, Work, ticks};
@@ -13,39 +13,39 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// One process is killed so often: every other time one that holds, else any, whatever it does.
+/// The interval between kills: alternately a process that holds and any process.
 const KILL_EVERY: Duration = Duration::from_millis(150);
 
-/// All processes together make no more rounds, so that what they say fits into memory.
+/// The most rounds of all processes together, so that their reports fit into memory.
 const ROUNDS_MAX: u64 = 400_000;
 
-/// Nor are more killed.
+/// The most processes that are killed.
 const KILLS_MAX: u64 = 1000;
 
-/// What all processes of a trial said.
+/// What all processes of a trial reported.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) turns: Vec<Turn>,
-    /// Rounds without turns.
+    /// Rounds of a trial without turns.
     pub(super) rounds: u64,
-    /// Rounds in which a file was not there.
+    /// Rounds in which a file was missing.
     pub(super) gaps: u64,
     pub(super) kills: u64,
-    /// Why the file system cannot do it.
+    /// Why the file system does not support the trial.
     pub(super) missing: Option<String>,
-    /// What was wrong, in one sentence.
+    /// A failure in one sentence.
     pub(super) wrong: Option<String>,
     pub(super) took: Duration,
 }
 
-/// Lets all processes try.
+/// Runs a trial in all processes.
 pub(super) fn run(
     trial: Trial,
     scratch: &Scratch,
     effort: &Effort,
 ) -> Result<Outcome, SelftestError> {
     let folder = scratch.sub_folder(trial.word())?;
-    churn::prepare(trial, &folder)
+    file_replacement::prepare(trial, &folder)
         .map_err(|source| SelftestError::Folder { folder: folder.clone(), source })?;
     let span = effort.span * trial.share() / Trial::SHARES;
     let work = Work {
@@ -56,33 +56,33 @@ pub(super) fn run(
         without_lock: effort.without_lock,
     };
     let begun = Instant::now();
-    let mut crew = Crew::start(work, effort.processes)?;
+    let mut crew = Processes::start(work, effort.processes)?;
     crew.listen(span)?;
     let mut outcome = std::mem::take(&mut crew.outcome);
     drop(crew);
     outcome.took = begun.elapsed();
     if outcome.missing.is_none() && outcome.wrong.is_none() {
-        outcome.wrong = churn::leftover(trial, &folder, outcome.rounds);
+        outcome.wrong = file_replacement::leftover(trial, &folder, outcome.rounds);
     }
     Ok(outcome)
 }
 
-/// Worker processes; killed when dropped.
-struct Crew {
+/// The worker processes; they are killed on drop.
+struct Processes {
     work: Work,
     members: Vec<Member>,
-    /// What members say; nothing when they have ended.
+    /// Reports of the members; `None` when a member ended.
     words: Receiver<(usize, Option<Word>)>,
     speaker: Sender<(usize, Option<Word>)>,
     outcome: Outcome,
-    /// When it ends, in nanoseconds on the shared clock; none while not all are ready.
+    /// When the trial ends, in nanoseconds on the shared clock; `None` until all are ready.
     ends_at: Option<u64>,
 }
 
 struct Member {
     process: Child,
     orders: ChildStdin,
-    /// Since when it holds, and under which token.
+    /// Since when it holds, and its token.
     holds: Option<(u64, Option<u64>)>,
     killed_at: Option<u64>,
     state: State,
@@ -96,11 +96,11 @@ enum State {
     Gone,
 }
 
-impl Crew {
-    fn start(work: Work, processes: usize) -> Result<Crew, SelftestError> {
+impl Processes {
+    fn start(work: Work, processes: usize) -> Result<Processes, SelftestError> {
         let (speaker, words) = channel();
         let (members, outcome) = (vec![], Outcome::default());
-        let mut crew = Crew { work, members, words, speaker, outcome, ends_at: None };
+        let mut crew = Processes { work, members, words, speaker, outcome, ends_at: None };
         for _ in 0..processes {
             crew.add()?;
         }
@@ -121,7 +121,7 @@ impl Crew {
             for line in BufReader::new(answers).lines().map_while(Result::ok) {
                 // A killed process may leave half a line.
                 let Ok(word) = serde_json::from_str(&line) else { break };
-                // Nobody listens any more when this fails.
+                // It fails only when the receiver is gone.
                 let _ = speaker.send((number, Some(word)));
             }
             let _ = speaker.send((number, None));
@@ -131,7 +131,7 @@ impl Crew {
         Ok(())
     }
 
-    /// Hears and kills until all have ended.
+    /// Receives reports and kills processes until all have ended.
     fn listen(&mut self, span: Duration) -> Result<(), SelftestError> {
         let (span, limit) = (span.as_nanos() as u64, LIMIT.as_nanos() as u64);
         let (begun, mut last_kill) = (ticks(), ticks());
@@ -165,7 +165,7 @@ impl Crew {
         begun && self.work.trial.survives_kills() && self.outcome.kills < KILLS_MAX
     }
 
-    /// Every other time one that will hold, else any, in turn.
+    /// Chooses the next process to kill: alternately one that will hold and any, in turn.
     fn choose_victim(&mut self) {
         let trying = |(_, member): &(usize, &Member)| {
             member.state == State::Trying && member.killed_at.is_none()
@@ -183,7 +183,7 @@ impl Crew {
 
     fn kill(&mut self, number: usize) {
         let member = &mut self.members[number];
-        // It may still hold at this moment, and not much longer.
+        // It may still hold at this moment, but not much longer.
         member.killed_at = Some(ticks());
         let _ = member.process.kill();
         self.outcome.kills += 1;
@@ -216,7 +216,7 @@ impl Crew {
         }
     }
 
-    /// The first ones begin together, those that replace others at once.
+    /// Lets the first processes start together, and replacements at once.
     fn let_begin(&mut self, number: usize, ends_at: u64) {
         let all_ready = self.members.iter().all(|member| member.state != State::Starting);
         match self.ends_at {
@@ -224,7 +224,7 @@ impl Crew {
             None if all_ready => {
                 self.ends_at = Some(ends_at);
                 if self.work.trial.survives_kills() {
-                    // However short the time, one that holds is killed.
+                    // However short the trial, a process that holds is killed.
                     self.members[number].order(KEEP);
                 }
                 let order = format!("{GO} {ends_at}");
@@ -234,7 +234,7 @@ impl Crew {
         }
     }
 
-    /// Notes the last turn of a process that has ended, and replaces it if it was killed.
+    /// Records the last turn of an ended process, and replaces it if it was killed.
     fn bury(&mut self, number: usize, before_end: bool) -> Result<(), SelftestError> {
         let member = &mut self.members[number];
         let _ = member.process.wait();
@@ -245,43 +245,43 @@ impl Crew {
         let turn = member.turn(|entered| killed_at.max(entered), true);
         self.outcome.turns.extend(turn);
         let others_try = self.members.iter().any(|member| member.state == State::Trying);
-        // After the end somebody must still take over.
+        // After the end, one process must still take over.
         if before_end || !others_try { self.add() } else { Ok(()) }
     }
 
-    /// What it means that they do not end.
+    /// Explains why the processes do not end.
     fn stuck(&self) -> String {
         let seconds = LIMIT.as_secs();
         match self.outcome.turns.iter().max_by_key(|turn| turn.entered) {
             Some(last) if last.killed => format!(
-                "nobody could take over within {seconds} seconds from process {}, which \
+                "no process could take over within {seconds} seconds from process {}, which \
                  was killed",
                 last.process
             ),
-            _ => format!("nothing went on for {seconds} seconds"),
+            _ => format!("no progress for {seconds} seconds"),
         }
     }
 }
 
 impl Member {
     fn order(&mut self, word: &str) {
-        // Whoever is dead needs no orders.
+        // A dead process needs no orders.
         let _ = self.orders.write_all(format!("{word}\n").as_bytes());
     }
 
-    /// Ends the turn, if it has one.
+    /// Ends the turn, if there is one.
     fn turn(&mut self, left: impl Fn(u64) -> u64, killed: bool) -> Option<Turn> {
         let (entered, token) = self.holds.take()?;
         Some(Turn { process: self.process.id(), token, entered, left: left(entered), killed })
     }
 }
 
-impl Drop for Crew {
+impl Drop for Processes {
     fn drop(&mut self) {
         for member in &mut self.members {
             let _ = member.process.kill();
         }
-        // Whoever hangs in a file system cannot be killed, and is not waited for.
+        // A process that hangs in a file system cannot be killed, and is not waited for.
         let deadline = Instant::now() + Duration::from_secs(1);
         for member in &mut self.members {
             while matches!(member.process.try_wait(), Ok(None)) && Instant::now() < deadline {

@@ -1,4 +1,4 @@
-//! A command line whose author left out the `--` before the command to run.
+//! Detects a command line without the `--` before the command to run, and shows the corrected line.
 
 use crate::args::{Cli, Command};
 use crate::failure::Failure;
@@ -10,8 +10,8 @@ use std::ffi::{OsStr, OsString};
 /// The commands that take another command after `--`.
 const RUNNERS: [&str; 4] = ["run", "update", "work", "swarm"];
 
-/// What to say of a line that was refused, if a `--` before the command to run would have made sense
-/// of it. Nothing was locked: the words after the first resource are the command, not more resources.
+/// The failure to show for a refused line, if the line would parse with a `--` before the command
+/// to run. Nothing was locked. The words after the first resource are taken as the command.
 pub(crate) fn failure(line: &[OsString], error: &clap::Error) -> Option<Failure> {
     if line.iter().any(|word| word == "--") {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn failure(line: &[OsString], error: &clap::Error) -> Option<Failure>
         ErrorKind::UnknownArgument => unknown_word(line, error),
         _ => return None,
     };
-    let failure = Failure::usage("no command to run was given: it comes after `--`");
+    let failure = Failure::usage("no command to run: write it after `--`");
     let name = line[runner].to_string_lossy();
     Some(failure.hint(match place.filter(|place| *place > runner) {
         Some(place) => {
@@ -42,7 +42,7 @@ pub(crate) fn failure(line: &[OsString], error: &clap::Error) -> Option<Failure>
     }))
 }
 
-/// Where the second of several resources of a `run` stands in the line: the command's first word.
+/// The index of the second resource of a `run`, which is the first word of the command.
 fn second_resource(line: &[OsString], until: &[OsString]) -> Option<usize> {
     let completed: Vec<OsString> =
         until.iter().cloned().chain(["--", "true"].map(OsString::from)).collect();
@@ -53,8 +53,8 @@ fn second_resource(line: &[OsString], until: &[OsString]) -> Option<usize> {
     Some(after_first + line[after_first..].iter().position(|word| word == *second)?)
 }
 
-/// Where the command begins in a line with a word that was not expected: at that word, or before an
-/// option that is the command's.
+/// The index at which the command begins, given an unexpected word: at that word, or before it if
+/// it is an option of the command.
 fn unknown_word(line: &[OsString], error: &clap::Error) -> Option<usize> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     let is_it = |given: &OsString| {
@@ -68,7 +68,7 @@ fn unknown_word(line: &[OsString], error: &clap::Error) -> Option<usize> {
     }
 }
 
-/// A word as it is written in a shell.
+/// Quotes a word for a shell.
 fn shown(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,~".contains(c);

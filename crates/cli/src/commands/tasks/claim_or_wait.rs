@@ -1,12 +1,12 @@
-//! Getting tasks, waiting for them where that makes sense, and saying why there are none.
+//! Claims tasks, waits for them if asked to, and explains why none is ready.
 
-use super::own::{hold_of, runner_grant};
+use super::ownership::{hold_of, runner_grant};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::holding::name_limit;
+use crate::run_under_lock::with_wait_hint;
 use crate::show::time;
-use crate::waiting::WaitDisplay;
+use crate::wait_display::WaitDisplay;
 use clap::Args;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -16,55 +16,55 @@ use tenure::{Binding, ClaimRequest, Claims, Client, Wait};
 use tenure_frontend::config::Key;
 use tenure_frontend::refusal::Refusal as Refused;
 
-/// How long to sleep at most before looking again: deaths and lapses of others change nothing in
-/// the store.
+/// The longest wait before looking again: the death or lapse of a holder writes nothing to the
+/// store.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How to claim and how patiently.
+/// Options of a claim: lease and waiting.
 #[derive(Debug, Default, Args)]
-pub(super) struct HowArgs {
+pub(super) struct ClaimOptions {
     /// Do not wait: exit 6 if it is held
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "limit")]
     nonblock: bool,
-    /// Wait at most so long, also for something to become ready (fractions allowed; also 5m)
+    /// Wait at most this long, also for a task to become ready (fractions allowed; also 5m)
     #[arg(short = 'w', long = "wait", value_name = "SECS", value_parser = crate::args::seconds)]
     limit: Option<Duration>,
     /// Length of the lease [default: locking.taskTimeout 60m]
     #[arg(long, value_name = "DURATION", value_parser = crate::args::lease)]
     ttl: Option<Duration>,
-    /// Tie the claim to this process: when it dies, the claim ends
+    /// Bind the claim to this process: it ends when the process dies
     #[arg(long, value_name = "PID", value_parser = crate::args::numbers::pid)]
     pid: Option<u32>,
 }
 
-/// What was obtained, with when its lease ends.
+/// A claimed task and when its lease ends.
 pub(super) struct Obtained {
     pub(super) claimed: Claimed,
     pub(super) hold: Option<HoldSnapshot>,
 }
 
-impl HowArgs {
+impl ClaimOptions {
     /// A claim that outlives this command. With a chosen label the worker keeps its section from
-    /// claim to claim; without one nothing would tell whose section it is.
+    /// claim to claim; without one, nothing identifies the worker of the next claim.
     pub(super) fn request(&self, context: &Context) -> ClaimRequest {
         ClaimRequest {
             ttl: self.ttl.unwrap_or_else(|| context.settings.duration(Key::TaskTimeout)),
             section_ttl: context.settings.duration(Key::SectionTimeout),
             runner: context.chosen_label().map(runner_grant),
             tie: self.pid.map_or(Binding::Nothing, Binding::Process),
-            under: context.grants_around(),
+            under: context.enclosing_grants(),
             ..ClaimRequest::default()
         }
     }
 }
 
-/// Claims, waiting as long as told to. By default it waits for a named task that others hold, but
-/// not for any task, nor for something to become ready.
-pub(super) async fn obtain(
+/// Claims, waiting as long as the options allow. By default it waits for a named task that others
+/// hold, but not for any task, nor for a task to become ready.
+pub(super) async fn claim_or_wait(
     context: &Context,
     client: &Client,
     request: &ClaimRequest,
-    how: &HowArgs,
+    how: &ClaimOptions,
 ) -> Result<Vec<Obtained>, Failure> {
     let wait = context.wait(how.nonblock, how.limit);
     let display = WaitDisplay::for_tasks(&context.output, wait);
@@ -95,12 +95,12 @@ pub(super) async fn obtain(
             Hope::None => false,
         };
         if left.is_zero() || !worth_waiting {
-            // What was waited for may be free now, and yet not to be had.
+            // The task that was waited for may be free by now, and still not be claimable.
             let is_released = waits_for_lock && refusal.hope != Hope::Held && !left.is_zero();
             display.end(is_released);
             leave_idle_sections(client, request).await?;
             return Err(match refusal.hope {
-                Hope::Held if worth_waiting => name_limit(refusal.failure, wait),
+                Hope::Held if worth_waiting => with_wait_hint(refusal.failure, wait),
                 Hope::Held if refusal.failure.hint.is_none() => {
                     refusal.failure.hint("Wait for one with -w SECS.")
                 }
@@ -113,7 +113,7 @@ pub(super) async fn obtain(
     }
 }
 
-/// A section in which others ended the last tasks is not kept for nothing.
+/// Gives up sections in which other workers ended the last tasks.
 async fn leave_idle_sections(client: &Client, request: &ClaimRequest) -> Result<(), Failure> {
     if let Some(runner) = request.runner {
         client.tasks().leave_idle_sections(runner).await?;
@@ -134,11 +134,11 @@ async fn with_holds(client: &Client, tasks: Vec<Claimed>) -> Result<Vec<Obtained
 /// Whether waiting could help.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hope {
-    /// Somebody holds it, and will let go.
+    /// Another worker holds it and will release it.
     Held,
     /// Something else must happen first.
     NotYet,
-    /// It cannot.
+    /// Waiting cannot help.
     None,
 }
 
@@ -219,14 +219,15 @@ fn not_ready(named: Option<&Task>, why: Vec<String>, hope: Hope) -> Refusal {
     failure.hint = match (hope, named.map(|task| task.status)) {
         (Hope::None, Some(Status::Completed)) | (_, None) => None,
         (Hope::None, _) | (_, Some(Status::Blocked)) => {
-            Some("Have it done after all with `tenure tasks retry`.".to_owned())
+            Some("Make it pending again with `tenure tasks retry`.".to_owned())
         }
         (Hope::Held | Hope::NotYet, _) => Some("Wait for it with -w SECS.".to_owned()),
     };
     Refusal { failure, headline, hope }
 }
 
-/// Somebody holds it. Says who and until when; never how to force it: agents read this too.
+/// Another worker holds it. The message names the worker and the expiry, never how to force it,
+/// because agents read it too.
 fn held(context: &Context, by: &HoldSnapshot, named: Option<&Task>) -> Refusal {
     let resource = &by.hold.want.resource;
     let holder = &by.hold.holder.label;
@@ -250,8 +251,9 @@ fn held(context: &Context, by: &HoldSnapshot, named: Option<&Task>) -> Refusal {
     let headline = format!("{what} is locked by another runner.");
     let mine = by.hold.holder.chosen && context.chosen_label() == Some(holder);
     if mine {
-        // Waiting for oneself does not end.
-        failure.hint = Some(format!("{holder} is your own label: finish that task first."));
+        // Waiting for oneself never ends.
+        failure.hint =
+            Some(format!("{holder} is your own label: finish or release that task first."));
     }
     Refusal { failure, headline, hope: if mine { Hope::NotYet } else { Hope::Held } }
 }

@@ -1,4 +1,4 @@
-//! One snapshot in words, for pipes and logs.
+//! Prints one snapshot as text, for pipes and logs.
 
 use super::model::Board;
 use super::panes::{has_more_holders, totals};
@@ -9,16 +9,16 @@ use tenure::Client;
 use tenure::core::{HoldSnapshot, Liveness, Resource, Status};
 use tenure_frontend::view::alive_word;
 
-/// So wide are the columns of texts that people wrote.
+/// The width of columns with free text.
 const BRIEF: usize = 40;
 
-/// So many of the newest events are told.
+/// How many of the newest events are shown.
 const EVENTS: usize = 10;
 
-/// Everything, one part after the other; what is empty is left out.
-pub(crate) fn words(board: &Board, client: &Client) -> String {
+/// Everything, part by part; empty parts are omitted.
+pub(crate) fn text(board: &Board, client: &Client) -> String {
     let store = match board.engine.as_str() {
-        "memory" => "none here yet".to_owned(),
+        "memory" => "none yet".to_owned(),
         engine => format!("{} ({engine})", board.store),
     };
     let head = format!("Store  {store}\n       {}", totals(board));
@@ -33,7 +33,7 @@ pub(crate) fn words(board: &Board, client: &Client) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// As much of a text as leaves room for the other columns on a line of 80.
+/// Cuts a text so that the other columns fit on a line of 80.
 fn brief(text: &str) -> String {
     match text.chars().count() > BRIEF {
         true => text.chars().take(BRIEF - 1).chain(['…']).collect(),
@@ -66,7 +66,7 @@ fn locks(board: &Board, client: &Client) -> Option<String> {
         }
         text += &format!("\nWaiting for {}:", held.seen.hold.want.resource);
         for (waiter, place) in held.waiters.iter().zip(1..) {
-            text += &format!("\n{}", show::waiter_words(waiter, place));
+            text += &format!("\n{}", show::waiter_text(waiter, place));
         }
     }
     for sentence in &board.free_queues {
@@ -140,7 +140,7 @@ fn events(board: &Board) -> Option<String> {
     if newest.is_empty() {
         return None;
     }
-    let lines: Vec<String> = newest.iter().map(show::event_words).collect();
+    let lines: Vec<String> = newest.iter().map(show::event_text).collect();
     let title = styled(DIM, format!("(the last {})", newest.len()));
     part(&format!("Events {title}"), lines.join("\n"))
 }

@@ -1,5 +1,5 @@
-//! What is tried without turns: files that all processes replace or swap at once, and that should
-//! always be there and must always be whole.
+//! Tests without turns: all processes replace or swap files at once, and a reader must never find
+//! them missing or half written.
 
 use super::contender::NoTurn;
 use super::trial::Trial;
@@ -7,27 +7,27 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// How often a process writes its number into a file, so that half of it would be noticed.
+/// How often a process repeats its number in a file, so that a partial write is noticed.
 const LINES: usize = 200;
 
-/// The two files that swap names, and what they say at first.
+/// The two files that swap names, with their initial content.
 const PAIR: [(&str, &str); 2] = [("one", "1"), ("other", "2")];
 
-/// What was found wrong, in one sentence.
+/// A failure in one sentence.
 pub(super) type Wrong = String;
 
-/// How a round ended.
+/// The result of a round.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Round {
-    /// The file was there, and whole.
+    /// The file existed and was complete.
     Fine,
-    /// The file was not there, for a moment.
+    /// The file was missing for a moment.
     Gap,
-    /// The file was not what anybody had written.
+    /// The file had content that no process had written.
     Wrong(Wrong),
 }
 
-/// Makes what the processes need; called before there are any.
+/// Creates the files that the processes need, before they start.
 pub(super) fn prepare(trial: Trial, folder: &Path) -> io::Result<()> {
     match trial {
         Trial::Rename => fs::write(folder.join("baton"), ""),
@@ -39,7 +39,7 @@ pub(super) fn prepare(trial: Trial, folder: &Path) -> io::Result<()> {
     }
 }
 
-/// One round of a process.
+/// Runs one round of a process.
 pub(super) fn round(trial: Trial, folder: &Path) -> Result<Round, NoTurn> {
     match trial {
         Trial::Exchange => swap(folder),
@@ -59,7 +59,7 @@ fn replace(folder: &Path) -> Result<Round, NoTurn> {
     look(&shared, is_whole, "a file that was replaced by renaming was seen half written")
 }
 
-/// Reads a file that others replace meanwhile.
+/// Reads a file while other processes replace it.
 fn look(
     file: &Path,
     is_right: impl Fn(&str) -> bool,
@@ -83,7 +83,7 @@ fn swap(folder: &Path) -> Result<Round, NoTurn> {
     let [one, other] = PAIR.map(|(name, _)| folder.join(name));
     exchange(&one, &other)?;
     let is_known = |content: &str| PAIR.iter().any(|(_, known)| content == *known);
-    look(&one, is_known, "a file whose name was swapped had another content")
+    look(&one, is_known, "a file with swapped names had wrong content")
 }
 
 #[cfg(target_os = "linux")]
@@ -97,7 +97,7 @@ fn exchange(_: &Path, _: &Path) -> Result<(), NoTurn> {
     Err(NoTurn::Missing(io::ErrorKind::Unsupported.into()))
 }
 
-/// What is wrong with what the processes left after so many rounds of all of them.
+/// Checks what the processes left after this many rounds in all.
 pub(super) fn leftover(trial: Trial, folder: &Path, rounds: u64) -> Option<Wrong> {
     if trial != Trial::Exchange {
         return None;
@@ -140,7 +140,7 @@ mod tests {
         prepare(Trial::Exchange, folder.path()).unwrap();
         match round(Trial::Exchange, folder.path()) {
             Ok(round) => assert_eq!(round, Round::Fine),
-            // Not every file system can.
+            // Not every file system supports it.
             Err(NoTurn::Missing(_)) => {}
             Err(error) => panic!("{error}"),
         }

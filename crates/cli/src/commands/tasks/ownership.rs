@@ -1,4 +1,4 @@
-//! What shows that a claimed task is the caller's, and under which grant its section is kept.
+//! The proof that a claimed task is the caller's, and the grant under which its section is kept.
 
 use crate::commands::ProofArgs;
 use crate::context::Context;
@@ -8,9 +8,9 @@ use tenure::Client;
 use tenure::core::{GrantId, HoldSnapshot, Proof, Task, Token};
 use tenure_frontend::refusal::Refusal;
 
-/// A task that the caller claimed.
+/// Arguments that name a task of the caller.
 #[derive(Debug, Args)]
-pub(super) struct OwnArgs {
+pub(super) struct OwnTaskArgs {
     /// Id, unique beginning of an id, or exact title
     #[arg(value_name = "TASK")]
     pub(super) task: String,
@@ -21,10 +21,10 @@ pub(super) struct OwnArgs {
     token: Option<u64>,
 }
 
-impl OwnArgs {
-    /// This task, proved by the grant or else by what surrounds the command.
-    pub(super) fn new(task: &Task, grant: Option<GrantId>) -> OwnArgs {
-        OwnArgs { task: task.id.to_string(), proof: ProofArgs { grant }, token: None }
+impl OwnTaskArgs {
+    /// This task, proved by the grant, else by the environment of the command.
+    pub(super) fn new(task: &Task, grant: Option<GrantId>) -> OwnTaskArgs {
+        OwnTaskArgs { task: task.id.to_string(), proof: ProofArgs { grant }, token: None }
     }
 
     pub(super) fn token(&self) -> Option<Token> {
@@ -32,17 +32,17 @@ impl OwnArgs {
     }
 }
 
-/// What the caller can show for a task.
-pub(super) struct Own {
-    /// Shows that it is the caller's; whether that is so, the rules decide.
+/// The caller's proof for a task.
+pub(super) struct TaskProof {
+    /// The proof; the rules decide whether it holds.
     pub(super) proof: Proof,
-    /// Under which grant its worker keeps its section.
+    /// The grant under which the worker keeps its section.
     pub(super) runner: Option<GrantId>,
 }
 
-/// The grant under which a worker keeps its section from one command to the next. It is made of
-/// the label because nothing else lasts from command to command, and it needs to be no secret: a
-/// label that was chosen may stand in for a grant everywhere.
+/// The grant under which a worker keeps its section from one command to the next. It is derived
+/// from the label, because only the label lasts from command to command. It need not be secret: a
+/// chosen label is accepted in place of a grant everywhere.
 pub(crate) fn runner_grant(label: &str) -> GrantId {
     // FNV-1a, twice from different starts. It must be the same in every version and on every
     // machine, which the hashes of the standard library do not promise.
@@ -55,38 +55,38 @@ pub(crate) fn runner_grant(label: &str) -> GrantId {
     GrantId::from_bits(u128::from(high) << 64 | u128::from(low))
 }
 
-/// The hold by which somebody has this task now.
+/// The current hold of this task, if any.
 pub(super) async fn hold_of(client: &Client, task: &Task) -> Result<Option<HoldSnapshot>, Failure> {
     let seen = client.look(&[task.id.resource()]).await?;
     Ok(super::show::hold_of(task, &seen.holds).cloned())
 }
 
-/// What the caller can show for this task: of all that it has, what fits the task's hold.
-pub(super) async fn own(
+/// The caller's proof for this task: the first that matches the task's hold.
+pub(super) async fn proof_of(
     context: &Context,
     client: &Client,
     task: &Task,
     args: &ProofArgs,
-) -> Result<Own, Failure> {
+) -> Result<TaskProof, Failure> {
     let hold = hold_of(client, task).await?;
-    let own_grant = context.own_grant().filter(|_| args.grant.is_none()).map(Proof::Grant);
+    let own_grant = context.enclosing_grant().filter(|_| args.grant.is_none()).map(Proof::Grant);
     let fits = |proof: &Proof| hold.as_ref().is_some_and(|seen| proof.recognises(seen));
-    // A command inside a worker has both the worker's grant and perhaps another label.
+    // A command inside a worker has the worker's grant and perhaps another label.
     let proof = match own_grant.filter(fits) {
         Some(proof) => proof,
         None => args.proof(context).map_err(|failure| {
             failure.hint(
-                "Give the grant that `tenure tasks claim` printed with --grant, or your label \
-                 with --as.",
+                "`tenure tasks claim` printed the grant; --as takes the label that you claimed \
+                 it under.",
             )
         })?,
     };
     let chosen = hold.filter(|seen| seen.hold.holder.chosen);
     let runner = chosen.map(|seen| runner_grant(&seen.hold.holder.label));
-    Ok(Own { proof, runner })
+    Ok(TaskProof { proof, runner })
 }
 
-/// The caller does not have the task any more. Nothing was changed.
+/// The caller no longer has the task. Nothing was changed.
 pub(super) fn late(task: &Task, token: Option<Token>) -> Failure {
     Refusal::late(task, token).into()
 }

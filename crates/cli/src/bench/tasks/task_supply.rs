@@ -1,14 +1,14 @@
-//! Making the tasks that are then claimed.
+//! Adds the tasks that a benchmark claims.
 
 use super::super::BenchError;
 use tenure::blocking::Client;
 use tenure::core::rules::tasks::NewTask;
 use tenure::core::{Status, TaskId};
 
-/// So many tasks are added in one change: enough to share a sync, few enough to keep in memory.
+/// How many tasks are added in one change: enough to share a sync, few enough for memory.
 const LOT: usize = 10_000;
 
-/// How many tasks of each kind a store has.
+/// How many tasks of each status a store has.
 #[derive(Clone, Copy, Default)]
 pub(in super::super) struct Counts {
     pub(super) all: usize,
@@ -32,7 +32,7 @@ pub(in super::super) fn counts(client: &Client) -> Result<Counts, BenchError> {
     Ok(counts)
 }
 
-/// A store that has tasks is somebody's.
+/// Refuses a store that already has tasks: it is in use.
 pub(super) fn refuse_used(url: &str) -> Result<(), BenchError> {
     match counts(&Client::open(url)?)?.all {
         0 => Ok(()),
@@ -40,8 +40,8 @@ pub(super) fn refuse_used(url: &str) -> Result<(), BenchError> {
     }
 }
 
-/// Adds tasks until there are `total`, so that `pending` of them can be claimed, evenly spread among
-/// those that are completed. Says how many were added.
+/// Adds tasks until there are `total`, of which `pending` can be claimed, spread evenly among the
+/// completed ones. Returns how many were added.
 pub(super) fn fill(client: &Client, total: usize, pending: usize) -> Result<usize, BenchError> {
     let before = counts(client)?;
     let added = total.saturating_sub(before.all);
@@ -61,7 +61,7 @@ pub(super) fn fill(client: &Client, total: usize, pending: usize) -> Result<usiz
     Ok(added)
 }
 
-/// Adds tasks until so many can be claimed.
+/// Adds tasks until this many can be claimed.
 pub(super) fn stock_up(client: &Client, pending: usize) -> Result<(), BenchError> {
     let counts = counts(client)?;
     let missing = pending.saturating_sub(counts.pending);
@@ -69,28 +69,28 @@ pub(super) fn stock_up(client: &Client, pending: usize) -> Result<(), BenchError
     Ok(())
 }
 
-/// A store that is kept full of tasks while others take them.
-pub(in super::super) struct Stock {
+/// A store that is refilled with tasks while workers claim them.
+pub(in super::super) struct TaskSupply {
     client: Client,
     completed_before: usize,
 }
 
-impl Stock {
-    pub(in super::super) fn of(url: &str) -> Result<Stock, BenchError> {
+impl TaskSupply {
+    pub(in super::super) fn of(url: &str) -> Result<TaskSupply, BenchError> {
         refuse_used(url)?;
         let client = Client::open(url)?;
         let completed_before = counts(&client)?.completed;
-        Ok(Stock { client, completed_before })
+        Ok(TaskSupply { client, completed_before })
     }
 
-    /// Adds tasks until so many can be claimed, and lets the disk come to rest.
+    /// Adds tasks until this many can be claimed, and waits until they are on disk.
     pub(in super::super) fn fill_up(&self, pending: u64) -> Result<(), BenchError> {
         stock_up(&self.client, pending as usize)?;
         sync_all();
         Ok(())
     }
 
-    /// What the workers say they did must be what the store has.
+    /// Checks that the store has as many completed tasks as the workers reported.
     pub(in super::super) fn must_have_completed(&self, done: u64) -> Result<(), BenchError> {
         let counts = counts(&self.client)?;
         let (store, workers) = (counts.completed - self.completed_before, done as usize);
@@ -107,7 +107,7 @@ fn new_task(number: usize) -> NewTask {
     NewTask::new(id, format!("Task number {number}"))
 }
 
-/// Waits until all that was written is on disk.
+/// Waits until everything written is on disk.
 pub(super) fn sync_all() {
     #[cfg(unix)]
     rustix::fs::sync();

@@ -1,14 +1,14 @@
-//! Several worker processes that begin together.
+//! Starts several worker processes together.
 
 use super::BenchError;
-use super::ground::this_program;
+use super::setup::this_program;
 use super::worker::{GO, READY, Work};
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-/// Worker processes; killed when dropped.
-pub(super) struct Crew {
+/// Worker processes; they are killed on drop.
+pub(super) struct Processes {
     members: Vec<Member>,
 }
 
@@ -18,25 +18,25 @@ struct Member {
     answers: BufReader<ChildStdout>,
 }
 
-impl Crew {
-    /// Starts a process for each piece of work; returns when all are ready to begin.
-    pub(super) fn start(works: impl IntoIterator<Item = Work>) -> Result<Crew, BenchError> {
+impl Processes {
+    /// Starts a process for each piece of work; returns when all are ready.
+    pub(super) fn start(works: impl IntoIterator<Item = Work>) -> Result<Processes, BenchError> {
         let members = works.into_iter().map(|work| Member::start(&work));
-        let mut crew = Crew { members: members.collect::<Result<_, _>>()? };
-        crew.hear(READY)?;
-        Ok(crew)
+        let mut processes = Processes { members: members.collect::<Result<_, _>>()? };
+        processes.hear(READY)?;
+        Ok(processes)
     }
 
-    /// Starts and lets begin, then collects what each found.
+    /// Starts the processes, lets them run, and collects their results.
     pub(super) fn run<T: DeserializeOwned>(
         works: impl IntoIterator<Item = Work>,
     ) -> Result<Vec<T>, BenchError> {
-        let mut crew = Crew::start(works)?;
-        crew.go()?;
-        crew.results()
+        let mut processes = Processes::start(works)?;
+        processes.go()?;
+        processes.results()
     }
 
-    /// Lets all begin.
+    /// Lets all processes begin.
     pub(super) fn go(&mut self) -> Result<(), BenchError> {
         self.members.iter_mut().try_for_each(|member| {
             let order = member.orders.write_all(format!("{GO}\n").as_bytes());
@@ -44,7 +44,7 @@ impl Crew {
         })
     }
 
-    /// Waits until each has said this word.
+    /// Waits until each process has printed this word.
     pub(super) fn hear(&mut self, word: &'static str) -> Result<(), BenchError> {
         self.members.iter_mut().try_for_each(|member| {
             let said = member.line()?;
@@ -55,7 +55,7 @@ impl Crew {
         })
     }
 
-    /// Waits for what each found.
+    /// Waits for the result of each process.
     pub(super) fn results<T: DeserializeOwned>(mut self) -> Result<Vec<T>, BenchError> {
         let results = self.members.iter_mut().map(|member| {
             let said = member.line()?;
@@ -86,7 +86,7 @@ impl Member {
     }
 }
 
-impl Drop for Crew {
+impl Drop for Processes {
     fn drop(&mut self) {
         for member in &mut self.members {
             let _ = member.process.kill();

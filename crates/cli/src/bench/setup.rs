@@ -1,4 +1,4 @@
-//! Where it is measured: a fresh folder, never a store that somebody uses.
+//! The folder of a measurement: a new one, never a store in use.
 
 use super::BenchError;
 use crate::failure::Failure;
@@ -7,29 +7,28 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tenure::place::{self, FileSystem};
 
-/// A folder that is removed afterwards, and how long to measure in it.
-pub(crate) struct Ground {
+/// A folder that is removed on drop, and the settings of a run.
+pub(crate) struct BenchSetup {
     folder: PathBuf,
     file_system: String,
     quick: bool,
-    /// The store to measure tasks in, where one was named.
+    /// The named store for measuring tasks.
     given_store: Option<String>,
-    /// The program `claimd`, where one was named.
+    /// The `claimd` program, if one was named.
     peer: Option<PathBuf>,
     files: bool,
 }
 
-impl Ground {
-    /// Makes a folder in this one.
-    /// Where `files` is said, stores are file stores.
-    pub(crate) fn new(parent: &Path, quick: bool, files: bool) -> Result<Ground, Failure> {
+impl BenchSetup {
+    /// Creates a folder in this one. With `files`, stores are file stores.
+    pub(crate) fn new(parent: &Path, quick: bool, files: bool) -> Result<BenchSetup, Failure> {
         let file_system = match place::check_file_system(parent)? {
             FileSystem::Local(name) => name.to_owned(),
             FileSystem::Unrecognised(magic) => format!("0x{magic:x}"),
             FileSystem::Unchecked => "unknown".to_owned(),
         };
         let make = || {
-            // Absolute, because the path is handed to other processes.
+            // Absolute, because the path is passed to other processes.
             let parent = std::fs::canonicalize(parent)?;
             let name = format!(".tenure-bench-{}", std::process::id());
             let folder = parent.join(name);
@@ -38,24 +37,24 @@ impl Ground {
         };
         let folder =
             make().map_err(|source| BenchError::Folder { folder: parent.to_owned(), source })?;
-        Ok(Ground { folder, file_system, quick, files, given_store: None, peer: None })
+        Ok(BenchSetup { folder, file_system, quick, files, given_store: None, peer: None })
     }
 
-    /// Measures tasks in this store, and beside this program.
-    pub(crate) fn with(self, given_store: Option<String>, peer: Option<PathBuf>) -> Ground {
-        // Its fields cannot be moved out of it: it removes its folder when it goes.
-        let mut ground = self;
-        ground.given_store = given_store;
-        ground.peer = peer;
-        ground
+    /// Sets the store for tasks and the program to compare with.
+    pub(crate) fn with(self, given_store: Option<String>, peer: Option<PathBuf>) -> BenchSetup {
+        // The fields cannot be moved out, because drop removes the folder.
+        let mut setup = self;
+        setup.given_store = given_store;
+        setup.peer = peer;
+        setup
     }
 
-    /// The store to measure tasks in, where one was named.
+    /// The named store for measuring tasks.
     pub(super) fn given_store(&self) -> Option<&str> {
         self.given_store.as_deref()
     }
 
-    /// The program `claimd`: the one that was named, or the one on the search path.
+    /// The `claimd` program: the named one, or the one on the PATH.
     pub(super) fn peer(&self) -> &Path {
         self.peer.as_deref().unwrap_or(Path::new("claimd"))
     }
@@ -65,7 +64,7 @@ impl Ground {
         &self.folder
     }
 
-    /// A file that no other measurement uses.
+    /// The path of a file that no other measurement uses.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -90,12 +89,12 @@ impl Ground {
         }
     }
 
-    /// The first when in a hurry, else the second.
+    /// The first value with `--quick`, else the second.
     pub(super) fn scale<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }
 
-    /// What a reader must know to make sense of the numbers.
+    /// The environment of the measurement, as JSON.
     pub(crate) fn json(&self) -> Value {
         json!({
             "file_system": self.file_system,
@@ -105,7 +104,7 @@ impl Ground {
         })
     }
 
-    /// The same in words.
+    /// The environment of the measurement, as text.
     pub(crate) fn words(&self) -> String {
         format!("On {}, {} cores, {}", self.file_system, cores(), self.engine())
     }
@@ -115,19 +114,19 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-impl Drop for Ground {
+impl Drop for BenchSetup {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-/// This very program, free of the settings of whoever measures.
+/// A command for this program, without the settings of the user.
 pub(super) fn this_program() -> Result<Command, BenchError> {
     let failed = |source| BenchError::Process { program: "tenure".to_owned(), source };
     own_program().map_err(failed)
 }
 
-/// The same for others who start it.
+/// As [`this_program`], for other modules.
 pub(crate) fn own_program() -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     for (name, _) in std::env::vars_os() {
