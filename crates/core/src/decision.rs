@@ -33,7 +33,8 @@ impl Decision {
 pub struct Change {
     /// The records.
     pub writes: Vec<Write>,
-    /// What to record about it. The n-th event takes the revision [`Snapshot::next`](crate::Snapshot) + n.
+    /// What to record about it. The store gives each event its revision. A change that takes
+    /// numbers records at least one event.
     pub events: Vec<NewEvent>,
     /// Requests that could be granted now and sleep: their turn has come.
     pub wake: Vec<GrantId>,
@@ -42,6 +43,25 @@ pub struct Change {
 }
 
 impl Change {
+    /// The highest token, ticket or age in what is written. Afterwards a store shows a higher
+    /// [`Snapshot::next`](crate::Snapshot) for every scope that overlaps this change.
+    pub fn last_number(&self) -> u64 {
+        let numbers = self.writes.iter().map(|write| match write {
+            Write::Hold(hold) => hold.token.0,
+            Write::Wait(waiter) => waiter.ticket,
+            Write::Task(task) => task.age,
+            _ => 0,
+        });
+        numbers.max().unwrap_or(0)
+    }
+
+    /// The revision of the first event, in a store that takes revisions and numbers from one
+    /// counter, of which `free` is the first that was not taken: the last event then has a revision
+    /// that is not below any number that the change takes.
+    pub fn first_revision(&self, free: u64) -> u64 {
+        free.max((self.last_number() + 1).saturating_sub(self.events.len() as u64))
+    }
+
     /// This change as a decision.
     pub fn decide(self) -> Decision {
         if self.writes.is_empty() && self.events.is_empty() {

@@ -22,7 +22,7 @@ async fn post(
     label: Option<&str>,
     body: Value,
 ) -> (StatusCode, String) {
-    let mut request = Request::post(path);
+    let mut request = Request::post(path).header(wire::PROTOCOL, wire::PROTOCOL_VERSION);
     if let Some(label) = label {
         request = request.header(wire::LABEL, label);
     }
@@ -45,9 +45,9 @@ async fn held() -> (Client, String, u64) {
 #[tokio::test]
 async fn a_grant_is_shown_to_its_holder_and_to_nobody_else() {
     let (client, grant, _) = held().await;
-    let look = json!({ "look": "everything" });
+    let look = json!({ "snapshot": "everything" });
     let shown = async |role, label: Option<&str>| {
-        let (status, text) = post(&server(&client, role), wire::READ, label, look.clone()).await;
+        let (status, text) = post(&server(&client, role), wire::QUERY, label, look.clone()).await;
         assert_eq!(status, StatusCode::OK, "{text}");
         assert!(text.contains("alice"), "{text}");
         text.contains(&grant)
@@ -96,6 +96,7 @@ async fn what_is_asked_twice_under_one_name_is_done_once() {
     let body = json!({ "tasks": [task], "by": "me" }).to_string();
     let ask = async || {
         let request = Request::post(format!("{}add", wire::ACT))
+            .header(wire::PROTOCOL, wire::PROTOCOL_VERSION)
             .header(wire::REQUEST, "some-slot-1/1")
             .body(Body::from(body.clone()))
             .unwrap();
@@ -108,14 +109,41 @@ async fn what_is_asked_twice_under_one_name_is_done_once() {
     assert_eq!(ask().await, first, "a second task of this id would be refused");
 }
 
+/// Requests as version 1 of the protocol sent them, and as a later one may.
+#[tokio::test]
+async fn clients_of_other_versions_are_told_so() {
+    let (client, _, _) = held().await;
+    let admin = server(&client, Role::Admin);
+    for (path, version) in [
+        ("/v1/store/read", None),
+        ("/v1/store/tallies", None),
+        ("/v1/store/act/acquire", None),
+        (wire::RENEW, None),
+        (wire::QUERY, Some("3")),
+    ] {
+        let mut request = Request::post(path);
+        if let Some(version) = version {
+            request = request.header(wire::PROTOCOL, version);
+        }
+        let request = request.body(Body::from("{}")).unwrap();
+        let response = admin.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        assert!(text.contains("speaks version 2 of the protocol"), "{path}: {text}");
+        assert!(text.contains("the same version of tenure"), "{path}: {text}");
+    }
+}
+
 #[tokio::test]
 async fn nonsense_is_refused() {
     let (client, _, _) = held().await;
     let admin = server(&client, Role::Admin);
     for (path, body, expected) in [
-        (wire::READ, json!({}), StatusCode::BAD_REQUEST),
-        (wire::READ, json!({ "look": "nowhere" }), StatusCode::BAD_REQUEST),
-        (wire::TURN, json!({ "grant": "x", "patience_ms": 1 }), StatusCode::BAD_REQUEST),
+        (wire::QUERY, json!({}), StatusCode::BAD_REQUEST),
+        (wire::QUERY, json!({ "snapshot": "nowhere" }), StatusCode::BAD_REQUEST),
+        (wire::WAIT, json!({ "signal": "turn", "patience_ms": 1 }), StatusCode::BAD_REQUEST),
+        (wire::MAINTAIN, json!("burn"), StatusCode::BAD_REQUEST),
         ("/v1/store/act/steal", json!({}), StatusCode::NOT_FOUND),
         ("/v1/store/act/acquire", json!([]), StatusCode::BAD_REQUEST),
     ] {

@@ -5,10 +5,9 @@
 //! repetition would change again. A refusal is a problem whose `details` may have the store's error
 //! under [`STORE_ERROR`].
 
-use crate::client::RequestId;
-use crate::store::{Renewal, Renewed};
+use crate::store::{Renewal, Renewed, RequestId, Signal};
 use serde::{Deserialize, Serialize};
-use tenure_core::{GrantId, HoldSnapshot, Proof, Resource, Revision, Scope};
+use tenure_core::{HoldSnapshot, Proof, Resource};
 
 /// Where acts are sent; the verb follows.
 pub const ACT: &str = "/v1/store/act/";
@@ -16,22 +15,18 @@ pub const ACT: &str = "/v1/store/act/";
 pub const RENEW: &str = "/v1/store/renew";
 /// Where [`RenewCovered`] is sent.
 pub const RENEW_COVERED: &str = "/v1/store/renew-covered";
-/// Where [`Read`] is sent.
-pub const READ: &str = "/v1/store/read";
-/// Where [`Changed`] is sent.
-pub const CHANGED: &str = "/v1/store/changed";
-/// Where [`Turn`] is sent.
-pub const TURN: &str = "/v1/store/turn";
-/// Where [`Events`] is sent.
-pub const EVENTS: &str = "/v1/store/events";
-/// Where a [`TaskFilter`](crate::store::TaskFilter) is sent.
-pub const TASKS: &str = "/v1/store/tasks";
-/// Where it is asked how many tasks there are.
-pub const TALLIES: &str = "/v1/store/tallies";
-/// Where it is asked to remove what crashed processes left.
-pub const TIDY: &str = "/v1/store/tidy";
-/// Where it is asked to check the store.
-pub const CHECK: &str = "/v1/store/check";
+/// Where a [`Query`](crate::store::Query) is sent.
+pub const QUERY: &str = "/v1/store/query";
+/// Where a [`Wait`] is sent.
+pub const WAIT: &str = "/v1/store/wait";
+/// Where a [`Maintenance`](crate::store::Maintenance) is sent.
+pub const MAINTAIN: &str = "/v1/store/maintain";
+
+/// The header with the version of this protocol that the client speaks.
+pub const PROTOCOL: &str = "tenure-protocol";
+
+/// The version of this protocol. Clients and servers of different versions refuse each other.
+pub const PROTOCOL_VERSION: &str = "2";
 
 /// The header that names a request that may be sent again: a slot, a stroke and a number.
 pub const REQUEST: &str = "tenure-request";
@@ -71,38 +66,13 @@ pub struct RenewCovered {
 /// What came of it, for each.
 pub type RenewedCovered = Vec<(HoldSnapshot, Renewed)>;
 
-/// What to look at.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Read {
-    /// Which part.
-    pub scope: Scope,
-}
-
-/// A wait for a change.
+/// A wait for a signal.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Changed {
-    /// The newest change that the caller knows.
-    pub since: Revision,
-    /// How long to wait.
+pub struct Wait {
+    /// What for.
+    pub signal: Signal,
+    /// How long.
     pub patience_ms: u64,
-}
-
-/// A wait for a turn.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Turn {
-    /// Whose.
-    pub grant: GrantId,
-    /// How long to wait.
-    pub patience_ms: u64,
-}
-
-/// Events that are wanted.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Events {
-    /// Only after this one.
-    pub after: Revision,
-    /// At most so many.
-    pub limit: u32,
 }
 
 /// A request's name as it stands in the header.

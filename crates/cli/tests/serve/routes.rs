@@ -18,6 +18,7 @@ impl Route {
     pub fn ask(&self) -> Ask {
         let ask = ask(self.method, self.path);
         let ask = ask.header("Accept", "application/json, text/event-stream");
+        let ask = ask.header(tenure::wire::PROTOCOL, tenure::wire::PROTOCOL_VERSION);
         match self.body {
             Some(body) => ask.body(body),
             None => ask,
@@ -45,6 +46,15 @@ const fn admin(method: &'static str, path: &'static str, body: Option<&'static s
 const fn of_clients(path: &'static str, needs: &'static str) -> Route {
     Route { method: "POST", path, needs: Some(needs), body: Some("{}") }
 }
+
+/// What tenure's own clients ask for, where the body decides what it needs.
+const fn of_clients_by_body(path: &'static str, needs: &'static str, body: &'static str) -> Route {
+    Route { method: "POST", path, needs: Some(needs), body: Some(body) }
+}
+
+/// A wait for a turn, of a request that waits for nothing.
+const TURN: &str =
+    r#"{"signal":{"turn":{"grant":"00000000-0000-0000-0000-000000000001"}},"patience_ms":1}"#;
 
 const PROOF: &str = r#"{"as":"w"}"#;
 
@@ -102,16 +112,13 @@ pub const ROUTES: &[Route] = &[
     Route { method: "POST", path: "/mcp", needs: Some("read"), body: Some(INITIALIZE) },
     Route { method: "DELETE", path: "/mcp", needs: Some("read"), body: None },
     read("/mcp"),
-    of_clients("/v1/store/read", "read"),
-    of_clients("/v1/store/changed", "read"),
-    of_clients("/v1/store/events", "read"),
-    of_clients("/v1/store/tasks", "read"),
-    of_clients("/v1/store/tallies", "read"),
-    of_clients("/v1/store/check", "read"),
+    of_clients("/v1/store/query", "read"),
+    of_clients("/v1/store/wait", "read"),
+    of_clients("/v1/store/maintain", "read"),
+    of_clients_by_body("/v1/store/wait", "work", TURN),
+    of_clients_by_body("/v1/store/maintain", "admin", "\"tidy\""),
     of_clients("/v1/store/renew", "work"),
     of_clients("/v1/store/renew-covered", "work"),
-    of_clients("/v1/store/turn", "work"),
-    of_clients("/v1/store/tidy", "admin"),
     of_clients("/v1/store/act/acquire", "work"),
     of_clients("/v1/store/act/leave", "work"),
     of_clients("/v1/store/act/release", "work"),

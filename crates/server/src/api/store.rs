@@ -13,7 +13,7 @@ use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{any, post};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -24,7 +24,7 @@ use tenure::core::act::{
     FinishTasks, Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, StartTask,
 };
 use tenure::core::rules::tasks::{AddAsk, EditAsk, HeartbeatAsk, ImportAsk, ManualChange};
-use tenure::store::{StoreError, TaskFilter};
+use tenure::store::{self, Maintenance, Query, Signal, StoreError};
 use tenure::{Error, wire};
 
 /// The routes.
@@ -33,14 +33,10 @@ pub fn router(app: App) -> Router {
         .route("/v1/store/act/{verb}", post(act))
         .route(wire::RENEW, post(renew))
         .route(wire::RENEW_COVERED, post(renew_covered))
-        .route(wire::READ, post(read))
-        .route(wire::CHANGED, post(changed))
-        .route(wire::TURN, post(turn))
-        .route(wire::EVENTS, post(events))
-        .route(wire::TASKS, post(tasks))
-        .route(wire::TALLIES, post(tallies))
-        .route(wire::TIDY, post(tidy))
-        .route(wire::CHECK, post(check))
+        .route(wire::QUERY, post(query))
+        .route(wire::WAIT, post(wait))
+        .route(wire::MAINTAIN, post(maintain))
+        .route("/v1/store/{*other}", any(another_version))
         .with_state(app)
 }
 
@@ -132,6 +128,10 @@ where
             Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message).into_response()
         })?;
         let headers = request.headers().clone();
+        let version = headers.get(wire::PROTOCOL).map(|value| value.to_str().unwrap_or("?"));
+        if version != Some(wire::PROTOCOL_VERSION) {
+            return Err(wrong_version(version).into_response());
+        }
         let body =
             Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
         Ok(Asked { app, caller, headers, body })
@@ -212,65 +212,63 @@ async fn renew_covered(asked: Asked) -> Answer {
     asked.answer(backend.renew_covered(&ask.proof, ask.resources.as_deref(), ttl).await)
 }
 
-async fn read(asked: Asked) -> Answer {
-    let ask: wire::Read = asked.read()?;
-    let client = &asked.app.client;
-    let mut seen = client.backend().read(&ask.scope).await;
-    if let Ok(seen) = &mut seen {
-        seen.mark_dead(client.witness());
+async fn query(asked: Asked) -> Answer {
+    let mut query: Query = asked.read()?;
+    match &mut query {
+        Query::Events(events) => events.limit = events.limit.min(wire::PAGE),
+        Query::NewestEvents(newest) => newest.limit = newest.limit.min(wire::PAGE),
+        Query::Tasks(filter) => filter.limit = filter.limit.min(wire::PAGE),
+        Query::Snapshot(_) | Query::TaskCounts => {}
     }
-    asked.answer(seen)
+    let client = &asked.app.client;
+    let mut answer = client.backend().query(query).await;
+    if let Ok(store::Answer::Snapshot(snapshot)) = &mut answer {
+        snapshot.mark_dead(client.witness());
+    }
+    asked.answer(answer)
 }
 
-/// Whoever waits comes back to the next server, and goes on waiting there.
+/// A client that waits comes back to the next server, and goes on waiting there.
 fn stopping() -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", "the server is shutting down")
 }
 
-fn patience(patience_ms: u64) -> Duration {
-    Duration::from_millis(patience_ms.min(wire::PATIENCE_MAX_MS))
-}
-
-async fn changed(asked: Asked) -> Answer {
-    let ask: wire::Changed = asked.read()?;
+async fn wait(asked: Asked) -> Answer {
+    let ask: wire::Wait = asked.read()?;
+    if let Signal::Turn { .. } = ask.signal {
+        asked.caller.require(Role::Work)?;
+    }
+    let patience = Duration::from_millis(ask.patience_ms.min(wire::PATIENCE_MAX_MS));
     let backend = asked.app.client.backend();
     tokio::select! {
-        changed = backend.changed(ask.since, patience(ask.patience_ms)) => asked.answer(changed),
+        waited = backend.wait(ask.signal, patience) => asked.answer(waited),
         () = asked.app.stopped() => Err(stopping()),
     }
 }
 
-async fn turn(asked: Asked) -> Answer {
-    asked.caller.require(Role::Work)?;
-    let ask: wire::Turn = asked.read()?;
-    let backend = asked.app.client.backend();
-    tokio::select! {
-        turn = backend.turn(ask.grant, patience(ask.patience_ms)) => asked.answer(turn),
-        () = asked.app.stopped() => Err(stopping()),
+async fn maintain(asked: Asked) -> Answer {
+    let work: Maintenance = asked.read()?;
+    if work == Maintenance::Tidy {
+        asked.caller.require(Role::Admin)?;
     }
+    asked.answer(asked.app.client.backend().maintain(work).await)
 }
 
-async fn events(asked: Asked) -> Answer {
-    let ask: wire::Events = asked.read()?;
-    let limit = ask.limit.min(wire::PAGE);
-    asked.answer(asked.app.client.backend().events(ask.after, limit).await)
+/// Answers clients of other versions, which ask in other places.
+async fn another_version() -> Problem {
+    wrong_version(None)
 }
 
-async fn tasks(asked: Asked) -> Answer {
-    let mut filter: TaskFilter = asked.read()?;
-    filter.limit = filter.limit.min(wire::PAGE);
-    asked.answer(asked.app.client.backend().tasks(&filter).await)
-}
-
-async fn tallies(asked: Asked) -> Answer {
-    asked.answer(asked.app.client.backend().tallies().await)
-}
-
-async fn tidy(asked: Asked) -> Answer {
-    asked.caller.require(Role::Admin)?;
-    asked.answer(asked.app.client.backend().tidy().await)
-}
-
-async fn check(asked: Asked) -> Answer {
-    asked.answer(asked.app.client.backend().check().await)
+fn wrong_version(theirs: Option<&str>) -> Problem {
+    let ours = wire::PROTOCOL_VERSION;
+    let message = match theirs {
+        Some(theirs) => format!(
+            "this server speaks version {ours} of the protocol of tenure's clients, and the client version {theirs}"
+        ),
+        None => format!(
+            "this server speaks version {ours} of the protocol of tenure's clients, and the client an older one"
+        ),
+    };
+    Problem::new(StatusCode::NOT_FOUND, "PROTOCOL_VERSION", message)
+        .hint("Use the same version of tenure on both sides.")
 }

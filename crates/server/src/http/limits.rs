@@ -31,9 +31,8 @@ fn is_large(path: &str) -> bool {
 
 /// Whether requests of this path may wait.
 pub(crate) fn may_wait(path: &str) -> bool {
-    const WAITS: [&str; 8] = [
-        wire::CHANGED,
-        wire::TURN,
+    const WAITS: [&str; 7] = [
+        wire::WAIT,
         "/v1/locks/acquire",
         "/v1/locks/wait",
         "/v1/tasks/claim",

@@ -8,10 +8,10 @@ use prometheus_client::registry::Registry;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tenure::core::{Decision, Event, GrantId, Revision, Scope, Snapshot, Task, Write};
+use tenure::core::{Decision, GrantId, Snapshot, Write};
 use tenure::store::{
-    Decide, Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
-    hearing,
+    Answer, Committed, Maintained, Maintenance, Query, Renewal, Renewed, Signal, Store, StoreError,
+    StoreInfo, Transaction, Waited, transact_with,
 };
 
 /// The metrics of store calls. Clones share them.
@@ -197,42 +197,19 @@ impl Store for Metered {
         self.store.info()
     }
 
-    async fn transact_once(
-        &self,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
-    ) -> Result<Revision, StoreError> {
+    async fn transact(&self, transaction: Transaction) -> Result<Committed, StoreError> {
         let begun = Instant::now();
-        let mut writes = Vec::new();
-        let mut watched = |seen: &Snapshot| {
-            let decision = decide(seen);
-            writes = lease_writes(&decision);
-            decision
-        };
-        let outcome = self.store.transact_once(slot, scope, &mut watched).await;
-        if outcome.is_ok() {
-            self.numbers.wrote(&writes);
-        }
-        self.note("transact", begun, outcome)
-    }
-
-    async fn transact_owned(
-        &self,
-        slot: Option<String>,
-        scope: Scope,
-        mut rule: Rule,
-    ) -> Result<Revision, StoreError> {
-        let begun = Instant::now();
-        let (watched, writes) = hearing(move |seen: &Snapshot| {
-            let decision = rule(seen);
+        let Transaction { scope, request, mut decide } = transaction;
+        let watched = move |snapshot: &Snapshot| {
+            let decision = decide(snapshot);
             let writes = lease_writes(&decision);
             (decision, writes)
-        });
-        let outcome = self.store.transact_owned(slot, scope, watched).await;
-        if let (Ok(_), Some(writes)) = (&outcome, writes.last()) {
+        };
+        let outcome = transact_with(&*self.store, scope, request, watched).await;
+        let outcome = outcome.map(|(committed, writes)| {
             self.numbers.wrote(&writes);
-        }
+            committed
+        });
         self.note("transact", begun, outcome)
     }
 
@@ -243,42 +220,18 @@ impl Store for Metered {
         outcome
     }
 
-    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
+    async fn query(&self, query: Query) -> Result<Answer, StoreError> {
+        let (begun, word) = (Instant::now(), query.word());
+        self.note(word, begun, self.store.query(query).await)
+    }
+
+    async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError> {
+        self.note_error(signal.word(), self.store.wait(signal, patience).await)
+    }
+
+    async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
         let begun = Instant::now();
-        self.note("read", begun, self.store.read(scope).await)
-    }
-
-    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        self.note_error("changed", self.store.changed(since, patience).await)
-    }
-
-    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
-        self.note_error("turn", self.store.turn(grant, patience).await)
-    }
-
-    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
-        let begun = Instant::now();
-        self.note("events", begun, self.store.events(after, limit).await)
-    }
-
-    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
-        let begun = Instant::now();
-        self.note("tasks", begun, self.store.tasks(filter).await)
-    }
-
-    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        let begun = Instant::now();
-        self.note("tallies", begun, self.store.tallies().await)
-    }
-
-    async fn tidy(&self) -> Result<usize, StoreError> {
-        let begun = Instant::now();
-        self.note("tidy", begun, self.store.tidy().await)
-    }
-
-    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        let begun = Instant::now();
-        self.note("check", begun, self.store.check().await)
+        self.note(work.word(), begun, self.store.maintain(work).await)
     }
 }
 

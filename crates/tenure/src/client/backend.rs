@@ -3,16 +3,18 @@
 use crate::platform;
 #[cfg(feature = "http")]
 use crate::remote::Remote;
+use crate::store::query::typed;
 use crate::store::{
-    Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter, hearing,
+    Answer, Finding, Maintained, Maintenance, Query, Read, Renewal, Renewed, RequestId, Signal,
+    Store, StoreError, StoreExt, StoreInfo, Waited, transact_with,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure_core::act::Act;
 use tenure_core::{
-    Change, Decision, Event, GrantId, HoldSnapshot, Proof, Resource, Revision, Scope, Snapshot,
-    StoredReply, Task, Witness, Write,
+    Change, Decision, GrantId, HoldSnapshot, Proof, Resource, Revision, Scope, Snapshot,
+    StoredReply, Witness, Write,
 };
 
 /// Where acts are decided: here, over a store, or by a server. Cheap to clone.
@@ -35,15 +37,6 @@ pub struct Local {
     pub(crate) witness: Arc<dyn Witness + Send + Sync>,
     /// The boot of the machine that the store is on; empty where its id cannot be read.
     boot: String,
-}
-
-/// Which request this is, among those that may be repeated: see [`Store::transact_once`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId {
-    /// Whose requests these are; each comes after the one before was answered.
-    pub slot: String,
-    /// Which of them, from 1.
-    pub number: u64,
 }
 
 impl Backend {
@@ -101,80 +94,61 @@ impl Backend {
         }
     }
 
-    /// See [`Store::read`].
-    pub async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
+    /// Answers a query: see [`Store::query`].
+    pub async fn query(&self, query: Query) -> Result<Answer, StoreError> {
         match self {
-            Backend::Local(local) => local.store.read(scope).await,
+            Backend::Local(local) => local.store.query(query).await,
             #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.read(scope).await,
+            Backend::Remote(remote) => remote.query(query).await,
         }
     }
 
-    /// See [`Store::changed`].
+    /// Waits for a signal: see [`Store::wait`].
+    pub async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.wait(signal, patience).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.wait(signal, patience).await,
+        }
+    }
+
+    /// Does maintenance: see [`Store::maintain`].
+    pub async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
+        match self {
+            Backend::Local(local) => local.store.maintain(work).await,
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.maintain(work).await,
+        }
+    }
+
+    /// Answers a typed query.
+    pub async fn read<R: Read>(&self, read: R) -> Result<R::Answer, StoreError> {
+        typed(R::answer(self.query(read.query()).await?), || self.info().url)
+    }
+
+    /// Waits until the store's revision is beyond `since`, or patience ends; returns it.
     pub async fn changed(
         &self,
         since: Revision,
         patience: Duration,
     ) -> Result<Revision, StoreError> {
-        match self {
-            Backend::Local(local) => local.store.changed(since, patience).await,
-            #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.changed(since, patience).await,
-        }
+        let waited = self.wait(Signal::Change { since }, patience).await?;
+        typed(waited.revision(), || self.info().url)
     }
 
-    /// See [`Store::turn`].
+    /// Waits until this queued request is woken, or patience ends.
     pub async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
-        match self {
-            Backend::Local(local) => local.store.turn(grant, patience).await,
-            #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.turn(grant, patience).await,
-        }
+        self.wait(Signal::Turn { grant }, patience).await.map(drop)
     }
 
-    /// See [`Store::events`].
-    pub async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
-        match self {
-            Backend::Local(local) => local.store.events(after, limit).await,
-            #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.events(after, limit).await,
-        }
-    }
-
-    /// See [`Store::tasks`].
-    pub async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
-        match self {
-            Backend::Local(local) => local.store.tasks(filter).await,
-            #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.tasks(filter).await,
-        }
-    }
-
-    /// See [`Store::tallies`].
-    pub async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        match self {
-            Backend::Local(local) => local.store.tallies().await,
-            #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.tallies().await,
-        }
-    }
-
-    /// See [`Store::tidy`].
+    /// Removes what crashed processes left behind; returns how many things.
     pub async fn tidy(&self) -> Result<usize, StoreError> {
-        match self {
-            Backend::Local(local) => local.store.tidy().await,
-            #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.tidy().await,
-        }
+        typed(self.maintain(Maintenance::Tidy).await?.tidied(), || self.info().url)
     }
 
-    /// See [`Store::check`].
+    /// Checks that the store is in order.
     pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        match self {
-            Backend::Local(local) => local.store.check().await,
-            #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.check().await,
-        }
+        typed(self.maintain(Maintenance::Check).await?.checked(), || self.info().url)
     }
 }
 
@@ -205,10 +179,9 @@ impl Local {
                 return Ok(answer);
             }
         }
-        let slot = once.map(|once| once.slot.clone());
-        let (rule, said) = hearing(rule(act.clone(), once.cloned(), called_off, self.clone()));
-        self.store.transact_owned(slot, scope, rule).await?;
-        match said.last().expect("a store always asks the rule") {
+        let rule = rule(act.clone(), once.cloned(), called_off, self.clone());
+        let (_, reply) = transact_with(&*self.store, scope, once.cloned(), rule).await?;
+        match reply {
             Reply::Now(answer) => Ok(answer),
             Reply::Before { asked, answered } => self.again(&asked, &answered),
             Reply::CalledOff => Err(StoreError::Unavailable {

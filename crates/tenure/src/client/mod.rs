@@ -14,7 +14,8 @@ mod tasks;
 mod verbs;
 mod work;
 
-pub use backend::{Backend, Local, RequestId};
+pub use crate::store::RequestId;
+pub use backend::{Backend, Local};
 pub use guard::{Guard, ReleaseOutcome};
 pub use lease::Lease;
 pub use left::Left;

@@ -6,7 +6,7 @@ use super::request::{Binding, Wait};
 use super::revocable::Revocable;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
-use crate::store::{Tally, TaskFilter};
+use crate::store::{Tally, TaskCounts, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::{
@@ -289,7 +289,7 @@ impl Tasks {
 
     /// Tasks, oldest first.
     pub async fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, Error> {
-        let tasks = self.client.inner.backend.tasks(filter).await?;
+        let tasks = self.client.inner.backend.read(filter).await?;
         Ok(tasks.into_iter().map(Task::redacted).collect())
     }
 
@@ -347,7 +347,7 @@ impl Tasks {
 
     /// How many tasks there are of each section and status.
     pub async fn tallies(&self) -> Result<Vec<Tally>, Error> {
-        Ok(self.client.inner.backend.tallies().await?)
+        Ok(self.client.inner.backend.read(TaskCounts).await?)
     }
 
     /// All sections, with how much is left to do in each.

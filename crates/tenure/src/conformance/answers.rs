@@ -76,8 +76,7 @@ async fn the_next_answer_takes_the_place_of_the_last(harness: &dyn Harness) -> V
 
 async fn an_answer_is_written_with_its_change_or_not_at_all(harness: &dyn Harness) -> Verdict {
     let store = harness.fresh().await;
-    let mut nothing = |_: &Snapshot| Decision::Nothing;
-    store.transact_once(Some("one"), &at(&["a"]), &mut nothing).await?;
+    apply(&*store, Some("one"), at(&["a"]), |_| (Decision::Nothing, ())).await?;
     ensure_eq!(shown(&*store, "one").await?, None, "after nothing was decided");
     Ok(())
 }

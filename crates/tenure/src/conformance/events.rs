@@ -1,9 +1,13 @@
-//! The history: every event once, whole, in order.
+//! The history: every event once, whole, in the order in which events become visible. Revisions rise
+//! and may have gaps.
 
 use super::Harness;
 use super::kit::*;
+use crate::store::{NewestEvents, Store, Transaction};
+use std::sync::Arc;
 use tenure_core::{
-    Change, Decision, EventKind, GrantId, NewEvent, Revision, Scope, Token, WallTime, WhyLeft,
+    Change, Decision, Event, EventKind, GrantId, NewEvent, Outcome, Revision, Snapshot, Token,
+    WallTime, WhyLeft,
 };
 
 cases!("events":
@@ -11,6 +15,8 @@ cases!("events":
     events_come_in_order_after_a_revision_and_up_to_a_limit,
     there_are_no_events_beyond_the_newest,
     events_need_no_records_and_records_of_the_same_change_are_there,
+    a_follower_misses_no_event,
+    the_newest_events_are_shown_oldest_first,
 );
 
 fn all_kinds() -> Vec<EventKind> {
@@ -65,7 +71,8 @@ async fn events_come_back_as_they_were(harness: &dyn Harness) -> Verdict {
         })
         .collect();
     let before = everything(&*store).await?.revision;
-    write(&*store, |_| Change { events: written.clone(), ..Change::default() }).await?;
+    let change = Change { events: written.clone(), ..Change::default() };
+    write(&*store, move |_| change.clone()).await?;
     for store in [&store, &other] {
         let read: Vec<NewEvent> =
             store.events(before, u32::MAX).await?.into_iter().map(|event| event.event).collect();
@@ -77,7 +84,9 @@ async fn events_come_back_as_they_were(harness: &dyn Harness) -> Verdict {
 async fn events_come_in_order_after_a_revision_and_up_to_a_limit(harness: &dyn Harness) -> Verdict {
     let store = harness.fresh().await;
     for number in 0..25 {
-        write(&*store, |_| noting(&format!("event {number}"))).await?;
+        let reported = write(&*store, move |_| noting(&format!("event {number}"))).await?;
+        let newest = store.events(Revision(0), u32::MAX).await?.last().map(|last| last.revision);
+        ensure_eq!(reported, newest, "the revision that was reported");
     }
     let all = store.events(Revision(0), u32::MAX).await?;
     ensure_eq!(all.len(), 25, "the number of events");
@@ -98,7 +107,7 @@ async fn events_come_in_order_after_a_revision_and_up_to_a_limit(harness: &dyn H
 async fn there_are_no_events_beyond_the_newest(harness: &dyn Harness) -> Verdict {
     let store = harness.fresh().await;
     ensure_eq!(store.events(Revision(0), 9).await?, [], "the events of a fresh store");
-    let newest = write(&*store, |_| noting("a")).await?;
+    let newest = write(&*store, |_| noting("a")).await?.unwrap_or_default();
     for beyond in [newest.0, newest.0 + 1, u64::from(u32::MAX), i64::MAX as u64, u64::MAX] {
         ensure_eq!(store.events(Revision(beyond), 9).await?, [], "the events after {beyond}");
     }
@@ -109,20 +118,63 @@ async fn events_need_no_records_and_records_of_the_same_change_are_there(
     harness: &dyn Harness,
 ) -> Verdict {
     let store = harness.fresh().await;
-    let note = |_: &tenure_core::Snapshot| Decision::Write(noting("only noted"));
-    let revision = store.transact(&at(&["only noted"]), &mut { note }).await?;
+    let note = |_: &Snapshot| Decision::Write(noting("only noted"));
+    let committed = store.transact(Transaction::new(at(&["only noted"]), note)).await?;
     let seen = everything(&*store).await?;
-    ensure!(seen.holds.is_empty() && seen.revision == revision, "only an event: {seen:?}");
-    let mut made = None;
-    let mut decide = |seen: &tenure_core::Snapshot| {
-        let grant: GrantId = grant(1);
-        made = Some(seen.next);
-        Decision::Write(holding(hold("a", grant, seen.next_token())))
-    };
-    store.transact(&Scope::Everything, &mut decide).await?;
-    let events = store.events(revision, 9).await?;
+    ensure!(seen.holds.is_empty(), "only an event was recorded: {seen:?}");
+    ensure!(Some(seen.revision) >= committed.revision, "{committed:?} is not shown yet");
+    let token = take(&*store, "a", grant(1), LONG).await?;
+    let events = store.events(committed.revision.unwrap_or_default(), 9).await?;
     ensure_eq!(events.len(), 1, "the events of the second change");
-    ensure_eq!(events[0].event.token.map(|token| token.0), made, "the token in the event");
-    ensure_eq!(hold_of(&*store, "a").await?.hold.token.0, events[0].revision.0, "the token held");
+    ensure_eq!(events[0].event.token, Some(token), "the token in the event");
+    ensure_eq!(hold_of(&*store, "a").await?.hold.token, token, "the token held");
+    Ok(())
+}
+
+/// Whoever asks for what came after the newest event it has read gets all events, in one order.
+async fn a_follower_misses_no_event(harness: &dyn Harness) -> Verdict {
+    const WRITERS: usize = 4;
+    const CHANGES: usize = 40;
+    let store = harness.fresh().await;
+    let stores = four_handles(harness, &store).await;
+    let task = |store: Arc<dyn Store>, index: usize| async move {
+        let mut followed: Vec<Event> = Vec::new();
+        if index < WRITERS {
+            for number in 0..CHANGES {
+                // Unrelated resources, which need not be written one after the other.
+                let name = format!("lock {index} {number}");
+                let outcome = acquire(&*store, &[&name], GrantId::random()).await?;
+                ensure!(matches!(outcome, Outcome::Granted(_)), "{name} was free: {outcome:?}");
+            }
+            return Ok(followed);
+        }
+        while followed.len() < WRITERS * CHANGES {
+            let last = followed.last().map_or(Revision(0), |event| event.revision);
+            followed.extend(store.events(last, 7).await?);
+            tokio::task::yield_now().await;
+        }
+        Ok(followed)
+    };
+    let followed = at_once(&stores, WRITERS + 3, task).await?;
+    let all = store.events(Revision(0), u32::MAX).await?;
+    ensure_eq!(all.len(), WRITERS * CHANGES, "the number of events");
+    for followed in followed.iter().filter(|followed| !followed.is_empty()) {
+        ensure!(*followed == all, "a follower read other events than there are");
+    }
+    Ok(())
+}
+
+async fn the_newest_events_are_shown_oldest_first(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    ensure_eq!(store.read(NewestEvents { limit: 9 }).await?, [], "the events of a fresh store");
+    for number in 0..12 {
+        write(&*store, move |_| noting(&format!("event {number}"))).await?;
+    }
+    let all = store.events(Revision(0), u32::MAX).await?;
+    for limit in [0, 1, 5, 12, 13, u32::MAX] {
+        let from = all.len().saturating_sub(limit as usize);
+        let newest = store.read(NewestEvents { limit }).await?;
+        ensure_eq!(newest, all[from..], "the newest {limit} events");
+    }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::Harness;
 use super::kit::*;
-use crate::store::{Store, StoreError, TaskFilter};
+use crate::store::{Store, StoreError, TaskCounts, TaskFilter, Transaction};
 use std::time::Duration;
 use tenure_core::{Decision, Revision, Scope, Snapshot};
 
@@ -13,13 +13,12 @@ cases!("identity":
 
 /// What every way to use a store answers.
 async fn answers(store: &dyn Store) -> Vec<(&'static str, Option<StoreError>)> {
-    let mut take = |seen: &Snapshot| {
+    let take = |seen: &Snapshot| {
         Decision::Write(holding(hold("a", grant(u128::from(seen.next)), seen.next_token())))
     };
-    let changed = store.transact(&at(&["a"]), &mut take).await;
+    let changed = store.transact(Transaction::new(at(&["a"]), take)).await;
     let tasks = Scope::Tasks(tenure_core::TaskScope::default());
-    let mut nothing = |_: &Snapshot| Decision::Nothing;
-    let looked = store.transact(&tasks, &mut nothing).await;
+    let looked = store.transact(Transaction::new(tasks, |_| Decision::Nothing)).await;
     vec![
         ("a change", changed.err()),
         ("a look that might change tasks", looked.err()),
@@ -27,8 +26,8 @@ async fn answers(store: &dyn Store) -> Vec<(&'static str, Option<StoreError>)> {
         ("a renewal", store.renew(&[]).await.err()),
         ("the newest revision", store.changed(Revision(0), Duration::ZERO).await.err()),
         ("events", store.events(Revision(0), 1).await.err()),
-        ("tasks", store.tasks(&TaskFilter::default()).await.err()),
-        ("tallies", store.tallies().await.err()),
+        ("tasks", store.read(&TaskFilter::default()).await.err()),
+        ("tallies", store.read(TaskCounts).await.err()),
         ("tidying", store.tidy().await.err()),
         ("a check", store.check().await.err()),
     ]

@@ -1,7 +1,8 @@
 //! What the cases share: how they fail, and short ways to ask, hold, queue and look.
 
 use super::Harness;
-use crate::store::{Renewal, Store, StoreError, hearing};
+pub(super) use crate::store::StoreExt;
+use crate::store::{Renewal, RequestId, Store, StoreError, Transaction, transact_with};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -168,24 +169,25 @@ pub(super) fn noting(name: &str) -> Change {
     Change { events: vec![event(&resource(name), None, EventKind::Released)], ..Change::default() }
 }
 
-/// Applies a rule in the way in which clients do; returns what it said last.
+/// Applies a rule, for a request of this slot if there is one; returns its last answer.
 pub(super) async fn apply<T: Send + 'static>(
     store: &dyn Store,
     slot: Option<&str>,
     scope: Scope,
     rule: impl FnMut(&Snapshot) -> (Decision, T) + Send + 'static,
 ) -> Result<T, Failure> {
-    let (rule, said) = hearing(rule);
-    store.transact_owned(slot.map(str::to_owned), scope, rule).await?;
-    said.last().ok_or_else(|| Failure("the rule was not asked".to_owned()))
+    let request = slot.map(|slot| RequestId { slot: slot.to_owned(), number: 1 });
+    let (_, answer) = transact_with(store, scope, request, rule).await?;
+    Ok(answer)
 }
 
-/// Writes what `make` makes of everything that is there.
+/// Writes what `make` makes of everything that is there; returns the revision of its last event.
 pub(super) async fn write(
     store: &dyn Store,
-    mut make: impl FnMut(&Snapshot) -> Change + Send,
-) -> Result<Revision, Failure> {
-    Ok(store.transact(&Scope::Everything, &mut |seen| Decision::Write(make(seen))).await?)
+    mut make: impl FnMut(&Snapshot) -> Change + Send + 'static,
+) -> Result<Option<Revision>, Failure> {
+    let decide = move |snapshot: &Snapshot| Decision::Write(make(snapshot));
+    Ok(store.transact(Transaction::new(Scope::Everything, decide)).await?.revision)
 }
 
 /// Holds this one resource under this grant for so long; returns the token.
@@ -195,13 +197,12 @@ pub(super) async fn take(
     grant: GrantId,
     ttl: Duration,
 ) -> Result<Token, Failure> {
-    let mut token = Token(0);
-    write(store, |seen| {
-        token = seen.next_token();
-        holding(Hold { ttl, ..hold(name, grant, token) })
+    let name = name.to_owned();
+    apply(store, None, Scope::Everything, move |seen| {
+        let token = seen.next_token();
+        (Decision::Write(holding(Hold { ttl, ..hold(&name, grant, token) })), token)
     })
-    .await?;
-    Ok(token)
+    .await
 }
 
 /// Takes a place in these queues for so long; returns the ticket.
@@ -211,13 +212,12 @@ pub(super) async fn queue(
     grant: GrantId,
     ttl: Duration,
 ) -> Result<u64, Failure> {
-    let mut ticket = 0;
-    write(store, |seen| {
-        ticket = seen.next;
-        queueing(Waiter { ttl, ..waiter(names, grant, ticket) })
+    let waiter = Waiter { ttl, ..waiter(names, grant, 0) };
+    apply(store, None, Scope::Everything, move |seen| {
+        let ticket = seen.next;
+        (Decision::Write(queueing(Waiter { ticket, ..waiter.clone() })), ticket)
     })
-    .await?;
-    Ok(ticket)
+    .await
 }
 
 pub(super) fn renewal(names: &[&str], grant: GrantId, token: Token, ttl: Duration) -> Renewal {
@@ -242,14 +242,7 @@ pub(super) async fn acquire(
         owner: Default::default(),
         queue: None,
     };
-    let mut outcome = None;
-    let mut decide = |seen: &Snapshot| {
-        let (decision, answer) = rules::acquire(seen, &ask, &NoWitness);
-        outcome = Some(answer);
-        decision
-    };
-    store.transact(&at(names), &mut decide).await?;
-    outcome.ok_or_else(|| Failure("the rule was not asked".to_owned()))
+    apply(store, None, at(names), move |seen| rules::acquire(seen, &ask, &NoWitness)).await
 }
 
 pub(super) async fn everything(store: &dyn Store) -> Result<Snapshot, Failure> {

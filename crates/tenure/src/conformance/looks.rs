@@ -108,14 +108,9 @@ async fn the_front_of_a_long_queue_is_shown_in_order(harness: &dyn Harness) -> V
     fill(&*store, &["other"]).await?;
     ensure_honest(&store.read(&at(&["popular"])).await?, &all, None)?;
     // The same inside a transaction, where it matters.
-    let mut verdict = Ok(());
-    store
-        .transact(&at(&["popular"]), &mut |seen| {
-            verdict = ensure_honest(seen, &all, None);
-            tenure_core::Decision::Nothing
-        })
-        .await?;
-    verdict
+    let rule =
+        move |seen: &Snapshot| (tenure_core::Decision::Nothing, ensure_honest(seen, &all, None));
+    apply(&*store, None, at(&["popular"]), rule).await?
 }
 
 async fn a_place_far_back_is_shown_to_its_owner(harness: &dyn Harness) -> Verdict {

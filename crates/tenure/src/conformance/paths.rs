@@ -6,7 +6,9 @@ use super::looks::ensure_honest;
 use super::tasks::{add, look_for, new};
 use crate::store::Store;
 use tenure_core::rules::tasks::NewTask;
-use tenure_core::{Change, GrantId, Hold, Resource, Scope, Waiter, Want, Write};
+use tenure_core::{
+    Change, Decision, GrantId, Hold, Resource, Scope, Snapshot, Waiter, Want, Write,
+};
 
 cases!("paths":
     exactly_those_that_overlap_are_shown,
@@ -75,20 +77,17 @@ impl Told {
         let mut wants: Vec<Want> = dice.paths(3).into_iter().map(Want::exclusive).collect();
         wants.dedup_by(|one, other| one.resource == other.resource);
         wants.truncate(2);
-        let mut added = None;
-        write(store, |seen| {
+        self.holds.push((grant(number), held.clone()));
+        let rule = move |seen: &Snapshot| {
             let token = seen.next_token();
             let want = Want::exclusive(held.clone());
             let mut change = holding(Hold { want, ..hold("x", grant(number), token) });
             let place = waiter(&[], grant(10_000 + number), seen.next);
             let place = Waiter { wants: wants.clone(), ..place };
-            added = Some(place.clone());
-            change.writes.push(Write::Wait(place));
-            change
-        })
-        .await?;
-        self.holds.push((grant(number), held));
-        self.waiters.extend(added);
+            change.writes.push(Write::Wait(place.clone()));
+            (Decision::Write(change), place)
+        };
+        self.waiters.push(apply(store, None, Scope::Everything, rule).await?);
         Ok(())
     }
 
@@ -107,7 +106,7 @@ impl Told {
         let holds =
             dropped.into_iter().map(|(grant, resource)| Write::DropHold { resource, grant });
         let writes: Vec<Write> = holds.chain(left.into_iter().map(Write::DropWait)).collect();
-        write(store, |_| Change { writes: writes.clone(), ..noting("forgotten") }).await?;
+        write(store, move |_| Change { writes: writes.clone(), ..noting("forgotten") }).await?;
         Ok(())
     }
 

@@ -31,7 +31,7 @@ async fn a_sign_of_life_keeps_the_place(harness: &dyn Harness) -> Verdict {
     let before = place_of(&*store, grant(1)).await?;
     harness.pass(SHORT).await;
     let keep = Write::KeepPlace(Waiter { ttl: LONG, ..before.waiter.clone() });
-    write(&*other, |_| Change { writes: vec![keep.clone()], ..Change::default() }).await?;
+    write(&*other, move |_| Change { writes: vec![keep.clone()], ..Change::default() }).await?;
     for name in ["a", "path:b"] {
         let seen = store.read(&at(&[name])).await?;
         ensure_eq!(seen.waiters.len(), 2, "how many wait for {name}");
@@ -52,8 +52,8 @@ async fn an_ended_place_is_gone_from_all_its_queues(harness: &dyn Harness) -> Ve
     queue(&*store, &names, grant(1), LONG).await?;
     let stays = queue(&*store, &names, grant(2), LONG).await?;
     let leaving = place_of(&*store, grant(1)).await?.waiter;
-    write(&*other, |_| Change { writes: vec![Write::DropWait(leaving.clone())], ..noting("left") })
-        .await?;
+    let left = Change { writes: vec![Write::DropWait(leaving)], ..noting("left") };
+    write(&*other, move |_| left.clone()).await?;
     for name in names {
         let seen = store.read(&queues(&[name])).await?;
         ensure_eq!(tickets(&seen.waiters), [stays], "who still waits for {name}");
@@ -66,7 +66,7 @@ async fn a_place_becomes_a_hold_in_one_change(harness: &dyn Harness) -> Verdict 
     let store = harness.fresh().await;
     queue(&*store, &["a", "b"], grant(1), LONG).await?;
     let waiting = place_of(&*store, grant(1)).await?.waiter;
-    write(&*store, |seen| {
+    write(&*store, move |seen| {
         let token = seen.next_token();
         let mut writes = vec![Write::DropWait(waiting.clone())];
         writes.extend(
@@ -98,7 +98,7 @@ async fn places_are_served_in_the_order_of_their_tickets(harness: &dyn Harness) 
         let Outcome::Granted(_) = acquire(&*store, &["a"], first.waiter.grant).await? else {
             return Err(Failure(format!("{} is first and was not served", first.waiter.grant)));
         };
-        write(&*store, |_| dropping("a", first.waiter.grant)).await?;
+        write(&*store, move |_| dropping("a", first.waiter.grant)).await?;
         served.push(first.waiter.grant);
     }
     ensure_eq!(served, expected, "the order of service");

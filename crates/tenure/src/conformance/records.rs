@@ -6,7 +6,8 @@ use std::time::Duration;
 use tenure_core::holder::LABEL_MAX_BYTES;
 use tenure_core::resource::NAME_MAX_BYTES;
 use tenure_core::{
-    Evidence, Hold, Holder, Kind, Mode, Resource, Scope, Token, Waiter, Want, Write,
+    Decision, Evidence, Hold, Holder, Kind, Mode, Resource, Scope, Snapshot, Token, Waiter, Want,
+    Write,
 };
 
 cases!("records":
@@ -63,23 +64,22 @@ async fn a_hold_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
     let (holders, operations) = (holders(), operations());
     for index in 0..holders.len() * operations.len() {
         let name = format!("held-{index}");
-        let mut written = None;
-        write(&*store, |seen| {
-            let hold = Hold {
-                want: Want { resource: resource(&name), mode: MODES[index % MODES.len()] },
-                holder: holders[index % holders.len()].clone(),
-                operation: operations[index % operations.len()].clone(),
-                ttl: Duration::from_millis(1 + 86_400_000 * index as u64),
-                slot: (index % 2 == 1).then_some(index as u32),
-                ..hold(&name, grant(u128::MAX - index as u128), seen.next_token())
-            };
-            written = Some(hold.clone());
-            holding(hold)
-        })
-        .await?;
+        let plain = Hold {
+            want: Want { resource: resource(&name), mode: MODES[index % MODES.len()] },
+            holder: holders[index % holders.len()].clone(),
+            operation: operations[index % operations.len()].clone(),
+            ttl: Duration::from_millis(1 + 86_400_000 * index as u64),
+            slot: (index % 2 == 1).then_some(index as u32),
+            ..hold(&name, grant(u128::MAX - index as u128), Token(0))
+        };
+        let rule = move |seen: &Snapshot| {
+            let hold = Hold { token: seen.next_token(), ..plain.clone() };
+            (Decision::Write(holding(hold.clone())), hold)
+        };
+        let written = apply(&*store, None, Scope::Everything, rule).await?;
         for handle in [&store, &other] {
             let read = hold_of(&**handle, &name).await?.hold;
-            ensure_eq!(Some(read), written, "the hold of {name}");
+            ensure_eq!(read, written, "the hold of {name}");
         }
     }
     Ok(())
@@ -95,25 +95,24 @@ async fn a_place_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
             mode: MODES[(index + part) % MODES.len()],
         });
         let wants: Vec<Want> = wants.collect();
-        let mut written = None;
-        write(&*store, |seen| {
-            let waiter = Waiter {
-                wants: wants.clone(),
-                holder: holders[index % holders.len()].clone(),
-                operation: operations[index % operations.len()].clone(),
-                keeps: (0..index as u128 % 4).map(grant).collect(),
-                ttl: Duration::from_millis(1 + 1_000 * index as u64),
-                ..waiter(&[], grant(1_000 + index as u128), seen.next)
-            };
-            written = Some(waiter.clone());
-            queueing(waiter)
-        })
-        .await?;
+        let plain = Waiter {
+            wants: wants.clone(),
+            holder: holders[index % holders.len()].clone(),
+            operation: operations[index % operations.len()].clone(),
+            keeps: (0..index as u128 % 4).map(grant).collect(),
+            ttl: Duration::from_millis(1 + 1_000 * index as u64),
+            ..waiter(&[], grant(1_000 + index as u128), 0)
+        };
+        let rule = move |seen: &Snapshot| {
+            let waiter = Waiter { ticket: seen.next, ..plain.clone() };
+            (Decision::Write(queueing(waiter.clone())), waiter)
+        };
+        let written = apply(&*store, None, Scope::Everything, rule).await?;
         let scope = Scope::Queues(vec![wants[index % wants.len()].resource.clone()]);
         for handle in [&store, &other] {
             let seen = handle.read(&scope).await?.waiters;
             let read: Vec<Waiter> = seen.into_iter().map(|seen| seen.waiter).collect();
-            ensure_eq!(read, written.iter().cloned().collect::<Vec<_>>(), "place {index}");
+            ensure_eq!(read, [written.clone()], "place {index}");
         }
     }
     Ok(())
@@ -143,7 +142,8 @@ async fn any_name_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
     let store = harness.fresh().await;
     let names = names();
     for (index, name) in names.iter().enumerate() {
-        write(&*store, |seen| {
+        let name = name.clone();
+        write(&*store, move |seen| {
             let want = Want::exclusive(name.clone());
             let plain = hold("any", grant(index as u128 + 1), seen.next_token());
             holding(Hold { want, ..plain })
@@ -183,7 +183,7 @@ async fn records_outlive_every_handle(harness: &dyn Harness) -> Verdict {
 async fn ending_a_hold_leaves_all_others(harness: &dyn Harness) -> Verdict {
     let store = harness.fresh().await;
     for number in 1..=3 {
-        write(&*store, |seen| {
+        write(&*store, move |seen| {
             let want = Want::shared(resource("book"));
             holding(Hold { want, ..hold("book", grant(number), seen.next_token()) })
         })

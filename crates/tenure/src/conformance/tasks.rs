@@ -2,7 +2,7 @@
 
 use super::Harness;
 use super::kit::*;
-use crate::store::{Store, TaskFilter};
+use crate::store::{Store, TaskCounts, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::rules::tasks::{
@@ -343,7 +343,7 @@ async fn tallies_and_lists_follow_every_change(harness: &dyn Harness) -> Verdict
     change.writes.push(Write::DropTask(id("c")));
     write_at(&*store, &look_for(&[]), change).await?;
     let mut tallies: Vec<String> = store
-        .tallies()
+        .read(TaskCounts)
         .await?
         .into_iter()
         .map(|tally| format!("{:?} {} {}", tally.section, tally.status, tally.count))
@@ -353,7 +353,7 @@ async fn tallies_and_lists_follow_every_change(harness: &dyn Harness) -> Verdict
     ensure_eq!(tallies, expected, "the tallies");
     let list = |filter: TaskFilter| {
         let store = store.clone();
-        async move { Ok::<_, Failure>(ids(&store.tasks(&filter).await?).join(" ")) }
+        async move { Ok::<_, Failure>(ids(&store.read(&filter).await?).join(" ")) }
     };
     ensure_eq!(list(TaskFilter::default()).await?, "a ab", "all");
     let by = TaskFilter { status: Some(Status::Pending), ..TaskFilter::default() };

@@ -2,7 +2,7 @@
 
 use super::connections::Unusable;
 use super::link::{Link, Links, Looked};
-use crate::client::RequestId;
+use crate::store::RequestId;
 use crate::store::StoreError;
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
@@ -282,6 +282,8 @@ fn headers(options: &RemoteOptions) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let json = HeaderValue::from_static("application/json");
     headers.insert(CONTENT_TYPE, json);
+    let version = HeaderValue::from_static(wire::PROTOCOL_VERSION);
+    headers.insert(HeaderName::from_static(wire::PROTOCOL), version);
     if let Some(label) = &options.label
         && let Ok(value) = HeaderValue::from_bytes(label.as_bytes())
     {

@@ -10,8 +10,11 @@ mod link;
 mod slots;
 mod witness;
 
-use crate::client::RequestId;
-use crate::store::{Finding, Renewal, Renewed, StoreError, StoreInfo, Tally, TaskFilter};
+use crate::store::query::typed;
+use crate::store::{
+    Answer, EventsAfter, Maintained, Maintenance, Query, Read, Renewal, Renewed, RequestId, Signal,
+    StoreError, StoreInfo, TaskFilter, Waited,
+};
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
 use call::{Caller, Patience};
@@ -20,9 +23,7 @@ use slots::Slots;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Act;
-use tenure_core::{
-    Event, GrantId, HoldSnapshot, Proof, Resource, Revision, Scope, Snapshot, Task, Witness,
-};
+use tenure_core::{HoldSnapshot, Proof, Resource, Witness};
 use witness::{RemoteWitness, ToldDead};
 
 /// A server that has a store.
@@ -99,81 +100,83 @@ impl Remote {
             resources: resources.map(<[Resource]>::to_vec),
             ttl_ms: ttl.map(milliseconds),
         };
-        self.scope(wire::RENEW_COVERED, &body).await
+        self.ask(wire::RENEW_COVERED, &body).await
     }
 
-    pub(crate) async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
-        let seen: Snapshot = self.scope(wire::READ, &wire::Read { scope: scope.clone() }).await?;
-        self.told_dead.learn(&seen.dead);
-        Ok(seen)
-    }
-
-    pub(crate) async fn changed(
-        &self,
-        since: Revision,
-        patience: Duration,
-    ) -> Result<Revision, StoreError> {
-        let patience = patience.min(Duration::from_millis(wire::PATIENCE_MAX_MS));
-        let body = wire::Changed { since, patience_ms: milliseconds(patience) };
-        self.caller.call(wire::CHANGED, &body, None, Patience::Long(patience)).await
-    }
-
-    pub(crate) async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
-        let patience = patience.min(Duration::from_millis(wire::PATIENCE_MAX_MS));
-        let body = wire::Turn { grant, patience_ms: milliseconds(patience) };
-        let turn = self.caller.call(wire::TURN, &body, None, Patience::Wait(patience)).await;
-        match turn {
-            // The server went away: whoever waits asks for its place, and finds out more.
-            Err(error) if error.is_passing() => Ok(()),
-            turn => turn,
+    pub(crate) async fn query(&self, query: Query) -> Result<Answer, StoreError> {
+        match query {
+            Query::Events(EventsAfter { after, limit }) => {
+                let page = |after, limit| Query::Events(EventsAfter { after, limit });
+                let pages = self.pages::<EventsAfter, _, _>(after, limit, page, |e| e.revision);
+                pages.await.map(Answer::Events)
+            }
+            Query::Tasks(filter) => {
+                let page = |after_age, limit| {
+                    Query::Tasks(TaskFilter { after_age, limit, ..filter.clone() })
+                };
+                let (after, limit) = (filter.after_age, filter.limit);
+                let pages = self.pages::<&TaskFilter, _, _>(after, limit, page, |task| task.age);
+                pages.await.map(Answer::Tasks)
+            }
+            query => {
+                let answer = self.ask(wire::QUERY, &query).await?;
+                if let Answer::Snapshot(snapshot) = &answer {
+                    self.told_dead.learn(&snapshot.dead);
+                }
+                Ok(answer)
+            }
         }
     }
 
-    pub(crate) async fn events(
+    /// Asks for a long list page by page: a server gives at most [`wire::PAGE`] at once.
+    async fn pages<R: Read<Answer = Vec<T>>, T, K: Copy>(
         &self,
-        after: Revision,
+        mut after: K,
         limit: u32,
-    ) -> Result<Vec<Event>, StoreError> {
-        let (mut after, mut all) = (after, Vec::new());
+        page: impl Fn(K, u32) -> Query,
+        key: impl Fn(&T) -> K,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut all = Vec::new();
         loop {
-            let limit = wire::PAGE.min(limit - all.len() as u32);
-            let page: Vec<Event> = self.scope(wire::EVENTS, &wire::Events { after, limit }).await?;
-            let is_last = page.len() < wire::PAGE as usize;
-            after = page.last().map_or(after, |event| event.revision);
-            all.extend(page);
+            let query = page(after, wire::PAGE.min(limit - all.len() as u32));
+            let answer = self.ask(wire::QUERY, &query).await?;
+            let found = typed(R::answer(answer), || self.caller.name().to_owned())?;
+            let is_last = found.len() < wire::PAGE as usize;
+            after = found.last().map_or(after, &key);
+            all.extend(found);
             if is_last {
                 return Ok(all);
             }
         }
     }
 
-    pub(crate) async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
-        let (mut filter, limit, mut all) = (filter.clone(), filter.limit, Vec::new());
-        loop {
-            filter.limit = wire::PAGE.min(limit - all.len() as u32);
-            let page: Vec<Task> = self.scope(wire::TASKS, &filter).await?;
-            let is_last = page.len() < wire::PAGE as usize;
-            filter.after_age = page.last().map_or(filter.after_age, |task| task.age);
-            all.extend(page);
-            if is_last {
-                return Ok(all);
+    pub(crate) async fn wait(
+        &self,
+        signal: Signal,
+        patience: Duration,
+    ) -> Result<Waited, StoreError> {
+        let patience = patience.min(Duration::from_millis(wire::PATIENCE_MAX_MS));
+        let body = wire::Wait { signal, patience_ms: milliseconds(patience) };
+        match signal {
+            Signal::Change { .. } => {
+                self.caller.call(wire::WAIT, &body, None, Patience::Long(patience)).await
+            }
+            Signal::Turn { .. } => {
+                let turn = self.caller.call(wire::WAIT, &body, None, Patience::Wait(patience));
+                match turn.await {
+                    // The server went away: the waiter asks for its place, and finds out more.
+                    Err(error) if error.is_passing() => Ok(Waited::Turn),
+                    turn => turn,
+                }
             }
         }
     }
 
-    pub(crate) async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        self.scope(wire::TALLIES, &()).await
+    pub(crate) async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
+        self.ask(wire::MAINTAIN, &work).await
     }
 
-    pub(crate) async fn tidy(&self) -> Result<usize, StoreError> {
-        self.scope(wire::TIDY, &()).await
-    }
-
-    pub(crate) async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        self.scope(wire::CHECK, &()).await
-    }
-
-    async fn scope<R: serde::de::DeserializeOwned>(
+    async fn ask<R: serde::de::DeserializeOwned>(
         &self,
         path: &str,
         body: &impl serde::Serialize,

@@ -3,7 +3,7 @@
 //! A slot carries one request at a time, each with a higher number than the one before. So the next
 //! request under a slot says that the answer to the last one came, and it may be forgotten.
 
-use crate::client::RequestId;
+use crate::store::RequestId;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 

@@ -5,16 +5,15 @@ use crate::store::ledger::{Ledger, Record};
 use crate::store::store_time::StoreTime;
 use crate::store::wake_registry::WakeRegistry;
 use crate::store::{
-    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+    Answer, Committed, EventsAfter, Maintained, Maintenance, NewestEvents, Query, Renewal, Renewed,
+    Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{
-    Change, Decision, Event, GrantId, Revision, Scope, Snapshot, Task, WallTime, Write,
-};
+use tenure_core::{Change, Event, Revision, Scope, Snapshot, WallTime, Write};
 use tokio::sync::watch;
 
 /// Most events kept; older ones are forgotten.
@@ -63,6 +62,7 @@ impl Default for MemoryStore {
 
 impl State {
     fn apply(&mut self, change: Change, at: StoreTime, turns: &WakeRegistry) {
+        let first = change.first_revision(self.ledger.revision + 1);
         for write in change.writes {
             match &write {
                 Write::Wait(waiter) => {
@@ -73,9 +73,9 @@ impl State {
             }
             self.ledger.apply(Record::of(write, at, ""));
         }
-        for event in change.events {
-            self.ledger.revision += 1;
-            let revision = Revision(self.ledger.revision);
+        for (number, event) in (first..).zip(change.events) {
+            self.ledger.revision = number;
+            let revision = Revision(number);
             self.events.push_back(Event { revision, at: WallTime(at.wall_ms), event });
         }
         while self.events.len() > EVENTS_MAX {
@@ -95,28 +95,25 @@ impl Store for MemoryStore {
         }
     }
 
-    async fn transact_once(
-        &self,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
-    ) -> Result<Revision, StoreError> {
-        let (revision, wake) = {
+    async fn transact(&self, mut transaction: Transaction) -> Result<Committed, StoreError> {
+        let (before, revision, wake) = {
             let mut state = self.state();
             let at = StoreTime::of(&*self.clock);
+            let before = Revision(state.ledger.revision);
+            let slot = transaction.slot();
             let answered = slot.and_then(|slot| state.ledger.answers.get(slot));
-            let mut decision = decide(&Snapshot { answered, ..state.ledger.show(scope, at) });
-            if decision == Decision::NeedAll {
-                decision = decide(&state.ledger.show(&Scope::Everything, at));
-            }
+            let show = |scope: &Scope| {
+                let snapshot = state.ledger.show(scope, at);
+                Ok::<_, StoreError>((Snapshot { answered: answered.clone(), ..snapshot }, ()))
+            };
             let mut wake = Vec::new();
-            if let Decision::Write(mut change) = decision {
+            if let Some(mut change) = transaction.choose(show)?.change {
                 wake = std::mem::take(&mut change.wake);
                 state.apply(change, at, &self.turns);
             }
-            (Revision(state.ledger.revision), wake)
+            (before, Revision(state.ledger.revision), wake)
         };
-        // Whoever wrote before may only come here after: the newest must not fall back.
+        // An earlier writer may come here later: the newest revision must not fall back.
         self.newest.send_if_modified(|newest| {
             let newer = *newest < revision;
             *newest = revision.max(*newest);
@@ -125,7 +122,7 @@ impl Store for MemoryStore {
         for grant in wake {
             self.turns.wake(grant);
         }
-        Ok(revision)
+        Ok(Committed { revision: (revision > before).then_some(revision) })
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
@@ -141,41 +138,45 @@ impl Store for MemoryStore {
         Ok(renewals.iter().map(one).collect())
     }
 
-    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
-        Ok(self.state().ledger.show(scope, StoreTime::of(&*self.clock)))
-    }
-
-    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        let mut newest = self.newest.subscribe();
-        let beyond = newest.wait_for(|revision| *revision > since);
-        let _ = tokio::time::timeout(patience, beyond).await;
-        Ok(Revision(self.state().ledger.revision))
-    }
-
-    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
-        self.turns.wait(grant, patience).await;
-        Ok(())
-    }
-
-    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
+    async fn query(&self, query: Query) -> Result<Answer, StoreError> {
         let state = self.state();
-        let later = state.events.iter().filter(|event| event.revision > after);
-        Ok(later.take(limit as usize).cloned().collect())
+        Ok(match query {
+            Query::Snapshot(scope) => {
+                let snapshot = state.ledger.show(&scope, StoreTime::of(&*self.clock));
+                Answer::Snapshot(Box::new(snapshot))
+            }
+            Query::Events(EventsAfter { after, limit }) => {
+                let later = state.events.iter().filter(|event| event.revision > after);
+                Answer::Events(later.take(limit as usize).cloned().collect())
+            }
+            Query::NewestEvents(NewestEvents { limit }) => {
+                let older = state.events.len().saturating_sub(limit as usize);
+                Answer::Events(state.events.iter().skip(older).cloned().collect())
+            }
+            Query::Tasks(filter) => Answer::Tasks(state.ledger.tasks.list(&filter)),
+            Query::TaskCounts => Answer::TaskCounts(state.ledger.tasks.tallies()),
+        })
     }
 
-    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
-        Ok(self.state().ledger.tasks.list(filter))
+    async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError> {
+        match signal {
+            Signal::Change { since } => {
+                let mut newest = self.newest.subscribe();
+                let beyond = newest.wait_for(|revision| *revision > since);
+                let _ = tokio::time::timeout(patience, beyond).await;
+                Ok(Waited::Change(Revision(self.state().ledger.revision)))
+            }
+            Signal::Turn { grant } => {
+                self.turns.wait(grant, patience).await;
+                Ok(Waited::Turn)
+            }
+        }
     }
 
-    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        Ok(self.state().ledger.tasks.tallies())
-    }
-
-    async fn tidy(&self) -> Result<usize, StoreError> {
-        Ok(0)
-    }
-
-    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        Ok(vec![])
+    async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
+        Ok(match work {
+            Maintenance::Tidy => Maintained::Tidied(0),
+            Maintenance::Check => Maintained::Checked(vec![]),
+        })
     }
 }

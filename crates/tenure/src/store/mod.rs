@@ -11,21 +11,24 @@ mod ipc;
 mod ledger;
 pub mod memory;
 mod path_prefixes;
+pub mod query;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod store_time;
+pub mod transaction;
 mod wake_registry;
 
 pub use error::StoreError;
+pub use query::{
+    Answer, EventsAfter, Maintained, Maintenance, NewestEvents, Query, Read, Signal, StoreExt,
+    TaskCounts, Waited,
+};
+pub use transaction::{Chosen, Committed, Decide, RequestId, Transaction, transact_with};
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{
-    Decision, Event, Evidence, GrantId, Resource, Revision, Scope, Snapshot, Status, Task, Token,
-};
+use tenure_core::{Evidence, GrantId, Resource, Status, Task, Token};
 
 /// How many ended boots are remembered: leases of earlier ones have lapsed long since.
 const ENDED_BOOTS_MAX: usize = 64;
@@ -39,37 +42,6 @@ const ANSWERS_KEPT: Duration = Duration::from_secs(600);
 /// clients come.
 const ANSWERS_MAX: usize = 10_000;
 
-/// A rule, ready to be applied to what a store sees. Pure: it may be called again on a fresh look.
-pub type Decide<'a> = &'a mut (dyn FnMut(&Snapshot) -> Decision + Send);
-
-/// The same, for a store that may apply it on another thread.
-pub type Rule = Box<dyn FnMut(&Snapshot) -> Decision + Send>;
-
-/// A rule out of one that also says something, and where to hear what it said last: a store may ask
-/// it again.
-pub fn hearing<T: Send + 'static>(
-    mut rule: impl FnMut(&Snapshot) -> (Decision, T) + Send + 'static,
-) -> (Rule, Said<T>) {
-    let said = Arc::new(Mutex::new(None));
-    let heard = Said(said.clone());
-    let rule = move |seen: &Snapshot| {
-        let (decision, word) = rule(seen);
-        *said.lock() = Some(word);
-        decision
-    };
-    (Box::new(rule), heard)
-}
-
-/// What a rule said; see [`hearing`].
-pub struct Said<T>(Arc<Mutex<Option<T>>>);
-
-impl<T> Said<T> {
-    /// The last that was said; nothing if the rule was not asked.
-    pub fn last(self) -> Option<T> {
-        self.0.lock().take()
-    }
-}
-
 /// Remembers who holds what. Decides nothing.
 ///
 /// Only durations cross this trait: a store judges lapse with its own clock, inside the operation.
@@ -77,75 +49,43 @@ impl<T> Said<T> {
 ///
 /// - `transact` is atomic against all other calls, in all processes that share the store, and
 ///   makes a change with its events whole or not at all;
-/// - revisions only rise, and so does [`Snapshot::next`]: across restarts, pruning and power loss, no
-///   number is ever given out twice;
+/// - revisions only rise, and so does [`Snapshot::next`](tenure_core::Snapshot): across restarts,
+///   pruning and power loss, no number is ever given out twice;
 /// - what was reported is never lost while the machine stays up; a durable change not even when
 ///   the power fails;
 /// - a renewal succeeds only where grant and token match and the lease has not lapsed;
-/// - `changed` cannot miss a change that `read` did not show, and `turn` cannot miss a wake.
+/// - a wait for a change cannot miss one that a query did not show, and a wait for a turn cannot
+///   miss a wake.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// What this store is.
+    /// Describes this store.
     fn info(&self) -> StoreInfo;
 
-    /// Looks, lets `decide` choose, and writes what it chose with its events, or nothing. When
-    /// `decide` asks to look wider, everything is shown to it. Wakes those whom the change names.
-    async fn transact(&self, scope: &Scope, decide: Decide<'_>) -> Result<Revision, StoreError> {
-        self.transact_once(None, scope, decide).await
-    }
-
-    /// The same for a request that may be repeated: `decide` is also shown what was answered under
-    /// this slot, by [`Snapshot::answered`], and leaves its own answer there by [`Write::Answer`]. An
-    /// answer is kept as safely as the change that it is part of, until the next one under its
-    /// slot, or for ten minutes at least by a clock that cannot be set. Where more than ten thousand
-    /// slots came since, it may go earlier.
+    /// Shows the scope to the rule, lets it choose, and writes what it chose with its events, or
+    /// nothing. Where the rule needs to see more, the store shows that and asks again:
+    /// [`Transaction::choose`] is that loop. Wakes the requests that the change names.
     ///
-    /// [`Write::Answer`]: tenure_core::Write::Answer
-    async fn transact_once(
-        &self,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
-    ) -> Result<Revision, StoreError>;
-
-    /// The same with all that is needed, so that a store which gathers the changes of many callers
-    /// into one commit can make them all on one thread.
-    async fn transact_owned(
-        &self,
-        slot: Option<String>,
-        scope: Scope,
-        mut rule: Rule,
-    ) -> Result<Revision, StoreError> {
-        self.transact_once(slot.as_deref(), &scope, &mut *rule).await
-    }
+    /// For a request that may be repeated the rule is also shown the reply that was stored under
+    /// its slot, by [`Snapshot::answered`](tenure_core::Snapshot), and stores its own by
+    /// [`Write::Answer`](tenure_core::Write). A reply is kept as safely as the change that it is
+    /// part of, until the next one under its slot, or for ten minutes at least by a clock that
+    /// cannot be set. Where more than ten thousand slots came since, it may go earlier.
+    async fn transact(&self, transaction: Transaction) -> Result<Committed, StoreError>;
 
     /// Starts the leases anew, each only if all that it names is still held.
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError>;
 
-    /// Looks without changing anything, and without keeping a writer waiting.
-    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError>;
+    /// Answers a query, without changing anything and without keeping a writer waiting.
+    async fn query(&self, query: Query) -> Result<Answer, StoreError>;
 
-    /// Returns the newest revision as soon as it is beyond `since`, or when patience ends.
-    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError>;
+    /// Returns as soon as the signal comes, or when patience ends.
+    ///
+    /// A wait for a turn ends when the request is woken; a wake that came before the call counts.
+    /// A request is woken through the handle through which it last took or kept its place.
+    async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError>;
 
-    /// Returns when this queued request is woken, or when patience ends. A wake that came before
-    /// the call counts. A request is woken at the handle where it last took or kept its place.
-    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError>;
-
-    /// Events after a revision, oldest first.
-    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError>;
-
-    /// Tasks, oldest first.
-    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError>;
-
-    /// How many tasks there are of each section and status.
-    async fn tallies(&self) -> Result<Vec<Tally>, StoreError>;
-
-    /// Removes what crashed processes left behind beside the records; says how many things.
-    async fn tidy(&self) -> Result<usize, StoreError>;
-
-    /// Checks that the store is in order; each finding is one sentence.
-    async fn check(&self) -> Result<Vec<Finding>, StoreError>;
+    /// Does maintenance.
+    async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError>;
 }
 
 /// What a store is, for people and for choosing defaults.

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
-use tenure::core::{Event, GrantId, Revision, Scope, Snapshot, Task};
 use tenure::store::{
-    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+    Answer, Committed, Maintained, Maintenance, Query, Renewal, Renewed, Signal, Store, StoreError,
+    StoreInfo, Transaction, Waited,
 };
 use tokio::sync::watch;
 
@@ -87,21 +87,16 @@ impl Store for Faulty {
         StoreInfo { local: info.local && !self.is_far.load(Ordering::SeqCst), ..info }
     }
 
-    async fn transact_once(
-        &self,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
-    ) -> Result<Revision, StoreError> {
+    async fn transact(&self, transaction: Transaction) -> Result<Committed, StoreError> {
         self.answer().await;
         if is_due(&self.failing_changes) {
             return Err(unavailable());
         }
-        let revision = self.inner.transact_once(slot, scope, decide).await?;
+        let committed = self.inner.transact(transaction).await?;
         if is_due(&self.unknown_changes) {
             return Err(StoreError::Unknown { store: "faulty".into(), reason: "told to".into() });
         }
-        Ok(revision)
+        Ok(committed)
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
@@ -116,35 +111,15 @@ impl Store for Faulty {
         Ok(renewed)
     }
 
-    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
-        self.inner.read(scope).await
+    async fn query(&self, query: Query) -> Result<Answer, StoreError> {
+        self.inner.query(query).await
     }
 
-    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        self.inner.changed(since, patience).await
+    async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError> {
+        self.inner.wait(signal, patience).await
     }
 
-    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
-        self.inner.turn(grant, patience).await
-    }
-
-    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
-        self.inner.events(after, limit).await
-    }
-
-    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
-        self.inner.tasks(filter).await
-    }
-
-    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        self.inner.tallies().await
-    }
-
-    async fn tidy(&self) -> Result<usize, StoreError> {
-        self.inner.tidy().await
-    }
-
-    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        self.inner.check().await
+    async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
+        self.inner.maintain(work).await
     }
 }

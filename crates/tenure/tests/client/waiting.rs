@@ -11,7 +11,7 @@ use tenure::core::{
     Snapshot, Waiter, Want, WhyLeft, Write,
 };
 use tenure::platform::process_evidence;
-use tenure::store::Store;
+use tenure::store::{Store, Transaction};
 use tenure::{Attempt, Client, Error, Wait};
 
 on_every_store!(
@@ -181,7 +181,7 @@ async fn a_dead_waiter_leaves_the_queue(stores: &Stores) {
 
 /// Takes a place, for longer than the test waits, in the name of this process.
 async fn queue_as(store: &dyn Store, evidence: Evidence) {
-    let mut decide = |seen: &Snapshot| {
+    let decide = move |seen: &Snapshot| {
         let waiter = Waiter {
             grant: GrantId::random(),
             ticket: seen.next,
@@ -200,7 +200,7 @@ async fn queue_as(store: &dyn Store, evidence: Evidence) {
         let writes = vec![Write::Wait(waiter)];
         Decision::Write(Change { writes, events: vec![event], ..Change::default() })
     };
-    store.transact(&Scope::Everything, &mut decide).await.unwrap();
+    store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap();
 }
 
 async fn a_wait_for_a_guard_of_the_same_client_is_warned_of(stores: &Stores) {

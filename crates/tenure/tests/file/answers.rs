@@ -3,30 +3,30 @@
 
 use crate::{HOUR, StoreLocation, begin_next_generation, held, take};
 use tenure::core::{Change, Decision, Scope, Snapshot, StoredReply, Write};
-use tenure::store::Store;
 use tenure::store::file::FileStore;
+use tenure::store::{RequestId, Store, StoreError, Transaction, transact_with};
 
 fn answer(slot: usize) -> StoredReply {
     StoredReply { slot: format!("client-{slot}"), number: 1, text: "yes".to_owned() }
 }
 
 async fn put(store: &FileStore, slot: usize) {
-    let mut decide = |_: &Snapshot| {
+    let decide = move |_: &Snapshot| {
         let writes = vec![Write::Answer(answer(slot))];
         Decision::Write(Change { writes, ..Change::default() })
     };
-    store.transact_once(None, &Scope::Everything, &mut decide).await.unwrap();
+    store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap();
+}
+
+async fn find(store: &FileStore, slot: usize) -> Result<Option<StoredReply>, StoreError> {
+    let request = RequestId { slot: answer(slot).slot, number: 1 };
+    let rule = |seen: &Snapshot| (Decision::Nothing, seen.answered.clone());
+    let (_, answered) = transact_with(store, Scope::Everything, Some(request), rule).await?;
+    Ok(answered)
 }
 
 async fn get(store: &FileStore, slot: usize) -> Option<StoredReply> {
-    let mut answered = None;
-    let mut scope = |seen: &Snapshot| {
-        answered = seen.answered.clone();
-        Decision::Nothing
-    };
-    let slot = answer(slot).slot;
-    store.transact_once(Some(&slot), &Scope::Everything, &mut scope).await.unwrap();
-    answered
+    find(store, slot).await.unwrap()
 }
 
 #[tokio::test]
@@ -75,7 +75,5 @@ async fn whoever_serves_no_clients_does_not_read_answers() {
     let store = place.open();
     assert_eq!(held(&store).await, ["a"]);
     take(&store, "b").await.unwrap();
-    let mut nothing = |_: &Snapshot| Decision::Nothing;
-    let looked = store.transact_once(Some("client-7"), &Scope::Everything, &mut nothing).await;
-    assert!(looked.is_err(), "a damaged answer is none");
+    assert!(find(&store, 7).await.is_err(), "a damaged answer is none");
 }

@@ -4,7 +4,7 @@ use crate::{StoreLocation, is_in_order};
 use tenure::Client;
 use tenure::core::rules::tasks::{Added, NewTask};
 use tenure::core::{Status, TaskId};
-use tenure::store::{Store, StoreError, TaskFilter};
+use tenure::store::{StoreError, StoreExt, TaskCounts, TaskFilter};
 
 fn id(text: &str) -> TaskId {
     text.parse().unwrap()
@@ -122,7 +122,7 @@ async fn a_missing_or_damaged_file_of_tasks_is_refused_and_locks_still_work() {
             Some(bytes) => std::fs::write(&path, bytes).unwrap(),
         }
         let store = place.open();
-        let error = store.tallies().await.unwrap_err();
+        let error = store.read(TaskCounts).await.unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
         assert!(store.check().await.unwrap().iter().any(|finding| !finding.ok));
         crate::take(&store, &format!("lock {}", damaged.map_or(0, <[u8]>::len))).await.unwrap();

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use tenure::core::Scope;
 use tenure::store::file::FileStore;
-use tenure::store::{Store, StoreError};
+use tenure::store::{StoreError, StoreExt};
 
 /// A store where `a`, `b` and `c` are held.
 async fn used() -> StoreLocation {

@@ -2,7 +2,7 @@
 
 use crate::{StoreLocation, begin_next_generation, held, is_in_order, take};
 use tenure::core::Revision;
-use tenure::store::Store;
+use tenure::store::StoreExt;
 
 #[tokio::test]
 async fn whoever_has_it_open_follows_through_many_generations() {

@@ -19,7 +19,7 @@ use tenure::core::{
     Token, Want, Write,
 };
 use tenure::store::file::{FileOptions, FileStore};
-use tenure::store::{Store, StoreError};
+use tenure::store::{Store, StoreError, StoreExt, Transaction, transact_with};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -92,11 +92,11 @@ fn resource(text: &str) -> Resource {
 
 /// Holds this for an hour, with an operation of so many bytes.
 async fn take_much(store: &FileStore, name: &str, bytes: usize) -> Result<Token, StoreError> {
-    let mut token = Token(0);
-    let mut decide = |seen: &Snapshot| {
-        token = seen.next_token();
+    let resource = resource(name);
+    let rule = move |seen: &Snapshot| {
+        let token = seen.next_token();
         let hold = Hold {
-            want: Want { resource: resource(name), mode: Mode::Exclusive },
+            want: Want { resource: resource.clone(), mode: Mode::Exclusive },
             grant: GrantId::from_bits(u128::from(token.0)),
             token,
             holder: Holder::anonymous("somebody".to_owned()),
@@ -105,15 +105,16 @@ async fn take_much(store: &FileStore, name: &str, bytes: usize) -> Result<Token,
             slot: None,
         };
         let event = NewEvent {
-            resource: Some(resource(name)),
+            resource: Some(resource.clone()),
             label: "somebody".to_owned(),
             token: Some(token),
             kind: EventKind::Acquired { operation: None },
         };
         let writes = vec![Write::Hold(hold)];
-        Decision::Write(Change { writes, events: vec![event], ..Change::default() })
+        let change = Change { writes, events: vec![event], ..Change::default() };
+        (Decision::Write(change), token)
     };
-    store.transact(&Scope::Everything, &mut decide).await?;
+    let (_, token) = transact_with(store, Scope::Everything, None, rule).await?;
     Ok(token)
 }
 
@@ -126,9 +127,9 @@ async fn give_back(store: &FileStore, name: &str, token: Token) {
         resource: resource(name),
         grant: GrantId::from_bits(u128::from(token.0)),
     };
-    let mut decide =
-        |_: &Snapshot| Decision::Write(Change { writes: vec![write.clone()], ..Change::default() });
-    store.transact(&Scope::Everything, &mut decide).await.unwrap();
+    let change = Change { writes: vec![write], ..Change::default() };
+    let decide = move |_: &Snapshot| Decision::Write(change.clone());
+    store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap();
 }
 
 /// The names of what is held.

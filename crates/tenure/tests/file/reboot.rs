@@ -2,7 +2,7 @@
 
 use crate::{HOUR, StoreLocation, held, is_in_order, take};
 use tenure::core::{EventKind, Revision, Scope};
-use tenure::store::Store;
+use tenure::store::{Store, StoreExt};
 
 /// Further than changes could have been lost that were reported but not yet on disk.
 const JUMP: u64 = 1 << 20;

@@ -2,18 +2,16 @@
 
 use crate::{StoreLocation, held, take};
 use tenure::core::{Change, Decision, EventKind, NewEvent, Scope, Snapshot};
-use tenure::store::{Store, StoreError};
+use tenure::store::{Store, StoreError, Transaction};
 
 #[tokio::test]
 async fn a_change_that_went_to_a_folder_taken_away_meanwhile_is_not_reported() {
     for durable in [false, true] {
         let place = StoreLocation::new();
         let store = place.open();
-        let mut decide = |_: &Snapshot| {
-            let _ = std::fs::rename(
-                place.folder.path().join("store"),
-                place.folder.path().join("aside"),
-            );
+        let (from, to) = (place.folder.path().join("store"), place.folder.path().join("aside"));
+        let decide = move |_: &Snapshot| {
+            let _ = std::fs::rename(&from, &to);
             let event = NewEvent {
                 resource: None,
                 label: "somebody".to_owned(),
@@ -22,7 +20,7 @@ async fn a_change_that_went_to_a_folder_taken_away_meanwhile_is_not_reported() {
             };
             Decision::Write(Change { events: vec![event], durable, ..Change::default() })
         };
-        let error = store.transact(&Scope::Everything, &mut decide).await.unwrap_err();
+        let error = store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap_err();
         assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
     }
 }

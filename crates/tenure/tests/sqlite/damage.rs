@@ -2,7 +2,7 @@
 
 use crate::{StoreLocation, take};
 use rusqlite::Connection;
-use tenure::store::{Store, StoreError};
+use tenure::store::{StoreError, StoreExt};
 
 /// Puts these bytes where the store should be, and shows that opening refuses and changes nothing.
 fn refused_untouched(content: &[u8]) -> StoreError {

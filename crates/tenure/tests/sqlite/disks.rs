@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tenure::clock::SystemClock;
 use tenure::core::{Decision, Holder, Scope, Snapshot};
 use tenure::store::sqlite::{SqliteOptions, SqliteStore};
-use tenure::store::{Store, StoreError};
+use tenure::store::{Store, StoreError, StoreExt, Transaction};
 
 /// Runs an ignored test with a disk of its own, of 600 kB, at the folder of the store.
 #[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
@@ -106,12 +106,12 @@ async fn fill_up_while_writing() {
 /// Holds something, with many words.
 async fn take_much(store: &SqliteStore, number: u128, durable: bool) -> Result<(), StoreError> {
     let holder = Holder::anonymous("x".repeat(2_000));
-    let mut decide = |seen: &Snapshot| {
+    let decide = move |seen: &Snapshot| {
         let name = format!("lock {number}");
         let change = crate::holding(&name, crate::grant(number), &holder, seen);
         Decision::Write(tenure::core::Change { durable, ..change })
     };
-    store.transact(&Scope::Everything, &mut decide).await.map(drop)
+    store.transact(Transaction::new(Scope::Everything, decide)).await.map(drop)
 }
 
 #[test]

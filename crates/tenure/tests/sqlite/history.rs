@@ -3,8 +3,8 @@
 use crate::{StoreLocation, everything, resource, take};
 use rusqlite::Connection;
 use tenure::core::{Change, Decision, EventKind, NewEvent, Revision, Scope};
-use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
+use tenure::store::{Store, StoreExt, Transaction};
 
 /// How many are kept, and how many more there may be before the oldest are removed.
 const KEPT: i64 = 100_000;
@@ -18,9 +18,9 @@ async fn record(store: &SqliteStore, count: usize) -> Revision {
         kind: EventKind::Released,
     };
     let change = Change { events: vec![event; count], ..Change::default() };
-    let mut decide = |_: &tenure::core::Snapshot| Decision::Write(change.clone());
+    let decide = move |_: &tenure::core::Snapshot| Decision::Write(change.clone());
     let scope = Scope::At { resources: vec![resource("busy")], ticket: None };
-    store.transact(&scope, &mut decide).await.unwrap()
+    store.transact(Transaction::new(scope, decide)).await.unwrap().revision.unwrap()
 }
 
 /// How many events there are, and how many the store believes to have.

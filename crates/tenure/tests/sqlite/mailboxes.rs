@@ -10,11 +10,11 @@ use tenure::clock::SystemClock;
 use tenure::core::{
     Change, Decision, EventKind, GrantId, Holder, NewEvent, Scope, Snapshot, Waiter, Want, Write,
 };
-use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
+use tenure::store::{Store, StoreExt, Transaction};
 
-async fn change(store: &SqliteStore, mut make: impl FnMut(&Snapshot) -> Change + Send) {
-    let mut decide = |seen: &Snapshot| {
+async fn change(store: &SqliteStore, mut make: impl FnMut(&Snapshot) -> Change + Send + 'static) {
+    let decide = move |seen: &Snapshot| {
         let event = NewEvent {
             resource: None,
             label: String::new(),
@@ -23,12 +23,12 @@ async fn change(store: &SqliteStore, mut make: impl FnMut(&Snapshot) -> Change +
         };
         Decision::Write(Change { events: vec![event], ..make(seen) })
     };
-    store.transact(&Scope::Everything, &mut decide).await.unwrap();
+    store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap();
 }
 
 /// Takes a place, for which a mailbox is needed.
 async fn queue(store: &SqliteStore, grant: GrantId) {
-    change(store, |seen| {
+    change(store, move |seen| {
         let waiter = Waiter {
             grant,
             ticket: seen.next,

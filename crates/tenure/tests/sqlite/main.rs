@@ -26,7 +26,7 @@ use tenure::core::{
     Snapshot, Token, Want, Write,
 };
 use tenure::store::sqlite::{SqliteOptions, SqliteStore};
-use tenure::store::{Store, StoreError};
+use tenure::store::{StoreError, StoreExt, transact_with};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -99,12 +99,12 @@ fn holding(name: &str, grant: GrantId, holder: &Holder, seen: &Snapshot) -> Chan
 /// Holds this for an hour.
 async fn take(store: &SqliteStore, name: &str, number: u128) -> Result<Token, StoreError> {
     let holder = Holder::anonymous("somebody".to_owned());
-    let mut token = Token(0);
-    let mut decide = |seen: &Snapshot| {
-        token = seen.next_token();
-        Decision::Write(holding(name, grant(number), &holder, seen))
+    let name = name.to_owned();
+    let rule = move |seen: &Snapshot| {
+        let change = holding(&name, grant(number), &holder, seen);
+        (Decision::Write(change), seen.next_token())
     };
-    store.transact(&Scope::Everything, &mut decide).await?;
+    let (_, token) = transact_with(store, Scope::Everything, None, rule).await?;
     Ok(token)
 }
 

@@ -7,8 +7,8 @@ use tenure::core::{
     Change, Decision, EventKind, GrantId, Holder, NewEvent, Scope, Snapshot, StoredReply, Waiter,
     Want, Write,
 };
-use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
+use tenure::store::{RequestId, Store, StoreExt, Transaction, transact_with};
 
 /// Undoes what version 6 added.
 fn make_version_5(plain: &Connection) {
@@ -64,11 +64,12 @@ fn version(place: &StoreLocation) -> i32 {
 }
 
 async fn queue(store: &SqliteStore, names: &[&str], number: u128) {
-    let mut decide = |seen: &Snapshot| {
+    let wants: Vec<Want> = names.iter().map(|name| Want::exclusive(resource(name))).collect();
+    let decide = move |seen: &Snapshot| {
         let place = Waiter {
             grant: grant(number),
             ticket: seen.next,
-            wants: names.iter().map(|name| Want::exclusive(resource(name))).collect(),
+            wants: wants.clone(),
             holder: Holder::anonymous("somebody".to_owned()),
             operation: None,
             keeps: vec![],
@@ -83,7 +84,7 @@ async fn queue(store: &SqliteStore, names: &[&str], number: u128) {
         let writes = vec![Write::Wait(place)];
         Decision::Write(Change { writes, events: vec![event], ..Change::default() })
     };
-    store.transact(&Scope::Everything, &mut decide).await.unwrap();
+    store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap();
 }
 
 /// Who holds and who waits for what overlaps these.
@@ -160,19 +161,16 @@ async fn answers_of_version_4_are_given_again() {
     let place = StoreLocation::new();
     let store = place.open();
     let answered = StoredReply { slot: "client-1".to_owned(), number: 7, text: "yes".to_owned() };
-    let mut answer = |_: &Snapshot| {
-        let writes = vec![Write::Answer(answered.clone())];
-        Decision::Write(Change { writes, ..Change::default() })
-    };
-    store.transact_once(Some("client-1"), &Scope::Everything, &mut answer).await.unwrap();
+    let writes = vec![Write::Answer(answered.clone())];
+    let change = Change { writes, ..Change::default() };
+    let decide = move |_: &Snapshot| Decision::Write(change.clone());
+    store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap();
     drop(store);
     make_version_4(&Connection::open(place.path()).unwrap());
     let store = place.open();
-    let mut seen_before = None;
-    let mut scope = |seen: &Snapshot| {
-        seen_before = seen.answered.clone();
-        Decision::Nothing
-    };
-    store.transact_once(Some("client-1"), &Scope::Everything, &mut scope).await.unwrap();
+    let request = RequestId { slot: "client-1".to_owned(), number: 7 };
+    let rule = |seen: &Snapshot| (Decision::Nothing, seen.answered.clone());
+    let found = transact_with(&store, Scope::Everything, Some(request), rule).await;
+    let (_, seen_before) = found.unwrap();
     assert_eq!(seen_before, Some(answered));
 }

@@ -6,8 +6,8 @@ use tenure::core::{
     Ask, Decision, EventKind, Evidence, Holder, NoWitness, Observer, Outcome, Process, Reason,
     Scope, Snapshot, Want, Witness, rules,
 };
-use tenure::store::Store;
 use tenure::store::sqlite::SqliteStore;
+use tenure::store::{Store, Transaction, transact_with};
 
 /// Further than changes could have been lost that were reported but not yet on disk.
 const JUMP: u64 = 1 << 20;
@@ -81,7 +81,7 @@ async fn leases_and_places_that_no_process_is_tied_to_begin_anew() {
     let place = StoreLocation::new();
     let store = place.open();
     take(&store, "a", 1).await.unwrap();
-    assert!(matches!(ask(&store, 2, &NoWitness).await, Outcome::Waiting { .. }));
+    assert!(matches!(ask(&store, 2, NoWitness).await, Outcome::Waiting { .. }));
     place.clock.advance(crate::HOUR / 2);
     drop(store);
 
@@ -94,7 +94,7 @@ async fn leases_and_places_that_no_process_is_tied_to_begin_anew() {
 }
 
 /// Asks for the resource that everybody here wants, and queues.
-async fn ask(store: &SqliteStore, number: u128, witness: &(dyn Witness + Sync)) -> Outcome {
+async fn ask(store: &SqliteStore, number: u128, witness: impl Witness + Send + 'static) -> Outcome {
     let ask = Ask {
         grant: grant(number),
         wants: vec![Want::exclusive(resource("a"))],
@@ -106,14 +106,8 @@ async fn ask(store: &SqliteStore, number: u128, witness: &(dyn Witness + Sync)) 
         owner: Default::default(),
         queue: Some(crate::HOUR),
     };
-    let mut outcome = None;
-    let mut decide = |seen: &Snapshot| {
-        let (decision, answer) = rules::acquire(seen, &ask, witness);
-        outcome = Some(answer);
-        decision
-    };
-    store.transact(&Scope::Everything, &mut decide).await.unwrap();
-    outcome.unwrap()
+    let rule = move |seen: &Snapshot| rules::acquire(seen, &ask, &witness);
+    transact_with(store, Scope::Everything, None, rule).await.unwrap().1
 }
 
 /// Judges as somebody on this machine would under this boot, where no process has a number.
@@ -150,19 +144,19 @@ async fn a_holder_of_the_boot_before_is_dead_and_replaced_at_once() {
         group: None,
     };
     let holder = Holder::anonymous("worker".to_owned()).with_evidence(evidence);
-    let mut decide = |seen: &Snapshot| Decision::Write(holding("a", grant(1), &holder, seen));
-    store.transact(&Scope::Everything, &mut decide).await.unwrap();
-    let alive = ask(&store, 2, &UnderBoot::new("boot-1", &store)).await;
+    let decide = move |seen: &Snapshot| Decision::Write(holding("a", grant(1), &holder, seen));
+    store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap();
+    let alive = ask(&store, 2, UnderBoot::new("boot-1", &store)).await;
     assert!(matches!(alive, Outcome::Waiting { .. }), "{alive:?}");
     // From elsewhere, another boot says nothing, whatever the machine is called.
-    let elsewhere = ask(&store, 2, &UnderBoot::new("boot-2", &store)).await;
+    let elsewhere = ask(&store, 2, UnderBoot::new("boot-2", &store)).await;
     assert!(matches!(elsewhere, Outcome::Waiting { .. }), "{elsewhere:?}");
     drop(store);
 
     place.clock.reboot("boot-2");
     // The process number is in use again, with the very same start: the boot tells them apart.
     let store = place.open();
-    let outcome = ask(&store, 2, &UnderBoot::new("boot-2", &store)).await;
+    let outcome = ask(&store, 2, UnderBoot::new("boot-2", &store)).await;
     let Outcome::Granted(granted) = outcome else { panic!("{outcome:?}") };
     assert_eq!(granted.reason, Reason::ClaimedDead);
     assert_eq!(granted.takeovers[0].from.hold.holder.label, "worker");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use tenure::core::{Decision, Holder, Scope, Snapshot, TaskScope};
 use tenure::store::sqlite::SqliteStore;
-use tenure::store::{Store, StoreError};
+use tenure::store::{Store, StoreError, Transaction};
 
 /// Holds this in a batch with whoever is ready; `twice` makes it fail after the first write.
 async fn take(
@@ -26,7 +26,7 @@ async fn take(
         Decision::Write(change)
     };
     let scope = Scope::Tasks(TaskScope::default());
-    store.transact_owned(None, scope, Box::new(rule)).await.map(drop)
+    store.transact(Transaction::new(scope, rule)).await.map(drop)
 }
 
 fn held(seen: &Snapshot) -> Vec<String> {
@@ -64,7 +64,7 @@ async fn a_rule_that_panics_takes_nothing_with_it_but_its_batch() {
     let store = place.open();
     let scope = Scope::Tasks(TaskScope::default());
     let rule = |_: &Snapshot| -> Decision { panic!("a rule that panics, as this test wants") };
-    let panicked = store.transact_owned(None, scope, Box::new(rule)).await;
+    let panicked = store.transact(Transaction::new(scope, rule)).await;
     assert!(matches!(panicked, Err(StoreError::Unknown { .. })), "{panicked:?}");
     take(&store, "after", 1, false).await.unwrap();
     take(&place.open(), "elsewhere", 2, false).await.unwrap();

@@ -3,7 +3,7 @@
 use crate::{HOUR, StoreLocation, everything, grant, take};
 use std::time::Duration;
 use tenure::core::{Change, Decision, Scope, Snapshot, StoredReply, Write};
-use tenure::store::{Renewal, Renewed, Store};
+use tenure::store::{Renewal, Renewed, RequestId, Store, StoreExt, Transaction, transact_with};
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -58,21 +58,15 @@ async fn answers_are_kept_whatever_the_time_of_day_does() {
     let answer =
         |slot: usize| StoredReply { slot: slot.to_string(), number: 1, text: "yes".into() };
     let put = async |slot: usize| {
-        let mut decide = |_: &Snapshot| {
-            let writes = vec![Write::Answer(answer(slot))];
-            Decision::Write(Change { writes, ..Change::default() })
-        };
-        store.transact_once(None, &Scope::Everything, &mut decide).await.unwrap();
+        let writes = vec![Write::Answer(answer(slot))];
+        let change = Change { writes, ..Change::default() };
+        let decide = move |_: &Snapshot| Decision::Write(change.clone());
+        store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap();
     };
     let get = async |slot: usize| {
-        let mut answered = None;
-        let mut scope = |seen: &Snapshot| {
-            answered = seen.answered.clone();
-            Decision::Nothing
-        };
-        let slot = slot.to_string();
-        store.transact_once(Some(&slot), &Scope::Everything, &mut scope).await.unwrap();
-        answered
+        let request = RequestId { slot: slot.to_string(), number: 1 };
+        let rule = |seen: &Snapshot| (Decision::Nothing, seen.answered.clone());
+        transact_with(&store, Scope::Everything, Some(request), rule).await.unwrap().1
     };
     put(1).await;
     for jump_ms in [100 * HOUR_MS, -200 * HOUR_MS] {

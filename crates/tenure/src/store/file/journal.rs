@@ -19,7 +19,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use tenure_core::{NewEvent, WallTime};
+use tenure_core::{Event, NewEvent, Revision, WallTime};
 
 /// The version of the format; a newer one is refused.
 const VERSION: u32 = 1;
@@ -58,6 +58,13 @@ impl Line {
     /// A part of the state.
     pub(super) fn state(record: Record) -> Line {
         Line { next: 0, at: WallTime(0), records: vec![record], events: vec![], sealed: None }
+    }
+
+    /// Its events with their revisions.
+    pub(super) fn into_events(self) -> impl Iterator<Item = Event> {
+        let at = self.at;
+        let numbered = (self.next..).zip(self.events);
+        numbered.map(move |(number, event)| Event { revision: Revision(number), at, event })
     }
 
     fn seal(next: u64) -> Line {

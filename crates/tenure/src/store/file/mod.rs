@@ -29,7 +29,8 @@ use crate::store::boot::Reboot;
 use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
 use crate::store::{
-    Decide, Finding, Renewal, Renewed, Store, StoreError, StoreInfo, Tally, TaskFilter,
+    Answer, Committed, EventsAfter, Finding, Maintained, Maintenance, NewestEvents, Query, Renewal,
+    Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
 use crate::url::StoreUrl;
 use async_trait::async_trait;
@@ -41,7 +42,7 @@ use state::{State, Written};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{Event, GrantId, Revision, Scope, Snapshot, Task};
+use tenure_core::{GrantId, Revision, Scope};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Where tenure keeps its own records in a folder whose lock files are another program's.
@@ -332,23 +333,19 @@ impl Store for FileStore {
         }
     }
 
-    async fn transact_once(
-        &self,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
-    ) -> Result<Revision, StoreError> {
+    async fn transact(&self, mut transaction: Transaction) -> Result<Committed, StoreError> {
         let seat = self.enter().await?;
-        let written = self.state().transact(slot, scope, decide, self.now(), &self.post);
+        let written = self.state().transact(&mut transaction, self.now(), &self.post);
         drop(seat);
         let written = written.map_err(|trouble| self.report(trouble))?;
-        // Also one who changed nothing waits: what it saw of tasks may not be on disk yet.
-        if written.durable || self.sync_all || matches!(scope, Scope::Tasks(_)) {
+        // A rule that changed nothing waits too: what it saw of tasks may not be on disk yet.
+        let is_of_tasks = matches!(transaction.scope, Scope::Tasks(_));
+        if written.durable || self.sync_all || is_of_tasks {
             self.sync(written.position).await?;
         }
         self.check_identity()?;
         self.tell(&written);
-        Ok(written.revision)
+        Ok(Committed { revision: written.revision })
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
@@ -364,52 +361,71 @@ impl Store for FileStore {
         Ok(renewed)
     }
 
-    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
-        if state::is_about_tasks(scope) {
+    async fn query(&self, query: Query) -> Result<Answer, StoreError> {
+        let is_of_tasks = match &query {
+            Query::Snapshot(scope) => state::is_about_tasks(scope),
+            Query::Tasks(_) | Query::TaskCounts => true,
+            Query::Events(_) | Query::NewestEvents(_) => false,
+        };
+        if is_of_tasks {
             self.refresh_board().await?;
         }
-        self.looking(|state| state.read(scope, self.now()))
+        self.looking(|state| {
+            Ok(match query {
+                Query::Snapshot(scope) => {
+                    Answer::Snapshot(Box::new(state.read(&scope, self.now())?))
+                }
+                Query::Events(EventsAfter { after, limit }) => {
+                    Answer::Events(state.events(after, limit as usize)?)
+                }
+                Query::NewestEvents(NewestEvents { limit }) => {
+                    Answer::Events(state.newest_events(limit as usize)?)
+                }
+                Query::Tasks(filter) => Answer::Tasks(state.list(&filter, self.now())?),
+                Query::TaskCounts => Answer::TaskCounts(state.tallies(self.now())?),
+            })
+        })
     }
 
-    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        let newest = || self.looking(|state| Ok(Revision(state.scope()?.revision)));
-        self.post.changed(newest, since, patience, self.options.poll_interval).await
-    }
-
-    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
-        let woken = self.post.wait(grant, patience);
-        match &self.watch {
-            None => woken.await,
-            Some((watch, folder)) => tokio::select! {
-                () = woken => {}
-                moved = self.freed_by_others(watch, folder, grant) => moved?,
-            },
+    async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError> {
+        match signal {
+            Signal::Change { since } => {
+                let newest = || self.looking(|state| Ok(Revision(state.scope()?.revision)));
+                let poll_interval = self.options.poll_interval;
+                let changed = self.post.changed(newest, since, patience, poll_interval).await;
+                changed.map(Waited::Change)
+            }
+            Signal::Turn { grant } => {
+                let woken = self.post.wait(grant, patience);
+                match &self.watch {
+                    None => woken.await,
+                    Some((watch, folder)) => tokio::select! {
+                        () = woken => {}
+                        moved = self.freed_by_others(watch, folder, grant) => moved?,
+                    },
+                }
+                Ok(Waited::Turn)
+            }
         }
-        Ok(())
     }
 
-    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
-        self.looking(|state| state.events(after, limit as usize))
+    async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
+        match work {
+            Maintenance::Tidy => self.remove_leftovers().await.map(Maintained::Tidied),
+            Maintenance::Check => self.findings().await.map(Maintained::Checked),
+        }
     }
+}
 
-    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
-        self.refresh_board().await?;
-        self.looking(|state| state.list(filter, self.now()))
-    }
-
-    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        self.refresh_board().await?;
-        self.looking(|state| state.tallies(self.now()))
-    }
-
-    async fn tidy(&self) -> Result<usize, StoreError> {
+impl FileStore {
+    async fn remove_leftovers(&self) -> Result<usize, StoreError> {
         let seat = self.enter().await?;
         let removed = self.state().tidy(self.now());
         drop(seat);
         Ok(removed.map_err(|trouble| self.report(trouble))? + self.post.tidy())
     }
 
-    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+    async fn findings(&self) -> Result<Vec<Finding>, StoreError> {
         let listed = self.refresh_board().await;
         let mut findings = self.looking(|state| state.check(self.now()))?;
         if let Err(error) = listed {

@@ -19,15 +19,15 @@ use crate::store::boot::{Reboot, reboot};
 use crate::store::ipc::Notifier;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::store_time::StoreTime;
-use crate::store::{Decide, Renewal, Renewed, TaskFilter};
+use crate::store::{Renewal, Renewed, TaskFilter, Transaction};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::{
-    Decision, Event, EventKind, GrantId, NewEvent, Resource, Revision, Scope, Snapshot, Status,
-    Task, TaskId, TaskScope, Token, WallTime, Write,
+    Event, EventKind, GrantId, NewEvent, Resource, Revision, Scope, Snapshot, Status, Task, TaskId,
+    TaskScope, Token, WallTime, Write,
 };
 
 /// How far tokens jump when the machine was rebooted: further than changes could have been lost that
@@ -73,7 +73,7 @@ pub(super) struct State {
 
 /// What came of a transaction.
 pub(super) struct Written {
-    pub(super) revision: Revision,
+    pub(super) revision: Option<Revision>,
     /// Whether those who watch have something to see.
     pub(super) has_news: bool,
     pub(super) durable: bool,
@@ -348,19 +348,18 @@ impl State {
         !self.deleted.contains(&task.id) && self.ledger.tasks.get(&task.id).is_none()
     }
 
-    /// Looks, lets the rule choose, and writes. Only with the seat.
+    /// Lets the rule choose, and writes what it chose. Only with the seat.
     pub(super) fn transact(
         &mut self,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
+        transaction: &mut Transaction,
         at: StoreTime,
         post: &Notifier,
     ) -> Result<Written, FileStoreError> {
         self.begin(at)?;
+        let is_of_tasks = is_about_tasks(&transaction.scope);
         for _ in 0..TRIES {
-            let _list = if is_about_tasks(scope) { self.sync_board(at)? } else { None };
-            if let Some(written) = self.attempt(slot, scope, decide, at, post)? {
+            let _list = if is_of_tasks { self.sync_board(at)? } else { None };
+            if let Some(written) = self.attempt(transaction, at, post)? {
                 return Ok(written);
             }
         }
@@ -370,32 +369,31 @@ impl State {
     /// The same once; nothing where another program was faster.
     fn attempt(
         &mut self,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
+        transaction: &mut Transaction,
         at: StoreTime,
         post: &Notifier,
     ) -> Result<Option<Written>, FileStoreError> {
-        let (mut seen, archived) = self.show(scope, at)?;
-        let theirs = self.show_claims(scope, &mut seen, at)?;
-        if let Some(slot) = slot {
+        let slot = transaction.slot().map(str::to_owned);
+        if slot.is_some() {
             self.load_answers()?;
-            seen.answered = self.ledger.answers.get(slot);
         }
-        let mut decision = decide(&seen);
-        if decision == Decision::NeedAll {
-            decision = decide(&self.show(&Scope::Everything, at)?.0);
-        }
+        let chosen = transaction.choose(|scope| {
+            let (mut snapshot, archived) = self.show(scope, at)?;
+            let theirs = self.show_claims(scope, &mut snapshot, at)?;
+            snapshot.answered = slot.as_deref().and_then(|slot| self.ledger.answers.get(slot));
+            Ok::<_, FileStoreError>((snapshot, (archived, theirs)))
+        })?;
+        let (archived, theirs) = chosen.beside;
         let before = self.ledger.revision;
         let mut written = Written {
-            revision: Revision(before),
+            revision: None,
             has_news: false,
             durable: false,
             position: self.journal.position(),
             wake: vec![],
             forget: vec![],
         };
-        let Decision::Write(change) = decision else { return Ok(Some(written)) };
+        let Some(change) = chosen.change else { return Ok(Some(written)) };
         written.durable = change.durable;
         for grant in &change.wake {
             let mailbox = self.ledger.mailbox_of(*grant).map(str::to_owned);
@@ -408,15 +406,16 @@ impl State {
                 _ => {}
             }
         }
+        let next = change.first_revision(self.ledger.revision + 1);
         let mut records = to_records(change.writes, &archived, at, post.address());
         hide_claims(&mut records, &theirs);
-        let next = self.ledger.revision + 1;
         let appended = self.remembering(|state| state.append(records, next, change.events, at))?;
         if appended.is_err() {
             return Ok(None);
         }
-        written.revision = Revision(self.ledger.revision);
-        written.has_news = self.ledger.revision > before;
+        let revision = Revision(self.ledger.revision);
+        written.revision = (self.ledger.revision > before).then_some(revision);
+        written.has_news = written.revision.is_some();
         written.position = self.journal.position();
         self.finish();
         Ok(Some(written))
@@ -633,14 +632,25 @@ impl State {
         }
         let mut events = Vec::new();
         self.journal.history(after.0, |line| {
-            for (number, event) in (line.next..).zip(line.events) {
-                if number > after.0 && events.len() < limit {
-                    events.push(Event { revision: Revision(number), at: line.at, event });
-                }
-            }
+            let later = line.into_events().filter(|event| event.revision > after);
+            events.extend(later.take(limit - events.len()));
             events.len() < limit
         })?;
         Ok(events)
+    }
+
+    pub(super) fn newest_events(&mut self, limit: usize) -> Result<Vec<Event>, FileStoreError> {
+        self.read_good()?;
+        if self.recent.len() >= limit {
+            return Ok(self.recent.range(self.recent.len() - limit..).cloned().collect());
+        }
+        let mut newest = VecDeque::new();
+        self.journal.history(0, |line| {
+            newest.extend(line.into_events());
+            newest.drain(..newest.len().saturating_sub(limit));
+            true
+        })?;
+        Ok(newest.into())
     }
 
     pub(super) fn list(

@@ -11,29 +11,19 @@
 
 use super::error::{self, Stage};
 use super::session::Session;
-use super::{Inner, Seat, Synchronous, Transaction, Written, synchronous};
-use crate::store::{Decide, Rule, StoreError};
+use super::{Inner, Seat, SqlTransaction, Synchronous, Written, synchronous};
+use crate::store::{Committed, StoreError, Transaction};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use tenure_core::{Revision, Scope};
 use tokio::sync::oneshot;
 
 /// So many share a commit at most: others who want to write should get their turn.
 const TOGETHER_MAX: usize = 128;
 
-/// Who asks for a change.
-pub(super) struct Request<'a> {
-    pub(super) slot: Option<&'a str>,
-    pub(super) scope: &'a Scope,
-    pub(super) decide: Decide<'a>,
-}
-
-/// A change that somebody waits for.
+/// A change whose caller waits for its commit.
 struct Job {
-    slot: Option<String>,
-    scope: Scope,
-    rule: Rule,
-    answer: oneshot::Sender<Result<Revision, StoreError>>,
+    transaction: Transaction,
+    answer: oneshot::Sender<Result<Committed, StoreError>>,
 }
 
 /// Changes to be made together.
@@ -100,13 +90,11 @@ impl Inner {
     /// Has a change made together with those of others.
     pub(super) async fn transact_together(
         self: &Arc<Inner>,
-        slot: Option<String>,
-        scope: Scope,
-        rule: Rule,
-    ) -> Result<Revision, StoreError> {
+        transaction: Transaction,
+    ) -> Result<Committed, StoreError> {
         self.check_identity()?;
         let (answer, answered) = oneshot::channel();
-        if self.queue.add(Job { slot, scope, rule, answer }) {
+        if self.queue.add(Job { transaction, answer }) {
             let server = Server { inner: self.clone(), is_done: false };
             tokio::task::spawn_blocking(move || server.run());
         }
@@ -125,11 +113,8 @@ impl Inner {
         let seat = Seat::wait_for(&self.writer);
         let mut jobs: Vec<Job> = jobs.into_iter().filter(|job| !job.answer.is_closed()).collect();
         let made = seat.map_err(|error| self.no_seat(&error)).and_then(|seat| {
-            let requests = jobs.iter_mut().map(|job| {
-                let (slot, scope) = (job.slot.as_deref(), &job.scope);
-                Request { slot, scope, decide: &mut *job.rule }
-            });
-            let made = self.commit_together(&seat, requests)?;
+            let transactions = jobs.iter_mut().map(|job| &mut job.transaction);
+            let made = self.commit_together(&seat, transactions)?;
             self.check_identity()?;
             Ok(made)
         });
@@ -147,15 +132,15 @@ impl Inner {
     pub(super) fn commit_together<'a>(
         &self,
         seat: &Seat,
-        requests: impl Iterator<Item = Request<'a>>,
+        transactions: impl Iterator<Item = &'a mut Transaction>,
     ) -> Result<Vec<Result<Written, StoreError>>, StoreError> {
         let connection = &seat.writer.connection;
         let made = synchronous(connection, Synchronous::Full).and_then(|()| {
-            let transaction = Transaction::begin(connection)?;
+            let begun = SqlTransaction::begin(connection)?;
             let session = Session::new(connection);
             let (mut answers, mut changed, mut is_told) = (Vec::new(), false, false);
-            for Request { slot, scope, decide } in requests {
-                let answer = match self.look_and_write(&session, slot, scope, decide, true) {
+            for transaction in transactions {
+                let answer = match self.choose_and_write(&session, transaction, true) {
                     Ok(mut written) => {
                         changed |= written.changed;
                         // Those who watch are told once of all changes.
@@ -174,7 +159,7 @@ impl Inner {
                 answers.push(answer);
             }
             if changed {
-                transaction.commit()?;
+                begun.commit()?;
             }
             Ok(answers)
         });

@@ -24,10 +24,11 @@ use crate::clock::{Clock, SystemClock};
 use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
 use crate::store::{
-    Decide, Finding, Renewal, Renewed, Rule, Store, StoreError, StoreInfo, Tally, TaskFilter,
+    Answer, Committed, EventsAfter, Finding, Maintained, Maintenance, NewestEvents, Query, Renewal,
+    Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
 use async_trait::async_trait;
-use batch::{Queue, Request};
+use batch::Queue;
 use error::Stage;
 use log::Log;
 use parking_lot::Mutex as SyncMutex;
@@ -37,7 +38,7 @@ use session::Session;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{Change, Decision, Event, GrantId, Revision, Scope, Snapshot, Task, Write};
+use tenure_core::{Change, GrantId, Revision, Scope, Write};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Opens a [`SqliteStore`] with other than the usual settings.
@@ -215,36 +216,28 @@ impl Inner {
         error::from_io(&self.path, "its queue cannot be entered", error)
     }
 
-    fn write(
-        &self,
-        seat: &Seat,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
-    ) -> Result<Written, SqliteError> {
+    fn write(&self, seat: &Seat, transaction: &mut Transaction) -> Result<Written, SqliteError> {
         let connection = &seat.writer.connection;
-        let written = self.attempt(connection, slot, scope, decide, false)?;
+        let written = self.attempt(connection, transaction, false)?;
         if !written.needs_sync {
             return Ok(written);
         }
         // How safely to commit must be said before a transaction begins, but only the rule knows:
         // so it is asked again.
-        durably(connection, || self.attempt(connection, slot, scope, decide, true))
+        durably(connection, || self.attempt(connection, transaction, true))
     }
 
     fn attempt(
         &self,
         connection: &Connection,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
+        transaction: &mut Transaction,
         durably: bool,
     ) -> Result<Written, SqliteError> {
-        let transaction = Transaction::begin(connection)?;
+        let begun = SqlTransaction::begin(connection)?;
         let session = Session::new(connection);
-        let written = self.look_and_write(&session, slot, scope, decide, durably)?;
+        let written = self.choose_and_write(&session, transaction, durably)?;
         if written.changed {
-            transaction.commit()?;
+            begun.commit()?;
         }
         Ok(written)
     }
@@ -273,7 +266,7 @@ impl Inner {
         renewals: &[Renewal],
         durably: bool,
     ) -> Result<Option<Vec<Renewed>>, SqliteError> {
-        let transaction = Transaction::begin(connection)?;
+        let transaction = SqlTransaction::begin(connection)?;
         let session = Session::new(connection);
         let at = StoreTime::of(&*self.options.clock);
         let mut lengthens = false;
@@ -289,31 +282,31 @@ impl Inner {
         Ok(Some(renewed))
     }
 
-    /// Shows, lets the rule choose, and writes, inside a transaction that the caller ends.
-    fn look_and_write(
+    /// Lets the rule choose, and writes, inside a database transaction that the caller ends.
+    fn choose_and_write(
         &self,
         session: &Session<'_>,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
+        transaction: &mut Transaction,
         durably: bool,
     ) -> Result<Written, SqliteError> {
         let at = StoreTime::of(&*self.options.clock);
-        let (mut seen, mut addresses) = read::show(session, scope, at)?;
-        seen.answered = slot.map(|slot| answers::get(session, slot)).transpose()?.flatten();
-        let mut decision = decide(&seen);
-        if decision == Decision::NeedAll {
-            (seen, addresses) = read::show(session, &Scope::Everything, at)?;
-            decision = decide(&seen);
-        }
+        let slot = transaction.slot().map(str::to_owned);
+        let chosen = transaction.choose(|scope| {
+            let (mut snapshot, addresses) = read::show(session, scope, at)?;
+            if let Some(slot) = &slot {
+                snapshot.answered = answers::get(session, slot)?;
+            }
+            Ok::<_, RowError>((snapshot, addresses))
+        })?;
+        let (seen, addresses) = (chosen.snapshot, chosen.beside);
         let mut written = Written {
-            revision: seen.revision,
+            revision: None,
             changed: false,
             has_news: false,
             needs_sync: false,
             wake: vec![],
         };
-        let Decision::Write(change) = decision else { return Ok(written) };
+        let Some(change) = chosen.change else { return Ok(written) };
         if (change.durable || self.sync_all) && !durably {
             written.needs_sync = true;
             return Ok(written);
@@ -325,22 +318,22 @@ impl Inner {
         }
         let newest = write::apply(session, &change, seen.next, at, self.post.address())
             .map_err(|error| SqliteError { stage: Stage::Within, error })?;
-        written.revision = Revision(newest);
+        written.revision = (newest > seen.revision.0).then_some(Revision(newest));
         written.changed = true;
-        written.has_news = written.revision > seen.revision;
+        written.has_news = written.revision.is_some();
         written.wake = self.follow_up(change, addresses);
         Ok(written)
     }
 
-    /// Tells all whom a change concerns, now that it is made.
-    fn tell(&self, written: Written) -> Revision {
+    /// Wakes waiters and watchers after the commit.
+    fn tell(&self, written: Written) -> Committed {
         for (grant, address) in written.wake {
             self.post.wake(grant, &address);
         }
         if written.has_news {
             self.post.ring();
         }
-        written.revision
+        Committed { revision: written.revision }
     }
 
     /// Forgets who waits no longer, and finds the addresses of those to wake.
@@ -397,7 +390,7 @@ impl Drop for Seat {
 }
 
 struct Written {
-    revision: Revision,
+    revision: Option<Revision>,
     changed: bool,
     /// Whether those who watch have something to see.
     has_news: bool,
@@ -455,16 +448,16 @@ fn synchronous(connection: &Connection, mode: Synchronous) -> Result<(), SqliteE
 
 /// A transaction that is undone unless committed. Unlike rusqlite's own it uses prepared
 /// statements, which halves its cost.
-struct Transaction<'a> {
+struct SqlTransaction<'a> {
     connection: &'a Connection,
     open: bool,
 }
 
-impl Transaction<'_> {
-    fn begin(connection: &Connection) -> Result<Transaction<'_>, SqliteError> {
+impl SqlTransaction<'_> {
+    fn begin(connection: &Connection) -> Result<SqlTransaction<'_>, SqliteError> {
         let begin = || connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]);
         begin().map_err(SqliteError::before)?;
-        Ok(Transaction { connection, open: true })
+        Ok(SqlTransaction { connection, open: true })
     }
 
     fn commit(mut self) -> Result<(), SqliteError> {
@@ -475,7 +468,7 @@ impl Transaction<'_> {
     }
 }
 
-impl Drop for Transaction<'_> {
+impl Drop for SqlTransaction<'_> {
     fn drop(&mut self) {
         if self.open {
             let _ = self.connection.prepare_cached("ROLLBACK").and_then(|mut sql| sql.execute([]));
@@ -494,53 +487,34 @@ impl Store for SqliteStore {
         }
     }
 
-    async fn transact_once(
-        &self,
-        slot: Option<&str>,
-        scope: &Scope,
-        decide: Decide<'_>,
-    ) -> Result<Revision, StoreError> {
+    async fn transact(&self, mut transaction: Transaction) -> Result<Committed, StoreError> {
         let inner = &self.inner;
+        let is_of_tasks = matches!(transaction.scope, Scope::Tasks(_));
+        if !inner.options.one_shot && is_of_tasks {
+            return inner.transact_together(transaction).await;
+        }
         let seat = inner.enter().await?;
-        let written = match scope {
-            Scope::Tasks(_) => {
-                let alone = std::iter::once(Request { slot, scope, decide });
-                inner.commit_together(&seat, alone)?.remove(0)
+        let written = match (inner.options.one_shot, is_of_tasks) {
+            (true, true) => {
+                inner.commit_together(&seat, std::iter::once(&mut transaction))?.remove(0)
             }
-            _ => {
-                let written = inner.write(&seat, slot, scope, decide);
+            (true, false) => {
+                let written = inner.write(&seat, &mut transaction);
                 seat.writer.fold_log();
+                written.map_err(|trouble| inner.report(trouble))
+            }
+            (false, _) => {
+                let written = inner.attempt(&seat.writer.connection, &mut transaction, false);
                 written.map_err(|trouble| inner.report(trouble))
             }
         };
         drop(seat);
         let written = written?;
+        if written.needs_sync {
+            return inner.transact_together(transaction).await;
+        }
         inner.check_identity()?;
         Ok(inner.tell(written))
-    }
-
-    async fn transact_owned(
-        &self,
-        slot: Option<String>,
-        scope: Scope,
-        mut rule: Rule,
-    ) -> Result<Revision, StoreError> {
-        let inner = &self.inner;
-        if inner.options.one_shot {
-            return self.transact_once(slot.as_deref(), &scope, &mut *rule).await;
-        }
-        if !matches!(scope, Scope::Tasks(_)) {
-            let seat = inner.enter().await?;
-            let connection = &seat.writer.connection;
-            let written = inner.attempt(connection, slot.as_deref(), &scope, &mut *rule, false);
-            drop(seat);
-            let written = written.map_err(|trouble| inner.report(trouble))?;
-            if !written.needs_sync {
-                inner.check_identity()?;
-                return Ok(inner.tell(written));
-            }
-        }
-        inner.transact_together(slot, scope, rule).await
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
@@ -552,51 +526,60 @@ impl Store for SqliteStore {
         Ok(renewed)
     }
 
-    async fn read(&self, scope: &Scope) -> Result<Snapshot, StoreError> {
-        self.inner.with_reader(|connection| {
-            // One transaction, so that all is seen at one moment.
-            let transaction = connection.unchecked_transaction()?;
-            let at = StoreTime::of(&*self.inner.options.clock);
-            let (seen, _) = read::show(&Session::new(&transaction), scope, at)?;
-            Ok(seen)
+    async fn query(&self, query: Query) -> Result<Answer, StoreError> {
+        self.inner.with_reader(|connection| match query {
+            Query::Snapshot(scope) => {
+                // One transaction, so that all is seen at one moment.
+                let transaction = connection.unchecked_transaction()?;
+                let at = StoreTime::of(&*self.inner.options.clock);
+                let (snapshot, _) = read::show(&Session::new(&transaction), &scope, at)?;
+                Ok(Answer::Snapshot(Box::new(snapshot)))
+            }
+            Query::Events(EventsAfter { after, limit }) => {
+                read::events(&Session::new(connection), after, limit).map(Answer::Events)
+            }
+            Query::NewestEvents(NewestEvents { limit }) => {
+                read::newest_events(&Session::new(connection), limit).map(Answer::Events)
+            }
+            Query::Tasks(filter) => {
+                tasks::list(&Session::new(connection), &filter).map(Answer::Tasks)
+            }
+            Query::TaskCounts => tasks::tallies(&Session::new(connection)).map(Answer::TaskCounts),
         })
     }
 
-    async fn changed(&self, since: Revision, patience: Duration) -> Result<Revision, StoreError> {
-        let newest = || {
-            Ok(Revision(
-                self.inner.with_reader(|connection| read::newest(&Session::new(connection)))?,
-            ))
-        };
-        self.inner.post.changed(newest, since, patience, self.inner.options.poll_interval).await
+    async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError> {
+        let inner = &self.inner;
+        match signal {
+            Signal::Change { since } => {
+                let newest = || {
+                    let read = |connection: &Connection| read::newest(&Session::new(connection));
+                    inner.with_reader(read).map(Revision)
+                };
+                let poll_interval = inner.options.poll_interval;
+                let changed = inner.post.changed(newest, since, patience, poll_interval).await;
+                changed.map(Waited::Change)
+            }
+            Signal::Turn { grant } => {
+                inner.post.wait(grant, patience).await;
+                Ok(Waited::Turn)
+            }
+        }
     }
 
-    async fn turn(&self, grant: GrantId, patience: Duration) -> Result<(), StoreError> {
-        self.inner.post.wait(grant, patience).await;
-        Ok(())
-    }
-
-    async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, StoreError> {
-        self.inner.with_reader(|connection| read::events(&Session::new(connection), after, limit))
-    }
-
-    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>, StoreError> {
-        self.inner.with_reader(|connection| tasks::list(&Session::new(connection), filter))
-    }
-
-    async fn tallies(&self) -> Result<Vec<Tally>, StoreError> {
-        self.inner.with_reader(|connection| tasks::tallies(&Session::new(connection)))
-    }
-
-    async fn tidy(&self) -> Result<usize, StoreError> {
-        self.inner.check_identity()?;
-        Ok(self.inner.post.tidy())
-    }
-
-    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        let mut findings = self.inner.with_reader(|connection| Ok(check(connection)?))?;
-        findings.push(Finding::leftovers(self.inner.post.leftovers().len()));
-        Ok(findings)
+    async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
+        let inner = &self.inner;
+        match work {
+            Maintenance::Tidy => {
+                inner.check_identity()?;
+                Ok(Maintained::Tidied(inner.post.tidy()))
+            }
+            Maintenance::Check => {
+                let mut findings = inner.with_reader(|connection| Ok(check(connection)?))?;
+                findings.push(Finding::leftovers(inner.post.leftovers().len()));
+                Ok(Maintained::Checked(findings))
+            }
+        }
     }
 }
 

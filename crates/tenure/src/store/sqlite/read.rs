@@ -5,7 +5,7 @@ use super::tasks;
 use crate::store::format::{self, FormatError};
 use crate::store::path_prefixes::{self, PathPrefixes};
 use crate::store::store_time::{StoreTime, from_ms};
-use rusqlite::{Row, params};
+use rusqlite::{Row, Rows, params};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use tenure_core::{
@@ -376,7 +376,21 @@ pub(super) fn events(
          WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;
     let after = i64::try_from(after.0).unwrap_or(i64::MAX);
-    let mut rows = statement.query(params![after, limit])?;
+    read_events(statement.query(params![after, limit])?)
+}
+
+/// The newest events, oldest first.
+pub(super) fn newest_events(session: &Session<'_>, limit: u32) -> Result<Vec<Event>, RowError> {
+    let mut statement = session.statement(
+        "SELECT id, at_ms, kind, resource, label, token, detail FROM events
+         ORDER BY id DESC LIMIT ?1",
+    )?;
+    let mut events = read_events(statement.query(params![limit])?)?;
+    events.reverse();
+    Ok(events)
+}
+
+fn read_events(mut rows: Rows<'_>) -> Result<Vec<Event>, RowError> {
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         events.push(read_event(row)?);

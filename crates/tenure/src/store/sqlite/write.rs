@@ -17,7 +17,7 @@ const EVENTS_KEPT: i64 = 100_000;
 /// cost nothing. The jump of tokens after a reboot is a multiple of it.
 pub(super) const TRIM_EVERY: u64 = 1024;
 
-/// Writes a change; its first event takes the number `next`. Returns the newest number.
+/// Writes a change. `next` is the first revision that is free. Returns the newest revision.
 pub(super) fn apply(
     session: &Session<'_>,
     change: &Change,
@@ -28,16 +28,19 @@ pub(super) fn apply(
     for write in &change.writes {
         apply_one(session, write, at, mailbox)?;
     }
-    let mut id = next;
+    let mut id = change.first_revision(next);
     for event in &change.events {
         insert_event(session, id, event, at)?;
         id += 1;
     }
-    let newest = id - 1;
+    // A change without events takes no revision.
+    let newest = if change.events.is_empty() { next - 1 } else { id - 1 };
     session.wrote(newest);
-    let batches = newest / TRIM_EVERY - (next - 1) / TRIM_EVERY;
-    if batches > 0 {
-        trim_events(session, (batches * TRIM_EVERY) as i64)?;
+    // The tally lacks as many as the newest revision's remainder says.
+    let counted = newest % TRIM_EVERY;
+    let came = ((next - 1) % TRIM_EVERY + change.events.len() as u64) as i64 - counted as i64;
+    if came != 0 {
+        trim_events(session, came)?;
     }
     Ok(newest)
 }
