@@ -43,12 +43,6 @@ pub(crate) struct Context {
 /// Grants that enclosing commands keep while this one runs, separated by commas.
 pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
 
-/// The label of programs that share a `memory` lock.
-const SESSION_VARIABLE: &str = "CLAWDBOT_SESSION_ID";
-
-/// How long programs of the `memory` dialect wait by default.
-const SESSION_WAIT: Duration = Duration::from_secs(5);
-
 /// The token for a server.
 const SERVER_TOKEN_VARIABLE: &str = "TENURE_SERVER_TOKEN";
 
@@ -121,9 +115,8 @@ impl Context {
             located: OnceCell::new(),
             session: None,
         };
-        if context.dialect() == Some(Dialect::Memory) {
-            // Programs of that dialect take their label from this variable.
-            context.session = context.variable(SESSION_VARIABLE).filter(|name| !name.is_empty());
+        if let Some(variable) = context.dialect().defaults().label_variable {
+            context.session = context.variable(variable).filter(|name| !name.is_empty());
         }
         Ok(context)
     }
@@ -133,9 +126,10 @@ impl Context {
         self.place.as_ref().map_err(Failure::from_place)
     }
 
-    /// The dialect of the store's foreign lock files, if it has one.
-    pub(crate) fn dialect(&self) -> Option<Dialect> {
-        self.settings.text(Key::Store)?.parse::<StoreUrl>().ok()?.dialect()
+    /// The dialect of the store's lock files.
+    pub(crate) fn dialect(&self) -> Dialect {
+        let url = self.settings.text(Key::Store).and_then(|url| url.parse::<StoreUrl>().ok());
+        url.map_or(Dialect::NATIVE, |url| url.dialect())
     }
 
     /// The resource that the argument names. A task can be named by its id, the beginning of its
@@ -152,14 +146,14 @@ impl Context {
     /// The resource as written, before the name of a task is resolved to its id.
     pub(crate) fn named(&self, written: &ResourceArg, reach: Reach) -> Result<Resource, Failure> {
         let dialect = self.dialect();
-        if let Some(kind) = dialect.and_then(Dialect::kind_of_names)
+        if let Some(kind) = dialect.kind_of_names()
             && written.is_plain()
         {
             let text = format!("{kind}:{}", written.text);
             return self.named(&args::resource(&text).map_err(PathError::from)?, reach);
         }
         let resource = self.meant(written, reach)?;
-        let only = dialect.and_then(Dialect::only_resource);
+        let only = dialect.only_resource();
         match only.filter(|only| resource != *only) {
             Some(only) => Err(Failure::usage(format!(
                 "this folder has a single lock, {only}; there is no lock {:?}",
@@ -207,7 +201,7 @@ impl Context {
 
     /// The only lock of the folder, if the dialect has a single one.
     pub(crate) fn only_resource(&self) -> Option<Resource> {
-        self.dialect().and_then(Dialect::only_resource)
+        self.dialect().only_resource()
     }
 
     /// The URL of the store, with an absolute path so that child processes can use it.
@@ -314,7 +308,7 @@ impl Context {
                 name.push(format!(".{NAME}"));
                 path.with_file_name(name)
             }
-            StoreUrl::File { folder, dialect: None, .. } => folder.join(NAME),
+            StoreUrl::File { folder, dialect, .. } if dialect.is_native() => folder.join(NAME),
             _ => self.place()?.folder.join(NAME),
         })
     }
@@ -518,8 +512,8 @@ impl Context {
             return Wait::UpTo(limit);
         }
         let untouched = self.settings.setting(Key::WaitTimeout).origin == Origin::BuiltIn;
-        if untouched && self.dialect() == Some(Dialect::Memory) {
-            return Wait::UpTo(SESSION_WAIT);
+        if let Some(wait) = self.dialect().defaults().wait.filter(|_| untouched) {
+            return Wait::UpTo(wait);
         }
         if untouched && std::io::IsTerminal::is_terminal(&std::io::stderr()) {
             return Wait::Forever;
@@ -531,7 +525,7 @@ impl Context {
     /// dialect's own unless the user set one.
     pub(crate) fn detached_lease(&self, resources: &[Resource]) -> Duration {
         let untouched = self.settings.setting(Key::LockTimeout).origin == Origin::BuiltIn;
-        let of_dialect = self.dialect().and_then(Dialect::detached_lease);
+        let of_dialect = self.dialect().defaults().detached_lease;
         if let Some(lease) = of_dialect.filter(|_| untouched) {
             return lease;
         }

@@ -8,7 +8,7 @@ use crate::place::{self, ExclusionRecord, PlaceError, Surroundings};
 use crate::remote::Remote;
 use crate::secret::Secret;
 use crate::store::Store;
-use crate::store::file::{Dialect, FileOptions, FileStore, ForeignRules, OWN_FOLDER};
+use crate::store::file::{Dialect, FileOptions, FileStore, TakeoverRules};
 use crate::store::memory::MemoryStore;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -89,10 +89,10 @@ pub enum StoreUrl {
     File {
         /// The folder.
         folder: PathBuf,
-        /// Whose lock files are in it; none for tenure's own.
-        dialect: Option<Dialect>,
+        /// Whose lock files are in it.
+        dialect: Dialect,
         /// When locks and claims of those programs may be taken over.
-        foreign: ForeignRules,
+        takeover: TakeoverRules,
         /// Whether the user says that exclusion was shown to hold on this file system
         /// (`?exclusion=shown`), so that a network or FUSE one is not refused if the record of a
         /// check says so too: see [`check_exclusion`](crate::place::check_exclusion).
@@ -161,7 +161,7 @@ impl UrlError {
                 "Write sqlite:PATH or file:FOLDER, for example sqlite:locks.db.".to_owned()
             }
             UrlError::Option { .. } => {
-                let words = Dialect::ALL.map(Dialect::word).join(", ");
+                let words = Dialect::FOREIGN.map(Dialect::name).join(", ");
                 format!(
                     "Options of file: are dialect= (one of {words}), exclusion=shown, \
                      break_stale=no and, with dialect=coordination, claim_limit=DURATION."
@@ -211,31 +211,30 @@ fn parse_file(url: &str, rest: &str) -> Result<StoreUrl, UrlError> {
     if folder.is_empty() {
         return Err(UrlError::NoPath { url: url.to_owned() });
     }
-    let (mut dialect, mut exclusion_shown) = (None, false);
-    let mut foreign = ForeignRules::default();
+    let (mut dialect, mut exclusion_shown) = (Dialect::NATIVE, false);
+    let mut takeover = TakeoverRules::default();
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let wrong = || UrlError::Option { url: url.to_owned(), option: option.to_owned() };
         match option.split_once('=') {
-            Some(("dialect", "native")) => dialect = None,
-            Some(("dialect", word)) => dialect = Some(word.parse().map_err(|_| wrong())?),
+            Some(("dialect", word)) => dialect = word.parse().map_err(|_| wrong())?,
             Some(("exclusion", "shown")) => exclusion_shown = true,
-            Some(("break_stale", "no" | "false" | "off" | "0")) => foreign.break_stale = false,
-            Some(("break_stale", "yes" | "true" | "on" | "1")) => foreign.break_stale = true,
+            Some(("break_stale", "no" | "false" | "off" | "0")) => takeover.break_stale = false,
+            Some(("break_stale", "yes" | "true" | "on" | "1")) => takeover.break_stale = true,
             Some(("claim_limit", span)) => {
-                foreign.claim_limit = Some(parse_lease(span).map_err(|_| wrong())?);
+                takeover.claim_limit = Some(parse_lease(span).map_err(|_| wrong())?);
             }
             _ => return Err(wrong()),
         }
     }
-    let misplaced = match dialect {
-        None => (foreign != ForeignRules::default()).then_some("break_stale and claim_limit"),
-        Some(Dialect::Coordination) => None,
-        Some(_) => foreign.claim_limit.map(|_| "claim_limit"),
+    let misplaced = if dialect.is_native() {
+        (takeover != TakeoverRules::default()).then_some("break_stale and claim_limit")
+    } else {
+        takeover.claim_limit.filter(|_| !dialect.has_endless_claims()).map(|_| "claim_limit")
     };
     if let Some(option) = misplaced {
         return Err(UrlError::Option { url: url.to_owned(), option: option.to_owned() });
     }
-    Ok(StoreUrl::File { folder: folder.into(), dialect, foreign, exclusion_shown })
+    Ok(StoreUrl::File { folder: folder.into(), dialect, takeover, exclusion_shown })
 }
 
 impl fmt::Display for StoreUrl {
@@ -245,11 +244,11 @@ impl fmt::Display for StoreUrl {
             StoreUrl::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
             StoreUrl::Remote(Address::Url(url)) => f.write_str(url),
             StoreUrl::Remote(Address::Socket(path)) => write!(f, "unix:{}", path.display()),
-            StoreUrl::File { folder, dialect, foreign, exclusion_shown } => {
+            StoreUrl::File { folder, dialect, takeover, exclusion_shown } => {
                 write!(f, "file:{}", folder.display())?;
-                let dialect = dialect.map(|dialect| format!("dialect={}", dialect.word()));
-                let kept = (!foreign.break_stale).then(|| "break_stale=no".to_owned());
-                let limit = foreign.claim_limit;
+                let dialect = (!dialect.is_native()).then(|| format!("dialect={}", dialect.name()));
+                let kept = (!takeover.break_stale).then(|| "break_stale=no".to_owned());
+                let limit = takeover.claim_limit;
                 let limit = limit.map(|limit| format!("claim_limit={}ms", limit.as_millis()));
                 let shown = exclusion_shown.then(|| "exclusion=shown".to_owned());
                 let options: Vec<String> =
@@ -278,8 +277,8 @@ impl StoreUrl {
                 StoreUrl::Remote(Address::Socket(base.join(path)))
             }
             StoreUrl::Sqlite { path } => StoreUrl::Sqlite { path: base.join(path) },
-            StoreUrl::File { folder, dialect, foreign, exclusion_shown } => {
-                StoreUrl::File { folder: base.join(folder), dialect, foreign, exclusion_shown }
+            StoreUrl::File { folder, dialect, takeover, exclusion_shown } => {
+                StoreUrl::File { folder: base.join(folder), dialect, takeover, exclusion_shown }
             }
         }
     }
@@ -310,14 +309,14 @@ impl StoreUrl {
         };
         let mut paths = vec![folder.clone(), own.clone()];
         paths.extend(["journal", "done", "held", "side", "aside"].map(|name| own.join(name)));
-        paths.extend(self.dialect().into_iter().flat_map(|dialect| dialect.task_files(folder)));
+        paths.extend(self.dialect().task_files(folder));
         paths
     }
 
     /// The folder that is tenure's own, for what lies beside the store.
     pub fn own_folder(&self) -> Option<PathBuf> {
         match self {
-            StoreUrl::File { folder, dialect: Some(_), .. } => Some(folder.join(OWN_FOLDER)),
+            StoreUrl::File { folder, dialect, .. } => Some(dialect.own_folder(folder)),
             _ => self.folder().map(Path::to_owned),
         }
     }
@@ -347,11 +346,11 @@ impl StoreUrl {
         }
     }
 
-    /// Whose lock files are in it, if not tenure's own.
-    pub fn dialect(&self) -> Option<Dialect> {
+    /// Whose lock files are in it: [`Dialect::NATIVE`] unless it is a folder that other programs use.
+    pub fn dialect(&self) -> Dialect {
         match self {
             StoreUrl::File { dialect, .. } => *dialect,
-            StoreUrl::Memory | StoreUrl::Sqlite { .. } | StoreUrl::Remote(_) => None,
+            StoreUrl::Memory | StoreUrl::Sqlite { .. } | StoreUrl::Remote(_) => Dialect::NATIVE,
         }
     }
 }
@@ -378,9 +377,9 @@ pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
         StoreUrl::Remote(address) => return open_remote(&address, &options),
         StoreUrl::Memory => Arc::new(MemoryStore::with_clock(options.clock)),
         StoreUrl::Sqlite { path } => open_sqlite(&path, options)?,
-        StoreUrl::File { folder, dialect, foreign, .. } => {
+        StoreUrl::File { folder, dialect, takeover, .. } => {
             let OpenOptions { clock, poll_interval, look_only, .. } = options;
-            let options = FileOptions { clock, poll_interval, look_only, dialect, foreign };
+            let options = FileOptions { clock, poll_interval, look_only, dialect, takeover };
             Arc::new(FileStore::open_with(&folder, options)?)
         }
     };

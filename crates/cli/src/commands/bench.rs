@@ -92,7 +92,9 @@ fn given_store(global: &Global) -> Result<Option<String>, Failure> {
 fn files_in(global: &Global, args: &BenchArgs) -> Result<Option<PathBuf>, Failure> {
     let Some(url) = &global.store else { return Ok(None) };
     match url.parse() {
-        Ok(StoreUrl::File { folder, dialect: None, .. }) if args.dir.is_none() => Ok(Some(folder)),
+        Ok(StoreUrl::File { folder, dialect, .. }) if dialect.is_native() && args.dir.is_none() => {
+            Ok(Some(folder))
+        }
         _ => Err(Failure::usage("bench does not measure in an existing store").hint(
             "Choose a folder for a new store with --dir DIR, or with --store file:DIR for the file store.",
         )),

@@ -60,7 +60,7 @@ impl SelftestArgs {
         let without_lock = self.without_lock;
         #[cfg(not(debug_assertions))]
         let without_lock = false;
-        let (processes, strict) = (self.processes.into(), url.dialect().is_some());
+        let (processes, strict) = (self.processes.into(), !url.dialect().is_native());
         Ok(Effort { processes, span: self.span, strict, without_lock })
     }
 }

@@ -87,7 +87,7 @@ fn label(context: &Context) -> (Option<String>, Option<String>) {
     let setting = context.settings.setting(Key::Agent);
     let origin = match context.settings.text(Key::Agent) {
         Some(_) => setting.origin.to_string(),
-        None => "CLAWDBOT_SESSION_ID".to_owned(),
+        None => context.dialect().defaults().label_variable.unwrap_or_default().to_owned(),
     };
     (label.clone(), label.map(|_| origin))
 }

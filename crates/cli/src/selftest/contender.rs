@@ -8,7 +8,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure::blocking::{Attempt, Client, Guard};
-use tenure::store::file::Dialect;
 use tenure::{Error, Wait};
 
 /// The name of the lock in the scratch store.
@@ -106,7 +105,7 @@ impl Contender {
         match self {
             Contender::Store { client, guard } => {
                 // A folder with a single lock has no other.
-                let only = client.asynchronous().dialect().and_then(Dialect::only_resource);
+                let only = client.asynchronous().dialect().only_resource();
                 let request = match &only {
                     Some(only) => client.request(only),
                     None => client.request(LOCK),

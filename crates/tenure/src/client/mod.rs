@@ -271,9 +271,10 @@ impl Client {
         self.inner.backend.info()
     }
 
-    /// Whose lock files the store shares, if it shares any; unknown of a store behind a server.
-    pub fn dialect(&self) -> Option<Dialect> {
-        self.info().url.parse::<StoreUrl>().ok()?.dialect()
+    /// Whose lock files the store shares. That of a store behind a server is unknown, and answered as
+    /// [`Dialect::NATIVE`].
+    pub fn dialect(&self) -> Dialect {
+        self.info().url.parse::<StoreUrl>().map_or(Dialect::NATIVE, |url| url.dialect())
     }
 
     /// What this client asks through; for servers, which pass on what their clients ask.

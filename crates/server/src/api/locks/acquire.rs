@@ -9,7 +9,6 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::core::{Blocker, Mode, Resource};
-use tenure::store::file::Dialect;
 use tenure::{Busy, Client, Lease, LeaseAttempt, PLACE_LEASE, Request, Wait};
 use tenure_frontend::refusal::Refusal;
 use tenure_frontend::view;
@@ -91,7 +90,7 @@ fn request(
         request = request.also(name);
     }
     request = request.mode(mode).wait(wait).elsewhere();
-    let usual = client.dialect().and_then(Dialect::detached_lease).unwrap_or(LEASE_DEFAULT);
+    let usual = client.dialect().defaults().detached_lease.unwrap_or(LEASE_DEFAULT);
     request = request.ttl(asked.ttl_ms.map_or(usual, LeaseMs::span));
     if let Some(Operation(operation)) = &asked.operation {
         request = request.operation(operation);

@@ -20,7 +20,7 @@ mod published_offset;
 mod reusable_file;
 mod state;
 
-pub use dialect::{Dialect, DialectError, ForeignRules, MEMORY_LOCK};
+pub use dialect::{Dialect, DialectError, HoldDefaults, TakeoverRules};
 #[doc(hidden)]
 pub use failpoint::{DIALECT_STEPS, STEPS};
 
@@ -34,7 +34,7 @@ use crate::store::{
 };
 use crate::url::StoreUrl;
 use async_trait::async_trait;
-use dialect::Watch;
+use dialect::FolderWatch;
 use error::FileStoreError;
 use failpoint::failpoint;
 use parking_lot::{Mutex as SyncMutex, MutexGuard};
@@ -45,9 +45,6 @@ use std::time::Duration;
 use tenure_core::{GrantId, Revision, Scope};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// Where tenure keeps its own records in a folder whose lock files are another program's.
-pub(crate) const OWN_FOLDER: &str = ".tenure";
-
 /// Opens a [`FileStore`] with other than the usual settings.
 #[derive(Clone)]
 pub struct FileOptions {
@@ -57,10 +54,10 @@ pub struct FileOptions {
     pub poll_interval: Duration,
     /// Whether a store that may not be written to is opened all the same.
     pub look_only: bool,
-    /// Whose lock files are in the folder; none for tenure's own.
-    pub dialect: Option<Dialect>,
+    /// Whose lock files are in the folder.
+    pub dialect: Dialect,
     /// When locks and claims of those programs may be taken over.
-    pub foreign: ForeignRules,
+    pub takeover: TakeoverRules,
 }
 
 impl Default for FileOptions {
@@ -69,8 +66,8 @@ impl Default for FileOptions {
             clock: Arc::new(SystemClock),
             poll_interval: Duration::from_secs(5),
             look_only: false,
-            dialect: None,
-            foreign: ForeignRules::default(),
+            dialect: Dialect::NATIVE,
+            takeover: TakeoverRules::default(),
         }
     }
 }
@@ -93,7 +90,7 @@ pub struct FileStore {
     /// noticed, and numbers that were seen but not yet on disk would be given out again.
     sync_all: bool,
     /// Notices when other programs give something back.
-    watch: Option<(Watch, PathBuf)>,
+    watch: Option<(FolderWatch, PathBuf)>,
 }
 
 impl FileStore {
@@ -116,12 +113,11 @@ impl FileStore {
         let identity = turnstile.identity(&side).map_err(io)?;
         let post = Notifier::open(&side, options.look_only).map_err(io)?;
         let boot = options.clock.boot();
-        let foreign = options.dialect.map(|dialect| ((dialect, options.foreign), shared.as_path()));
-        let state = State::open(&folder, &boot, foreign, options.look_only).map_err(report)?;
+        let state = State::open(&folder, &shared, &boot, &options).map_err(report)?;
         let store = FileStore {
             identity,
             sync_all: boot.is_empty(),
-            watch: options.dialect.map(|_| (Watch::new(), shared)),
+            watch: (!options.dialect.is_native()).then(|| (FolderWatch::new(), shared)),
             folder,
             name,
             state: SyncMutex::new(state),
@@ -227,14 +223,14 @@ impl FileStore {
         Ok(())
     }
 
-    /// Where tasks are other programs' too, takes in what those did.
-    async fn refresh_board(&self) -> Result<(), StoreError> {
+    /// Takes in other programs' changes to tasks that are shared with them.
+    async fn refresh_foreign_tasks(&self) -> Result<(), StoreError> {
         let closed = self.turnstile.try_lock().is_ok_and(|turnstile| turnstile.is_closed());
-        if closed || !self.state().has_board() {
+        if closed || !self.state().has_foreign_tasks() {
             return Ok(());
         }
         let seat = self.enter().await?;
-        let refreshed = self.state().refresh_board(self.now());
+        let refreshed = self.state().refresh_foreign_tasks(self.now());
         drop(seat);
         refreshed.map_err(|trouble| self.report(trouble))
     }
@@ -243,14 +239,14 @@ impl FileStore {
     /// would get it: the others' turn comes after theirs.
     async fn freed_by_others(
         &self,
-        watch: &Watch,
+        watch: &FolderWatch,
         folder: &Path,
         grant: GrantId,
     ) -> Result<(), StoreError> {
         while !self.looking(|state| Ok(state.scope()?.is_first(grant)))? {
-            tokio::time::sleep(dialect::LOOK_AT_LEAST).await;
+            tokio::time::sleep(dialect::RECHECK_INTERVAL).await;
         }
-        watch.moved(folder, grant).await;
+        watch.changed(folder, grant).await;
         Ok(())
     }
 
@@ -279,32 +275,30 @@ impl FileStore {
 }
 
 fn store_name(folder: &Path, options: &FileOptions) -> String {
-    let FileOptions { dialect, foreign, .. } = *options;
+    let FileOptions { dialect, takeover, .. } = *options;
     let folder = folder.to_owned();
-    StoreUrl::File { folder, dialect, foreign, exclusion_shown: false }.to_string()
+    StoreUrl::File { folder, dialect, takeover, exclusion_shown: false }.to_string()
 }
 
 /// Makes tenure's own folder, which in a folder of other programs' locks lies beneath it.
 fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf> {
-    let folder = match options.dialect {
-        Some(_) => shared.join(OWN_FOLDER),
-        None => shared.to_owned(),
-    };
+    let dialect = options.dialect;
+    let folder = dialect.own_folder(shared);
     match std::fs::create_dir_all(folder.join("side").join("wake")) {
         // Whoever may not write may still look.
         Err(_) if options.look_only && folder.join("journal").exists() => {}
         made => made?,
     }
-    if options.dialect.is_some() {
+    if !dialect.is_native() {
         dialect::make_drafts(&folder, options.look_only)?;
     }
     // All ways to the folder must meet in one place.
     let folder = std::fs::canonicalize(&folder)?;
-    if let Some(dialect) = options.dialect {
+    if !dialect.is_native() {
         crate::place::ignore_in_git(&folder);
         if !options.look_only {
             let shared = folder.parent().unwrap_or(&folder);
-            crate::place::exclude_in_git(shared, dialect.lock_file_patterns());
+            crate::place::exclude_in_git(shared, dialect.temporary_files());
         }
     }
     Ok(folder)
@@ -368,7 +362,7 @@ impl Store for FileStore {
             Query::Events(_) | Query::NewestEvents(_) => false,
         };
         if is_of_tasks {
-            self.refresh_board().await?;
+            self.refresh_foreign_tasks().await?;
         }
         self.looking(|state| {
             Ok(match query {
@@ -426,7 +420,7 @@ impl FileStore {
     }
 
     async fn findings(&self) -> Result<Vec<Finding>, StoreError> {
-        let listed = self.refresh_board().await;
+        let listed = self.refresh_foreign_tasks().await;
         let mut findings = self.looking(|state| state.check(self.now()))?;
         if let Err(error) = listed {
             findings.retain(|finding| finding.subject != "task list");

@@ -7,8 +7,9 @@ mod rotate;
 use foreign_tasks::hide_claims;
 pub(super) use foreign_tasks::is_about_tasks;
 
+use super::FileOptions;
 use super::archive::Archive;
-use super::dialect::{Beaten, Dialect, ForeignLocks, ForeignRules, ForeignTasks};
+use super::dialect::{FileChange, ForeignLocks, ForeignTasks, SharedFolder};
 use super::error::FileStoreError;
 use super::failpoint::failpoint;
 use super::held::Held;
@@ -66,9 +67,9 @@ pub(super) struct State {
     /// How many events the generation has so far.
     events_here: u64,
     /// The lock files of other programs, in a folder that has such.
-    face: Option<ForeignLocks>,
+    foreign_locks: Option<ForeignLocks>,
     /// The task list of other programs, in a folder that has one.
-    board: Option<ForeignTasks>,
+    foreign_tasks: Option<ForeignTasks>,
 }
 
 /// What came of a transaction.
@@ -85,19 +86,22 @@ pub(super) struct Written {
 impl State {
     pub(super) fn open(
         folder: &Path,
+        shared: &Path,
         boot: &str,
-        foreign: Option<((Dialect, ForeignRules), &Path)>,
-        look_only: bool,
+        options: &FileOptions,
     ) -> Result<State, FileStoreError> {
-        let mark = published_offset::open(&folder.join("side").join("mark"), look_only)?;
+        let mark = published_offset::open(&folder.join("side").join("mark"), options.look_only)?;
         let journal = Journal::open(&folder.join("journal"), boot)?;
-        let store = &journal.header.store;
-        let face = foreign.map(|(dialect, path)| ForeignLocks::new(dialect, path, folder, store));
-        let board =
-            foreign.and_then(|(dialect, path)| ForeignTasks::new(dialect, path, folder, store));
+        let shared = SharedFolder {
+            dialect: options.dialect,
+            takeover: options.takeover,
+            path: shared,
+            own: folder,
+            store: &journal.header.store,
+        };
         Ok(State {
-            face,
-            board,
+            foreign_locks: ForeignLocks::new(&shared),
+            foreign_tasks: ForeignTasks::new(&shared),
             archive: Archive::new(folder.join("done")),
             held: Held::new(folder.join("held")),
             ledger: begin_ledger(&journal.header),
@@ -204,7 +208,7 @@ impl State {
             // It has been followed by others and trimmed.
             self.read_anew()?;
         } else if self.unread.is_none() {
-            if self.board.is_none() {
+            if self.foreign_tasks.is_none() {
                 self.ledger.tasks.archive_completed();
             }
         } else {
@@ -321,11 +325,11 @@ impl State {
             seen.tasks.sort_by(|one, other| (one.age, &one.id).cmp(&(other.age, &other.id)));
             seen.tasks.dedup_by(|one, other| one.id == other.id);
         }
-        if let Some(face) = &mut self.face {
-            face.overlay(&mut seen, scope, at)?;
+        if let Some(locks) = &mut self.foreign_locks {
+            locks.add_to(&mut seen, scope, at)?;
         }
-        if let Some(board) = &self.board {
-            board.overlay(&mut seen, scope, at);
+        if let Some(tasks) = &self.foreign_tasks {
+            tasks.add_to(&mut seen, scope, at);
         }
         Ok((seen, archived))
     }
@@ -358,7 +362,7 @@ impl State {
         self.begin(at)?;
         let is_of_tasks = is_about_tasks(&transaction.scope);
         for _ in 0..TRIES {
-            let _list = if is_of_tasks { self.sync_board(at)? } else { None };
+            let _list = if is_of_tasks { self.sync_foreign_tasks(at)? } else { None };
             if let Some(written) = self.attempt(transaction, at, post)? {
                 return Ok(written);
             }
@@ -410,7 +414,7 @@ impl State {
         let mut records = to_records(change.writes, &archived, at, post.address());
         hide_claims(&mut records, &theirs);
         let appended = self.remembering(|state| state.append(records, next, change.events, at))?;
-        if appended.is_err() {
+        if appended == FileChange::LostRace {
             return Ok(None);
         }
         let revision = Revision(self.ledger.revision);
@@ -429,26 +433,24 @@ impl State {
         next: u64,
         events: Vec<NewEvent>,
         at: StoreTime,
-    ) -> Result<Result<(), Beaten>, FileStoreError> {
-        if let Some(face) = &self.face
-            && face.before(&records, &self.ledger, at)?.is_err()
+    ) -> Result<FileChange, FileStoreError> {
+        if let Some(locks) = &self.foreign_locks
+            && locks.take(&records, &self.ledger, at)? == FileChange::LostRace
         {
-            return Ok(Err(Beaten));
+            return Ok(FileChange::LostRace);
         }
         failpoint("files-taken");
         if self.came_too_late(&records)? {
-            return Ok(Err(Beaten));
+            return Ok(FileChange::LostRace);
         }
-        if let Some(board) = &mut self.board
-            && let Err(trouble) = board.write(&records, &self.ledger, at)
+        if let Some(tasks) = &mut self.foreign_tasks
+            && let Err(error) = tasks.write(&records, &self.ledger, at)
         {
-            if let Some(face) = &self.face {
-                face.undo_all(&records);
-            }
-            return Err(trouble);
+            self.undo_locks(&records);
+            return Err(error);
         }
         self.append_line(records, next, events, at)?;
-        Ok(Ok(()))
+        Ok(FileChange::Done)
     }
 
     fn append_line(
@@ -462,18 +464,23 @@ impl State {
         let dropped = self.dropped(&records);
         let line = Line { next, at: WallTime(at.wall_ms), records, events, sealed: None };
         if let Err(error) = self.journal.append(&line) {
-            if let Some(face) = &self.face {
-                face.undo_all(&line.records);
-            }
+            self.undo_locks(&line.records);
             return Err(error.into());
         }
         self.take_in(line);
-        if let Some(face) = &self.face {
-            // What is left is known as tenure's own that stands for nothing.
-            let _ = face.after(&dropped);
+        if let Some(locks) = &self.foreign_locks {
+            // A file that is left is recognised as tenure's own and as standing for nothing.
+            let _ = locks.release(&dropped);
         }
         self.publish(&held, at);
         Ok(())
+    }
+
+    /// Removes the lock files of a change that is not remembered after all.
+    fn undo_locks(&self, records: &[Record]) {
+        if let Some(locks) = &self.foreign_locks {
+            locks.undo(records);
+        }
     }
 
     /// The holds that these records end.
@@ -514,16 +521,16 @@ impl State {
             return Ok((renewed, false));
         }
         match self.append(records, self.ledger.revision + 1, vec![], at)? {
-            Ok(()) => self.finish(),
+            FileChange::Done => self.finish(),
             // Another program took one in this very moment.
-            Err(Beaten) => return self.renew(renewals, at),
+            FileChange::LostRace => return self.renew(renewals, at),
         }
         Ok((renewed, lengthens))
     }
 
     fn has_files(&self, renewal: &Renewal) -> Result<bool, FileStoreError> {
-        match &self.face {
-            Some(face) => face.has_files(&renewal.resources, renewal.token),
+        match &self.foreign_locks {
+            Some(locks) => locks.has_files(&renewal.resources, renewal.token),
             None => Ok(true),
         }
     }
@@ -611,7 +618,7 @@ impl State {
             }
         };
         let appended = self.append(vec![record], next, events, at)?;
-        debug_assert!(appended.is_ok(), "a new boot takes no lock");
+        debug_assert!(appended == FileChange::Done, "a new boot takes no lock");
         // On disk before any number after it is given out, or the next power loss repeats it.
         self.journal.file().sync_data()?;
         failpoint("boot-appended");
@@ -660,8 +667,8 @@ impl State {
     ) -> Result<Vec<Task>, FileStoreError> {
         self.read_good()?;
         self.load_tasks()?;
-        if self.board.is_some() {
-            return self.list_board(filter, at);
+        if self.foreign_tasks.is_some() {
+            return self.list_foreign(filter, at);
         }
         let mut tasks = self.ledger.tasks.list(filter);
         if filter.status.is_none_or(|status| status == Status::Completed) {

@@ -5,8 +5,8 @@
 //! looked at: if the old one is not the one that was judged, they are swapped back. At no moment is
 //! the name free for others to take.
 
-use super::Dialect;
-use super::foreign::Foreign;
+use super::LockFiles;
+use super::lock_content::LockContent;
 use crate::platform;
 use crate::store::file::error::FileStoreError;
 use crate::store::file::failpoint::failpoint;
@@ -23,12 +23,12 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// file within microseconds.
 const GIVE_BACK_TRIES: u32 = 8;
 
-/// A file that was looked at.
+/// A lock file as it was read.
 #[derive(Clone, Debug)]
 pub(super) struct LockFile {
     pub(super) path: PathBuf,
-    /// What it says; none where it cannot be read as a lock.
-    pub(super) foreign: Option<Foreign>,
+    /// What it says; none if it cannot be read as a lock.
+    pub(super) content: Option<LockContent>,
     pub(super) modified: WallTime,
     identity: Identity,
     /// Of identity and content.
@@ -44,8 +44,11 @@ struct Identity {
 }
 
 impl LockFile {
-    /// Looks at a lock file; `None` where there is none.
-    pub(super) fn scope(dialect: Dialect, path: &Path) -> Result<Option<LockFile>, FileStoreError> {
+    /// Reads a lock file; `None` if there is none.
+    pub(super) fn read(
+        format: &dyn LockFiles,
+        path: &Path,
+    ) -> Result<Option<LockFile>, FileStoreError> {
         let mut file = match open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -57,9 +60,9 @@ impl LockFile {
         }
         let mut bytes = Vec::new();
         (&mut file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-        let foreign = match bytes.len() as u64 > MAX_BYTES {
+        let content = match bytes.len() as u64 > MAX_BYTES {
             true => None,
-            false => Foreign::read(dialect, &bytes),
+            false => LockContent::parse(format, &bytes),
         };
         let identity = identity(&meta);
         let hash = {
@@ -73,15 +76,15 @@ impl LockFile {
         };
         Ok(Some(LockFile {
             path: path.to_owned(),
-            foreign,
+            content,
             modified: WallTime((identity.modified_ns / 1_000_000) as i64),
             identity,
             fingerprint: hash,
         }))
     }
 
-    /// Puts new content in the place of exactly this file. Says no, and changes nothing, if another
-    /// is there by now. What was replaced is kept in `aside` if one is given.
+    /// Replaces exactly this file. Returns `false`, and changes nothing, if another file is there by
+    /// now. The replaced file is kept in `aside` if one is given.
     pub(super) fn replace(
         &self,
         content: &[u8],
@@ -123,15 +126,15 @@ impl LockFile {
         }
     }
 
-    /// Puts another's file back in its place, where ours is by now, or what became of it while
-    /// programs that do not look were at it too.
+    /// Puts another program's file back where ours is by now. Programs that replace or remove files
+    /// without looking may change it meanwhile; then the newest file stays.
     fn give_back(&self, draft: &Path, own: Option<u64>) -> io::Result<()> {
         let mut settled = vec![own];
         for _ in 0..GIVE_BACK_TRIES {
             let returned = inode_of(draft)?;
             match platform::exchange(draft, &self.path) {
-                // Whoever removed ours without looking would have removed that one; perhaps its
-                // holder, letting go. Put back, it would be in everybody's way until it is stale.
+                // The program that removed ours without looking would have removed that one; it may
+                // be its holder, releasing it. Put back, it would block all until it is stale.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                 swapped => swapped?,
             }
@@ -144,7 +147,7 @@ impl LockFile {
         Ok(())
     }
 
-    /// Removes exactly this file. Says no if another is there by now.
+    /// Removes exactly this file. Returns `false` if another file is there by now.
     pub(super) fn remove(&self, drafts: &Path, aside: Option<&Path>) -> io::Result<bool> {
         if identity_of(&self.path)? != Some(self.identity) {
             return Ok(false);
@@ -160,16 +163,16 @@ impl LockFile {
         self.settle(&away, aside)
     }
 
-    /// Ends a removal: what was moved away is dropped or kept if it is the file that was judged, and
-    /// else put back.
+    /// Ends a removal: the file that was moved away is dropped or kept if it is the one that was
+    /// judged, and put back if not.
     fn settle(&self, away: &Path, aside: Option<&Path>) -> io::Result<bool> {
         let removed = identity_of(away)? == Some(self.identity);
         match removed {
             true => keep(away, aside)?,
-            // Another's, taken in the same moment. If the name was taken again, that one lost it. If
-            // its owner let go in this moment, without a look, it found nothing to remove: then its
-            // lock stays until it is stale. Not to put it back would take a valid lock from all
-            // who did not let go.
+            // It is another program's, made in the same moment. If the name was taken again, that
+            // program lost it. If its owner released it in this moment, without looking, it found
+            // nothing to remove: then its lock stays until it is stale. Not to put it back would
+            // take valid locks away from owners that did not release them.
             false => drop(link(away, &self.path)?),
         }
         let _ = std::fs::remove_file(away);
@@ -177,7 +180,7 @@ impl LockFile {
     }
 }
 
-/// Makes a lock file where there is none, whole; says no if there is one.
+/// Creates a lock file, which appears whole. Returns `false` if there is one already.
 pub(super) fn create(path: &Path, content: &[u8], drafts: &Path) -> io::Result<bool> {
     let draft = write_draft(drafts, content)?;
     let linked = link(&draft, path);
@@ -185,7 +188,7 @@ pub(super) fn create(path: &Path, content: &[u8], drafts: &Path) -> io::Result<b
     linked
 }
 
-/// Gives a file a second name; says no if the name is taken.
+/// Gives a file a second name. Returns `false` if the name is taken.
 fn link(from: &Path, to: &Path) -> io::Result<bool> {
     match std::fs::hard_link(from, to) {
         Ok(()) => Ok(true),
@@ -212,14 +215,14 @@ pub(super) fn age_of(meta: &std::fs::Metadata, now: WallTime) -> std::time::Dura
     std::time::Duration::from_millis(u64::try_from(age_ms).unwrap_or(0))
 }
 
-/// What nobody could read is kept, not deleted.
+/// Moves a file that cannot be read into `aside`: such files are never deleted.
 pub(super) fn keep(file: &Path, aside: Option<&Path>) -> io::Result<()> {
     let Some(aside) = aside else { return Ok(()) };
     let name = format!("lock-{}", uuid::Uuid::new_v4().simple());
     std::fs::rename(file, aside.join(name))
 }
 
-/// Never waits, whatever lies there, and never goes elsewhere.
+/// Opens a file without waiting, whatever kind of file it is, and without following a link.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
@@ -232,7 +235,7 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Why what lies there cannot be read.
+/// The error for a file that cannot be opened.
 fn obstacle(path: &Path, error: io::Error) -> FileStoreError {
     let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
     match error.kind() {
@@ -258,7 +261,7 @@ fn identity_of(path: &Path) -> io::Result<Option<Identity>> {
     }
 }
 
-/// Which file it is, whatever is written to it meanwhile.
+/// The number of a file, which stays the same whatever is written to it.
 fn inode_of(path: &Path) -> io::Result<Option<u64>> {
     Ok(identity_of(path)?.map(|identity| identity.inode))
 }
@@ -278,6 +281,7 @@ fn identity(meta: &std::fs::Metadata) -> Identity {
 
 #[cfg(test)]
 mod tests {
+    use super::super::worker::Worker;
     use super::*;
     use std::fs;
 
@@ -295,7 +299,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("task.lock");
         fs::write(&path, STALE).unwrap();
-        let judged = LockFile::scope(Dialect::Worker, &path).unwrap().unwrap();
+        let judged = LockFile::read(&Worker, &path).unwrap().unwrap();
         Scene { folder, path, judged }
     }
 
@@ -312,7 +316,7 @@ mod tests {
             write_draft(self.folder.path(), b"ours").unwrap()
         }
 
-        fn said(&self) -> String {
+        fn text(&self) -> String {
             fs::read_to_string(&self.path).unwrap()
         }
     }
@@ -321,7 +325,7 @@ mod tests {
     fn what_was_judged_is_replaced() {
         let scene = scene();
         assert!(scene.judged.replace(b"ours", scene.folder.path(), None).unwrap());
-        assert_eq!(scene.said(), "ours");
+        assert_eq!(scene.text(), "ours");
         assert_eq!(fs::read_dir(scene.folder.path()).unwrap().count(), 1, "no draft is left");
     }
 
@@ -333,9 +337,9 @@ mod tests {
         assert!(!scene.judged.replace(b"ours", scene.folder.path(), None).unwrap());
         // And if it came just after the last look.
         assert!(!scene.judged.swap(&scene.draft(), None).unwrap());
-        assert_eq!((scene.said().as_str(), inode_of(&scene.path).unwrap()), (FRESH, before));
+        assert_eq!((scene.text().as_str(), inode_of(&scene.path).unwrap()), (FRESH, before));
         assert!(!scene.judged.remove(scene.folder.path(), None).unwrap());
-        assert_eq!((scene.said().as_str(), inode_of(&scene.path).unwrap()), (FRESH, before));
+        assert_eq!((scene.text().as_str(), inode_of(&scene.path).unwrap()), (FRESH, before));
     }
 
     #[test]
@@ -343,7 +347,7 @@ mod tests {
         let scene = scene();
         fs::write(&scene.path, FRESH).unwrap();
         assert!(!scene.judged.swap(&scene.draft(), None).unwrap());
-        assert_eq!(scene.said(), FRESH);
+        assert_eq!(scene.text(), FRESH);
     }
 
     #[test]
@@ -351,7 +355,7 @@ mod tests {
         let scene = scene();
         fs::remove_file(&scene.path).unwrap();
         assert!(scene.judged.replace(b"ours", scene.folder.path(), None).unwrap());
-        assert_eq!(scene.said(), "ours");
+        assert_eq!(scene.text(), "ours");
     }
 
     /// A draft that holds another's file, as after a swap that must be undone.
@@ -380,7 +384,7 @@ mod tests {
         fs::write(&third, "third").unwrap();
         fs::rename(third, &scene.path).unwrap();
         scene.judged.give_back(&draft, own).unwrap();
-        assert_eq!(scene.said(), "third");
+        assert_eq!(scene.text(), "third");
     }
 
     /// Another's lock that took the place of ours between the last look and the removal.
@@ -410,12 +414,12 @@ mod tests {
         let released = fs::remove_file(&scene.path);
         assert_eq!(released.unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(!scene.judged.settle(&away, None).unwrap());
-        let left = LockFile::scope(Dialect::Worker, &scene.path).unwrap().unwrap();
-        let left = left.foreign.expect("it can be read");
+        let left = LockFile::read(&Worker, &scene.path).unwrap().unwrap();
+        let left = left.content.expect("it can be read");
         let just_after = WallTime(left.since.0 + 1_000);
-        assert_eq!(left.left_ms(Dialect::Worker, just_after), 299_000, "nothing prolongs it");
+        assert_eq!(left.left_ms(&Worker, just_after), 299_000, "nothing prolongs it");
         let limit = WallTime(left.since.0 + 300_000);
-        assert_eq!(left.left_ms(Dialect::Worker, limit), 0, "and it is taken over then");
+        assert_eq!(left.left_ms(&Worker, limit), 0, "and it is taken over then");
     }
 
     #[test]
@@ -424,7 +428,7 @@ mod tests {
         let away = caught(&scene);
         fs::write(&scene.path, "third").unwrap();
         assert!(!scene.judged.settle(&away, None).unwrap());
-        assert_eq!(scene.said(), "third");
+        assert_eq!(scene.text(), "third");
         assert!(!away.exists());
     }
 

@@ -1,4 +1,4 @@
-//! Whether all is in order, and what those who died left behind.
+//! Checks the store's files, and removes what processes that died left behind.
 
 use super::State;
 use crate::store::Finding;
@@ -11,16 +11,16 @@ use std::path::PathBuf;
 use tenure_core::WallTime;
 
 impl State {
-    /// What those who died left half made.
+    /// Files that processes died over before they were complete.
     pub(in crate::store::file) fn leftovers(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.journal.folder()).into_iter().flatten().flatten();
         let drafts = entries.map(|entry| entry.path()).filter(|path| is_draft(path));
-        let locks = self.face.iter().flat_map(ForeignLocks::drafts);
+        let locks = self.foreign_locks.iter().flat_map(ForeignLocks::leftover_drafts);
         drafts.chain(self.held.drafts()).chain(locks).collect()
     }
 
-    /// Removes what those who died left half made; says how much. Only with the seat: then nobody
-    /// is making anything.
+    /// Removes what processes that died left behind, and returns how much. The caller must be the
+    /// writer whose turn it is: then no other process is making files.
     pub(in crate::store::file) fn tidy(&mut self, at: StoreTime) -> Result<usize, FileStoreError> {
         let leftovers = self.leftovers();
         for path in &leftovers {
@@ -28,12 +28,12 @@ impl State {
         }
         let mut removed = leftovers.len();
         self.read_on()?;
-        if let Some(face) = &self.face {
-            for orphan in face.orphans(&self.ledger)? {
-                removed += usize::from(face.remove_orphan(&orphan)?);
+        if let Some(foreign) = &self.foreign_locks {
+            for orphan in foreign.orphans(&self.ledger)? {
+                removed += usize::from(foreign.remove_orphan(&orphan)?);
             }
-            for path in face.abandoned(WallTime(at.wall_ms)) {
-                face.set_aside(&path)?;
+            for path in foreign.abandoned(WallTime(at.wall_ms)) {
+                foreign.set_aside(&path)?;
                 removed += 1;
             }
         }
@@ -59,12 +59,16 @@ impl State {
         };
         let aside = std::fs::read_dir(self.folder.join("aside")).map_or(0, Iterator::count);
         let now = WallTime(at.wall_ms);
-        let odd = self.face.as_ref().map(|face| face.oddities(now)).transpose()?;
-        let odd = odd.map(|odd| match odd.as_slice() {
+        let locks = match &self.foreign_locks {
+            Some(locks) => Some(locks.problems(now)?),
+            // A dialect that has no lock files has none that cannot be read.
+            None => self.foreign_tasks.as_ref().map(|_| vec![]),
+        };
+        let locks = locks.map(|problems| match problems.as_slice() {
             [] => finding("lock files", true, "all can be read".to_owned()),
             some => finding("lock files", false, some.join("; ")),
         });
-        let list = self.board.as_ref().map(|board| match board.problems() {
+        let list = self.foreign_tasks.as_ref().map(|tasks| match tasks.problems() {
             [] => finding("task list", true, "all entries make sense".to_owned()),
             some => finding("task list", false, some.join("; ")),
         });
@@ -103,7 +107,7 @@ impl State {
                 },
             ),
         ];
-        findings.extend(odd.into_iter().chain(list));
+        findings.extend(locks.into_iter().chain(list));
         Ok(findings)
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks that are other programs' too.
+//! Tasks that are shared with other programs.
 
 use super::State;
 use crate::store::file::dialect::ForeignTasks;
@@ -11,74 +11,76 @@ use std::fs::File;
 use tenure_core::{GrantId, Kind, Scope, Snapshot, Status, Task, TaskId};
 
 impl State {
-    /// Whether other programs did something to tasks before this one got hold of theirs: a task may
-    /// be done by now. Then it lets go again.
+    /// Whether other programs changed their tasks before this process had taken the lock files of
+    /// those that it claims: one may be done by now. If so, the lock files are given back.
     pub(super) fn came_too_late(&self, records: &[Record]) -> Result<bool, FileStoreError> {
-        let Some(board) = &self.board else { return Ok(false) };
+        let Some(tasks) = &self.foreign_tasks else { return Ok(false) };
         let takes = records.iter().any(|record| {
             matches!(record, Record::Hold(stored) if stored.hold.want.resource.kind() == Kind::Task)
         });
-        if !takes || !board.has_news()? {
+        if !takes || !tasks.has_changed()? {
             return Ok(false);
         }
-        if let Some(face) = &self.face {
-            face.undo_all(records);
-        }
+        self.undo_locks(records);
         Ok(true)
     }
 
-    /// Takes in what other programs did to their task list, and keeps them from changing it as long
-    /// as the answer lives. Only with the seat.
-    pub(super) fn sync_board(&mut self, at: StoreTime) -> Result<Option<File>, FileStoreError> {
-        if self.board.is_none() {
+    /// Takes in other programs' changes to their task list, and keeps them from changing it while
+    /// the answer lives. The caller must be the writer whose turn it is.
+    pub(super) fn sync_foreign_tasks(
+        &mut self,
+        at: StoreTime,
+    ) -> Result<Option<File>, FileStoreError> {
+        if self.foreign_tasks.is_none() {
             return Ok(None);
         }
         self.load_tasks()?;
-        let list = self.board.as_ref().map(ForeignTasks::lock).transpose()?.flatten();
-        self.remembering(|state| state.take_in_board(at))?;
+        let list = self.foreign_tasks.as_ref().map(ForeignTasks::lock).transpose()?.flatten();
+        self.remembering(|state| state.take_in_foreign_tasks(at))?;
         Ok(list)
     }
 
-    fn take_in_board(&mut self, at: StoreTime) -> Result<(), FileStoreError> {
-        let Some(board) = &mut self.board else { return Ok(()) };
-        let Some(merged) = board.take_in(&self.ledger, at)? else { return Ok(()) };
-        if !merged.records.is_empty() {
+    fn take_in_foreign_tasks(&mut self, at: StoreTime) -> Result<(), FileStoreError> {
+        let Some(tasks) = &mut self.foreign_tasks else { return Ok(()) };
+        let Some(changes) = tasks.take_in(&self.ledger, at)? else { return Ok(()) };
+        if !changes.records.is_empty() {
             let next = self.ledger.revision + 1;
-            self.append_line(merged.records, next, merged.events, at)?;
+            self.append_line(changes.records, next, changes.events, at)?;
         }
-        match &mut self.board {
-            Some(board) if !merged.rewrite.is_empty() => {
-                board.rewrite(&merged.rewrite, &self.ledger, at)
+        match &mut self.foreign_tasks {
+            Some(tasks) if !changes.rewrite.is_empty() => {
+                tasks.rewrite(&changes.rewrite, &self.ledger, at)
             }
             _ => Ok(()),
         }
     }
 
-    /// Does something to the list and the journal. If that fails half way, on a full disk for
+    /// Runs `act`, which changes the list and the journal. If it fails half way, on a full disk for
     /// example, the list is compared with the ledger once more.
     pub(super) fn remembering<T>(
         &mut self,
         act: impl FnOnce(&mut State) -> Result<T, FileStoreError>,
     ) -> Result<T, FileStoreError> {
         let done = act(self);
-        if let Some(board) = self.board.as_mut().filter(|_| done.is_err()) {
-            board.read_again();
+        if let Some(tasks) = self.foreign_tasks.as_mut().filter(|_| done.is_err()) {
+            tasks.forget();
         }
         done
     }
 
-    /// Whether tasks are other programs' too, so that looking at them needs the seat.
-    pub(in crate::store::file) fn has_board(&self) -> bool {
-        self.board.is_some()
+    /// Whether tasks are shared with other programs, so that reading them takes the writer's turn.
+    pub(in crate::store::file) fn has_foreign_tasks(&self) -> bool {
+        self.foreign_tasks.is_some()
     }
 
-    /// Takes in what other programs did to their task list. Only with the seat.
-    pub(in crate::store::file) fn refresh_board(
+    /// Takes in other programs' changes to their task list. The caller must be the writer whose turn
+    /// it is.
+    pub(in crate::store::file) fn refresh_foreign_tasks(
         &mut self,
         at: StoreTime,
     ) -> Result<(), FileStoreError> {
         self.begin(at)?;
-        self.sync_board(at).map(drop)
+        self.sync_foreign_tasks(at).map(drop)
     }
 
     /// Shows a task that another program has as in progress.
@@ -86,11 +88,11 @@ impl State {
         if task.status != Status::Pending {
             return Ok(());
         }
-        if let Some(board) = &self.board {
-            board.show_claim(task, at);
+        if let Some(tasks) = &self.foreign_tasks {
+            tasks.show_claim(task, at);
         }
-        match &self.face {
-            Some(face) if task.status == Status::Pending => face.show_claim(task, at),
+        match &self.foreign_locks {
+            Some(locks) if task.status == Status::Pending => locks.show_claim(task, at),
             _ => Ok(()),
         }
     }
@@ -102,9 +104,9 @@ impl State {
     ) -> Result<Vec<Tally>, FileStoreError> {
         let mut tallies = self.with_tasks()?.tasks.tallies();
         let mut ids: BTreeSet<TaskId> =
-            self.board.iter().flat_map(|board| board.claimed()).cloned().collect();
-        if let Some(face) = self.face.as_ref().filter(|_| self.board.is_some()) {
-            ids.extend(face.locked_tasks()?);
+            self.foreign_tasks.iter().flat_map(|tasks| tasks.claimed()).cloned().collect();
+        if let Some(locks) = self.foreign_locks.as_ref().filter(|_| self.has_foreign_tasks()) {
+            ids.extend(locks.locked_tasks()?);
         }
         for id in ids {
             let Some(known) = self.ledger.tasks.get(&id) else { continue };
@@ -119,7 +121,7 @@ impl State {
         Ok(tallies)
     }
 
-    /// Shows rules that change tasks by hand what other programs have; says which those are.
+    /// Shows other programs' claims to rules that change tasks by hand, and returns them.
     pub(super) fn show_claims(
         &self,
         scope: &Scope,
@@ -128,7 +130,7 @@ impl State {
     ) -> Result<HashMap<TaskId, GrantId>, FileStoreError> {
         let mut shown = HashMap::new();
         let by_hand = matches!(scope, Scope::Tasks(tasks) if tasks.dependents);
-        if self.board.is_none() || !by_hand {
+        if self.foreign_tasks.is_none() || !by_hand {
             return Ok(shown);
         }
         for task in &mut seen.tasks {
@@ -141,8 +143,8 @@ impl State {
         Ok(shown)
     }
 
-    /// The same of other programs' tasks: what they have is in progress.
-    pub(super) fn list_board(
+    /// Lists tasks that are shared with other programs: a task that one of them has is in progress.
+    pub(super) fn list_foreign(
         &mut self,
         filter: &TaskFilter,
         at: StoreTime,

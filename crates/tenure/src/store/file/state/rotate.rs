@@ -32,7 +32,7 @@ impl State {
         self.load_tasks()?;
         self.load_answers()?;
         // What other programs list must be compared with what is known of it.
-        if self.board.is_none() {
+        if self.foreign_tasks.is_none() {
             let all = self.ledger.tasks.all();
             let completed = all.filter(|task| task.status == Status::Completed);
             self.archive.add(completed, self.deleted.iter())?;

@@ -1,15 +1,14 @@
-//! `tasks.json`, which its programs change under a kernel lock on `tasks.json.lock`.
+//! The task list of the dialect `coordination`: `tasks.json`, which its programs change under a
+//! kernel lock on `tasks.json.lock`.
 
-use super::Foreign;
-use super::merge::{Entry, Fields, Says};
+use super::reconcile::{Entry, EntryFields, EntryState};
+use super::{FileVersion, ForeignClaim, ListChange, SharedFolder, TaskList};
 use crate::file::kernel_lock::lock_within;
 use crate::store::file::error::FileStoreError;
-use crate::store::ledger::{Ledger, Record};
-use crate::store::store_time::StoreTime;
+use crate::store::ledger::Record;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::{Status, Task, TaskId, WallTime};
@@ -22,44 +21,129 @@ use tenure_text::time::{from_value as time_from_value, to_foreign_text as foreig
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The file, as it was read or written last.
-pub(super) struct Coordination {
+pub(in super::super) struct TasksJson {
     path: PathBuf,
     drafts: PathBuf,
     store: String,
-    stamp: Option<Stamp>,
+    version: Option<FileVersion>,
     document: Value,
-    /// What made no sense in it.
+    /// What is invalid in it.
     problems: Vec<String>,
 }
 
-/// What changes whenever the file does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    modified: Option<std::time::SystemTime>,
-    bytes: u64,
-}
+impl TasksJson {
+    pub(in super::super) fn path(folder: &Path) -> PathBuf {
+        folder.join("tasks.json")
+    }
 
-impl Coordination {
-    pub(super) fn new(folder: &Path, own: &Path, store: &str) -> Coordination {
-        Coordination {
-            path: folder.join("tasks.json"),
-            drafts: own.join("side"),
-            store: store.to_owned(),
-            stamp: None,
+    pub(in super::super) fn new(shared: &SharedFolder<'_>) -> TasksJson {
+        TasksJson {
+            path: TasksJson::path(shared.path),
+            drafts: shared.own.join("side"),
+            store: shared.store.to_owned(),
+            version: None,
             document: Value::Null,
             problems: Vec::new(),
         }
     }
 
+    /// Where the task of an entry stands.
+    fn state_of(&self, fields: &Map<String, Value>, status: Status) -> EntryState {
+        let word = fields.get("status").and_then(Value::as_str).unwrap_or("available");
+        if word.parse() != Ok(Status::InProgress) {
+            return EntryState::Status(status);
+        }
+        let by = fields.get("claimed_by").and_then(Value::as_str).unwrap_or("unknown");
+        match fields.get("tenure") {
+            // A program that claims anew may keep a field that it does not know.
+            Some(own) if own["store"] == self.store.as_str() && own["by"] == by => {
+                EntryState::OwnClaim(own["token"].as_u64().unwrap_or(0))
+            }
+            _ => EntryState::ForeignClaim(ForeignClaim {
+                by: by.to_owned(),
+                since: fields.get("claimed_at").and_then(time_from_value),
+            }),
+        }
+    }
+
+    /// Ends another program's claim.
+    fn free(&mut self, id: &TaskId) {
+        let entry = self.list().iter_mut().find(|raw| id_of(raw).as_deref() == Some(id.as_str()));
+        let Some(raw) = entry else { return };
+        raw["status"] = coordination_status(Status::Pending).into();
+        for name in ["claimed_by", "claimed_at", "started_at"] {
+            if raw.get(name).is_some() {
+                raw[name] = Value::Null;
+            }
+        }
+        set_own(raw, None);
+    }
+
+    fn list(&mut self) -> &mut Vec<Value> {
+        if !self.document["tasks"].is_array() {
+            self.document["tasks"] = json!([]);
+        }
+        self.document["tasks"].as_array_mut().expect("it was made one just above")
+    }
+
+    /// Writes the fields of a task that changed. The status and the claim of a task that another
+    /// program has stay as they are.
+    fn put(&mut self, task: &Task, before: Option<&Task>, is_theirs: bool) {
+        let own = own_field(task, &self.store);
+        let new = coordination_task(task);
+        let id = Some(task.id.as_str());
+        let place = self.list().iter().position(|raw| id_of(raw).as_deref() == id);
+        let Some(place) = place else {
+            let mut new = new;
+            set_own(&mut new, own);
+            self.list().push(new);
+            return;
+        };
+        let raw = &mut self.list()[place];
+        // A field that tenure did not change stays as the other programs wrote it.
+        let old = before.map(coordination_task);
+        for name in ["description", "priority", "dependencies", "context"] {
+            if old.as_ref().is_none_or(|old| old[name] != new[name]) && raw[name] != new[name] {
+                raw[name] = new[name].clone();
+            }
+        }
+        if is_theirs {
+            return;
+        }
+        let word = status_word(task);
+        let listed: Option<Status> = raw["status"].as_str().and_then(|word| word.parse().ok());
+        if listed != word.parse().ok() || task.status == Status::InProgress {
+            raw["status"] = word.into();
+        }
+        let named = ["claimed_by", "result", "claimed_at", "started_at", "completed_at"];
+        for name in named {
+            let value = match name {
+                // It says who finished the task, which may not be known here.
+                "claimed_by"
+                    if new[name].is_null()
+                        && !matches!(task.status, Status::InProgress | Status::Pending) =>
+                {
+                    continue;
+                }
+                _ => &new[name],
+            };
+            if !(value.is_null() && raw.get(name).is_none()) {
+                raw[name] = value.clone();
+            }
+        }
+        set_own(raw, own);
+    }
+}
+
+impl TaskList for TasksJson {
     /// Takes the lock that its programs take.
-    pub(super) fn lock(&self) -> Result<File, FileStoreError> {
+    fn lock(&self) -> Result<Option<File>, FileStoreError> {
         let mut path = self.path.clone().into_os_string();
         path.push(".lock");
         let file =
             File::options().create(true).truncate(false).read(true).write(true).open(&path)?;
         match lock_within(&file, Some(LOCK_PATIENCE))? {
-            true => Ok(file),
+            true => Ok(Some(file)),
             false => Err(FileStoreError::Busy(format!(
                 "another program has kept the lock on {} for too long",
                 Path::new(&path).display()
@@ -67,13 +151,12 @@ impl Coordination {
         }
     }
 
-    /// What the file says, if it changed since the last time.
-    pub(super) fn read(&mut self) -> Result<Option<Vec<Entry>>, FileStoreError> {
-        let stamp = stamp(&self.path)?;
-        if self.stamp.is_some() && stamp == self.stamp {
+    fn read(&mut self) -> Result<Option<Vec<Entry>>, FileStoreError> {
+        let version = FileVersion::of(&self.path)?;
+        if self.version.is_some() && version == self.version {
             return Ok(None);
         }
-        if stamp.is_none() {
+        if version.is_none() {
             let known = self.document.is_null();
             self.document = Value::Null;
             return Ok((!known).then(Vec::new));
@@ -103,61 +186,32 @@ impl Coordination {
             new.position = index as i64;
             // Programs of this dialect tell tasks apart by their id alone.
             new.key = None;
-            let wrong = problems.iter().find(|problem| problem.id.as_ref() == Some(&new.id));
+            let invalid = problems.iter().find(|problem| problem.id.as_ref() == Some(&new.id));
             entries.push(Entry {
-                says: match wrong {
-                    Some(problem) => Says::Wrong(problem.reason.clone()),
-                    None => self.says(&fields, new.status),
+                state: match invalid {
+                    Some(problem) => EntryState::Invalid(problem.reason.clone()),
+                    None => self.state_of(&fields, new.status),
                 },
                 created_at: fields.get("created_at").and_then(time_from_value),
                 finished_at: fields.get("completed_at").and_then(time_from_value),
-                edited: Box::new(Raw { fields }),
+                fields: Box::new(Fields(fields)),
                 new,
             });
         }
         self.problems.extend(problems.into_iter().map(|problem| problem.reason));
         self.document = document;
-        self.stamp = stamp;
+        self.version = version;
         Ok(Some(entries))
     }
 
-    /// What makes no sense in the file, one sentence each.
-    pub(super) fn problems(&self) -> &[String] {
+    fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    pub(super) fn read_again(&mut self) {
-        self.stamp = None;
-    }
-
-    fn says(&self, fields: &Map<String, Value>, status: Status) -> Says {
-        let word = fields.get("status").and_then(Value::as_str).unwrap_or("available");
-        if word.parse() != Ok(Status::InProgress) {
-            return Says::Status(status);
-        }
-        let by = fields.get("claimed_by").and_then(Value::as_str).unwrap_or("unknown");
-        match fields.get("tenure") {
-            // A program that claims anew may keep a field that it does not know.
-            Some(own) if own["store"] == self.store.as_str() && own["by"] == by => {
-                Says::Own(own["token"].as_u64().unwrap_or(0))
-            }
-            _ => Says::Foreign {
-                by: by.to_owned(),
-                since: fields.get("claimed_at").and_then(time_from_value),
-            },
-        }
-    }
-
-    /// Writes what changed, and nothing else. Claims of other programs stay as they are, but for
-    /// those of `freed`, which end.
-    pub(super) fn write(
-        &mut self,
-        records: &[Record],
-        freed: &[TaskId],
-        claimed: &BTreeMap<TaskId, Foreign>,
-        ledger: &Ledger,
-        at: StoreTime,
-    ) -> Result<(), FileStoreError> {
+    /// Writes tasks as they are by now. Claims of other programs stay as they are, but for those of
+    /// `freed`, which end.
+    fn write(&mut self, change: &ListChange<'_>) -> Result<(), FileStoreError> {
+        let &ListChange { records, freed, claims, ledger, at } = change;
         let before = self.document.clone();
         if self.document.is_null() {
             let now = foreign_time(WallTime(at.wall_ms));
@@ -168,8 +222,7 @@ impl Coordination {
         for record in records {
             match record {
                 Record::Task(task) => {
-                    let is_theirs =
-                        task.status == Status::Pending && claimed.contains_key(&task.id);
+                    let is_theirs = task.status == Status::Pending && claims.contains_key(&task.id);
                     self.put(task, ledger.tasks.get(&task.id), is_theirs);
                 }
                 Record::DropTask(id) => {
@@ -187,8 +240,8 @@ impl Coordination {
         self.document["last_updated"] = foreign_time(WallTime(at.wall_ms)).into();
         let steps = ["tasks-drafted", "tasks-replaced"];
         match super::replace(&self.path, &self.document, &self.drafts, steps) {
-            // Of what was written: whatever a program without the lock puts there since is read.
-            Ok(written) => self.stamp = Some(stamp_of(&written)),
+            // The version of what was written: a later change by a program that takes no lock is read.
+            Ok(written) => self.version = Some(written),
             Err(error) => {
                 self.document = before;
                 return Err(error.into());
@@ -197,71 +250,12 @@ impl Coordination {
         Ok(())
     }
 
-    /// Ends another program's claim.
-    fn free(&mut self, id: &TaskId) {
-        let entry = self.list().iter_mut().find(|raw| id_of(raw).as_deref() == Some(id.as_str()));
-        let Some(raw) = entry else { return };
-        raw["status"] = coordination_status(Status::Pending).into();
-        for name in ["claimed_by", "claimed_at", "started_at"] {
-            if raw.get(name).is_some() {
-                raw[name] = Value::Null;
-            }
-        }
-        set_own(raw, None);
+    fn forget(&mut self) {
+        self.version = None;
     }
 
-    fn list(&mut self) -> &mut Vec<Value> {
-        if !self.document["tasks"].is_array() {
-            self.document["tasks"] = json!([]);
-        }
-        self.document["tasks"].as_array_mut().expect("it was made one just above")
-    }
-
-    /// Writes what differs; of a task that another program has, neither status nor claim.
-    fn put(&mut self, task: &Task, before: Option<&Task>, is_theirs: bool) {
-        let own = own_field(task, &self.store);
-        let new = coordination_task(task);
-        let id = Some(task.id.as_str());
-        let place = self.list().iter().position(|raw| id_of(raw).as_deref() == id);
-        let Some(place) = place else {
-            let mut new = new;
-            set_own(&mut new, own);
-            self.list().push(new);
-            return;
-        };
-        let raw = &mut self.list()[place];
-        // What tenure did not change stays as the others wrote it.
-        let old = before.map(coordination_task);
-        for name in ["description", "priority", "dependencies", "context"] {
-            if old.as_ref().is_none_or(|old| old[name] != new[name]) && raw[name] != new[name] {
-                raw[name] = new[name].clone();
-            }
-        }
-        if is_theirs {
-            return;
-        }
-        let word = status_word(task);
-        let says: Option<Status> = raw["status"].as_str().and_then(|word| word.parse().ok());
-        if says != word.parse().ok() || task.status == Status::InProgress {
-            raw["status"] = word.into();
-        }
-        let named = ["claimed_by", "result", "claimed_at", "started_at", "completed_at"];
-        for name in named {
-            let value = match name {
-                // Of a task that is done it says who did it, which may not be known here.
-                "claimed_by"
-                    if new[name].is_null()
-                        && !matches!(task.status, Status::InProgress | Status::Pending) =>
-                {
-                    continue;
-                }
-                _ => &new[name],
-            };
-            if !(value.is_null() && raw.get(name).is_none()) {
-                raw[name] = value.clone();
-            }
-        }
-        set_own(raw, own);
+    fn has_changed(&self) -> Result<bool, FileStoreError> {
+        Ok(false)
     }
 }
 
@@ -281,7 +275,7 @@ fn id_of(raw: &Value) -> Option<String> {
     }
 }
 
-/// By what tenure knows its own claims again.
+/// The field by which tenure recognises its own claims.
 fn own_field(task: &Task, store: &str) -> Option<Value> {
     match (task.status, &task.claim) {
         (Status::InProgress, Some(claim)) => {
@@ -305,16 +299,14 @@ fn set_own(raw: &mut Value, own: Option<Value>) {
     }
 }
 
-/// An entry as its programs wrote it.
+/// The fields of an entry as its programs wrote them.
 #[derive(Debug)]
-struct Raw {
-    fields: Map<String, Value>,
-}
+struct Fields(Map<String, Value>);
 
-impl Raw {
+impl Fields {
     fn differs(&self, name: &str, task: &Task) -> bool {
         let written = coordination_task(task);
-        let mine = self.fields.get(name).unwrap_or(&Value::Null);
+        let mine = self.0.get(name).unwrap_or(&Value::Null);
         *mine != written[name] && !(is_absent(mine) && is_absent(&written[name]))
     }
 }
@@ -323,13 +315,13 @@ fn is_absent(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty) || *value == json!("")
 }
 
-impl Fields for Raw {
+impl EntryFields for Fields {
     fn title_differs(&self, task: &Task) -> bool {
         self.differs("description", task)
     }
 
     fn priority_differs(&self, task: &Task) -> bool {
-        self.fields.contains_key("priority") && self.differs("priority", task)
+        self.0.contains_key("priority") && self.differs("priority", task)
     }
 
     fn dependencies_differ(&self, task: &Task) -> bool {
@@ -338,7 +330,7 @@ impl Fields for Raw {
 
     fn context_differs(&self, task: &Task) -> bool {
         let written = coordination_task(task);
-        let context = self.fields.get("context").and_then(Value::as_object);
+        let context = self.0.get("context").and_then(Value::as_object);
         context.is_some_and(|context| {
             ["files", "hints"].into_iter().any(|name| {
                 let (mine, known) = (context.get(name), &written["context"][name]);
@@ -346,21 +338,4 @@ impl Fields for Raw {
             })
         })
     }
-}
-
-fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
-    let meta = match std::fs::metadata(path) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    Ok(Some(stamp_of(&meta)))
-}
-
-fn stamp_of(meta: &std::fs::Metadata) -> Stamp {
-    #[cfg(unix)]
-    let inode = std::os::unix::fs::MetadataExt::ino(meta);
-    #[cfg(not(unix))]
-    let inode = 0;
-    Stamp { inode, modified: meta.modified().ok(), bytes: meta.len() }
 }

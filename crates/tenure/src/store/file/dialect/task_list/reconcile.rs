@@ -1,7 +1,7 @@
-//! Taking in what other programs did to their list. Pure: what their files say and what the ledger
-//! knows, to what to remember.
+//! Compares a task list with the ledger: from what both say to what to remember. It does no I/O.
 
-use super::Foreign;
+use super::ForeignClaim;
+use super::cycles::cycles;
 use crate::store::ledger::{Ledger, Record};
 use crate::store::store_time::StoreTime;
 use serde_json::{Map, Value};
@@ -12,82 +12,82 @@ use tenure_text::exchange::CONTEXT_FILES;
 
 /// What a list says of one task.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(in super::super) struct Entry {
     pub(super) new: NewTask,
-    pub(super) says: Says,
-    /// Which of title, priority, dependencies and context are others than the ledger's would be.
-    pub(super) edited: Box<dyn Fields>,
+    pub(super) state: EntryState,
+    /// The fields as their program wrote them, to tell whether they were edited.
+    pub(super) fields: Box<dyn EntryFields>,
     pub(super) created_at: Option<WallTime>,
     pub(super) finished_at: Option<WallTime>,
 }
 
-/// Tells how an entry differs from a task in what its dialect can say of it.
-pub(super) trait Fields: std::fmt::Debug {
+/// Tells in which fields an entry differs from how its dialect would write a task.
+pub(super) trait EntryFields: std::fmt::Debug {
     fn title_differs(&self, task: &Task) -> bool;
     fn priority_differs(&self, task: &Task) -> bool;
     fn dependencies_differ(&self, task: &Task) -> bool;
     fn context_differs(&self, task: &Task) -> bool;
 }
 
-/// Where a list says that a task stands.
+/// Where a task stands by its list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Says {
-    /// Nobody has it.
+pub(super) enum EntryState {
+    /// It has this status, and no one has claimed it.
     Status(Status),
-    /// Tenure has it, under this token.
-    Own(u64),
-    /// Another program has it.
-    Foreign { by: String, since: Option<WallTime> },
-    /// Somebody began; who has it, a lock file tells.
-    Begun,
-    /// The entry makes no sense, for this reason: nobody can take the task as it is.
-    Wrong(String),
+    /// Tenure has claimed it, under this token.
+    OwnClaim(u64),
+    /// Another program has claimed it.
+    ForeignClaim(ForeignClaim),
+    /// It is in progress; a lock file tells who has it.
+    Started,
+    /// The entry is invalid, for this reason, so that the task cannot be claimed as it is.
+    Invalid(String),
 }
 
-/// What to remember.
+/// What to remember, and what to write back.
 #[derive(Debug, Default)]
-pub(crate) struct Merged {
+pub(crate) struct Reconciled {
     pub(crate) records: Vec<Record>,
     pub(crate) events: Vec<NewEvent>,
-    /// What the list must be told again.
+    /// The tasks that must be written to the list again.
     pub(crate) rewrite: Vec<TaskId>,
-    pub(super) claims: BTreeMap<TaskId, Foreign>,
-    /// Which tasks wait for themselves, one sentence each.
+    pub(super) claims: BTreeMap<TaskId, ForeignClaim>,
+    /// The tasks that wait for themselves, one sentence each.
     pub(super) cycles: Vec<String>,
 }
 
 /// Compares the list with the ledger.
-pub(super) fn merge(entries: &[Entry], ledger: &Ledger, at: StoreTime) -> Merged {
-    let mut merged = Merged::default();
+pub(super) fn reconcile(entries: &[Entry], ledger: &Ledger, at: StoreTime) -> Reconciled {
+    let mut reconciled = Reconciled::default();
     let mut tasks: Vec<Task> = Vec::with_capacity(entries.len());
     let cycles = cycles(entries);
     for entry in entries {
-        let age = ledger.revision + 1 + merged.events.len() as u64;
+        let age = ledger.revision + 1 + reconciled.events.len() as u64;
         let task = match ledger.tasks.get(&entry.new.id) {
-            None => merged.add(entry, cycles.get(&entry.new.id), age, at),
-            Some(known) => merged.compare(entry, cycles.get(&entry.new.id), known, ledger),
+            None => reconciled.add(entry, cycles.get(&entry.new.id), age, at),
+            Some(known) => reconciled.compare(entry, cycles.get(&entry.new.id), known, ledger),
         };
         tasks.push(task);
     }
-    merged.cycles = cycles.iter().map(|(id, cycle)| format!("task {id}: {cycle}")).collect();
-    merged.cycles.sort();
-    settle_unmet(&mut tasks);
+    reconciled.cycles = cycles.iter().map(|(id, cycle)| format!("task {id}: {cycle}")).collect();
+    reconciled.cycles.sort();
+    count_unmet(&mut tasks);
     for task in tasks {
         if ledger.tasks.get(&task.id) != Some(&task) {
-            merged.records.push(Record::Task(Box::new(task)));
+            reconciled.records.push(Record::Task(Box::new(task)));
         }
     }
     let listed: HashSet<&TaskId> = entries.iter().map(|entry| &entry.new.id).collect();
     for gone in ledger.tasks.all().filter(|task| !listed.contains(&task.id)) {
-        merged.drop_holds(gone, ledger);
-        merged.records.push(Record::DropTask(gone.id.clone()));
-        merged.note(gone, EventKind::Deleted);
+        reconciled.drop_holds(gone, ledger);
+        reconciled.records.push(Record::DropTask(gone.id.clone()));
+        reconciled.note(gone, EventKind::Deleted);
     }
-    merged
+    reconciled
 }
 
-/// Counts of each what it waits for.
-fn settle_unmet(tasks: &mut [Task]) {
+/// Counts the unmet dependencies of each task.
+fn count_unmet(tasks: &mut [Task]) {
     let met: HashMap<TaskId, bool> =
         tasks.iter().map(|task| (task.id.clone(), task.status.satisfies())).collect();
     for task in tasks {
@@ -96,7 +96,7 @@ fn settle_unmet(tasks: &mut [Task]) {
     }
 }
 
-impl Merged {
+impl Reconciled {
     fn note(&mut self, task: &Task, kind: EventKind) {
         let resource = Some(task.id.resource());
         let label = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
@@ -104,24 +104,23 @@ impl Merged {
     }
 
     fn add(&mut self, entry: &Entry, cycle: Option<&String>, age: u64, at: StoreTime) -> Task {
-        let wrong = wrong_with(entry, cycle);
-        let status = match &entry.says {
-            _ if wrong.is_some() => Status::Blocked,
-            Says::Status(status) => *status,
-            Says::Foreign { by, since } => {
-                let foreign = Foreign { by: by.clone(), since: *since };
-                self.claims.insert(entry.new.id.clone(), foreign);
+        let invalid = invalid_reason(entry, cycle);
+        let status = match &entry.state {
+            _ if invalid.is_some() => Status::Blocked,
+            EntryState::Status(status) => *status,
+            EntryState::ForeignClaim(claim) => {
+                self.claims.insert(entry.new.id.clone(), claim.clone());
                 Status::Pending
             }
-            // Somebody of tenure died before it was remembered.
-            Says::Own(_) => {
+            // A process of tenure died before it was remembered.
+            EntryState::OwnClaim(_) => {
                 self.rewrite.push(entry.new.id.clone());
                 Status::Pending
             }
-            Says::Begun | Says::Wrong(_) => Status::Pending,
+            EntryState::Started | EntryState::Invalid(_) => Status::Pending,
         };
         let mut task = new_task(entry, status, age, at);
-        task.error = wrong.map(str::to_owned).or(task.error);
+        task.error = invalid.map(str::to_owned).or(task.error);
         self.note(&task, EventKind::Added);
         task
     }
@@ -134,40 +133,43 @@ impl Merged {
         ledger: &Ledger,
     ) -> Task {
         let mut task = adopt_fields(entry, known);
-        if let Some(wrong) = wrong_with(entry, cycle) {
-            // What came to its end stays there, whatever the entry says by now.
+        if let Some(invalid) = invalid_reason(entry, cycle) {
+            // A task that is finished stays finished, whatever the entry says by now.
             if !known.status.is_final() {
                 if known.status != Status::Blocked {
                     self.change(&mut task, known, Status::Blocked, entry, ledger);
                 }
-                task.error = Some(wrong.to_owned());
+                task.error = Some(invalid.to_owned());
             }
             return task;
         }
-        match (&entry.says, known.status) {
-            (Says::Begun | Says::Wrong(_), _) => {}
-            (Says::Own(token), Status::InProgress)
+        match (&entry.state, known.status) {
+            (EntryState::Started | EntryState::Invalid(_), _) => {}
+            (EntryState::OwnClaim(token), Status::InProgress)
                 if known.claim.as_ref().is_some_and(|claim| claim.token.0 == *token) => {}
-            (Says::Own(0), Status::Review) => {}
-            // Written by somebody of tenure who died, or brought back by a program that wrote what
-            // it had read before.
-            (Says::Own(_), _) => self.rewrite.push(known.id.clone()),
-            (Says::Foreign { .. }, Status::Completed) => self.rewrite.push(known.id.clone()),
-            (Says::Foreign { by, since }, before) => {
-                let foreign = Foreign { by: by.clone(), since: *since };
-                self.claims.insert(known.id.clone(), foreign);
+            (EntryState::OwnClaim(0), Status::Review) => {}
+            // Written by a process of tenure that died, or restored by a program that wrote what it
+            // had read before.
+            (EntryState::OwnClaim(_), _) => self.rewrite.push(known.id.clone()),
+            (EntryState::ForeignClaim(_), Status::Completed) => {
+                self.rewrite.push(known.id.clone());
+            }
+            (EntryState::ForeignClaim(claim), before) => {
+                self.claims.insert(known.id.clone(), claim.clone());
                 if before != Status::Pending {
                     // Two may work on it for a moment; tenure's worker learns that it lost it.
                     self.change(&mut task, known, Status::Pending, entry, ledger);
                 }
             }
-            (Says::Status(says), before) if *says == before => {}
-            (Says::Status(Status::Completed), Status::Skipped) => {}
+            (EntryState::Status(status), before) if *status == before => {}
+            (EntryState::Status(Status::Completed), Status::Skipped) => {}
             // Lost by a program that wrote what it had read before: tenure's worker has it still,
             // and what is completed stays so.
-            (Says::Status(Status::Pending), Status::InProgress)
-            | (Says::Status(_), Status::Completed) => self.rewrite.push(known.id.clone()),
-            (Says::Status(says), _) => self.change(&mut task, known, *says, entry, ledger),
+            (EntryState::Status(Status::Pending), Status::InProgress)
+            | (EntryState::Status(_), Status::Completed) => self.rewrite.push(known.id.clone()),
+            (EntryState::Status(status), _) => {
+                self.change(&mut task, known, *status, entry, ledger)
+            }
         }
         task
     }
@@ -197,7 +199,7 @@ impl Merged {
         }
     }
 
-    /// Ends what tenure holds for a task that is another's, or at its end, by now.
+    /// Ends tenure's holds for a task that another program has or finished.
     fn drop_holds(&mut self, task: &Task, ledger: &Ledger) {
         let Some(claim) = &task.claim else { return };
         let holds = ledger.held().filter(|stored| stored.hold.grant == claim.grant);
@@ -222,27 +224,27 @@ fn event_of(status: Status, entry: &Entry) -> EventKind {
     }
 }
 
-/// What the list says otherwise than the ledger would.
+/// The task with the fields that another program edited.
 fn adopt_fields(entry: &Entry, known: &Task) -> Task {
     let mut task = known.clone();
-    if entry.edited.title_differs(known) {
+    if entry.fields.title_differs(known) {
         task.title = entry.new.title.clone();
         task.description = entry.new.description.clone();
     }
-    if entry.edited.priority_differs(known) {
+    if entry.fields.priority_differs(known) {
         task.priority = entry.new.priority;
     }
-    if entry.edited.dependencies_differ(known) {
+    if entry.fields.dependencies_differ(known) {
         task.depends_on = entry.new.depends_on.clone();
     }
-    if entry.edited.context_differs(known) {
+    if entry.fields.context_differs(known) {
         task.payload = with_context(known, entry.new.payload.as_deref());
     }
     task
 }
 
-/// The payload with what a list says of files to read and hints. Files that are held are listed
-/// there too, and are not to be read only.
+/// The payload with the list's hints and files to read. The list has the task's own files among
+/// them; those are left out, since they are held and not only read.
 fn with_context(known: &Task, listed: Option<&str>) -> Option<String> {
     let object = |json: Option<&str>| match json.map(serde_json::from_str::<Value>) {
         None => Some(Map::new()),
@@ -265,86 +267,13 @@ fn with_context(known: &Task, listed: Option<&str>) -> Option<String> {
     (!payload.is_empty()).then(|| Value::Object(payload).to_string())
 }
 
-/// Why a task cannot be taken as it is listed, if so.
-fn wrong_with<'a>(entry: &'a Entry, cycle: Option<&'a String>) -> Option<&'a str> {
-    match &entry.says {
-        Says::Wrong(reason) => Some(reason),
-        Says::Status(Status::Pending) => cycle.map(String::as_str),
+/// Why a task cannot be claimed as it is listed, if so.
+fn invalid_reason<'a>(entry: &'a Entry, cycle: Option<&'a String>) -> Option<&'a str> {
+    match &entry.state {
+        EntryState::Invalid(reason) => Some(reason),
+        EntryState::Status(Status::Pending) => cycle.map(String::as_str),
         _ => None,
     }
-}
-
-/// The tasks that wait for themselves, each with a sentence that names the cycle.
-fn cycles(entries: &[Entry]) -> HashMap<TaskId, String> {
-    let waits = |entry: &&Entry| !matches!(entry.says, Says::Status(status) if status.satisfies());
-    let waiting: HashMap<&TaskId, &[TaskId]> = entries
-        .iter()
-        .filter(waits)
-        .map(|entry| (&entry.new.id, entry.new.depends_on.as_slice()))
-        .collect();
-    // Those that wait for nothing, or only for such, are in no cycle.
-    let mut left: HashMap<&TaskId, usize> = waiting
-        .iter()
-        .map(|(id, before)| (*id, before.iter().filter(|id| waiting.contains_key(id)).count()))
-        .collect();
-    let mut dependents: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();
-    for (id, before) in &waiting {
-        for before in before.iter() {
-            dependents.entry(before).or_default().push(id);
-        }
-    }
-    let mut free: Vec<&TaskId> =
-        left.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect();
-    while let Some(id) = free.pop() {
-        left.remove(id);
-        for dependent in dependents.get(id).into_iter().flatten() {
-            if let Some(count) = left.get_mut(dependent) {
-                *count = count.saturating_sub(1);
-                if *count == 0 {
-                    free.push(dependent);
-                }
-            }
-        }
-    }
-    let mut found = HashMap::new();
-    for start in left.keys() {
-        if let Some(cycle) = cycle_through(start, &waiting, &left) {
-            let names: Vec<&str> = cycle.iter().map(|id| id.as_str()).collect();
-            let text = format!("it waits for itself: {}", names.join(" → "));
-            found.insert((*start).clone(), text);
-        }
-    }
-    found
-}
-
-/// The shortest way from a task over what it waits for back to itself.
-fn cycle_through<'a>(
-    start: &'a TaskId,
-    waiting: &HashMap<&'a TaskId, &'a [TaskId]>,
-    among: &HashMap<&'a TaskId, usize>,
-) -> Option<Vec<&'a TaskId>> {
-    let mut came_from: HashMap<&TaskId, &TaskId> = HashMap::new();
-    let mut queue = std::collections::VecDeque::from([start]);
-    while let Some(id) = queue.pop_front() {
-        for before in waiting.get(id).into_iter().flat_map(|before| before.iter()) {
-            if before == start {
-                let mut way = vec![start];
-                let mut at = id;
-                while at != start {
-                    way.push(at);
-                    at = came_from[at];
-                }
-                way.push(start);
-                way.reverse();
-                return Some(way);
-            }
-            if among.contains_key(before) && !came_from.contains_key(before) {
-                came_from.insert(before, id);
-                queue.push_back(before);
-            }
-        }
-    }
-    None
 }
 
 fn new_task(entry: &Entry, status: Status, age: u64, at: StoreTime) -> Task {

@@ -1,7 +1,9 @@
-//! `queue.json`, which workers only read, and `execution_log.jsonl`, to which they append: the last
-//! line about a task is where it stands. Who has a task, its lock file tells.
+//! The task list of the dialect `worker`: `queue.json`, which workers only read, and
+//! `execution_log.jsonl`, to which they append. The last line about a task is its status; its lock
+//! file tells who has it.
 
-use super::merge::{Entry, Fields, Says};
+use super::reconcile::{Entry, EntryFields, EntryState};
+use super::{FileVersion, ListChange, SharedFolder, TaskList};
 use crate::store::file::error::FileStoreError;
 use crate::store::file::failpoint::failpoint;
 use crate::store::ledger::{Ledger, Record};
@@ -15,26 +17,27 @@ use tenure_core::{Status, Task, TaskId, WallTime};
 use tenure_text::exchange::{self, Format, queue_task, without_byte_order_mark};
 use tenure_text::time::{from_value as time_from_value, to_foreign_text as foreign_time};
 
-/// What a task's text may be called.
+/// The names that the field of a task's text may have.
 const TEXT_FIELDS: [&str; 4] = ["instruction", "prompt", "task", "description"];
 
 /// The two files, as they were read last.
-pub(super) struct Queue {
+pub(in super::super) struct QueueJson {
     queue: PathBuf,
     log: PathBuf,
     drafts: PathBuf,
     store: String,
-    stamp: Option<(Option<std::time::SystemTime>, u64)>,
+    version: Option<FileVersion>,
     /// Up to where the log was read.
     read_until: u64,
-    states: HashMap<String, State>,
-    /// What made no sense in the queue.
+    /// Where tasks stand by the log.
+    outcomes: HashMap<String, Outcome>,
+    /// What is invalid in the queue.
     problems: Vec<String>,
 }
 
 /// The last line of the log about a task.
 #[derive(Clone, Debug)]
-struct State {
+struct Outcome {
     status: Status,
     at: Option<WallTime>,
     result: Option<String>,
@@ -53,91 +56,27 @@ fn home(folder: &Path) -> &Path {
     }
 }
 
-/// The files of the list whose lock files are in this folder.
-pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
-    ["queue.json", "execution_log.jsonl"].map(|name| home(folder).join(name)).to_vec()
-}
+impl QueueJson {
+    /// The two files of the list whose lock files are in this folder.
+    pub(in super::super) fn paths(folder: &Path) -> [PathBuf; 2] {
+        ["queue.json", "execution_log.jsonl"].map(|name| home(folder).join(name))
+    }
 
-impl Queue {
-    pub(super) fn new(folder: &Path, own: &Path, store: &str) -> Queue {
-        let home = home(folder);
-        Queue {
-            queue: home.join("queue.json"),
-            log: home.join("execution_log.jsonl"),
-            drafts: own.join("side"),
-            store: store.to_owned(),
-            stamp: None,
+    pub(in super::super) fn new(shared: &SharedFolder<'_>) -> QueueJson {
+        let [queue, log] = QueueJson::paths(shared.path);
+        QueueJson {
+            queue,
+            log,
+            drafts: shared.own.join("side"),
+            store: shared.store.to_owned(),
+            version: None,
             read_until: 0,
-            states: HashMap::new(),
+            outcomes: HashMap::new(),
             problems: Vec::new(),
         }
     }
 
-    /// What the files say, if they changed since the last time.
-    pub(super) fn read(&mut self) -> Result<Option<Vec<Entry>>, FileStoreError> {
-        let news = self.read_log()?;
-        let stamp = stamp(&self.queue)?;
-        if stamp.is_none() {
-            let known = self.stamp.take().is_some();
-            return Ok(known.then(Vec::new));
-        }
-        if !news && self.stamp == stamp {
-            return Ok(None);
-        }
-        let (file, problems) =
-            exchange::read_foreign_file(&self.queue, Format::Queue).map_err(|error| {
-                FileStoreError::ForeignFile(format!("{}: {error}", self.queue.display()))
-            })?;
-        self.stamp = stamp;
-        let entries = file.tasks.into_iter().enumerate().map(|(index, mut new)| {
-            new.position = index as i64;
-            new.key = None;
-            let state = self.states.get(new.id.as_str());
-            let wrong = problems.iter().find(|problem| problem.id.as_ref() == Some(&new.id));
-            let says = match (state.map(|state| state.status), wrong) {
-                (Some(Status::InProgress), _) => Says::Begun,
-                (Some(status), _) => Says::Status(status),
-                (None, Some(problem)) => Says::Wrong(problem.reason.clone()),
-                (None, None) => Says::Status(new.status),
-            };
-            if let Some(state) = state {
-                new.result = state.result.clone().or(new.result);
-                new.error = state.error.clone().or(new.error);
-            }
-            Entry {
-                says,
-                created_at: None,
-                finished_at: state.and_then(|state| state.at),
-                edited: Box::new(Raw {
-                    instruction: (new.title.clone(), new.description.clone()),
-                    priority: new.priority,
-                    depends_on: new.depends_on.clone(),
-                }),
-                new,
-            }
-        });
-        let entries = entries.collect();
-        self.problems = problems.into_iter().map(|problem| problem.reason).collect();
-        Ok(Some(entries))
-    }
-
-    /// What makes no sense in the queue, one sentence each.
-    pub(super) fn problems(&self) -> &[String] {
-        &self.problems
-    }
-
-    pub(super) fn read_again(&mut self) {
-        (self.stamp, self.read_until) = (None, 0);
-        self.states.clear();
-    }
-
-    /// Whether the files changed since they were read.
-    pub(super) fn has_news(&self) -> Result<bool, FileStoreError> {
-        let length = stamp(&self.log)?.map_or(0, |(_, length)| length);
-        Ok(length != self.read_until || stamp(&self.queue)? != self.stamp)
-    }
-
-    /// Reads what came to the log; says whether something did.
+    /// Reads what was added to the log, and returns whether something was.
     fn read_log(&mut self) -> Result<bool, FileStoreError> {
         let mut file = match File::open(&self.log) {
             Ok(file) => file,
@@ -147,7 +86,7 @@ impl Queue {
         let length = file.metadata()?.len();
         if length < self.read_until {
             // It was begun anew.
-            (self.read_until, self.states) = (0, HashMap::new());
+            (self.read_until, self.outcomes) = (0, HashMap::new());
         }
         file.seek(SeekFrom::Start(self.read_until))?;
         let mut bytes = Vec::new();
@@ -155,13 +94,13 @@ impl Queue {
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         self.read_until += whole as u64;
         for line in bytes[..whole].split(|byte| *byte == b'\n') {
-            // A line that somebody died writing says nothing.
+            // A line whose writer died is skipped.
             let Ok(value) = serde_json::from_slice::<Value>(without_byte_order_mark(line)) else {
                 continue;
             };
             let status = value["status"].as_str().and_then(status_of);
             if let (Some(id), Some(status)) = (value["task_id"].as_str(), status) {
-                let state = State {
+                let outcome = Outcome {
                     status,
                     at: value.get("timestamp").and_then(time_from_value),
                     result: value
@@ -170,35 +109,10 @@ impl Queue {
                         .map(Value::to_string),
                     error: value["error"].as_str().map(str::to_owned),
                 };
-                self.states.insert(id.to_owned(), state);
+                self.outcomes.insert(id.to_owned(), outcome);
             }
         }
         Ok(whole > 0)
-    }
-
-    /// Adds new tasks to the queue, and a line to the log for each that moved.
-    pub(super) fn write(
-        &mut self,
-        records: &[Record],
-        ledger: &Ledger,
-        at: StoreTime,
-    ) -> Result<(), FileStoreError> {
-        let mut lines = Vec::new();
-        for record in records {
-            let Record::Task(task) = record else { continue };
-            let before = ledger.tasks.get(&task.id);
-            let moved = before.is_some_and(|before| before.status != task.status);
-            if moved || before.is_none() && task.status != Status::Pending {
-                let line = self.line(task, before, at);
-                lines.extend_from_slice(line.to_string().as_bytes());
-                lines.push(b'\n');
-            }
-        }
-        self.edit_queue(records, ledger)?;
-        if !lines.is_empty() {
-            append(&self.log, &lines)?;
-        }
-        Ok(())
     }
 
     fn line(&self, task: &Task, before: Option<&Task>, at: StoreTime) -> Value {
@@ -220,7 +134,7 @@ impl Queue {
         line
     }
 
-    /// Writes tasks that are new, were edited or deleted. Its programs take no lock for that.
+    /// Writes tasks that are new, edited or deleted. The other programs take no lock for that.
     fn edit_queue(&mut self, records: &[Record], ledger: &Ledger) -> Result<(), FileStoreError> {
         let edited = |task: &Task| match ledger.tasks.get(&task.id) {
             Some(before) => queue_task(before) != queue_task(task),
@@ -255,13 +169,100 @@ impl Queue {
             }
         }
         let steps = ["queue-drafted", "queue-replaced"];
-        let written = super::replace(&self.queue, &document, &self.drafts, steps)?;
-        self.stamp = Some((written.modified().ok(), written.len()));
+        self.version = Some(super::replace(&self.queue, &document, &self.drafts, steps)?);
         Ok(())
     }
 }
 
-/// Words of the log; `None` for those that say nothing about where a task stands.
+impl TaskList for QueueJson {
+    fn lock(&self) -> Result<Option<File>, FileStoreError> {
+        Ok(None)
+    }
+
+    fn read(&mut self) -> Result<Option<Vec<Entry>>, FileStoreError> {
+        let has_log_grown = self.read_log()?;
+        let version = FileVersion::of(&self.queue)?;
+        if version.is_none() {
+            let known = self.version.take().is_some();
+            return Ok(known.then(Vec::new));
+        }
+        if !has_log_grown && self.version == version {
+            return Ok(None);
+        }
+        let (file, problems) =
+            exchange::read_foreign_file(&self.queue, Format::Queue).map_err(|error| {
+                FileStoreError::ForeignFile(format!("{}: {error}", self.queue.display()))
+            })?;
+        self.version = version;
+        let entries = file.tasks.into_iter().enumerate().map(|(index, mut new)| {
+            new.position = index as i64;
+            new.key = None;
+            let logged = self.outcomes.get(new.id.as_str());
+            let invalid = problems.iter().find(|problem| problem.id.as_ref() == Some(&new.id));
+            let state = match (logged.map(|logged| logged.status), invalid) {
+                (Some(Status::InProgress), _) => EntryState::Started,
+                (Some(status), _) => EntryState::Status(status),
+                (None, Some(problem)) => EntryState::Invalid(problem.reason.clone()),
+                (None, None) => EntryState::Status(new.status),
+            };
+            if let Some(logged) = logged {
+                new.result = logged.result.clone().or(new.result);
+                new.error = logged.error.clone().or(new.error);
+            }
+            Entry {
+                state,
+                created_at: None,
+                finished_at: logged.and_then(|logged| logged.at),
+                fields: Box::new(Fields {
+                    instruction: (new.title.clone(), new.description.clone()),
+                    priority: new.priority,
+                    depends_on: new.depends_on.clone(),
+                }),
+                new,
+            }
+        });
+        let entries = entries.collect();
+        self.problems = problems.into_iter().map(|problem| problem.reason).collect();
+        Ok(Some(entries))
+    }
+
+    fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// Writes new and edited tasks to the queue, and a line to the log for each change of status.
+    fn write(&mut self, change: &ListChange<'_>) -> Result<(), FileStoreError> {
+        let &ListChange { records, ledger, at, .. } = change;
+        let mut lines = Vec::new();
+        for record in records {
+            let Record::Task(task) = record else { continue };
+            let before = ledger.tasks.get(&task.id);
+            let moved = before.is_some_and(|before| before.status != task.status);
+            if moved || before.is_none() && task.status != Status::Pending {
+                let line = self.line(task, before, at);
+                lines.extend_from_slice(line.to_string().as_bytes());
+                lines.push(b'\n');
+            }
+        }
+        self.edit_queue(records, ledger)?;
+        if !lines.is_empty() {
+            append(&self.log, &lines)?;
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        (self.version, self.read_until) = (None, 0);
+        self.outcomes.clear();
+    }
+
+    fn has_changed(&self) -> Result<bool, FileStoreError> {
+        let length = FileVersion::of(&self.log)?.map_or(0, |version| version.bytes);
+        Ok(length != self.read_until || FileVersion::of(&self.queue)? != self.version)
+    }
+}
+
+/// The status that a word of the log means; `None` for words that mean none.
 fn status_of(word: &str) -> Option<Status> {
     match word {
         "started" | "running" | "acquired" => Some(Status::InProgress),
@@ -302,7 +303,7 @@ fn remove(document: &mut Value, id: &TaskId) {
     }
 }
 
-/// Adds whole lines in one write, after the end of what somebody died writing.
+/// Appends whole lines in one write, and ends a line whose writer died before.
 fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
     let mut file = File::options().create(true).read(true).append(true).open(path)?;
     let length = file.metadata()?.len();
@@ -322,15 +323,15 @@ fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// An entry as its programs wrote it.
+/// The fields of an entry as its programs wrote them.
 #[derive(Debug)]
-struct Raw {
+struct Fields {
     instruction: (String, Option<String>),
     priority: u8,
     depends_on: Vec<TaskId>,
 }
 
-impl Fields for Raw {
+impl EntryFields for Fields {
     fn title_differs(&self, task: &Task) -> bool {
         let written = queue_task(task);
         let mine = match &self.instruction.1 {
@@ -351,13 +352,5 @@ impl Fields for Raw {
 
     fn context_differs(&self, _: &Task) -> bool {
         false
-    }
-}
-
-fn stamp(path: &Path) -> io::Result<Option<(Option<std::time::SystemTime>, u64)>> {
-    match std::fs::metadata(path) {
-        Ok(meta) => Ok(Some((meta.modified().ok(), meta.len()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
     }
 }
