@@ -4,7 +4,8 @@
 //! [`tenure::Client`] waits.
 //!
 //! 1. [`caller`]: who sends a request, and what it may do.
-//! 2. [`http`]: connections, authentication and limits.
+//! 2. [`http`]: connections, authentication and limits; [`routes`]: what each route declares about
+//!    itself.
 //! 3. [`api`]: the JSON API; [`problem`]: its errors; `plain`: messages about invalid JSON.
 //! 4. [`metrics`], [`dashboard`], [`mcp`].
 
@@ -17,3 +18,4 @@ pub mod mcp;
 pub mod metrics;
 mod plain;
 pub mod problem;
+pub mod routes;

@@ -83,7 +83,8 @@ impl Scene {
             called_off: Notify::new(),
         });
         let caller = Caller { name: Some("ci".to_owned()), role: Role::Work };
-        let router: Router = store::router(App::new(local.clone()))
+        let router: Router = store::routes(App::new(local.clone()))
+            .into_router()
             .layer(Extension(caller))
             .layer(middleware::from_fn_with_state(gate.clone(), pass));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -17,7 +17,7 @@ use tower::ServiceExt;
 
 fn router(client: &Client, role: Role) -> Router {
     let caller = Caller { name: None, role };
-    live::router(App::new(client.clone())).layer(Extension(caller))
+    live::routes(App::new(client.clone())).into_router().layer(Extension(caller))
 }
 
 async fn memory() -> Client {

@@ -11,7 +11,11 @@ async fn get(path: &str, tag: Option<&str>) -> (StatusCode, HeaderMap, String) {
     if let Some(tag) = tag {
         request = request.header("if-none-match", tag);
     }
-    let response = dashboard::router().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let response = dashboard::routes()
+        .into_router()
+        .oneshot(request.body(Body::empty()).unwrap())
+        .await
+        .unwrap();
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
     (parts.status, parts.headers, String::from_utf8(bytes.to_vec()).unwrap())

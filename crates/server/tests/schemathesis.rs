@@ -28,7 +28,8 @@ fn program() -> PathBuf {
 /// A server on a free port; gives its address.
 async fn serve(url: &str) -> String {
     let client = Client::open(url).await.unwrap();
-    let router = api::router_waiting(App::new(client), WAIT_MAX)
+    let router = api::routes_waiting(App::new(client), WAIT_MAX)
+        .into_router()
         .layer(Extension(Caller::local()))
         .layer(axum::middleware::map_request(make_key_new));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

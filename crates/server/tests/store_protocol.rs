@@ -13,7 +13,7 @@ use tower::ServiceExt;
 
 fn server(client: &Client, role: Role) -> Router {
     let caller = Caller { name: Some("ci".to_owned()), role };
-    store::router(App::new(client.clone())).layer(Extension(caller))
+    store::routes(App::new(client.clone())).into_router().layer(Extension(caller))
 }
 
 async fn post(

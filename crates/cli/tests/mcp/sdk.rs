@@ -48,7 +48,8 @@ fn http(place: &StoreLocation) -> String {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async move {
             let client = tenure::Client::open(&url).await.expect("a store");
-            let router = mcp::router(App::new(client)).layer(axum::Extension(Caller::local()));
+            let router =
+                mcp::routes(App::new(client)).into_router().layer(axum::Extension(Caller::local()));
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
             tell.send(listener.local_addr().expect("an address")).expect("a test that listens");
             axum::serve(listener, router).await.expect("a server");

@@ -1,10 +1,12 @@
 //! `/v1/events`: what happened, and what happens.
 
 use super::Api;
-use super::input::{Params, Reader};
+use super::input::Params;
 use super::schema;
 use super::values::{Count, RevisionNumber, WaitMs};
+use crate::http::limits::Limits;
 use crate::problem::Problem;
+use crate::routes::{Access, Routes};
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -14,11 +16,10 @@ use tenure::core::Revision;
 use tenure_frontend::view::event_json;
 use tokio::time::Instant;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new().routes(routes!(events))
+pub(super) fn routes() -> Routes<Api> {
+    Routes::new().documented(Access::READ, Limits::Waits, routes!(events))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -43,7 +44,6 @@ struct Asked {
 )]
 async fn events(
     State(api): State<Api>,
-    _: Reader,
     Params(asked): Params<Asked>,
 ) -> Result<Json<Value>, Problem> {
     let after = Revision(asked.after.map_or(0, |after| after.0));

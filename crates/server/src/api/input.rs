@@ -1,9 +1,10 @@
 //! What a handler is given of a request, or a problem that says what is wrong with it.
 
 use super::values::{Label, Object, SectionName, TaskName};
-use crate::caller::{Caller, Role};
+use crate::caller::Caller;
 use crate::plain;
 use crate::problem::Problem;
+use crate::routes::unknown_caller;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -115,42 +116,11 @@ impl<S: Send + Sync> FromRequestParts<S> for SectionName {
     }
 }
 
-/// A caller that may look.
-pub struct Reader;
-
-impl<S: Send + Sync> FromRequestParts<S> for Reader {
+/// The caller, whose role the route has checked.
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Reader, Problem> {
-        parts.extensions.get::<Caller>().ok_or_else(nobody)?.require(Role::Read)?;
-        Ok(Reader)
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, Problem> {
+        parts.extensions.get::<Caller>().cloned().ok_or_else(unknown_caller)
     }
-}
-
-/// Whoever may do this; others are refused before anything else is looked at.
-macro_rules! whoever_may {
-    ($($name:ident, $role:expr, $about:literal;)*) => { $(
-        #[doc = $about]
-        pub struct $name(pub Caller);
-
-        impl<S: Send + Sync> FromRequestParts<S> for $name {
-            type Rejection = Problem;
-
-            async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<$name, Problem> {
-                let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(nobody)?;
-                caller.require($role)?;
-                Ok($name(caller))
-            }
-        }
-    )* };
-}
-
-whoever_may! {
-    Worker, Role::Work, "A caller that can hold, add, claim and finish.";
-    Admin, Role::Admin, "A caller that can end other holders' holds.";
-}
-
-/// No gate let this request in.
-fn nobody() -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "the caller is not authenticated")
 }

@@ -6,12 +6,14 @@ mod tail;
 
 use crate::app::App;
 use crate::caller::{Caller, Role};
+use crate::http::limits::Limits;
 use crate::problem::Problem;
+use crate::routes::{Access, Routes};
+use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use futures_util::stream::{self, Stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -24,23 +26,17 @@ use tail::{EVENTS_MAX, News, Tail};
 use tenure::core::Revision;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// A comment this often tells proxies and pages that the stream is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The routes, with their description.
-pub fn routes(app: App) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(get_snapshot))
-        .routes(routes!(get_stream))
-        .with_state(Live { tail: Tail::new(app.clone()), app })
-}
-
 /// The routes.
-pub fn router(app: App) -> axum::Router {
-    routes(app).into()
+pub fn routes(app: App) -> Routes {
+    Routes::new()
+        .documented(Access::READ, Limits::Quick, routes!(get_snapshot))
+        .documented(Access::READ, Limits::Waits, routes!(get_stream))
+        .with_state(Live { tail: Tail::new(app.clone()), app })
 }
 
 #[derive(Clone)]
@@ -64,11 +60,7 @@ struct Live {
         (status = 503, description = "The store cannot be read", content_type = "application/problem+json", body = Value),
     )
 )]
-async fn get_snapshot(
-    State(live): State<Live>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Json<Value>, Problem> {
-    caller.require(Role::Read)?;
+async fn get_snapshot(State(live): State<Live>, caller: Caller) -> Result<Json<Value>, Problem> {
     let mut body = snapshot::take(&live.app).await?.body;
     body["role"] = json!(caller.role);
     Ok(Json(body))
@@ -101,11 +93,10 @@ struct From {
 )]
 async fn get_stream(
     State(live): State<Live>,
-    Extension(caller): Extension<Caller>,
+    caller: Caller,
     Query(from): Query<From>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    caller.require(Role::Read)?;
     let after = after(&headers, from.after.as_deref())?;
     let news = live.tail.listen().await?;
     let mut watcher = Watcher { app: live.app, role: caller.role, news, told: Revision::default() };

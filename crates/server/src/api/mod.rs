@@ -22,13 +22,14 @@ pub mod workers;
 
 use crate::app::App;
 use crate::caller::Caller;
+use crate::http::limits::Limits;
 use crate::problem::Problem;
+use crate::routes::{Access, Routes};
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get};
-use axum::{Json, Router};
-use input::Reader;
 use serde_json::{Value, json};
 use std::future::Future;
 use std::pin::pin;
@@ -39,7 +40,6 @@ use tenure::core::{GrantId, Proof};
 use tenure::store::memory::MemoryStore;
 use tenure::{Client, Error, Wait};
 use tokio::time::timeout;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use values::{Grant, Label, WaitMs};
 
@@ -54,36 +54,37 @@ const LEASE_DEFAULT: Duration = Duration::from_secs(60);
 /// nobody is told of would keep others waiting until it lapses.
 const LAST_MOMENT: Duration = Duration::from_millis(250);
 
-/// All routes of the API. Whoever calls them must have put a [`Caller`] into the request.
-pub fn router(app: App) -> Router {
-    router_waiting(app, WAIT_MAX)
+/// All routes of the API.
+pub fn routes(app: App) -> Routes {
+    routes_waiting(app, WAIT_MAX)
 }
 
 /// The same, with answers that wait at most so long, whatever is asked.
-pub fn router_waiting(app: App, wait_max: Duration) -> Router {
-    let (router, document) = routes(app, wait_max).split_for_parts();
-    let document = openapi::complete(document);
-    router
-        .route("/v1/openapi.json", get(move || openapi::answer(document)))
+pub fn routes_waiting(app: App, wait_max: Duration) -> Routes {
+    let mut routes = documented(app, wait_max);
+    let document = openapi::complete(routes.take_document());
+    let describe = get(move || openapi::answer(document));
+    routes
+        .route("/v1/openapi.json", Access::Known, Limits::Quick, describe)
         .layer(from_fn_with_state(idempotency::Repeats::default(), idempotency::once))
-        .route("/v1/{*path}", any(no_route))
-        .method_not_allowed_fallback(no_method)
+        .route("/v1/{*path}", Access::Known, Limits::Quick, any(no_route))
+        .wrong_method(no_method)
 }
 
 /// The description of the API, OpenAPI 3.1.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     let client = Client::builder().with_store(Arc::new(MemoryStore::new()));
     let client = client.expect("a client without a label of its own can always be made");
-    openapi::complete(routes(App::new(client), WAIT_MAX).into_openapi())
+    openapi::complete(documented(App::new(client), WAIT_MAX).take_document())
 }
 
-fn routes(app: App, wait_max: Duration) -> OpenApiRouter {
-    OpenApiRouter::with_openapi(openapi::frame())
+fn documented(app: App, wait_max: Duration) -> Routes {
+    Routes::with_document(openapi::frame())
         .merge(locks::routes())
         .merge(tasks::routes())
         .merge(sections::routes())
         .merge(events::routes())
-        .routes(routes!(workers))
+        .documented(Access::READ, Limits::Quick, routes!(workers))
         .with_state(Api { app: app.clone(), wait_max })
         .merge(live::routes(app))
 }
@@ -93,7 +94,7 @@ fn routes(app: App, wait_max: Duration) -> OpenApiRouter {
     get, path = "/v1/workers", operation_id = "list_workers", tag = "workers",
     responses((status = 200, description = "Workers", body = schema::Workers)),
 )]
-async fn workers(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
+async fn workers(State(api): State<Api>) -> Result<Json<Value>, Problem> {
     Ok(Json(json!({ "workers": workers::workers(api.client()).await? })))
 }
 

@@ -1,9 +1,12 @@
 //! `/v1/sections`: parts of the task list.
 
-use super::input::{Admin, Body, ByBody, MaybeBody, Reader, usage};
+use super::input::{Body, ByBody, MaybeBody, usage};
 use super::values::{Label, Position, Priority, Runners, SectionName, given, given_list};
 use super::{Api, schema};
+use crate::caller::Caller;
+use crate::http::limits::Limits;
 use crate::problem::Problem;
+use crate::routes::{Access, Routes};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Deserializer};
@@ -14,15 +17,14 @@ use tenure::core::rules::tasks::{EVERYTHING, SectionChange};
 use tenure_frontend::refusal::Refusal;
 use tenure_frontend::view;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
-        .routes(routes!(sections))
-        .routes(routes!(put_section))
-        .routes(routes!(pause))
-        .routes(routes!(resume))
+pub(super) fn routes() -> Routes<Api> {
+    Routes::new()
+        .documented(Access::READ, Limits::Quick, routes!(sections))
+        .documented(Access::ADMIN, Limits::Quick, routes!(put_section))
+        .documented(Access::ADMIN, Limits::Quick, routes!(pause))
+        .documented(Access::ADMIN, Limits::Quick, routes!(resume))
 }
 
 /// All sections, in the order of claims.
@@ -30,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
     get, path = "/v1/sections", operation_id = "list_sections", tag = "sections",
     responses((status = 200, description = "All sections", body = schema::Sections)),
 )]
-async fn sections(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
+async fn sections(State(api): State<Api>) -> Result<Json<Value>, Problem> {
     let client = api.client();
     let mut all = client.tasks().sections().await?;
     let paused = all.iter().any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
@@ -93,7 +95,7 @@ fn any_or_number<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Ru
 )]
 async fn put_section(
     State(api): State<Api>,
-    Admin(caller): Admin,
+    caller: Caller,
     name: SectionName,
     Body(asked): Body<SectionBody>,
 ) -> Result<Json<Value>, Problem> {
@@ -129,7 +131,7 @@ macro_rules! pausing {
         )]
         async fn $name(
             State(api): State<Api>,
-            Admin(caller): Admin,
+            caller: Caller,
             name: SectionName,
             MaybeBody(asked): MaybeBody<ByBody>,
         ) -> Result<Json<Value>, Problem> {

@@ -6,8 +6,9 @@
 use super::redact::GrantRedactor;
 use crate::app::App;
 use crate::caller::{Caller, Role};
+use crate::http::limits::Limits;
 use crate::problem::Problem;
-use axum::Router;
+use crate::routes::{Access, Routes, unknown_caller};
 use axum::body::Bytes;
 use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
@@ -28,15 +29,17 @@ use tenure::store::{self, Maintenance, Query, Signal, StoreError};
 use tenure::{Error, wire};
 
 /// The routes.
-pub fn router(app: App) -> Router {
-    Router::new()
-        .route("/v1/store/act/{verb}", post(act))
-        .route(wire::RENEW, post(renew))
-        .route(wire::RENEW_COVERED, post(renew_covered))
-        .route(wire::QUERY, post(query))
-        .route(wire::WAIT, post(wait))
-        .route(wire::MAINTAIN, post(maintain))
-        .route("/v1/store/{*other}", any(another_version))
+pub fn routes(app: App) -> Routes {
+    let (large, waits) = (Limits::Large, Limits::Waits);
+    Routes::new()
+        // Each verb, each wait and each kind of maintenance has its own role.
+        .route("/v1/store/act/{verb}", Access::Known, large, post(act))
+        .route(wire::RENEW, Access::WORK, large, post(renew))
+        .route(wire::RENEW_COVERED, Access::WORK, large, post(renew_covered))
+        .route(wire::QUERY, Access::READ, large, post(query))
+        .route(wire::WAIT, Access::Known, waits, post(wait))
+        .route(wire::MAINTAIN, Access::Known, large, post(maintain))
+        .route("/v1/store/{*other}", Access::Known, large, any(another_version))
         .with_state(app)
 }
 
@@ -123,10 +126,7 @@ where
         use axum::extract::FromRef;
         let app = App::from_ref(state);
         let caller = request.extensions().get::<Caller>().cloned();
-        let caller = caller.ok_or_else(|| {
-            let message = "the caller is not authenticated";
-            Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message).into_response()
-        })?;
+        let caller = caller.ok_or_else(|| unknown_caller().into_response())?;
         let headers = request.headers().clone();
         let version = headers.get(wire::PROTOCOL).map(|value| value.to_str().unwrap_or("?"));
         if version != Some(wire::PROTOCOL_VERSION) {
@@ -199,13 +199,11 @@ fn role_of(verb: &ManualChange) -> Role {
 }
 
 async fn renew(asked: Asked) -> Answer {
-    asked.caller.require(Role::Work)?;
     let ask: wire::Renew = asked.read()?;
     asked.answer(asked.app.client.backend().renew(&ask.renewals).await)
 }
 
 async fn renew_covered(asked: Asked) -> Answer {
-    asked.caller.require(Role::Work)?;
     let ask: wire::RenewCovered = asked.read()?;
     let ttl = ask.ttl_ms.map(Duration::from_millis);
     let backend = asked.app.client.backend();

@@ -1,9 +1,10 @@
 //! The dashboard: static files in the binary. The page loads nothing from other servers.
 
-use axum::Router;
+use crate::http::limits::Limits;
+use crate::routes::{Access, Routes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{any, get};
 use sha2::{Digest, Sha256};
 use tenure::secret::Secret;
 
@@ -53,15 +54,20 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; \
     form-action 'none'";
 
-/// The page and its files. They contain no data, so they need no token.
-pub fn router() -> Router {
-    ASSETS.iter().fold(Router::new(), |router, asset| {
+/// The page and its files. They contain no data, so they need no token; nor does the answer that
+/// there is no other file.
+pub fn routes() -> Routes {
+    let open = |routes: Routes, path: &str, methods| {
+        routes.route(path, Access::Anyone, Limits::Quick, methods)
+    };
+    let page = ASSETS.iter().fold(Routes::new(), |routes, asset| {
         let tag = tag(asset.body);
-        router.route(
-            asset.path,
-            get(move |headers: HeaderMap| async move { serve(asset, &tag, &headers) }),
-        )
-    })
+        let answer = move |headers: HeaderMap| async move { serve(asset, &tag, &headers) };
+        open(routes, asset.path, get(answer))
+    });
+    ["/favicon.ico", "/assets/{*path}"]
+        .into_iter()
+        .fold(page, |routes, path| open(routes, path, any(StatusCode::NOT_FOUND)))
 }
 
 /// An address of the page that signs its user in. The token is in the fragment, which browsers do

@@ -7,17 +7,6 @@ use crate::problem::Problem;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// Paths that need no token: health checks, and the dashboard page, which contains no data.
-const OPEN: [&str; 5] = ["/healthz", "/readyz", "/", "/favicon.ico", "/favicon.svg"];
-
-/// The prefix of further paths that need no token: the parts of the page.
-const OPEN_BELOW: &str = "/assets/";
-
-/// Whether this path needs no token.
-pub(crate) fn is_open(path: &str) -> bool {
-    OPEN.contains(&path) || path.starts_with(OPEN_BELOW)
-}
-
 /// How to authenticate.
 const HINT: &str = "Send `Authorization: Bearer TOKEN`. The user who runs the server gets its token with \
     `tenure token show`, and creates tokens for others with `tenure token create`.";

@@ -1,8 +1,9 @@
 //! Health checks: whether the server runs, and whether its store answers.
 
 use crate::app::App;
+use crate::http::limits::Limits;
 use crate::problem::Problem;
-use axum::Router;
+use crate::routes::{Access, Routes};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
@@ -39,10 +40,10 @@ struct Health {
 }
 
 /// `/healthz` and `/readyz`.
-pub(crate) fn router(app: App) -> Router {
-    Router::new()
-        .route("/healthz", get(alive))
-        .route("/readyz", get(ready))
+pub(crate) fn routes(app: App) -> Routes {
+    Routes::new()
+        .route("/healthz", Access::Anyone, Limits::Quick, get(alive))
+        .route("/readyz", Access::Anyone, Limits::Quick, get(ready))
         .with_state(Health { app, last: Arc::default() })
 }
 

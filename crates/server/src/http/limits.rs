@@ -6,7 +6,6 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use http_body_util::Limited;
 use std::time::Duration;
-use tenure::wire;
 use tower_http::timeout::TimeoutBody;
 
 /// The usual limit of a body.
@@ -24,34 +23,44 @@ const WAIT_WITHIN: Duration = Duration::from_secs(75);
 /// How long a client may be silent in the middle of a body.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Whether requests of this path may carry many tasks.
-fn is_large(path: &str) -> bool {
-    path == "/v1/tasks" || path.starts_with("/v1/store/")
+/// How long the answer to a request may take, and how long its body may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limits {
+    /// The answer comes at once, and the body is short.
+    Quick,
+    /// The caller may ask to wait; the body is short.
+    Waits,
+    /// The answer comes at once, and the body may carry many tasks.
+    Large,
 }
 
-/// Whether requests of this path may wait.
-pub(crate) fn may_wait(path: &str) -> bool {
-    const WAITS: [&str; 7] = [
-        wire::WAIT,
-        "/v1/locks/acquire",
-        "/v1/locks/wait",
-        "/v1/tasks/claim",
-        "/v1/events",
-        "/v1/stream",
-        "/mcp",
-    ];
-    WAITS.contains(&path)
-}
+impl Limits {
+    /// How long the answer may take.
+    pub(crate) fn time(self) -> Duration {
+        if self.may_wait() { WAIT_WITHIN } else { ANSWER_WITHIN }
+    }
 
-/// The time limit for a response.
-pub(crate) fn time_limit(path: &str) -> Duration {
-    if may_wait(path) { WAIT_WITHIN } else { ANSWER_WITHIN }
+    /// Whether an answer that waits is called off when the server ends.
+    pub(crate) fn may_wait(self) -> bool {
+        self == Limits::Waits
+    }
+
+    /// The longest body, where those that carry many tasks may have this many bytes.
+    fn body_bytes(self, large_max: u64) -> u64 {
+        match self {
+            Limits::Large => large_max,
+            Limits::Quick | Limits::Waits => BODY_BYTES_MAX.min(large_max),
+        }
+    }
 }
 
 /// Refuses a body that is declared too long, and stops reading one that turns out to be.
-pub(crate) fn limit_body(request: Request, large_max: u64) -> Result<Request, Problem> {
-    let large = is_large(request.uri().path());
-    let limit = if large { large_max } else { BODY_BYTES_MAX.min(large_max) };
+pub(crate) fn limit_body(
+    request: Request,
+    limits: Limits,
+    large_max: u64,
+) -> Result<Request, Problem> {
+    let limit = limits.body_bytes(large_max);
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > limit) {

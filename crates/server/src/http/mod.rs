@@ -14,7 +14,7 @@ mod error;
 mod health;
 mod hosts;
 mod keyring;
-mod limits;
+pub(crate) mod limits;
 mod listen;
 mod own;
 mod pass;
@@ -35,9 +35,7 @@ pub use listen::Address;
 pub use tls::{TlsError, TlsFiles};
 
 use crate::app::App;
-use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::middleware;
+use crate::routes::Routes;
 use connections::Connections;
 use futures_util::future::join_all;
 use hosts::{Host, Hosts};
@@ -155,7 +153,7 @@ pub async fn serve(
     let announced = made.as_ref().map(|made| made.announce(bound.addresses())).transpose()?;
     let listeners = bound.listen(&options).await?;
     app.metrics.watch(app.client.clone());
-    let router = router(app.clone(), gate.clone());
+    let router = pass::router(routes(&app), gate.clone());
     let note = options.note;
     let connections = Connections::new(router, options.connections_max, note.clone());
     let addresses = listeners.iter().map(|listener| listener.address()).collect();
@@ -224,18 +222,15 @@ fn otherwise(
     }
 }
 
-/// All routes, behind the middleware.
-fn router(app: App, gate: Arc<Gate>) -> Router {
-    Router::new()
-        .merge(health::router(app.clone()))
-        .merge(crate::api::store::router(app.clone()))
-        .merge(crate::api::router(app.clone()))
-        .merge(crate::dashboard::router())
-        .merge(crate::mcp::router(app.clone()))
-        .merge(crate::metrics::router(app.metrics.clone()))
-        // The middleware limits bodies itself.
-        .layer(DefaultBodyLimit::disable())
-        .layer(middleware::from_fn_with_state(gate, pass::pass))
+/// All routes of a server.
+fn routes(app: &App) -> Routes {
+    Routes::new()
+        .merge(health::routes(app.clone()))
+        .merge(crate::api::store::routes(app.clone()))
+        .merge(crate::api::routes(app.clone()))
+        .merge(crate::dashboard::routes())
+        .merge(crate::mcp::routes(app.clone()))
+        .merge(crate::metrics::routes(app.metrics.clone()))
 }
 
 /// Follows changes of the token file and the certificate, and forgets old callers.

@@ -4,16 +4,19 @@
 use super::connection_limit::Place;
 use super::hosts::Hosts;
 use super::keyring::Keyring;
+use super::limits::{self, Limits};
 use super::peer::Peer;
 use super::rate::Rate;
 use super::tls::Tls;
-use super::{Note, answers, auth, limits};
+use super::{Note, answers, auth};
 use crate::app::App;
 use crate::caller::{Caller, Role};
 use crate::problem::Code;
-use axum::extract::{Request, State};
+use crate::routes::{Declaration, Declarations, Routes};
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::Method;
-use axum::middleware::Next;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -34,17 +37,31 @@ pub(crate) struct Gate {
     pub(crate) log: Option<Note>,
 }
 
+/// The routes, each behind the checks of [`pass`].
+pub(crate) fn router(routes: Routes, gate: Arc<Gate>) -> Router {
+    let (router, declarations) = routes.into_parts();
+    router
+        // `pass` limits bodies itself.
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state((gate, Arc::new(declarations)), pass))
+}
+
 /// Lets a request pass, or responds to it.
-pub(crate) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+async fn pass(
+    State((gate, declarations)): State<(Arc<Gate>, Arc<Declarations>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let declared = declarations.of(&request);
     let begun = Instant::now();
     let (method, path) = match gate.log {
         Some(_) => (request.method().clone(), request.uri().path().to_owned()),
         None => (Method::GET, String::new()),
     };
-    let (response, name) = match gate.admit(request) {
+    let (response, name) = match gate.admit(request, declared) {
         Ok((request, caller)) => {
             let name = caller.name.clone();
-            (gate.answer(request, caller, next).await, name)
+            (gate.answer(request, declared.limits, caller, next).await, name)
         }
         Err(refusal) => (*refusal, None),
     };
@@ -69,7 +86,11 @@ fn loggable(path: &str) -> String {
 
 impl Gate {
     /// Refuses what must not pass, and adds the caller to the request.
-    fn admit(&self, mut request: Request) -> Result<(Request, Caller), Box<Response>> {
+    fn admit(
+        &self,
+        mut request: Request,
+        declared: Declaration,
+    ) -> Result<(Request, Caller), Box<Response>> {
         let refuse = |problem: crate::problem::Problem| Box::new(problem.into_response());
         let peer = *request.extensions().get::<Peer>().unwrap_or(&Peer::Unix { user: None });
         let (method, uri) = (request.method(), request.uri());
@@ -82,21 +103,24 @@ impl Gate {
                 return Err(Box::new(answers::full()));
             }
             Ok(caller) => caller,
-            Err(_) if auth::is_open(request.uri().path()) => {
-                Caller { name: None, role: Role::Read }
-            }
+            Err(_) if declared.is_open => Caller { name: None, role: Role::Read },
             Err(unknown) => return Err(Box::new(unknown.into_response())),
         };
         request.extensions_mut().insert(caller.clone());
-        let request = limits::limit_body(request, self.body_bytes_max).map_err(refuse)?;
+        let request =
+            limits::limit_body(request, declared.limits, self.body_bytes_max).map_err(refuse)?;
         Ok((request, caller))
     }
 
-    async fn answer(&self, request: Request, caller: Caller, next: Next) -> Response {
-        let path = request.uri().path();
-        let (limit, may_wait) = (limits::time_limit(path), limits::may_wait(path));
+    async fn answer(
+        &self,
+        request: Request,
+        limits: Limits,
+        caller: Caller,
+        next: Next,
+    ) -> Response {
         let stopped = async {
-            match may_wait {
+            match limits.may_wait() {
                 true => self.app.stopped().await,
                 false => std::future::pending().await,
             }
@@ -104,7 +128,7 @@ impl Gate {
         };
         let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
         let response = tokio::select! {
-            answer = tokio::time::timeout(limit, answer) => match answer {
+            answer = tokio::time::timeout(limits.time(), answer) => match answer {
                 Ok(Ok(response)) => response,
                 Ok(Err(_)) => return answers::broken().into_response(),
                 Err(_) => return limits::too_slow().into_response(),

@@ -1,7 +1,7 @@
 //! Tools for agents, over the Model Context Protocol.
 //!
 //! One process per agent, over its standard streams ([`serve_stdio`]), or many agents through one
-//! server ([`router`]). Both are equally safe, because the store decides.
+//! server ([`routes`]). Both are equally safe, because the store decides.
 //!
 //! 1. Protocol and sessions: `server.rs`, `session.rs`, `sessions.rs`, `session_grants.rs`,
 //! `close_session.rs`.
@@ -32,7 +32,9 @@ mod tests;
 pub use stdio::{StdioError, serve_stdio};
 
 use crate::app::App;
-use axum::Router;
+use crate::http::limits::Limits;
+use crate::routes::{Access, Routes};
+use axum::routing::any_service;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use server::Server;
@@ -82,14 +84,14 @@ impl Options {
     }
 }
 
-/// The protocol over streamable HTTP at `/mcp`. It expects a [`Caller`](crate::caller::Caller) in
-/// the extensions of each request, and refuses requests without one.
-pub fn router(app: App) -> Router {
-    router_with(app, Options::default())
+/// The protocol over streamable HTTP at `/mcp`. Expects a [`Caller`](crate::caller::Caller) in the
+/// extensions of each request, and refuses those that have none.
+pub fn routes(app: App) -> Routes {
+    routes_with(app, Options::default())
 }
 
-/// As [`router`], with these options.
-pub fn router_with(app: App, options: Options) -> Router {
+/// The same, holding as these options say.
+pub fn routes_with(app: App, options: Options) -> Routes {
     let mut manager = LocalSessionManager::default();
     // An agent that thinks long keeps its session at least as long as what it holds.
     manager.session_config.keep_alive = Some(options.longest_ttl() + Duration::from_secs(60));
@@ -104,7 +106,8 @@ pub fn router_with(app: App, options: Options) -> Router {
         manager,
         config,
     );
-    Router::new()
-        .route_service("/mcp", service)
+    Routes::new()
+        // Each tool has its own role.
+        .route("/mcp", Access::Known, Limits::Waits, any_service(service))
         .layer(axum::middleware::from_fn_with_state(close, closing::close))
 }

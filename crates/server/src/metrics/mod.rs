@@ -15,7 +15,8 @@ mod tests;
 pub use look::SECTIONS_MAX;
 pub use store::Metered;
 
-use axum::Router;
+use crate::http::limits::Limits;
+use crate::routes::{Access, Routes};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -127,8 +128,8 @@ impl Metrics {
 }
 
 /// `GET /metrics`.
-pub fn router(metrics: Arc<Metrics>) -> Router {
-    Router::new().route("/metrics", get(scrape)).with_state(metrics)
+pub fn routes(metrics: Arc<Metrics>) -> Routes {
+    Routes::new().route("/metrics", Access::Known, Limits::Quick, get(scrape)).with_state(metrics)
 }
 
 async fn scrape(State(metrics): State<Arc<Metrics>>) -> Response {

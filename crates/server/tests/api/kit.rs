@@ -64,13 +64,13 @@ impl Server {
         let url = format!("sqlite:{}", folder.path().join("tenure.db").display());
         let client = Client::open(&url).await.unwrap();
         let app = App::new(client.clone());
-        let router = tenure_server::api::router(app.clone());
+        let router = tenure_server::api::routes(app.clone()).into_router();
         Server { client, app, router, _folder: folder }
     }
 
     /// Another server over the same store, with a memory of its own.
     pub fn restarted(&self) -> Router {
-        tenure_server::api::router(App::new(self.client.clone()))
+        tenure_server::api::routes(App::new(self.client.clone())).into_router()
     }
 
     pub async fn send(&self, request: Request<Body>, caller: Caller) -> Answer {

@@ -63,8 +63,9 @@ impl Page {
 
     /// One task per connection, so that stopping cuts them all, as a killed process would.
     fn serve(&self, listener: TcpListener) {
-        let router = dashboard::router()
-            .merge(api::router(App::new(self.client.clone())))
+        let router = dashboard::routes()
+            .into_router()
+            .merge(api::routes(App::new(self.client.clone())).into_router())
             .layer(middleware::from_fn_with_state(self.gate.clone(), pass));
         let running = self.running.clone();
         let accept = async move {

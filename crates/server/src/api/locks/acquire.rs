@@ -1,8 +1,9 @@
 //! Taking a lease, waiting for it if that is asked.
 
-use crate::api::input::{Body, Worker};
+use crate::api::input::Body;
 use crate::api::values::{Grant, Label, LeaseMs, ModeWord, Operation, ResourceName, WaitMs, list};
 use crate::api::{Api, LEASE_DEFAULT, schema};
+use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -58,7 +59,7 @@ pub(super) struct AcquireBody {
 )]
 pub(super) async fn acquire(
     State(api): State<Api>,
-    Worker(caller): Worker,
+    caller: Caller,
     Body(asked): Body<AcquireBody>,
 ) -> Result<Json<Value>, Problem> {
     let client = api.holder(&caller, asked.label.as_ref())?;

@@ -1,9 +1,10 @@
 //! Ending somebody else's hold, by an operator's decision, and cleaning up.
 
 use super::look::KindWord;
-use crate::api::input::{Admin, Body, MaybeBody};
+use crate::api::input::{Body, MaybeBody};
 use crate::api::values::{Label, Reason, ResourceName, TokenNumber};
 use crate::api::{Api, schema};
+use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -40,7 +41,7 @@ pub(super) struct BreakBody {
 )]
 pub(super) async fn break_hold(
     State(api): State<Api>,
-    Admin(caller): Admin,
+    caller: Caller,
     Body(asked): Body<BreakBody>,
 ) -> Result<Json<Value>, Problem> {
     let client = api.actor(&caller, asked.label.as_ref())?;
@@ -76,7 +77,7 @@ pub(super) struct CleanupBody {
 )]
 pub(super) async fn clean_up(
     State(api): State<Api>,
-    Admin(caller): Admin,
+    caller: Caller,
     MaybeBody(asked): MaybeBody<CleanupBody>,
 ) -> Result<Json<Value>, Problem> {
     let client = api.actor(&caller, asked.label.as_ref())?;

@@ -1,6 +1,6 @@
 //! Who holds, who waits, and whether a token still counts.
 
-use crate::api::input::{Params, Reader};
+use crate::api::input::Params;
 use crate::api::values::{ResourceName, TokenNumber, WaitMs};
 use crate::api::{Api, schema};
 use crate::problem::Problem;
@@ -51,7 +51,6 @@ pub(super) struct ListParams {
 )]
 pub(super) async fn locks(
     State(api): State<Api>,
-    _: Reader,
     Params(asked): Params<ListParams>,
 ) -> Result<Json<Value>, Problem> {
     let seen = api.client().look_everywhere().await?;
@@ -91,7 +90,6 @@ pub(super) struct ShowParams {
 )]
 pub(super) async fn show(
     State(api): State<Api>,
-    _: Reader,
     Params(ShowParams { resource: ResourceName(resource) }): Params<ShowParams>,
 ) -> Result<Json<Value>, Problem> {
     let client = api.client();
@@ -131,7 +129,6 @@ pub(super) struct VerifyParams {
 )]
 pub(super) async fn verify(
     State(api): State<Api>,
-    _: Reader,
     Params(asked): Params<VerifyParams>,
 ) -> Result<Json<Value>, Problem> {
     let (ResourceName(resource), token) = (asked.resource, Token(asked.token.0));
@@ -171,7 +168,6 @@ pub(super) struct WaitParams {
 )]
 pub(super) async fn wait(
     State(api): State<Api>,
-    _: Reader,
     Params(asked): Params<WaitParams>,
 ) -> Result<Json<Value>, Problem> {
     let resource = api.client().resolve_one(asked.resource.0).await?;

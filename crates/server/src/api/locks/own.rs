@@ -1,6 +1,6 @@
 //! Renewing and giving back what is the caller's.
 
-use crate::api::input::{Body, Worker, usage};
+use crate::api::input::{Body, usage};
 use crate::api::values::{Grant, Label, LeaseMs, ResourceName, given, given_list};
 use crate::api::{Api, proof, schema};
 use crate::problem::Problem;
@@ -45,7 +45,6 @@ pub(super) struct RenewBody {
 )]
 pub(super) async fn renew(
     State(api): State<Api>,
-    _: Worker,
     Body(asked): Body<RenewBody>,
 ) -> Result<Json<Value>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
@@ -124,7 +123,6 @@ pub(super) struct ReleaseBody {
 )]
 pub(super) async fn release(
     State(api): State<Api>,
-    _: Worker,
     Body(asked): Body<ReleaseBody>,
 ) -> Result<Json<Value>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;

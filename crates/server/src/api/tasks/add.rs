@@ -1,6 +1,6 @@
 //! Adding tasks.
 
-use crate::api::input::{Body, Worker};
+use crate::api::input::Body;
 use crate::api::values::{
     Attempts, Description, Glob, Key, Label, Moment, Object, Position, Priority, SectionName,
     TaskLabel, TaskName, TimeoutMs, Title, list,
@@ -113,7 +113,7 @@ impl NewTaskBody {
 )]
 pub(super) async fn add(
     State(api): State<Api>,
-    Worker(caller): Worker,
+    caller: Caller,
     headers: HeaderMap,
     Body(asked): Body<AddBody>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {

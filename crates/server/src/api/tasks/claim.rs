@@ -1,11 +1,12 @@
 //! Handing out tasks.
 
 use super::holds_of;
-use crate::api::input::{Body, Worker};
+use crate::api::input::Body;
 use crate::api::values::{
     Count, Grant, Label, LeaseMs, SectionName, TaskLabel, TaskName, WaitMs, list,
 };
 use crate::api::{Api, LEASE_DEFAULT, schema};
+use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -58,7 +59,7 @@ pub(super) struct ClaimBody {
 )]
 pub(super) async fn claim(
     State(api): State<Api>,
-    Worker(caller): Worker,
+    caller: Caller,
     Body(asked): Body<ClaimBody>,
 ) -> Result<Json<Value>, Problem> {
     let client = api.holder(&caller, asked.label.as_ref())?;

@@ -2,7 +2,7 @@
 //! back.
 
 use super::{get, the_hold_of};
-use crate::api::input::{Body, Worker};
+use crate::api::input::Body;
 use crate::api::values::{Grant, Label, LeaseMs, PauseMs, Reason, TaskName, TokenNumber, given};
 use crate::api::{Api, proof, schema};
 use crate::problem::Problem;
@@ -112,7 +112,6 @@ own_body! {
 )]
 pub(super) async fn start(
     State(api): State<Api>,
-    _: Worker,
     TaskName(id): TaskName,
     Body(asked): Body<OwnBody>,
 ) -> Result<Json<Value>, Problem> {
@@ -152,7 +151,6 @@ fn not_found(id: &TaskId) -> Problem {
 )]
 pub(super) async fn heartbeat(
     State(api): State<Api>,
-    _: Worker,
     TaskName(id): TaskName,
     Body(asked): Body<HeartbeatBody>,
 ) -> Result<Json<Value>, Problem> {
@@ -214,7 +212,6 @@ macro_rules! ending {
         )]
         pub(super) async fn $name(
             State(api): State<Api>,
-            _: Worker,
             TaskName(id): TaskName,
             Body($asked): Body<$body>,
         ) -> Result<Json<Value>, Problem> {

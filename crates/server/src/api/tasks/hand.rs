@@ -1,11 +1,12 @@
 //! What somebody who is not its worker does to a task.
 
-use crate::api::input::{Admin, Body, ByBody, MaybeBody, Worker, usage};
+use crate::api::input::{Body, ByBody, MaybeBody, usage};
 use crate::api::values::{
     Attempts, Description, Label, Moment, NoSectionName, Position, Priority, Reason, TaskName,
     Title, given,
 };
 use crate::api::{Api, schema};
+use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +26,7 @@ async fn edit(client: &Client, id: &TaskId, verb: ManualChange) -> Result<Json<V
 
 /// Declares a verb that needs no claim.
 macro_rules! by_hand {
-    ($(#[$about:meta])* $name:ident, $id:literal, $path:literal, $role:ident, $verb:expr) => {
+    ($(#[$about:meta])* $name:ident, $id:literal, $path:literal, $verb:expr) => {
         $(#[$about])*
         #[utoipa::path(
             post, path = $path, operation_id = $id, tag = "tasks",
@@ -38,7 +39,7 @@ macro_rules! by_hand {
         )]
         pub(super) async fn $name(
             State(api): State<Api>,
-            $role(caller): $role,
+            caller: Caller,
             TaskName(id): TaskName,
             MaybeBody(asked): MaybeBody<ByBody>,
         ) -> Result<Json<Value>, Problem> {
@@ -49,22 +50,22 @@ macro_rules! by_hand {
 
 by_hand! {
     /// Says that a task in review is fine.
-    approve, "approve_task", "/v1/tasks/{id}/approve", Worker, ManualChange::Approve
+    approve, "approve_task", "/v1/tasks/{id}/approve", ManualChange::Approve
 }
 
 by_hand! {
     /// Says that a task is no longer wanted. A worker that has it loses it. For `admin`.
-    cancel, "cancel_task", "/v1/tasks/{id}/cancel", Admin, ManualChange::Cancel
+    cancel, "cancel_task", "/v1/tasks/{id}/cancel", ManualChange::Cancel
 }
 
 by_hand! {
     /// Passes a task over: those that wait for it may go on. For `admin`.
-    skip, "skip_task", "/v1/tasks/{id}/skip", Admin, ManualChange::Skip
+    skip, "skip_task", "/v1/tasks/{id}/skip", ManualChange::Skip
 }
 
 by_hand! {
     /// Has a task done after all, with its attempts counted anew. For `admin`.
-    retry, "retry_task", "/v1/tasks/{id}/retry", Admin, ManualChange::Retry
+    retry, "retry_task", "/v1/tasks/{id}/retry", ManualChange::Retry
 }
 
 /// What is to be changed.
@@ -90,7 +91,7 @@ pub(super) struct RejectBody {
 )]
 pub(super) async fn reject(
     State(api): State<Api>,
-    Worker(caller): Worker,
+    caller: Caller,
     TaskName(id): TaskName,
     Body(asked): Body<RejectBody>,
 ) -> Result<Json<Value>, Problem> {
@@ -151,7 +152,7 @@ pub(super) struct UpdateBody {
 )]
 pub(super) async fn update(
     State(api): State<Api>,
-    Admin(caller): Admin,
+    caller: Caller,
     TaskName(id): TaskName,
     Body(asked): Body<UpdateBody>,
 ) -> Result<Json<Value>, Problem> {
@@ -184,7 +185,7 @@ pub(super) async fn update(
 )]
 pub(super) async fn delete(
     State(api): State<Api>,
-    Admin(caller): Admin,
+    caller: Caller,
     TaskName(id): TaskName,
 ) -> Result<Json<Value>, Problem> {
     let task = api.actor(&caller, None)?.tasks().delete(&id).await?;

@@ -1,7 +1,7 @@
 //! Looking at tasks.
 
 use super::{get, holds_of, the_hold_of};
-use crate::api::input::{Params, Reader};
+use crate::api::input::Params;
 use crate::api::values::{
     Count, RevisionNumber, Search, SectionName, StatusWord, TaskLabel, TaskName,
 };
@@ -52,7 +52,6 @@ const SEARCHED_MAX: usize = 10_000;
 )]
 pub(super) async fn tasks(
     State(api): State<Api>,
-    _: Reader,
     Params(asked): Params<ListParams>,
 ) -> Result<Json<Value>, Problem> {
     let client = api.client();
@@ -137,7 +136,6 @@ fn contains(task: &Task, search: &str) -> bool {
 )]
 pub(super) async fn show(
     State(api): State<Api>,
-    _: Reader,
     TaskName(id): TaskName,
 ) -> Result<Json<Value>, Problem> {
     let task = get(api.client(), &id).await?;
@@ -160,7 +158,6 @@ pub(super) async fn show(
 )]
 pub(super) async fn why(
     State(api): State<Api>,
-    _: Reader,
     TaskName(id): TaskName,
 ) -> Result<Json<Value>, Problem> {
     let why = api.client().tasks().why(&id).await?;
@@ -172,7 +169,7 @@ pub(super) async fn why(
     get, path = "/v1/tallies", operation_id = "count_tasks", tag = "tasks",
     responses((status = 200, description = "The counts", body = schema::Tallies)),
 )]
-pub(super) async fn tallies(State(api): State<Api>, _: Reader) -> Result<Json<Value>, Problem> {
+pub(super) async fn tallies(State(api): State<Api>) -> Result<Json<Value>, Problem> {
     let tallies = api.client().tasks().tallies().await?;
     let tallies = tallies.iter().map(|tally| {
         json!({ "section": tally.section, "status": tally.status.word(), "count": tally.count })

@@ -7,31 +7,35 @@ mod hand;
 mod list;
 
 use super::Api;
+use crate::http::limits::Limits;
+use crate::routes::{Access, Routes};
 use tenure::core::{HoldSnapshot, Resource, Task, TaskId};
 use tenure::{Client, Error};
 use tenure_frontend::view::hold_of;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
-        .routes(routes!(list::tasks, add::add))
-        .routes(routes!(list::tallies))
-        .routes(routes!(claim::claim))
-        .routes(routes!(list::show, hand::update, hand::delete))
-        .routes(routes!(list::why))
-        .routes(routes!(finish::start))
-        .routes(routes!(finish::heartbeat))
-        .routes(routes!(finish::complete))
-        .routes(routes!(finish::fail))
-        .routes(routes!(finish::review))
-        .routes(routes!(finish::snooze))
-        .routes(routes!(finish::release))
-        .routes(routes!(hand::approve))
-        .routes(routes!(hand::reject))
-        .routes(routes!(hand::cancel))
-        .routes(routes!(hand::skip))
-        .routes(routes!(hand::retry))
+pub(super) fn routes() -> Routes<Api> {
+    let (read, work, admin) = (Access::READ, Access::WORK, Access::ADMIN);
+    Routes::new()
+        .documented(read, Limits::Large, routes!(list::tasks))
+        .documented(work, Limits::Large, routes!(add::add))
+        .documented(read, Limits::Quick, routes!(list::tallies))
+        .documented(work, Limits::Waits, routes!(claim::claim))
+        .documented(read, Limits::Quick, routes!(list::show))
+        .documented(admin, Limits::Quick, routes!(hand::update, hand::delete))
+        .documented(read, Limits::Quick, routes!(list::why))
+        .documented(work, Limits::Quick, routes!(finish::start))
+        .documented(work, Limits::Quick, routes!(finish::heartbeat))
+        .documented(work, Limits::Quick, routes!(finish::complete))
+        .documented(work, Limits::Quick, routes!(finish::fail))
+        .documented(work, Limits::Quick, routes!(finish::review))
+        .documented(work, Limits::Quick, routes!(finish::snooze))
+        .documented(work, Limits::Quick, routes!(finish::release))
+        .documented(work, Limits::Quick, routes!(hand::approve))
+        .documented(work, Limits::Quick, routes!(hand::reject))
+        .documented(admin, Limits::Quick, routes!(hand::cancel))
+        .documented(admin, Limits::Quick, routes!(hand::skip))
+        .documented(admin, Limits::Quick, routes!(hand::retry))
 }
 
 /// The task with exactly this id.

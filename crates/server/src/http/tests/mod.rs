@@ -5,4 +5,5 @@ mod connection_limit;
 mod hosts;
 mod keyring;
 mod passing;
+mod routes;
 mod tokens;

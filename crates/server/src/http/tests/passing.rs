@@ -4,17 +4,19 @@ use crate::app::App;
 use crate::caller::{Caller, Role};
 use crate::http::hosts::Hosts;
 use crate::http::keyring::{Keyring, Otherwise};
+use crate::http::limits::Limits;
 use crate::http::own::Made;
-use crate::http::pass::{Gate, pass};
+use crate::http::pass::{Gate, router};
 use crate::http::peer::Peer;
 use crate::http::rate::Rate;
 use crate::http::tokens::TokenFile;
+use crate::routes::{Access, Routes};
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Router, middleware};
+use axum::{Extension, Router};
 use futures_util::StreamExt;
 use http_body_util::BodyExt;
 use serde_json::Value;
@@ -30,7 +32,7 @@ use tenure::local_server::ServerFolder;
 use tenure::secret::Secret;
 use tower::ServiceExt;
 
-struct Scene {
+pub(super) struct Scene {
     _folder: TempDir,
     file: TokenFile,
     app: App,
@@ -49,6 +51,19 @@ impl Scene {
     }
 
     async fn otherwise(rate: Option<u32>, otherwise: impl FnOnce(&Path) -> Otherwise) -> Scene {
+        Scene::build(routes(), rate, otherwise).await
+    }
+
+    /// A server with these routes that lets in everybody on this machine.
+    pub(super) async fn of(routes: Routes) -> Scene {
+        Scene::build(routes, None, |_| Otherwise::LetIn).await
+    }
+
+    async fn build(
+        routes: Routes,
+        rate: Option<u32>,
+        otherwise: impl FnOnce(&Path) -> Otherwise,
+    ) -> Scene {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::at(folder.path().join("tokens"));
         let keyring = Keyring::open(file.clone(), Arc::new(SystemClock)).unwrap();
@@ -65,19 +80,17 @@ impl Scene {
             body_bytes_max: 2 * 1024 * 1024,
             log: Some(Arc::new(move |line: &str| log.lock().unwrap().push(line.to_owned()))),
         });
-        let router = routes()
-            .layer(DefaultBodyLimit::disable())
-            .layer(middleware::from_fn_with_state(gate.clone(), pass));
+        let router = router(routes, gate.clone());
         Scene { _folder: folder, file, app, gate, router, lines }
     }
 
-    fn token(&self, name: &str, role: Role, lifetime: Option<Duration>) -> String {
+    pub(super) fn token(&self, name: &str, role: Role, lifetime: Option<Duration>) -> String {
         let made = self.file.create(name, role, SystemClock.wall(), lifetime).unwrap();
         self.gate.keyring.refresh().unwrap();
         made.secret
     }
 
-    async fn ask(&self, request: Request) -> Response {
+    pub(super) async fn ask(&self, request: Request) -> Response {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
@@ -86,25 +99,26 @@ impl Scene {
     }
 }
 
-fn routes() -> Router {
+fn routes() -> Routes {
     let endless = async || {
         let frames = futures_util::stream::once(async { Ok::<_, std::io::Error>("data: x\n\n") });
         let body = Body::from_stream(frames.chain(futures_util::stream::pending()));
         ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
     };
     let who = async |Extension(caller): Extension<Caller>| format!("{caller:?}");
-    Router::new()
-        .route("/", get(who))
-        .route("/who", get(who))
-        .route("/panic", get(async || -> &'static str { panic!("a mistake") }))
-        .route("/slow", get(async || -> &'static str { pending().await }))
-        .route("/v1/locks/wait", get(async || -> &'static str { pending().await }))
-        .route("/v1/stream", get(endless))
-        .route("/echo", post(async |body: Bytes| body.len().to_string()))
-        .route("/v1/tasks", post(async |body: Bytes| body.len().to_string()))
+    let (known, quick, waits) = (Access::Known, Limits::Quick, Limits::Waits);
+    Routes::new()
+        .route("/", Access::Anyone, quick, get(who))
+        .route("/who", known, quick, get(who))
+        .route("/panic", known, quick, get(async || -> &'static str { panic!("a mistake") }))
+        .route("/slow", known, quick, get(async || -> &'static str { pending().await }))
+        .route("/wait", known, waits, get(async || -> &'static str { pending().await }))
+        .route("/stream", known, waits, get(endless))
+        .route("/echo", known, quick, post(async |body: Bytes| body.len().to_string()))
+        .route("/large", known, Limits::Large, post(async |body: Bytes| body.len().to_string()))
 }
 
-fn request(method: &str, path: &str, body: Body) -> Request {
+pub(super) fn request(method: &str, path: &str, body: Body) -> Request {
     let request = Request::builder().method(method).uri(path).header("host", "localhost:7070");
     let mut request = request.body(body).unwrap();
     let [remote, local] = ["127.0.0.1:5000", "127.0.0.1:7070"].map(|it| it.parse().unwrap());
@@ -124,7 +138,7 @@ async fn text(response: Response) -> String {
     String::from_utf8(bytes.into()).unwrap()
 }
 
-async fn code(response: Response) -> String {
+pub(super) async fn code(response: Response) -> String {
     let body: Value = serde_json::from_str(&text(response).await).unwrap();
     body["code"].as_str().unwrap().to_owned()
 }
@@ -239,8 +253,8 @@ async fn bodies_have_an_end() {
     for (path, length, fits) in [
         ("/echo", mib, true),
         ("/echo", mib + 1, false),
-        ("/v1/tasks", 2 * mib, true),
-        ("/v1/tasks", 2 * mib + 1, false),
+        ("/large", 2 * mib, true),
+        ("/large", 2 * mib + 1, false),
     ] {
         for whole in [true, false] {
             let bytes = Bytes::from(vec![b'x'; length]);
@@ -294,7 +308,7 @@ async fn nobody_on_this_machine_is_counted_unless_told() {
 async fn whoever_waits_is_told_that_the_server_ends() {
     let scene = Scene::new().await;
     let app = scene.app.clone();
-    let (waited, ()) = tokio::join!(scene.get("/v1/locks/wait"), async { app.stop() });
+    let (waited, ()) = tokio::join!(scene.get("/wait"), async { app.stop() });
     assert_eq!(waited.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(waited.headers().contains_key(header::RETRY_AFTER));
     assert_eq!(code(waited).await, "SHUTTING_DOWN");
@@ -303,7 +317,7 @@ async fn whoever_waits_is_told_that_the_server_ends() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_ends_with_the_server() {
     let scene = Scene::new().await;
-    let mut body = scene.get("/v1/stream").await.into_body();
+    let mut body = scene.get("/stream").await.into_body();
     assert!(body.frame().await.unwrap().is_ok());
     scene.app.stop();
     assert!(body.frame().await.is_none());
@@ -313,7 +327,7 @@ async fn a_stream_ends_with_the_server() {
 async fn a_stream_ends_with_its_token() {
     let scene = Scene::new().await;
     let secret = scene.token("page", Role::Read, None);
-    let response = scene.ask(bearer("/v1/stream", &secret)).await;
+    let response = scene.ask(bearer("/stream", &secret)).await;
     assert_eq!(response.status(), StatusCode::OK);
     let mut body = response.into_body();
     assert!(body.frame().await.unwrap().is_ok());

@@ -3,7 +3,7 @@
 use super::*;
 use crate::app::App;
 use crate::caller::{Caller, Role};
-use crate::mcp::router;
+use crate::mcp::routes;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::{Extension, Router};
@@ -55,7 +55,7 @@ async fn ask(
 #[tokio::test]
 async fn looking_needs_read_and_the_rest_needs_work() {
     let (client, _) = store().await;
-    let router = router(App::new(client));
+    let router = routes(App::new(client)).into_router();
     let looking = ["get_status", "get_all_tasks", "get_results", "who_holds"];
     for tool in &*crate::mcp::tools::SESSIONLESS {
         let reader = Some(caller("eve", Role::Read));
@@ -73,7 +73,7 @@ async fn looking_needs_read_and_the_rest_needs_work() {
 #[tokio::test]
 async fn a_session_is_passed_on_by_its_name_and_only_by_its_owner() {
     let (client, _) = store().await;
-    let router = router(App::new(client));
+    let router = routes(App::new(client)).into_router();
     let bob = || Some(caller("bob", Role::Work));
     let lock = json!({ "resources": ["deploy"] });
     let (held, _) = ask(&router, bob(), "acquire_lock", lock.clone()).await;
@@ -100,7 +100,7 @@ async fn a_session_is_passed_on_by_its_name_and_only_by_its_owner() {
 #[tokio::test]
 async fn a_named_session_outlives_its_server() {
     let (client, clock) = store().await;
-    let before = router(App::new(client.clone()));
+    let before = routes(App::new(client.clone())).into_router();
     let bob = || Some(caller("bob", Role::Work));
     let new = json!({ "id": "build", "description": "Build it", "section": "s" });
     ask(&before, bob(), "create_task", new).await;
@@ -113,7 +113,7 @@ async fn a_named_session_outlives_its_server() {
     drop(before);
     clock.advance(Duration::from_secs(5 * 60));
 
-    let after = router(App::new(client.clone()));
+    let after = routes(App::new(client.clone())).into_router();
     let with_session = json!({ "session": session });
     let eve = Some(caller("eve", Role::Admin));
     let (answer, _) = ask(&after, eve, "heartbeat", with_session.clone()).await;
@@ -138,7 +138,8 @@ async fn a_named_session_outlives_its_server() {
     let seen = client.look_everywhere().await.unwrap();
     assert!(seen.holds.iter().all(|seen| seen.lapsed()), "{:?}", seen.holds);
     // Nothing is left of it.
-    let (answer, _) = ask(&router(App::new(client)), bob(), "heartbeat", with_session).await;
+    let (answer, _) =
+        ask(&routes(App::new(client)).into_router(), bob(), "heartbeat", with_session).await;
     assert_eq!(answer["code"], "NO_SESSION", "{answer}");
 }
 
@@ -163,7 +164,7 @@ async fn send(router: &Router, session: Option<&str>, message: Value) -> (Option
 
 /// A router in which a session of the protocol holds `deploy`; returns the session's id too.
 async fn holding(app: &App) -> (Router, String) {
-    let router = router(app.clone());
+    let router = routes(app.clone()).into_router();
     let hello = json!({
         "protocolVersion": "2025-06-18",
         "capabilities": {},
@@ -189,7 +190,7 @@ async fn acquire(router: &Router, session: &str) -> String {
 async fn a_session_goes_on_with_another_server_until_it_is_closed() {
     let (client, _) = store().await;
     let (_, session) = holding(&App::new(client.clone())).await;
-    let after = router(App::new(client.clone()));
+    let after = routes(App::new(client.clone())).into_router();
     let answer = acquire(&after, &session).await;
     assert!(answer.contains("already_owned") && answer.contains("still_yours"), "{answer}");
     let answer = acquire(&after, "made-up").await;
@@ -210,7 +211,7 @@ async fn a_session_goes_on_with_another_server_until_it_is_closed() {
 #[tokio::test]
 async fn a_reader_does_not_prolong_what_a_session_of_its_token_held() {
     let (client, clock) = store().await;
-    let router = router(App::new(client));
+    let router = routes(App::new(client)).into_router();
     let lock = json!({ "resources": ["deploy"] });
     let (held, _) = ask(&router, Some(caller("bob", Role::Work)), "acquire_lock", lock).await;
     let session = json!({ "session": held["session"] });
@@ -250,7 +251,7 @@ async fn closing_a_session_answers_whether_there_was_one() {
     assert_eq!(delete(&router, Some(&session)).await, StatusCode::NOT_FOUND);
     // One that began with an earlier server.
     let (_, session) = holding(&App::new(client.clone())).await;
-    let after = crate::mcp::router(App::new(client.clone()));
+    let after = crate::mcp::routes(App::new(client.clone())).into_router();
     assert_eq!(delete(&after, Some(&session)).await, StatusCode::OK);
     assert!(client.look_everywhere().await.unwrap().holds.is_empty());
     assert_eq!(delete(&after, Some(&session)).await, StatusCode::NOT_FOUND);

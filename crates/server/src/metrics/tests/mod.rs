@@ -2,7 +2,7 @@
 
 mod text;
 
-use super::{Metrics, router};
+use super::{Metrics, routes};
 use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
@@ -212,7 +212,7 @@ async fn a_scrape_is_answered_in_the_right_form_even_without_a_store() {
     let metrics = Metrics::new();
     metrics.answered(axum::http::StatusCode::NOT_FOUND);
     let request = Request::get("/metrics").body(Body::empty()).unwrap();
-    let response = router(metrics).oneshot(request).await.unwrap();
+    let response = routes(metrics).into_router().oneshot(request).await.unwrap();
     assert_eq!(response.headers()["content-type"], super::CONTENT_TYPE);
     let body = response.into_body().collect().await.unwrap().to_bytes();
     let series = text::read(std::str::from_utf8(&body).unwrap());
