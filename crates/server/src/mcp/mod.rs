@@ -84,13 +84,13 @@ impl Options {
     }
 }
 
-/// The protocol over streamable HTTP at `/mcp`. Expects a [`Caller`](crate::caller::Caller) in the
-/// extensions of each request, and refuses those that have none.
+/// The protocol over streamable HTTP at `/mcp`. It expects a [`Caller`](crate::caller::Caller) in
+/// the extensions of each request, and refuses requests without one.
 pub fn routes(app: App) -> Routes {
     routes_with(app, Options::default())
 }
 
-/// The same, holding as these options say.
+/// As [`routes`], with these options.
 pub fn routes_with(app: App, options: Options) -> Routes {
     let mut manager = LocalSessionManager::default();
     // An agent that thinks long keeps its session at least as long as what it holds.
