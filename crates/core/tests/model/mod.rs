@@ -2,18 +2,26 @@
 //!
 //! `model/line.rs` says what should come of each step: it knows one ordered list of requests,
 //! judges by brute force over a handful of places, and shares no code with the rules.
-//! `model/history.rs` takes the same steps in both and compares them after each. A failure prints
-//! the shortest list of steps that shows it.
+//! `model/history.rs` takes the same steps in both and compares them after each.
+//!
+//! Tasks, sections and files have a model of their own: `model/task_list.rs` says where each task
+//! stands, `model/task_history.rs` plays workers that claim, finish, die and fall silent. A failure
+//! prints the shortest list of steps that shows it.
 
 mod drain;
 mod history;
 mod line;
 mod steps;
+mod task_history;
+mod task_list;
+mod task_steps;
 
 use crate::support::View;
 use history::History;
 use proptest::prelude::*;
 use steps::{Step, any_step, peaceful_step, step_of_the_careful};
+use task_history::TaskHistory;
+use task_steps::any_task_step;
 
 /// The usual number of cases, which `PROPTEST_CASES` raises. Failures are kept nowhere: one that was
 /// understood becomes a test of its own, with a name.
@@ -73,5 +81,21 @@ proptest! {
         steps in prop::collection::vec(step_of_the_careful(), 1..60),
     ) {
         play(View::Whole, &steps).drain_while_waiters_keep();
+    }
+
+    /// Whatever workers do and whatever happens to them, each task stands where the list says, a
+    /// claim is handed out only where it excludes nobody, and nothing counts that a worker says
+    /// after it lost a part of its claim. In the end, no task was overlooked.
+    #[test]
+    fn tasks_stand_where_the_list_says(
+        steps in prop::collection::vec(any_task_step(), 1..80)
+    ) {
+        for view in [View::Whole, View::Asked] {
+            let mut history = TaskHistory::new(view);
+            for step in &steps {
+                history.take(step);
+            }
+            history.finish_everything();
+        }
     }
 }

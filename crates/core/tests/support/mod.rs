@@ -7,7 +7,6 @@
 mod asks;
 mod checks;
 mod dead;
-mod dice;
 mod show;
 mod show_tasks;
 mod task_checks;
@@ -16,7 +15,6 @@ mod verbs;
 
 pub use asks::{AskExt, PLACE_MS, TTL_MS, ask, exclusive, grant_id, number_of, shared, slot};
 pub use dead::{Dead, evidence_of};
-pub use dice::Dice;
 pub use show::View;
 
 use std::collections::BTreeSet;

@@ -1,14 +1,14 @@
 //! Handing out tasks: what a claim takes, what is in its way, and what it is told.
 
 use crate::support::tasks::*;
-use crate::support::{World, grant_id, number_of};
+use crate::support::{World, grant_id, number_of, shared};
 use std::time::Duration;
-use tenure_core::act::ClaimTasks;
+use tenure_core::act::{Acquire, ClaimTasks};
 use tenure_core::rules::tasks::ClaimState::Held;
 use tenure_core::rules::tasks::{
     ClaimAsk, EVERYTHING, Finish, ManualChange, NewTask, NoClaim, SectionChange,
 };
-use tenure_core::{GrantId, Mode, Owner, Part, Section, Status, Token, WallTime};
+use tenure_core::{Ask, GrantId, Mode, Owner, Part, Section, Status, Token, WallTime};
 
 fn grants(numbers: std::ops::RangeInclusive<u32>) -> Vec<GrantId> {
     numbers.map(grant_id).collect()
@@ -269,9 +269,8 @@ const OBSTACLES: [Obstacle; 9] = [
     (
         "a file is read",
         |world| {
-            let wants = vec![tenure_core::Want::shared(resource("path:src/y"))];
-            let ask = tenure_core::Ask { wants, ..other_ask("path:src/y") };
-            world.act(&tenure_core::act::Acquire { ask, ticket: None, whole_queues: false });
+            let ask = Ask { wants: vec![shared("path:src/y")], ..other_ask("path:src/y") };
+            world.act(&Acquire { ask, ticket: None, whole_queues: false });
         },
         "path:src/y is held by other",
         Some("path:src/y"),
@@ -381,6 +380,27 @@ fn what_no_longer_counts_is_cleared_away() {
         cleared.retain(|line| line.ends_with(" v"));
         assert_eq!(cleared, [format!("{word} path:src/** v"), format!("{word} section:S v")]);
         assert_eq!(world.held(), ["path:src/**", "section:S", "task:a", "task:b"]);
+    }
+}
+
+#[test]
+fn a_place_in_a_queue_is_in_the_way_only_while_its_waiter_lives() {
+    for (what, is_in_the_way) in [("waits", true), ("dies", false), ("falls silent", false)] {
+        let mut world = World::with(vec![touching("a", &["src/**"])]);
+        let held = world.take("path:src/x").unwrap();
+        let holder = holder("other", Some(7));
+        let ask = Ask { queue: Some(TTL), holder, ..other_ask("path:src/x") };
+        world.act(&Acquire { ask, ticket: None, whole_queues: false });
+        // The waiter is woken, and does not come.
+        world.give_back(held);
+        assert_eq!(world.last_woken.len(), 1);
+        match what {
+            "dies" => world.kill(7),
+            "falls silent" => world.pass(TTL),
+            _ => {}
+        }
+        assert_eq!(world.try_claim(claim_ask("w")).is_err(), is_in_the_way, "{what}");
+        assert_eq!(world.waiters.len(), usize::from(is_in_the_way), "{what}");
     }
 }
 

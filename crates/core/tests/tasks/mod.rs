@@ -12,7 +12,6 @@ mod import;
 mod one_fate;
 mod order;
 mod parts;
-mod random;
 mod recover;
 mod sections;
 mod why_not;

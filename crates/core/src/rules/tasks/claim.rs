@@ -2,13 +2,13 @@
 
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
-use crate::hold::{Hold, Mode, Want, compatible};
+use crate::hold::{Hold, Mode, Want, compatible, may_exclude};
 use crate::millis;
 use crate::rules::draft::Draft;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::EVERYTHING;
 use crate::rules::tasks::parts::{ClaimState, claim_state, keeps, kept_section, parts_of};
-use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope};
+use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope, WaiterSnapshot};
 use crate::task::{Claim, PRIORITY_DEFAULT, Part, Section, Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Holder, Kind, Owner, Resource, Token, Witness};
 use serde::{Deserialize, Serialize};
@@ -124,8 +124,14 @@ pub fn claim(
             Some(_) => {}
         }
     }
-    // What a named task waits for is shown with it.
-    let is_meant = |task: &&Task| ask.task.as_ref().is_none_or(|id| *id == task.id);
+    // More may be shown than what was asked for: what a named task waits for is.
+    let is_meant = |task: &&Task| match &ask.task {
+        Some(id) => task.id == *id,
+        None => {
+            (ask.section.is_none() || ask.section == task.section)
+                && ask.labels.iter().all(|label| task.labels.contains(label))
+        }
+    };
     let mut ready: Vec<&Task> =
         seen.tasks.iter().filter(is_meant).filter(|task| task.is_ready(seen.wall)).collect();
     if ready.is_empty() {
@@ -262,6 +268,11 @@ impl Round<'_> {
             .collect();
         for seen in touching {
             self.draft.drop_if_gone(seen);
+        }
+        let waiting: Vec<&WaiterSnapshot> =
+            self.draft.waiters().filter(|seen| may_exclude(wants, &seen.waiter.wants)).collect();
+        for seen in waiting {
+            self.draft.drop_wait_if_gone(seen);
         }
         let others = || self.draft.holds().filter(|seen| !self.ask.owner.owns(&seen.hold));
         let held = others().map(|seen| &seen.hold.want);
