@@ -81,3 +81,14 @@ fn attempts_and_recoveries_of_before_still_count() {
     assert_eq!((task.attempts, task.recoveries), (1, 1));
     assert_eq!((task.claimed_at, task.started_at), (None, None));
 }
+
+#[test]
+fn it_is_told_even_if_the_hold_of_the_task_was_broken() {
+    let mut world = World::with(vec![in_section("a")]);
+    claim(&mut world, "a", 1, true);
+    world.break_first("task:a");
+    world.news();
+    call_off(&mut world, &[1], true);
+    assert!(world.news().contains(&"handed_back task:a w".to_owned()));
+    assert_eq!(world.held(), [""; 0]);
+}

@@ -29,10 +29,15 @@ pub fn call_off_claim(
             hold.grant == claim.grant || of_section
         };
         let holds: Vec<&HoldSnapshot> = draft.holds().filter(of_claim).collect();
+        let mut ended_task = false;
         for hold in holds {
             let is_task = hold.hold.want.resource == resource;
+            ended_task |= is_task;
             let kind = if is_task { EventKind::HandedBack } else { EventKind::Released };
             draft.drop_hold(hold, kind);
+        }
+        if !ended_task {
+            draft.note(&resource, &claim.by, EventKind::HandedBack);
         }
         draft.write(Write::Task(Box::new(untouched(task, status))));
         handed_back.push(task.id.clone());

@@ -459,12 +459,21 @@ fn held(seen: &Snapshot, want: &Want, witness: &dyn Witness) -> Option<String> {
 }
 
 /// Used by the rules that end a claim: ends the holds of the task and its files with this event.
-pub(super) fn end_holds(draft: &mut Draft<'_>, grant: GrantId, task: &TaskId, kind: EventKind) {
+/// Says whether the hold of the task was among them; an operator may have broken it before.
+pub(super) fn end_holds(
+    draft: &mut Draft<'_>,
+    grant: GrantId,
+    task: &TaskId,
+    kind: &EventKind,
+) -> bool {
     let holds: Vec<&HoldSnapshot> = draft.holds().filter(|seen| seen.hold.grant == grant).collect();
+    let mut ended_task = false;
     for seen in holds {
         let is_task = seen.hold.want.resource == task.resource();
+        ended_task |= is_task;
         draft.drop_hold(seen, if is_task { kind.clone() } else { EventKind::Released });
     }
+    ended_task
 }
 
 /// Ends the hold of a section that a worker keeps, unless another of its claims needs it. Says

@@ -157,7 +157,9 @@ pub fn edit(
     match &task.claim {
         // A worker that has it learns by its lost lease.
         Some(claim) if !keeps_worker => {
-            end_holds(&mut draft, claim.grant, &task.id, event);
+            if !end_holds(&mut draft, claim.grant, &task.id, &event) {
+                draft.note(&task.id.resource(), &ask.by, event);
+            }
             end_kept_section(seen, &mut draft, claim, &|id| *id == task.id);
         }
         _ => draft.note(&task.id.resource(), &ask.by, event),

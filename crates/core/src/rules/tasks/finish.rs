@@ -130,7 +130,7 @@ pub fn finish(seen: &Snapshot, ask: &FinishAsk, witness: &dyn Witness) -> (Decis
     };
     let mut draft = Draft::new(seen, witness);
     let after = finished(task, status, &ask.finish, seen.wall);
-    end_holds(&mut draft, claim.grant, &task.id, event);
+    end_holds(&mut draft, claim.grant, &task.id, &event);
     if status.satisfies() {
         for dependent in dependents_after(seen, &task.id, true) {
             draft.write(Write::Task(Box::new(dependent)));
