@@ -47,7 +47,7 @@
 //! 1. [`tenure_core`]: the rules, pure.
 //! 2. [`store`]: what a store promises; [`store::memory`] is the reference,
 //!    [`store::sqlite`] the embedded default. [`conformance`] is the test that each passes.
-//! 3. [`clock`] and [`platform`]: time and liveness.
+//! 3. [`world`]: time, randomness and processes, which a test can replace.
 //! 4. [`Client`], [`Request`], [`Guard`]: asking, waiting, keeping, losing. [`blocking`]: the same
 //!    without async.
 //! 5. [`url`] and [`local_server`]: naming a store, and finding the servers of this user.
@@ -55,7 +55,6 @@
 
 pub mod blocking;
 mod client;
-pub mod clock;
 pub mod conformance;
 pub mod error;
 pub mod file;
@@ -68,13 +67,16 @@ pub mod remote;
 pub mod secret;
 pub mod store;
 pub mod url;
+mod watched;
 pub mod wire;
+pub mod world;
 
 pub use client::{
     Attempt, Backend, Binding, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder,
     Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, Local, PLACE_LEASE,
-    ReleaseOutcome, Request, RequestId, Runner, Stop, Swarm, SwarmReport, Tasks, Wait, Waiting,
-    Work, WorkEvent,
+    ReleaseOutcome, Request, RequestId, Runner, Stop, Stopper, Swarm, SwarmReport, Tasks, Wait,
+    Waiting, Work, WorkEvent,
 };
 pub use error::Error;
 pub use tenure_core as core;
+pub use world as clock;

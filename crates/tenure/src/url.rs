@@ -1,6 +1,5 @@
 //! Naming a store by its URL, and opening it.
 
-use crate::clock::Clock;
 use crate::error::Error;
 use crate::local_server::ServerFolder;
 use crate::place::{self, ExclusionRecord, PlaceError, Surroundings};
@@ -10,6 +9,7 @@ use crate::secret::Secret;
 use crate::store::Store;
 use crate::store::file::{Dialect, FileOptions, FileStore, TakeoverRules};
 use crate::store::memory::MemoryStore;
+use crate::world::World;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -357,7 +357,7 @@ impl StoreUrl {
 
 /// How a store is opened; what a store cannot use it ignores.
 pub(crate) struct OpenOptions {
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) world: Arc<dyn World>,
     /// Whether the process ends soon: it then keeps the log short for the next one.
     pub(crate) one_shot: bool,
     pub(crate) poll_interval: std::time::Duration,
@@ -375,10 +375,11 @@ const ONE_SHOT_CHECKPOINT_PAGES: u32 = 128;
 pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
     let store: Arc<dyn Store> = match url.parse()? {
         StoreUrl::Remote(address) => return open_remote(&address, &options),
-        StoreUrl::Memory => Arc::new(MemoryStore::with_clock(options.clock)),
+        StoreUrl::Memory => Arc::new(MemoryStore::with_clock(options.world.clock())),
         StoreUrl::Sqlite { path } => open_sqlite(&path, options)?,
         StoreUrl::File { folder, dialect, takeover, .. } => {
-            let OpenOptions { clock, poll_interval, look_only, .. } = options;
+            let OpenOptions { poll_interval, look_only, .. } = options;
+            let clock = options.world.clock();
             let options = FileOptions { clock, poll_interval, look_only, dialect, takeover };
             Arc::new(FileStore::open_with(&folder, options)?)
         }
@@ -388,7 +389,7 @@ pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
 
 #[cfg(feature = "http")]
 fn open_remote(address: &Address, options: &OpenOptions) -> Result<Opened, Error> {
-    Ok(Opened::Remote(Arc::new(Remote::new(address, &options.remote)?)))
+    Ok(Opened::Remote(Arc::new(Remote::new(address, &options.remote, options.world.clone())?)))
 }
 
 #[cfg(not(feature = "http"))]
@@ -403,7 +404,7 @@ fn open_sqlite(path: &Path, options: OpenOptions) -> Result<Arc<dyn Store>, Erro
     let checkpoint_pages =
         if options.one_shot { ONE_SHOT_CHECKPOINT_PAGES } else { defaults.checkpoint_pages };
     let options = SqliteOptions {
-        clock: options.clock,
+        clock: options.world.clock(),
         checkpoint_pages,
         one_shot: options.one_shot,
         poll_interval: options.poll_interval,

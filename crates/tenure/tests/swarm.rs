@@ -1,11 +1,12 @@
 //! Workers in one process: each task is done once, and what befalls one worker stays with it.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, NewTask};
 use tenure::core::{EventKind, Revision, Status, TaskId};
-use tenure::{Binding, ClaimRequest, Client, Stop, Swarm, SwarmReport, WorkEvent};
+use tenure::{Binding, ClaimRequest, Client, Stop, Swarm, SwarmReport, Work, WorkEvent};
 
 fn id(text: &str) -> TaskId {
     text.parse().unwrap()
@@ -47,17 +48,21 @@ async fn eight_workers_do_each_of_two_hundred_tasks_once() {
         task.depends_on = if n % 10 == 9 { vec![id(&format!("t{}", n - 1))] } else { vec![] };
     }
     client.tasks().add(tasks).await.unwrap();
-    let done = RefCell::new(HashMap::<String, u32>::new());
+    let done = Arc::new(Mutex::new(HashMap::<String, u32>::new()));
     let swarm = Swarm::new(&client, ClaimRequest::default()).workers(8);
-    let work = async |work: &tenure::Work| {
-        tokio::task::yield_now().await;
-        *done.borrow_mut().entry(work.task().id.to_string()).or_default() += 1;
-        DONE
+    let notes = done.clone();
+    let work = move |work: Arc<Work>| {
+        let notes = notes.clone();
+        async move {
+            tokio::task::yield_now().await;
+            *notes.lock().unwrap().entry(work.task().id.to_string()).or_default() += 1;
+            DONE
+        }
     };
     let report = swarm.run(work, |_| {}).await.unwrap();
     assert_eq!(report.completed, 200);
     assert_eq!(report.taken(), 200);
-    let done = done.into_inner();
+    let done = done.lock().unwrap().clone();
     assert_eq!(done.len(), 200);
     assert!(done.values().all(|count| *count == 1), "{done:?}");
     assert_eq!(completions(&client).await, done);
@@ -70,7 +75,7 @@ async fn a_worker_that_panics_fails_its_task_and_nothing_else() {
     let poison = NewTask { max_attempts: 1, ..task("poison") };
     client.tasks().add(vec![poison, task("fine"), task("fine too")]).await.unwrap();
     let swarm = Swarm::new(&client, ClaimRequest::default()).workers(2);
-    let work = async |work: &tenure::Work| {
+    let work = async |work: Arc<Work>| {
         tokio::task::yield_now().await;
         assert_ne!(work.task().title, "poison", "it was poison");
         DONE
@@ -88,16 +93,20 @@ async fn a_task_whose_time_is_over_is_called_off_and_fails() {
     let timeout = Some(Duration::from_millis(20));
     let slow = NewTask { timeout, max_attempts: 1, ..task("slow") };
     client.tasks().add(vec![slow]).await.unwrap();
-    let cleaned = RefCell::new(false);
+    let cleaned = Arc::new(AtomicBool::new(false));
     let swarm = Swarm::new(&client, ClaimRequest::default()).clean_up(Duration::from_secs(60));
-    let work = async |work: &tenure::Work| {
-        work.called_off().await;
-        tokio::task::yield_now().await;
-        cleaned.replace(true);
-        DONE
+    let notes = cleaned.clone();
+    let work = move |work: Arc<Work>| {
+        let notes = notes.clone();
+        async move {
+            work.called_off().await;
+            tokio::task::yield_now().await;
+            notes.store(true, Ordering::SeqCst);
+            DONE
+        }
     };
     let report = swarm.run(work, |_| {}).await.unwrap();
-    assert!(cleaned.into_inner());
+    assert!(cleaned.load(Ordering::SeqCst));
     assert_eq!((report.completed, report.failed), (0, 1));
     let task = client.tasks().get(&id("slow")).await.unwrap().unwrap();
     assert_eq!(task.error.as_deref(), Some("timed out after 20ms"));
@@ -110,10 +119,13 @@ async fn a_claim_that_is_broken_calls_the_work_off_and_its_finish_counts_for_not
     let request = ClaimRequest { ttl: Duration::from_millis(300), ..Default::default() };
     let swarm = Swarm::new(&client, request).limit(1);
     let operator = client.clone();
-    let work = async |work: &tenure::Work| {
-        let resource = &work.task().id.resource();
-        operator.break_hold(resource, work.lease().token, "test").await.unwrap();
-        std::future::pending().await
+    let work = move |work: Arc<Work>| {
+        let operator = operator.clone();
+        async move {
+            let resource = &work.task().id.resource();
+            operator.break_hold(resource, work.lease().token, "test").await.unwrap();
+            std::future::pending().await
+        }
     };
     let report = swarm.run(work, |_| {}).await.unwrap();
     assert_eq!(report, SwarmReport { lost: 1, ..report.clone() });
@@ -127,10 +139,12 @@ async fn a_swarm_that_drains_ends_what_runs_and_takes_no_more() {
     client.tasks().add(vec![task("one"), task("two")]).await.unwrap();
     let swarm = Swarm::new(&client, ClaimRequest::default()).forever();
     let stop = swarm.stopper();
-    let work = async |_: &tenure::Work| {
-        stop.send_replace(Stop::Drain);
-        tokio::task::yield_now().await;
-        DONE
+    let work = move |_| {
+        stop.stop(Stop::Drain);
+        async {
+            tokio::task::yield_now().await;
+            DONE
+        }
     };
     let report = swarm.run(work, |_| {}).await.unwrap();
     assert_eq!(report.taken(), 1);
@@ -144,9 +158,9 @@ async fn a_swarm_that_hands_back_leaves_no_trace_of_the_attempt() {
     client.tasks().add(vec![task("one")]).await.unwrap();
     let swarm = Swarm::new(&client, ClaimRequest::default());
     let stop = swarm.stopper();
-    let work = async |_: &tenure::Work| {
-        stop.send_replace(Stop::HandBack);
-        std::future::pending().await
+    let work = move |_| {
+        stop.stop(Stop::HandBack);
+        std::future::pending()
     };
     let report = swarm.run(work, |_| {}).await.unwrap();
     assert_eq!((report.taken(), report.returned), (1, 1));
@@ -181,10 +195,11 @@ async fn a_swarm_of_some_labels_ends_while_others_have_work() {
 async fn a_watcher_sees_each_step() {
     let (_folder, client) = client().await;
     client.tasks().add(vec![task("t")]).await.unwrap();
-    let steps = RefCell::new(vec![]);
+    let steps = Arc::new(Mutex::new(vec![]));
+    let notes = steps.clone();
     let swarm = Swarm::new(&client, ClaimRequest::default());
-    let watcher = |event: WorkEvent| {
-        steps.borrow_mut().push(match event {
+    let watcher = move |event: WorkEvent| {
+        notes.lock().unwrap().push(match event {
             WorkEvent::Idle { .. } => "idle",
             WorkEvent::Claimed { .. } => "claimed",
             WorkEvent::Finished { .. } => "finished",
@@ -194,7 +209,7 @@ async fn a_watcher_sees_each_step() {
         });
     };
     swarm.run(async |_| DONE, watcher).await.unwrap();
-    assert_eq!(steps.into_inner(), ["claimed", "finished", "idle", "ended"]);
+    assert_eq!(*steps.lock().unwrap(), ["claimed", "finished", "idle", "ended"]);
 }
 
 #[tokio::test]
@@ -209,12 +224,24 @@ async fn the_task_of_a_dead_worker_need_not_wait_until_all_others_are_done() {
     Client::open(&url).await.unwrap().tasks().claim(&request).await.unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let order = RefCell::new(vec![]);
-    let work = async |work: &tenure::Work| {
-        order.borrow_mut().push(work.task().title.clone());
-        DONE
+    let order = Arc::new(Mutex::new(vec![]));
+    let notes = order.clone();
+    let work = move |work: Arc<Work>| {
+        notes.lock().unwrap().push(work.task().title.clone());
+        async { DONE }
     };
     Swarm::new(&client, ClaimRequest::default()).run(work, |_| {}).await.unwrap();
-    assert_eq!(order.into_inner(), ["urgent", "one", "two"]);
+    assert_eq!(*order.lock().unwrap(), ["urgent", "one", "two"]);
     drop(folder);
+}
+
+/// A swarm can be run from any task of a runtime with several threads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_swarm_runs_as_a_task_and_its_workers_as_others() {
+    let (_folder, client) = client().await;
+    client.tasks().add((0..20).map(|n| task(&format!("t{n}"))).collect()).await.unwrap();
+    let run = async move {
+        Swarm::new(&client, ClaimRequest::default()).workers(4).run(async |_| DONE, |_| {}).await
+    };
+    assert_eq!(tokio::spawn(run).await.unwrap().unwrap().completed, 20);
 }

@@ -12,6 +12,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure::core::rules::tasks::{Finish, Finished, ManualChange, NewTask};
 use tenure::core::{EventKind, Revision, Status, Task, TaskId};
@@ -63,17 +64,18 @@ const IDLE: Duration = Duration::from_secs(20);
 
 async fn work_well(client: &Client, request: ClaimRequest, folder: &Path) {
     let swarm = Swarm::new(client, request).forever().idle_exit(IDLE);
-    let work = async |work: &Work| {
+    let folder = folder.to_owned();
+    let work = async |work: Arc<Work>| {
         tokio::time::sleep(Duration::from_millis(5)).await;
         Finish::Complete { result: Some(work.lease().token.to_string()) }
     };
-    let watcher = |event| match event {
+    let watcher = move |event| match event {
         WorkEvent::Finished { task, finish: Finish::Complete { result }, .. } => {
-            note(folder, &format!("accepted {} {}", task.id, result.unwrap_or_default()));
+            note(&folder, &format!("accepted {} {}", task.id, result.unwrap_or_default()));
         }
         WorkEvent::Lost { task, .. } => {
             let token = task.claim.map(|claim| claim.token.to_string()).unwrap_or_default();
-            note(folder, &format!("lost {} {token}", task.id));
+            note(&folder, &format!("lost {} {token}", task.id));
         }
         _ => {}
     };

@@ -11,6 +11,7 @@ use crate::worker::{Outlet, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure::{Client, SwarmReport};
 
@@ -57,13 +58,16 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     let swarm = args.worker.swarm(context, &client).workers(workers);
     let swarm = if args.forever { swarm.forever() } else { swarm };
     let logs = logs(context, &args.worker)?;
-    let command = TaskCommand::new(context, &args.worker, &swarm, Outlet::Files(logs.clone()))?;
+    let outlet = Outlet::Files(logs.clone());
+    let command = Arc::new(TaskCommand::new(context, &args.worker, &swarm, outlet)?);
 
     let begun = Instant::now();
     let mut signals = stop_signals::listen()?;
-    let view = View::new(&context.output, workers);
+    let view = Arc::new(View::new(&context.output, workers));
     let (stop, patience) = (swarm.stopper(), Patience::Person(args.worker.grace(context)));
-    let work = swarm.run(async |work| command.run(work).await, |event| view.tell(&event));
+    let (runs, shown) = (command.clone(), view.clone());
+    let work = swarm
+        .run(move |work| TaskCommand::run(runs.clone(), work), move |event| shown.tell(&event));
     let report = tokio::select! {
         report = work => report,
         () = stop_signals::obey(&mut signals, &stop, patience, |text| view.note(text)) => {

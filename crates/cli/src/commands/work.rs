@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::worker::stop_signals::{self, Patience};
 use crate::worker::{Outlet, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
+use std::sync::Arc;
 use std::time::Duration;
 use tenure::{Client, Swarm, SwarmReport};
 
@@ -58,14 +59,15 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
         Some(folder) => Outlet::Files(folder.clone()),
         None => Outlet::PassOn(context.output.clone()),
     };
-    let command = TaskCommand::new(context, &args.worker, &swarm, outlet)?;
+    let command = Arc::new(TaskCommand::new(context, &args.worker, &swarm, outlet)?);
     let mut signals = stop_signals::listen()?;
     let (stop, patience) = (swarm.stopper(), Patience::Grace(args.worker.grace(context)));
+    let (runs, output) = (command.clone(), context.output.clone());
     let work = swarm.run(
-        async |work| command.run(work).await,
-        |event| match (context.output.json, event_lines::words(&event)) {
-            (true, _) => context.output.line(&event_lines::json(&event), String::new),
-            (false, Some(words)) => context.output.note(&words),
+        move |work| TaskCommand::run(runs.clone(), work),
+        move |event| match (output.json, event_lines::words(&event)) {
+            (true, _) => output.line(&event_lines::json(&event), String::new),
+            (false, Some(words)) => output.note(&words),
             (false, None) => {}
         },
     );

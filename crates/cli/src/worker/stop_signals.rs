@@ -4,9 +4,8 @@ use crate::child::Signals;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use std::time::Duration;
-use tenure::Stop;
+use tenure::{Stop, Stopper};
 use tenure_frontend::duration::format_duration;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 const HANG_UP: i32 = 1;
@@ -35,12 +34,12 @@ pub(crate) fn listen() -> Result<Signals, Failure> {
 /// commands would continue while their leases are not renewed.
 pub(crate) async fn obey(
     signals: &mut Signals,
-    stop: &watch::Sender<Stop>,
+    stop: &Stopper,
     patience: Patience,
     tell: impl Fn(&str),
 ) {
     let first = next(signals).await;
-    stop.send_if_modified(|stop| raise(stop, Stop::Drain));
+    stop.stop(Stop::Drain);
     match patience {
         Patience::Person(_) if first == INTERRUPT => {
             tell(
@@ -54,18 +53,10 @@ pub(crate) async fn obey(
             let _ = timeout(grace, next(signals)).await;
         }
     }
-    stop.send_if_modified(|stop| raise(stop, Stop::HandBack));
+    stop.stop(Stop::HandBack);
     loop {
         next(signals).await;
     }
-}
-
-fn raise(stop: &mut Stop, to: Stop) -> bool {
-    let rises = *stop < to;
-    if rises {
-        *stop = to;
-    }
-    rises
 }
 
 /// The next signal that asks to stop.

@@ -6,13 +6,13 @@ use super::{task_env, task_result};
 use crate::child::{self, ChildSpec, SpawnError, Stdin, Stdout};
 use crate::context::Context;
 use crate::failure::Failure;
-use std::cell::{Cell, RefCell};
+use parking_lot::{Mutex, MutexGuard};
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::GrantId;
 use tenure::core::rules::tasks::Finish;
-use tenure::{Stop, Swarm, Work};
-use tokio::sync::watch;
+use tenure::{Stop, Stopper, Swarm, Work};
 
 /// A command that runs for each task, one after another or several at once.
 pub(crate) struct TaskCommand {
@@ -22,10 +22,15 @@ pub(crate) struct TaskCommand {
     grace: Duration,
     snooze: Duration,
     outlet: Outlet,
-    stop: watch::Sender<Stop>,
+    stop: Stopper,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
     /// Why the command cannot be run at all.
-    broken: RefCell<Option<SpawnError>>,
-    last_code: Cell<Option<i32>>,
+    broken: Option<SpawnError>,
+    last_code: Option<i32>,
 }
 
 impl TaskCommand {
@@ -43,24 +48,27 @@ impl TaskCommand {
             snooze: args.snooze,
             outlet,
             stop: swarm.stopper(),
-            broken: RefCell::new(None),
-            last_code: Cell::new(None),
+            state: Mutex::default(),
         })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
     }
 
     /// The exit code of the command that ended last.
     pub(crate) fn last_code(&self) -> Option<i32> {
-        self.last_code.get()
+        self.state().last_code
     }
 
     /// Why the command cannot be run for any task; then the swarm was stopped.
     pub(crate) fn broken(&self) -> Option<Failure> {
-        self.broken.take().map(Failure::from)
+        self.state().broken.take().map(Failure::from)
     }
 
     /// Runs the command for a task. If the work is called off, the command and all its processes
     /// are stopped.
-    pub(crate) async fn run(&self, work: &Work) -> Finish {
+    pub(crate) async fn run(self: Arc<TaskCommand>, work: Arc<Work>) -> Finish {
         let sink = match self.outlet.open(work.task()) {
             Ok(sink) => sink,
             Err(error) => {
@@ -68,7 +76,7 @@ impl TaskCommand {
                 return Finish::Fail { reason, retry: true };
             }
         };
-        let mut child = match child::spawn(self.spec(work)) {
+        let mut child = match child::spawn(self.spec(&work)) {
             Ok(child) => child,
             Err(error) => return self.not_started(error),
         };
@@ -82,10 +90,10 @@ impl TaskCommand {
         };
         let Some(ended) = ended else {
             let ended = printed.stop(&mut child, self.grace).await;
-            self.last_code.set(ended.map(|ended| ended.exit_code()));
+            self.state().last_code = ended.map(|ended| ended.exit_code());
             return Finish::Release;
         };
-        self.last_code.set(Some(ended.exit_code()));
+        self.state().last_code = Some(ended.exit_code());
         task_result::of(ended, &printed, self.snooze)
     }
 
@@ -104,8 +112,8 @@ impl TaskCommand {
         if matches!(error, SpawnError::Other { .. }) {
             return Finish::Fail { reason: error.to_string(), retry: true };
         }
-        self.broken.replace(Some(error));
-        self.stop.send_replace(Stop::HandBack);
+        self.state().broken = Some(error);
+        self.stop.stop(Stop::HandBack);
         Finish::Release
     }
 }

@@ -45,7 +45,8 @@ fn a_client_that_sees_no_processes_counts_like_the_server() {
     let url = format!("http://{}", scene.server.address());
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let counts = runtime.block_on(async {
-        let builder = tenure::Client::builder().witness(std::sync::Arc::new(NoWitness));
+        let world = tenure::world::SystemWorld::new().with_witness(std::sync::Arc::new(NoWitness));
+        let builder = tenure::Client::builder().world(world);
         let client = builder.open(&url).await.expect("a server");
         let seen = client.look_everywhere().await.expect("an answer");
         Overview::of(&seen, client.witness()).counts()

@@ -1,6 +1,5 @@
 //! What a client asks through: a store that it opened itself, or a server that has one.
 
-use crate::platform;
 #[cfg(feature = "http")]
 use crate::remote::Remote;
 use crate::store::query::typed;
@@ -153,8 +152,12 @@ impl Backend {
 }
 
 impl Local {
-    pub(crate) fn new(store: Arc<dyn Store>, witness: Arc<dyn Witness + Send + Sync>) -> Local {
-        Local { store, witness, boot: platform::this_boot().boot }
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        witness: Arc<dyn Witness + Send + Sync>,
+        boot: String,
+    ) -> Local {
+        Local { store, witness, boot }
     }
 
     /// Decides an act, unless it was called off by then.

@@ -4,7 +4,6 @@ use super::keeper::{BackgroundCleanup, TrackedLease};
 use super::lease::Lease;
 use super::{Client, verbs};
 use crate::error::Error;
-use crate::platform;
 use crate::store::{Renewal, Renewed, StoreError};
 use std::fmt;
 use std::sync::Arc;
@@ -16,8 +15,11 @@ use tenure_core::{Evidence, GrantId, Proof, Reason, ReleaseAsk, Released, Resour
 ///
 /// The guard cannot promise that the lease is still held: a process that was stopped for longer
 /// than the lease, or a store that could not be reached in time, loses it. [`lost`](Guard::lost)
-/// tells, [`is_held`](Guard::is_held) answers; and whoever guards the real data can refuse a
+/// tells, [`is_held`](Guard::is_held) answers; and the guardian of the real data can refuse a
 /// [`token`](Guard::token) lower than one already seen.
+///
+/// A guard belongs to the process that made it. In a process forked from that one its copy counts as
+/// lost, and neither renews nor releases anything.
 #[must_use = "dropping a guard releases what it holds"]
 pub struct Guard {
     client: Client,
@@ -39,8 +41,7 @@ pub enum ReleaseOutcome {
 impl Guard {
     pub(super) fn new(client: Client, lease: Lease) -> Guard {
         let shares = lease.reason == Reason::AlreadyOwned;
-        let held = Arc::new(TrackedLease::new(lease));
-        client.inner.keeper.keep(held.clone());
+        let held = client.inner.keeper.keep(lease);
         Guard { client, held, shares, ended: false }
     }
 
@@ -98,6 +99,9 @@ impl Guard {
     /// that goes under a hold of its owner leaves it to that hold's taker.
     pub async fn release(mut self) -> Result<ReleaseOutcome, Error> {
         self.ended = true;
+        if self.held.is_inherited(&*self.client.inner.world) {
+            return Ok(ReleaseOutcome::Lost);
+        }
         let lease = &self.held.lease;
         self.client.inner.keeper.forget(&self.held);
         if lease.is_covered {
@@ -125,14 +129,14 @@ pub(super) fn is_held(client: &Client, held: &TrackedLease) -> bool {
 }
 
 pub(super) fn trusted_for(client: &Client, held: &TrackedLease) -> Duration {
-    if held.is_lost() {
+    if held.is_lost() || held.is_inherited(&*client.inner.world) {
         return Duration::ZERO;
     }
     held.trusted_until().saturating_sub(client.inner.clock.now())
 }
 
 pub(super) async fn lost(client: &Client, held: &TrackedLease) {
-    let mut loss = held.watch_loss();
+    let world = &client.inner.world;
     loop {
         let left = trusted_for(client, held);
         if left.is_zero() {
@@ -141,18 +145,18 @@ pub(super) async fn lost(client: &Client, held: &TrackedLease) {
             return;
         }
         let pause = left.min(LOOK_FOR_BREAK);
-        let told = tokio::time::timeout(pause, loss.wait_for(|lost| *lost)).await;
+        let noticed = world.timeout(pause, held.noticed_loss()).await;
         // A store that hangs must not keep time from deciding.
-        let looked = async { tokio::time::timeout(left, was_ended(client, held)).await };
-        if told.is_err() && looked.await == Ok(true) {
+        let looked = async { world.timeout(left, was_ended(client, held)).await };
+        if noticed.is_none() && looked.await == Some(true) {
             client.inner.keeper.forget(held);
             held.lose();
         }
     }
 }
 
-/// How often one who waits for the loss of a lease looks whether somebody broke it: the next
-/// renewal may be far off, and a successor may hold by then.
+/// How often [`lost`] looks whether the lease was broken: the next renewal may be far off, and a
+/// successor may hold by then.
 const LOOK_FOR_BREAK: Duration = Duration::from_secs(1);
 
 /// Whether the store knows that this is not held any more. What was held in a store that is gone is
@@ -181,12 +185,15 @@ pub(super) async fn bind_group(
     held: &TrackedLease,
     leader: u32,
 ) -> Result<bool, Error> {
-    let group = Some(platform::process_group(leader));
-    let evidence = Evidence { group, ..platform::this_process() };
+    let world = &client.inner.world;
+    let evidence = Evidence { group: Some(world.process_group(leader)), ..world.this_process() };
     renew(client, held, Renewal { bind: Some(evidence), ..held.lease.renewal() }).await
 }
 
 async fn renew(client: &Client, held: &TrackedLease, renewal: Renewal) -> Result<bool, Error> {
+    if held.is_inherited(&*client.inner.world) {
+        return Ok(false);
+    }
     let asked_at = client.inner.clock.now();
     let answers = client.inner.backend.renew(&[renewal]).await?;
     let renewed = answers == [Renewed::Renewed];
@@ -200,7 +207,7 @@ async fn renew(client: &Client, held: &TrackedLease, renewal: Renewal) -> Result
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if self.ended {
+        if self.ended || self.held.is_inherited(&*self.client.inner.world) {
             return;
         }
         let lease = &self.held.lease;
@@ -210,8 +217,9 @@ impl Drop for Guard {
         }
         let lost = self.held.is_lost();
         let ask = ReleaseAsk { proof: Proof::Grant(lease.grant), resources: None, lost };
-        let errand = BackgroundCleanup::Release(Release { at: Some(lease.resources.clone()), ask });
-        self.client.inner.keeper.send(errand);
+        let cleanup =
+            BackgroundCleanup::Release(Release { at: Some(lease.resources.clone()), ask });
+        self.client.inner.keeper.send(cleanup);
     }
 }
 

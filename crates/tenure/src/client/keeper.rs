@@ -1,48 +1,49 @@
-//! The thread that renews leases and runs errands for guards that were dropped.
+//! The background task that renews leases and undoes what was dropped.
 //!
-//! It is a thread of its own, so that long work on the caller's runtime cannot keep it from
-//! renewing. It starts with the first guard, and sleeps until the next renewal is due; a guard
-//! that comes and goes in between does not wake it. While it sleeps it holds nothing, so that
-//! nobody has to wait for its end.
+//! On a real machine it has a thread of its own, so that long work on the caller's runtime cannot
+//! keep it from renewing. It starts with the first guard, and sleeps until the next renewal is due;
+//! a guard that comes and goes in between does not wake it. While it sleeps it does not keep the
+//! store open.
+//!
+//! After `fork` the child has a keeper of its own, which starts with nothing to renew.
 
 use super::backend::Backend;
 use super::lease::Lease;
 use super::revocable::Revocable;
-use crate::clock::Clock;
 use crate::error::Error;
 use crate::store::{Renewal, Renewed, StoreError};
-use parking_lot::{Condvar, Mutex, MutexGuard};
-use std::collections::{HashMap, VecDeque};
+use crate::watched::Watched;
+use crate::world::{BackgroundTask, Clock, PerProcess, World};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 use tenure_core::GrantId;
 use tenure_core::act::{CallOff, CallOffClaim, FinishTask, Leave, Recover, Release};
-use tokio::runtime::Runtime;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// A renewal that failed is tried again after a twentieth of the lease, within these bounds: often
 /// enough to have many tries, seldom enough not to burden a store that is in trouble.
 const RETRY_MIN: Duration = Duration::from_millis(20);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// How long a client that is dropped waits for its last errands.
-const LAST_ERRANDS: Duration = Duration::from_secs(2);
+/// How long a client that is dropped waits for its last cleanups.
+const LAST_CLEANUPS: Duration = Duration::from_secs(2);
 
 /// What a guard and the keeper both know of a lease.
 pub(super) struct TrackedLease {
     pub(super) lease: Lease,
+    /// Among the leases of this keeper. Two guards may share one grant, and each counts.
+    number: u64,
+    /// The process that holds it. A process forked from it has a copy of the guard, and no right to
+    /// what it holds.
+    process: u32,
     /// Until when it may be trusted. Only moves while the lease is held.
     trusted_until: Mutex<Duration>,
-    lost: watch::Sender<bool>,
+    lost: Watched<bool>,
 }
 
 impl TrackedLease {
-    pub(super) fn new(lease: Lease) -> TrackedLease {
-        let trusted_until = Mutex::new(lease.trusted_until);
-        TrackedLease { lease, trusted_until, lost: watch::Sender::new(false) }
-    }
-
     pub(super) fn trusted_until(&self) -> Duration {
         *self.trusted_until.lock()
     }
@@ -54,15 +55,21 @@ impl TrackedLease {
     }
 
     pub(super) fn lose(&self) {
-        self.lost.send_replace(true);
+        self.lost.update(|_| true);
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        *self.lost.borrow()
+        self.lost.get()
     }
 
-    pub(super) fn watch_loss(&self) -> watch::Receiver<bool> {
-        self.lost.subscribe()
+    /// Returns when the loss was noticed.
+    pub(super) async fn noticed_loss(&self) {
+        self.lost.wait_for(|lost| lost).await;
+    }
+
+    /// Whether this is a copy of what the parent process of this one holds.
+    pub(super) fn is_inherited(&self, world: &dyn World) -> bool {
+        self.process != world.process_id()
     }
 }
 
@@ -83,38 +90,46 @@ impl BackgroundCleanup {
             BackgroundCleanup::Release(act) => drop(backend.perform(&act).await?),
             BackgroundCleanup::HandBack(act) => drop(backend.perform(&*act).await?),
             BackgroundCleanup::Recover(act) => drop(backend.perform(&act).await?),
-            BackgroundCleanup::CallOff(errand) => errand.0.undo(backend, &errand.1).await?,
-            BackgroundCleanup::CallOffClaim(errand) => errand.0.undo(backend, &errand.1).await?,
+            BackgroundCleanup::CallOff(cleanup) => cleanup.0.undo(backend, &cleanup.1).await?,
+            BackgroundCleanup::CallOffClaim(cleanup) => cleanup.0.undo(backend, &cleanup.1).await?,
         }
         Ok(())
     }
 }
 
-/// Renews what is held and runs errands, on its own thread.
+/// Renews what is held and runs cleanups, in the background.
 pub(super) struct Keeper {
+    backend: Backend,
+    clock: Arc<dyn Clock>,
+    world: Arc<dyn World>,
+    here: PerProcess<InProcess>,
+}
+
+/// The keeper of one process.
+struct InProcess {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    task: Mutex<Option<BackgroundTask>>,
 }
 
 struct Shared {
     clock: Arc<dyn Clock>,
+    world: Arc<dyn World>,
     state: Mutex<State>,
-    changed: Condvar,
+    changed: Notify,
 }
 
 struct State {
-    /// Taken away from a thread that sleeps when the keeper is dropped.
+    /// Taken away from a task that sleeps when the keeper is dropped.
     backend: Option<Backend>,
-    /// By the address of what is held: two guards may share one grant, and each counts.
-    kept: HashMap<usize, Kept>,
-    errands: VecDeque<BackgroundCleanup>,
-    /// When the thread wakes by itself; `None` while it has no reason to.
+    kept: BTreeMap<u64, Kept>,
+    cleanups: VecDeque<BackgroundCleanup>,
+    /// When the task wakes by itself; `None` while it has no reason to.
     wakes_at: Option<Duration>,
-    /// Whether the thread is at work.
+    /// Whether the task is at work.
     busy: bool,
     stop: bool,
-    /// Whether the thread has come to its end.
-    ended: bool,
+    /// How many leases were tracked so far.
+    tracked: u64,
 }
 
 struct Kept {
@@ -126,157 +141,157 @@ impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
-
-    /// Errands of guards dropped just before are still run; but a store that does not answer must
-    /// not keep its client from ending.
-    fn wait_for_end(&self, mut state: MutexGuard<'_, State>) {
-        self.changed.wait_while_for(&mut state, |state| !state.ended, LAST_ERRANDS);
-    }
-
-    fn end(&self) {
-        self.state().ended = true;
-        self.changed.notify_all();
-    }
 }
 
 impl Keeper {
-    pub(super) fn new(backend: Backend, clock: Arc<dyn Clock>) -> Keeper {
-        let state = Mutex::new(State {
-            backend: Some(backend),
-            kept: HashMap::new(),
-            errands: VecDeque::new(),
-            wakes_at: None,
-            busy: false,
-            stop: false,
-            ended: false,
-        });
-        let shared = Arc::new(Shared { clock, state, changed: Condvar::new() });
-        Keeper { shared, thread: Mutex::new(None) }
+    pub(super) fn new(backend: Backend, clock: Arc<dyn Clock>, world: Arc<dyn World>) -> Keeper {
+        Keeper { backend, clock, world, here: PerProcess::new() }
     }
 
-    /// Renews this from now on.
-    pub(super) fn keep(&self, held: Arc<TrackedLease>) {
-        let due = self.shared.clock.now() + held.lease.ttl / 3;
-        let mut state = self.shared.state();
-        state.kept.insert(key(&held), Kept { held, due });
+    fn here(&self) -> &InProcess {
+        self.here.get_or_init(|| {
+            let state = Mutex::new(State {
+                backend: Some(self.backend.clone()),
+                kept: BTreeMap::new(),
+                cleanups: VecDeque::new(),
+                wakes_at: None,
+                busy: false,
+                stop: false,
+                tracked: 0,
+            });
+            let (clock, world) = (self.clock.clone(), self.world.clone());
+            let shared = Arc::new(Shared { clock, world, state, changed: Notify::new() });
+            InProcess { shared, task: Mutex::new(None) }
+        })
+    }
+
+    /// Renews this lease from now on.
+    pub(super) fn keep(&self, lease: Lease) -> Arc<TrackedLease> {
+        let due = self.clock.now() + lease.ttl / 3;
+        let here = self.here();
+        let mut state = here.shared.state();
+        state.tracked += 1;
+        let held = Arc::new(TrackedLease {
+            number: state.tracked,
+            process: self.world.process_id(),
+            trusted_until: Mutex::new(lease.trusted_until),
+            lost: Watched::new(false),
+            lease,
+        });
+        state.kept.insert(held.number, Kept { held: held.clone(), due });
         let must_wake = state.wakes_at.is_none_or(|at| due < at);
         if must_wake {
             state.wakes_at = Some(due);
         }
         drop(state);
         if must_wake {
-            self.wake();
+            self.wake(here);
         }
+        held
     }
 
     /// Renews this no longer.
     pub(super) fn forget(&self, held: &TrackedLease) {
-        self.shared.state().kept.remove(&key(held));
+        if !held.is_inherited(&*self.world) {
+            self.here().shared.state().kept.remove(&held.number);
+        }
     }
 
     /// Whether this is the grant, in its public form, of something that is renewed here.
     pub(super) fn keeps(&self, grant: GrantId) -> bool {
-        let state = self.shared.state();
+        let state = self.here().shared.state();
         state.kept.values().any(|kept| kept.held.lease.grant.redacted() == grant.redacted())
     }
 
-    /// Runs an errand soon.
-    pub(super) fn send(&self, errand: BackgroundCleanup) {
-        self.shared.state().errands.push_back(errand);
-        self.wake();
+    /// Runs a cleanup soon.
+    pub(super) fn send(&self, cleanup: BackgroundCleanup) {
+        let here = self.here();
+        here.shared.state().cleanups.push_back(cleanup);
+        self.wake(here);
     }
 
-    fn wake(&self) {
-        let mut thread = self.thread.lock();
-        if thread.is_none() {
-            let shared = self.shared.clone();
-            let run = move || run(&shared);
-            // Without a thread the lease simply runs out, and its holder learns that it did.
-            *thread = std::thread::Builder::new().name("tenure-keeper".to_owned()).spawn(run).ok();
+    fn wake(&self, here: &InProcess) {
+        let mut task = here.task.lock();
+        if task.is_none() {
+            *task = Some(self.world.spawn_background(Box::pin(run(here.shared.clone()))));
         }
-        self.shared.changed.notify_one();
+        here.shared.changed.notify_one();
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        let mut state = self.shared.state();
+        let Some(here) = self.here.get() else { return };
+        let mut state = here.shared.state();
         state.stop = true;
-        let busy = state.busy || !state.errands.is_empty();
+        let busy = state.busy || !state.cleanups.is_empty();
+        // Closed here and now if it was the last, not whenever the task has noticed.
         let backend = if busy { None } else { state.backend.take() };
-        self.shared.changed.notify_all();
-        let started = self.thread.lock().is_some();
-        if busy && started {
-            self.shared.wait_for_end(state);
-        }
-        // Closed here and now if it was the last, not whenever the thread has noticed.
+        drop(state);
         drop(backend);
+        here.shared.changed.notify_one();
+        let task = here.task.lock();
+        // Cleanups of guards dropped just before are still run; but a store that does not answer
+        // must not keep its client from ending.
+        if let Some(task) = task.as_ref().filter(|_| busy) {
+            task.wait_for_end(LAST_CLEANUPS);
+        }
     }
-}
-
-fn key(held: &TrackedLease) -> usize {
-    std::ptr::from_ref(held).addr()
 }
 
 enum Work {
-    BackgroundCleanup(BackgroundCleanup),
+    Cleanup(BackgroundCleanup),
     Renew(Vec<Arc<TrackedLease>>),
 }
 
-struct Job {
-    work: Work,
-    backend: Backend,
+enum Next {
+    Work(Work, Backend),
+    SleepUntil(Option<Duration>),
+    Stop,
 }
 
-fn run(shared: &Shared) {
-    // Most holds end before there is anything to do, so the means to do it are made when needed.
-    let mut means: Option<Runtime> = None;
-    while let Some(Job { work, backend }) = next_job(shared) {
-        if means.is_none() {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            means = runtime.ok();
-        }
-        let Some(runtime) = &means else { break };
-        match work {
-            // What fails here ends by itself when its time has run out.
-            Work::BackgroundCleanup(errand) => drop(runtime.block_on(errand.run(&backend))),
-            Work::Renew(due) => runtime.block_on(renew(shared, &backend, due)),
-        }
-    }
-    drop(means);
-    shared.end();
-}
-
-/// Waits for something to do; nothing once the keeper was dropped and all errands are run.
-fn next_job(shared: &Shared) -> Option<Job> {
-    let mut state = shared.state();
-    state.busy = false;
+async fn run(shared: Arc<Shared>) {
     loop {
         let now = shared.clock.now();
+        match shared.next(now) {
+            // What fails here ends by itself when its time has run out.
+            Next::Work(Work::Cleanup(cleanup), backend) => drop(cleanup.run(&backend).await),
+            Next::Work(Work::Renew(due), backend) => renew(&shared, &backend, due).await,
+            Next::SleepUntil(None) => shared.changed.notified().await,
+            Next::SleepUntil(Some(at)) => {
+                let pause = at.saturating_sub(now);
+                shared.world.timeout(pause, shared.changed.notified()).await;
+            }
+            Next::Stop => return,
+        }
+    }
+}
+
+impl Shared {
+    /// What to do now. Once the keeper was dropped, only cleanups are left to do.
+    fn next(&self, now: Duration) -> Next {
+        let mut state = self.state();
+        state.busy = false;
         if let Some(work) = state.work(now) {
-            let backend = state.backend.clone()?;
+            let Some(backend) = state.backend.clone() else { return Next::Stop };
             state.busy = true;
-            return Some(Job { work, backend });
+            return Next::Work(work, backend);
         }
         if state.stop {
-            return None;
+            return Next::Stop;
         }
         let next = state.kept.values().map(|kept| kept.due).min();
         // Where all are gone, it sleeps on until the first of them would have been due: the next
         // one will be due later still, and need not wake it.
         state.wakes_at = next.or(state.wakes_at.filter(|at| *at > now));
-        match state.wakes_at {
-            None => shared.changed.wait(&mut state),
-            Some(at) => drop(shared.changed.wait_for(&mut state, at.saturating_sub(now))),
-        }
+        Next::SleepUntil(state.wakes_at)
     }
 }
 
 impl State {
-    /// What is to be done now. Once the keeper was dropped, only errands are.
     fn work(&mut self, now: Duration) -> Option<Work> {
-        if let Some(errand) = self.errands.pop_front() {
-            return Some(Work::BackgroundCleanup(errand));
+        if let Some(cleanup) = self.cleanups.pop_front() {
+            return Some(Work::Cleanup(cleanup));
         }
         if self.stop {
             return None;
@@ -327,13 +342,13 @@ fn try_again(shared: &Shared, held: &TrackedLease, error: &StoreError) {
 }
 
 fn reschedule(shared: &Shared, held: &TrackedLease, due: Duration) {
-    if let Some(kept) = shared.state().kept.get_mut(&key(held)) {
+    if let Some(kept) = shared.state().kept.get_mut(&held.number) {
         kept.due = due;
     }
 }
 
 fn lose(shared: &Shared, held: &TrackedLease) {
-    shared.state().kept.remove(&key(held));
+    shared.state().kept.remove(&held.number);
     held.lose();
 }
 

@@ -21,18 +21,17 @@ pub use lease::Lease;
 pub use left::Left;
 pub use obtain::{Busy, PLACE_LEASE, Waiting};
 pub use request::{Attempt, Binding, IntoResource, LeaseAttempt, Request, Wait};
-pub use swarm::{Stop, Swarm, SwarmReport, WorkEvent};
+pub use swarm::{Stop, Stopper, Swarm, SwarmReport, WorkEvent};
 pub use tasks::{ClaimRequest, Claims, Tasks, Work};
 pub use tenure_core::act::Broken;
 pub use verbs::{Cleanup, Free};
 pub use work::Runner;
 
-use crate::clock::{Clock, SuspendClock, SystemClock};
 use crate::error::Error;
-use crate::platform::{self, LocalWitness};
 use crate::store::file::Dialect;
 use crate::store::{Store, StoreInfo};
 use crate::url::{self, OpenOptions, RemoteOptions, StoreUrl};
+use crate::world::{Clock, SuspendClock, SystemWorld, World};
 use keeper::Keeper;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -52,6 +51,7 @@ pub struct Client {
 
 pub(crate) struct Inner {
     backend: Backend,
+    world: Arc<dyn World>,
     clock: Arc<dyn Clock>,
     witness: Arc<dyn Witness + Send + Sync>,
     holder: Holder,
@@ -67,12 +67,12 @@ pub(crate) struct Inner {
 const RECOVER_EVERY: Duration = Duration::from_secs(2);
 
 impl Inner {
-    /// Whether dead workers were not looked for since a while; if so, the caller does it now.
-    /// Takes back the tasks whose claim no longer stands.
+    /// The act that takes back the tasks whose claim no longer stands.
     fn recover(&self) -> Recover {
         Recover { recoveries_max: self.recoveries_max }
     }
 
+    /// Whether dead workers were not looked for since a while; if so, the caller does it now.
     fn is_time_to_recover(&self, now: Duration) -> bool {
         let mut last = self.recovered_at.lock();
         let is_time = last.is_none_or(|last| now.saturating_sub(last) >= RECOVER_EVERY);
@@ -86,8 +86,7 @@ impl Inner {
 /// Opens a [`Client`] with other than the usual settings.
 pub struct ClientBuilder {
     label: Option<String>,
-    clock: Arc<dyn Clock>,
-    witness: Option<Arc<dyn Witness + Send + Sync>>,
+    world: Arc<dyn World>,
     one_shot: bool,
     poll_interval: Duration,
     look_only: bool,
@@ -110,15 +109,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Another clock, for tests.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> ClientBuilder {
-        self.clock = clock;
-        self
-    }
-
-    /// Another judge of who lives, for tests.
-    pub fn witness(mut self, witness: Arc<dyn Witness + Send + Sync>) -> ClientBuilder {
-        self.witness = Some(witness);
+    /// Another world than the machine itself, for tests: see [`crate::world`].
+    pub fn world(mut self, world: impl World + 'static) -> ClientBuilder {
+        self.world = Arc::new(world);
         self
     }
 
@@ -174,7 +167,7 @@ impl ClientBuilder {
     /// Opens the store that the URL names.
     pub async fn open(mut self, url: &str) -> Result<Client, Error> {
         let options = OpenOptions {
-            clock: self.clock.clone(),
+            world: self.world.clone(),
             one_shot: self.one_shot,
             poll_interval: self.poll_interval,
             look_only: self.look_only,
@@ -187,39 +180,38 @@ impl ClientBuilder {
             }
             #[cfg(feature = "http")]
             url::Opened::Remote(remote) => {
-                let local = self.witness.take();
-                let local = local.unwrap_or_else(|| Arc::new(LocalWitness::new()));
-                self.witness = Some(Arc::new(remote.witness(local)));
-                self.through(vec![], |_| Backend::Remote(remote))
+                let witness = Arc::new(remote.witness(self.world.witness(vec![])));
+                self.through(Backend::Remote(remote), witness)
             }
         }
     }
 
     /// A client of this store.
     pub fn with_store(self, store: Arc<dyn Store>) -> Result<Client, Error> {
-        let ended_boots = store.info().ended_boots;
-        self.through(ended_boots, |witness| Backend::Local(Local::new(store, witness)))
+        let witness = self.world.witness(store.info().ended_boots);
+        let local = Local::new(store, witness.clone(), self.world.this_machine().boot);
+        self.through(Backend::Local(local), witness)
     }
 
     fn through(
         self,
-        ended_boots: Vec<String>,
-        backend: impl FnOnce(Arc<dyn Witness + Send + Sync>) -> Backend,
+        backend: Backend,
+        witness: Arc<dyn Witness + Send + Sync>,
     ) -> Result<Client, Error> {
         let holder = match self.label {
             Some(label) => Holder::chosen(&label)?,
-            None => Holder::anonymous(unique_label()),
+            None => Holder::anonymous(unique_label(&*self.world)),
         };
-        let witness = self.witness.unwrap_or_else(|| Arc::new(LocalWitness::knowing(ended_boots)));
-        let backend = backend(witness.clone());
+        let clock = self.world.clock();
         // A lease that another machine judges runs on while this one sleeps.
         let clock = match backend.info().local {
-            true => self.clock,
-            false => Arc::new(SuspendClock(self.clock)),
+            true => clock,
+            false => Arc::new(SuspendClock(clock)),
         };
-        let keeper = Keeper::new(backend.clone(), clock.clone());
+        let keeper = Keeper::new(backend.clone(), clock.clone(), self.world.clone());
         let inner = Inner {
             backend,
+            world: self.world,
             clock,
             witness,
             holder,
@@ -238,10 +230,10 @@ fn print_warning(warning: &str) {
 }
 
 /// Host and process for people to recognise, and something random because both repeat.
-fn unique_label() -> String {
-    let host = platform::this_boot().host;
-    let random = uuid::Uuid::new_v4().as_u128() as u16;
-    format!("{host}:{}-{random:04x}", std::process::id())
+fn unique_label(world: &dyn World) -> String {
+    let host = world.this_machine().host;
+    let random = world.random() as u16;
+    format!("{host}:{}-{random:04x}", world.process_id())
 }
 
 impl Client {
@@ -254,8 +246,7 @@ impl Client {
     pub fn builder() -> ClientBuilder {
         ClientBuilder {
             label: None,
-            clock: Arc::new(SystemClock),
-            witness: None,
+            world: Arc::new(SystemWorld::new()),
             one_shot: false,
             poll_interval: Duration::from_secs(5),
             look_only: false,
@@ -302,10 +293,15 @@ impl Client {
     fn held_by(&self, holder: Holder) -> Client {
         let inner = Inner {
             backend: self.inner.backend.clone(),
+            world: self.inner.world.clone(),
             clock: self.inner.clock.clone(),
             witness: self.inner.witness.clone(),
             holder,
-            keeper: Keeper::new(self.inner.backend.clone(), self.inner.clock.clone()),
+            keeper: Keeper::new(
+                self.inner.backend.clone(),
+                self.inner.clock.clone(),
+                self.inner.world.clone(),
+            ),
             warn: self.inner.warn.clone(),
             recoveries_max: self.inner.recoveries_max,
             recovered_at: self.inner.recovered_at.clone(),

@@ -6,10 +6,8 @@ use super::lease::Lease;
 use super::request::Wait;
 use super::revocable::Revocable;
 use crate::error::Error;
-use crate::platform;
 use crate::store::StoreError;
-use std::future::Future;
-use std::pin::Pin;
+use crate::world::Task;
 use std::time::Duration;
 use tenure_core::act::{Acquire, CallOff, Leave};
 use tenure_core::{
@@ -284,6 +282,7 @@ async fn sleep_until_turn(
     let patience = left.map_or(patience, |left| patience.min(left));
     let mut watched = watched(place.inner, &place.resources, waiting);
     tokio::select! {
+        biased;
         turn = place.inner.backend.turn(place.grant, patience) => Ok(turn?),
         () = any(&mut watched) => Ok(()),
     }
@@ -310,12 +309,10 @@ fn next_lapse(blockers: &[Blocker]) -> Duration {
     left.min().map_or(LOOK_AGAIN, |left| left + Duration::from_millis(1))
 }
 
-type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// The ends to watch for: for each resource that of the one who waits just before, or if nobody
 /// does, those of who holds it. So the end of any process wakes one waiter, not all; and if one
 /// dies that was about to wake the next, the next notices by itself.
-fn watched(inner: &Inner, resources: &[Resource], waiting: &Waiting) -> Vec<Ended> {
+fn watched(inner: &Inner, resources: &[Resource], waiting: &Waiting) -> Vec<Task> {
     let mut evidence: Vec<&Evidence> = Vec::new();
     for resource in resources {
         let before = waiting.blockers.iter().rev().find_map(|blocker| waits_for(blocker, resource));
@@ -327,11 +324,7 @@ fn watched(inner: &Inner, resources: &[Resource], waiting: &Waiting) -> Vec<Ende
     evidence.dedup();
     evidence.truncate(WATCHED_MAX);
     evidence.retain(|evidence| inner.witness.liveness(evidence) == Liveness::Alive);
-    evidence.into_iter().map(|evidence| ended(evidence.clone())).collect()
-}
-
-fn ended(evidence: Evidence) -> Ended {
-    Box::pin(platform::ended(evidence))
+    evidence.into_iter().map(|evidence| inner.world.process_ended(evidence.clone())).collect()
 }
 
 fn holds<'a>(blocker: &'a Blocker, resource: &Resource) -> Option<&'a Evidence> {
@@ -347,7 +340,7 @@ fn waits_for<'a>(blocker: &'a Blocker, resource: &Resource) -> Option<&'a Eviden
 }
 
 /// Returns when the first of these does; never, if there is none.
-async fn any(futures: &mut [Ended]) {
+async fn any(futures: &mut [Task]) {
     std::future::poll_fn(|context| {
         let ready = futures.iter_mut().any(|future| future.as_mut().poll(context).is_ready());
         if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }

@@ -5,7 +5,7 @@ use super::lease::Lease;
 use super::obtain::{self, Busy, Obtained, Patience, Tell, Waiting};
 use super::{Client, GUARD_LEASE};
 use crate::error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
-use crate::platform;
+use crate::world::World;
 use std::time::Duration;
 use tenure_core::{Ask, Evidence, GrantId, Holder, Mode, Owner, Resource, ResourceError, Want};
 
@@ -291,18 +291,19 @@ impl Request {
         if wants.is_empty() {
             return Err(RequestError::Nothing.into());
         }
-        let evidence = self.tie.evidence()?;
+        let world = &*self.client.inner.world;
+        let evidence = self.tie.evidence(world)?;
         // Unless the place is kept for another request, it is worth nothing without this process: a
         // server that waits for a caller takes the caller's place with it.
         let waits_here = evidence.is_some() || !self.keep_place;
-        let presence = waits_here.then(platform::this_process);
+        let presence = waits_here.then(|| world.this_process());
         let holder = Holder { evidence, ..self.client.inner.holder.clone() };
         let mut owner = self.owner;
         if holder.chosen && holder.is_detached() {
             owner.label = Some(holder.label.clone());
         }
         Ok(Ask {
-            grant: self.grant.unwrap_or_else(GrantId::random),
+            grant: self.grant.unwrap_or_else(|| world.new_grant()),
             wants,
             holder,
             presence,
@@ -316,14 +317,12 @@ impl Request {
 }
 
 impl Binding {
-    pub(super) fn evidence(self) -> Result<Option<Evidence>, RequestError> {
+    pub(super) fn evidence(self, world: &dyn World) -> Result<Option<Evidence>, RequestError> {
         Ok(Some(match self {
             Binding::Elsewhere => return Ok(None),
-            Binding::Nothing => platform::this_boot(),
-            Binding::ThisProcess => platform::this_process(),
-            Binding::Process(pid) => {
-                platform::process_evidence(pid).ok_or(RequestError::NoProcess { pid })?
-            }
+            Binding::Nothing => world.this_machine(),
+            Binding::ThisProcess => world.this_process(),
+            Binding::Process(pid) => world.process(pid).ok_or(RequestError::NoProcess { pid })?,
         }))
     }
 }

@@ -7,7 +7,9 @@ use super::revocable::Revocable;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
 use crate::store::{Tally, TaskCounts, TaskFilter};
+use crate::watched::Watched;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure_core::act::{
     CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, FinishTask, FinishTasks,
@@ -21,7 +23,6 @@ use tenure_core::{
     GrantId, Holder, Owner, Proof, Reason, Resource, Scope, Section, SectionSnapshot, Task, TaskId,
     TaskScope, Token, WallTime, rules,
 };
-use tokio::sync::watch;
 
 /// The verbs of tasks; see [`Client::tasks`].
 #[derive(Clone)]
@@ -151,13 +152,14 @@ impl Tasks {
     }
 
     fn ask(&self, request: &ClaimRequest) -> Result<ClaimAsk, Error> {
+        let world = &self.client.inner.world;
         let holder = self.holder(request)?;
         let owns = holder.chosen && holder.is_detached();
         let label = owns.then(|| holder.label.clone());
         Ok(ClaimAsk {
             owner: Owner { label, grants: request.under.clone() },
-            grants: std::iter::once(request.grant.unwrap_or_else(GrantId::random))
-                .chain((1..request.count).map(|_| GrantId::random()))
+            grants: std::iter::once(request.grant.unwrap_or_else(|| world.new_grant()))
+                .chain((1..request.count).map(|_| world.new_grant()))
                 .collect(),
             runner: request.runner,
             holder,
@@ -170,7 +172,7 @@ impl Tasks {
     }
 
     fn holder(&self, request: &ClaimRequest) -> Result<Holder, Error> {
-        let evidence = request.tie.evidence()?;
+        let evidence = request.tie.evidence(&*self.client.inner.world)?;
         let holder = Holder { evidence, ..self.client.holder().clone() };
         Ok(match &request.worker {
             Some(worker) => Holder { label: format!("{}/{worker}", holder.label), ..holder },
@@ -388,12 +390,19 @@ impl Tasks {
         let holder = Holder { label, ..self.client.holder().clone() };
         let wall = self.client.inner.clock.wall();
         let lease = claim_lease(&claimed, holder, ttl, margin, asked_at, wall);
-        let held = Arc::new(TrackedLease::new(lease));
-        self.client.inner.keeper.keep(held.clone());
-        let call = watch::Sender::new(false);
+        let held = self.client.inner.keeper.keep(lease);
+        let call = Watched::new(false);
         let Kept { runner, section } = kept;
         let (client, task) = (self.client.clone(), claimed.task);
-        Work { client, task, held, section, runner: Some(runner), call, ended: false }
+        Work {
+            client,
+            task,
+            held,
+            section,
+            runner: Some(runner),
+            call,
+            ended: AtomicBool::new(false),
+        }
     }
 }
 
@@ -469,9 +478,9 @@ pub struct Work {
     /// The hold of its section, where the runner keeps that: when it is lost, the claim is.
     section: Option<Arc<TrackedLease>>,
     runner: Option<GrantId>,
-    /// Whether whoever runs the worker wants it to stop.
-    call: watch::Sender<bool>,
-    ended: bool,
+    /// Whether the work is to stop.
+    call: Watched<bool>,
+    ended: AtomicBool,
 }
 
 impl Work {
@@ -499,6 +508,7 @@ impl Work {
             }
         };
         tokio::select! {
+            biased;
             () = super::guard::lost(&self.client, &self.held) => {}
             () = section => self.held.lose(),
         }
@@ -519,25 +529,25 @@ impl Work {
     /// Returns when the work is to stop, whatever came of it so far: the claim is lost, the task's
     /// time is over, or the worker is to end. What was started for it must then be stopped.
     pub async fn called_off(&self) {
-        let mut call = self.call.subscribe();
         tokio::select! {
+            biased;
             () = self.lost() => {}
-            _ = call.wait_for(|called| *called) => {}
+            () = self.call.wait_for(|called| called) => {}
         }
     }
 
     pub(super) fn call_off(&self) {
-        self.call.send_replace(true);
+        self.call.update(|_| true);
     }
 
     /// Says how the work ended. A claim that was lost changes nothing. If the store fails, the
     /// claim is handed back.
-    pub async fn finish(mut self, finish: Finish) -> Result<Finished, Error> {
+    pub async fn finish(self, finish: Finish) -> Result<Finished, Error> {
         self.try_finish(&finish).await
     }
 
     /// The same, to be tried again if the store fails.
-    pub(super) async fn try_finish(&mut self, finish: &Finish) -> Result<Finished, Error> {
+    pub(super) async fn try_finish(&self, finish: &Finish) -> Result<Finished, Error> {
         let proof = Proof::Grant(self.held.lease.grant);
         let token = Some(self.held.lease.token);
         let ask = FinishAsk {
@@ -548,9 +558,14 @@ impl Work {
             finish: finish.clone(),
         };
         let finished = self.client.inner.backend.perform(&self.finishing(ask)).await?;
-        self.client.inner.keeper.forget(&self.held);
-        self.ended = true;
+        self.end();
         Ok(finished)
+    }
+
+    /// Renews it no longer, and does not hand it back when dropped.
+    fn end(&self) {
+        self.client.inner.keeper.forget(&self.held);
+        self.ended.store(true, Ordering::SeqCst);
     }
 
     fn finishing(&self, ask: FinishAsk) -> FinishTask {
@@ -561,16 +576,15 @@ impl Work {
     /// Lets go of a claim that was lost. What the store still has of it, if a part of it was lost,
     /// is freed, and the task taken back. A store that does not answer takes it back when its lease
     /// has lapsed.
-    pub async fn abandon(mut self) {
-        self.client.inner.keeper.forget(&self.held);
-        self.ended = true;
+    pub async fn abandon(&self) {
+        self.end();
         let _ = self.client.tasks().recover().await;
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if self.ended {
+        if *self.ended.get_mut() || self.held.is_inherited(&*self.client.inner.world) {
             return;
         }
         self.client.inner.keeper.forget(&self.held);

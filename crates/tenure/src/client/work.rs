@@ -24,7 +24,7 @@ pub struct Runner {
 impl Runner {
     /// A runner that takes tasks as the request says.
     pub fn new(client: &Client, request: ClaimRequest) -> Runner {
-        let id = GrantId::random();
+        let id = client.inner.world.new_grant();
         let margin = (request.ttl / 10).min(Duration::from_secs(1));
         let request = ClaimRequest { runner: Some(id), count: 1, ..request };
         Runner { tasks: client.tasks(), id, request, margin, section: Mutex::new(None) }
@@ -84,8 +84,7 @@ impl Runner {
             margin: self.margin,
             is_covered: false,
         };
-        let held = Arc::new(TrackedLease::new(lease));
-        self.tasks.client.inner.keeper.keep(held.clone());
+        let held = self.tasks.client.inner.keeper.keep(lease);
         if let Some(before) = section.replace(held.clone()) {
             self.tasks.client.inner.keeper.forget(&before);
         }
@@ -99,16 +98,12 @@ impl Runner {
     }
 
     /// Says how the work ended. If the store fails, the task is handed back.
-    pub async fn finish(&self, mut work: Work, finish: Finish) -> Result<Finished, Error> {
-        self.try_finish(&mut work, &finish).await
+    pub async fn finish(&self, work: Work, finish: Finish) -> Result<Finished, Error> {
+        self.try_finish(&work, &finish).await
     }
 
     /// The same, to be tried again if the store fails.
-    pub(super) async fn try_finish(
-        &self,
-        work: &mut Work,
-        finish: &Finish,
-    ) -> Result<Finished, Error> {
+    pub(super) async fn try_finish(&self, work: &Work, finish: &Finish) -> Result<Finished, Error> {
         let finished = work.try_finish(finish).await?;
         if matches!(finished, Finished::Done { gave_up_section: true, .. }) {
             self.forget_section();

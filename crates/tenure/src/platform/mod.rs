@@ -24,6 +24,7 @@ pub(crate) use system::{
     pid_namespace, rename_new, start_of, stopped_holder,
 };
 
+use crate::world::PerProcess;
 use std::sync::OnceLock;
 use tenure_core::{Evidence, Group, Liveness, Observer, Process, Witness};
 
@@ -43,8 +44,9 @@ pub fn this_boot() -> Evidence {
 
 /// Evidence for this process. Where its start cannot be read, only for this boot.
 pub fn this_process() -> Evidence {
-    static ME: OnceLock<Evidence> = OnceLock::new();
-    ME.get_or_init(|| process_evidence(std::process::id()).unwrap_or_else(this_boot)).clone()
+    static PROCESS: PerProcess<Evidence> = PerProcess::new();
+    let look = || process_evidence(std::process::id()).unwrap_or_else(this_boot);
+    PROCESS.get_or_init(look).clone()
 }
 
 /// Evidence for a process of this machine, if there is one with this number.

@@ -1,21 +1,22 @@
 //! One request, sent until it is answered.
 
-use super::connections::Unusable;
+use super::connections::{SendError, Unusable};
 use super::link::{Link, Links, Looked};
 use crate::store::RequestId;
 use crate::store::StoreError;
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
-use http_body_util::{BodyExt, Full};
+use crate::world::World;
+use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, StatusCode, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use tokio::time::timeout;
+use std::time::Duration;
 
 /// How long a request may take beyond what the server was asked to wait.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -61,6 +62,7 @@ pub(super) struct Caller {
     name: String,
     headers: HeaderMap,
     was_reached: AtomicBool,
+    world: Arc<dyn World>,
 }
 
 /// What came of one try.
@@ -85,7 +87,11 @@ enum Tried {
 }
 
 impl Caller {
-    pub(super) fn new(address: &Address, options: &RemoteOptions) -> Result<Caller, StoreError> {
+    pub(super) fn new(
+        address: &Address,
+        options: &RemoteOptions,
+        world: Arc<dyn World>,
+    ) -> Result<Caller, StoreError> {
         let (base, name) = match address {
             Address::Url(url) => (url.trim_end_matches('/').to_owned(), url.clone()),
             Address::Socket(path) => {
@@ -102,7 +108,7 @@ impl Caller {
             .map_err(|error| unusable((format!("{error}"), "Check the address of the server.")))?;
         let links = Links::new(address, options).map_err(unusable)?;
         let was_reached = AtomicBool::new(false);
-        Ok(Caller { links, base, name, headers: headers(options), was_reached })
+        Ok(Caller { links, base, name, headers: headers(options), was_reached, world })
     }
 
     /// The server's address.
@@ -145,7 +151,8 @@ impl Caller {
         changes: bool,
         patience: Patience,
     ) -> Result<Bytes, StoreError> {
-        let begun = Instant::now();
+        let clock = self.world.clock();
+        let begun = clock.now();
         let limit = match patience {
             Patience::Long(wait) | Patience::Wait(wait) => wait + ANSWER,
             Patience::Once(limit) => limit,
@@ -156,8 +163,8 @@ impl Caller {
         let mut refusals = 0;
         loop {
             let link = self.links.current();
-            let tried = timeout(limit, self.try_once(&link, request.clone())).await;
-            let tried = tried.unwrap_or_else(|_| {
+            let tried = self.world.timeout(limit, self.try_once(&link, request.clone())).await;
+            let tried = tried.unwrap_or_else(|| {
                 let reason = format!("it did not answer within {limit:?}");
                 Tried::Lost { reason, broken_off: false }
             });
@@ -192,10 +199,11 @@ impl Caller {
                 Patience::Long(_) => FIRST_CONTACT,
                 Patience::Wait(_) | Patience::Once(_) => Duration::ZERO,
             };
-            if begun.elapsed() + pause >= goes_on {
+            if clock.now().saturating_sub(begun) + pause >= goes_on {
                 return Err(self.gave_up(reason, perhaps_done && changes));
             }
-            tokio::time::sleep(asked.unwrap_or_else(|| jittered(pause))).await;
+            let pause_now = asked.unwrap_or_else(|| jittered(pause, self.world.random()));
+            self.world.sleep(pause_now).await;
             let longest = if link.is_to_known_server() { PAUSE_MAX_LOCAL } else { PAUSE_MAX };
             pause = (pause * 2).min(longest);
         }
@@ -205,25 +213,26 @@ impl Caller {
         let response = match link.send(request).await {
             Ok(response) => response,
             // To try again changes nothing about how the two sides encrypt.
-            Err(error) if innermost(&error).is::<rustls::Error>() => {
+            Err(SendError::NoRuntime(error)) => {
+                let reason = format!("no thread can be started: {error}");
+                return Tried::NotReached { reason, pause: None };
+            }
+            Err(SendError::Request(error)) if innermost(&error).is::<rustls::Error>() => {
                 return Tried::Refused(self.gave_up(reason_of(&error), false));
             }
-            Err(error) if error.is_connect() => {
+            Err(SendError::Request(error)) if error.is_connect() => {
                 return Tried::NotReached { reason: reason_of(&error), pause: None };
             }
-            Err(error) => return lost(&error),
+            Err(SendError::Request(error)) => return lost(&error),
         };
         self.was_reached.store(true, Ordering::Relaxed);
-        let status = response.status();
-        let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let (parts, body) = response.into_parts();
+        let asked = parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let asked = asked.and_then(|text| text.parse().ok()).map(Duration::from_secs);
-        let bytes = match response.into_body().collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) => return lost(&error),
-        };
-        match status {
-            StatusCode::OK => Tried::Answered(bytes),
-            status => self.refused(status, &bytes, asked),
+        match (parts.status, body) {
+            (_, Err(error)) => lost(&error),
+            (StatusCode::OK, Ok(bytes)) => Tried::Answered(bytes),
+            (status, Ok(bytes)) => self.refused(status, &bytes, asked),
         }
     }
 
@@ -349,9 +358,8 @@ fn certificate_refused(why: &rustls::CertificateError) -> String {
     format!("its certificate is not accepted: {words}")
 }
 
-/// Half of the pause and up to as much again, so that many who lost the server do not all come back
-/// at once.
-fn jittered(pause: Duration) -> Duration {
-    let random = uuid::Uuid::new_v4().as_u128() as u32;
-    pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX))
+/// Half of the pause and up to as much again, so that many clients that lost the server do not all
+/// come back at once.
+fn jittered(pause: Duration, random: u128) -> Duration {
+    pause / 2 + pause.mul_f64(f64::from(random as u32) / f64::from(u32::MAX))
 }

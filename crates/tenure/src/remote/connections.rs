@@ -1,40 +1,41 @@
 //! Connections to one server, used again and again.
+//!
+//! All of them live on one background runtime: a connection is served by the runtime that opened it,
+//! and must not stand still or end with the caller's. So one client can be used from several
+//! runtimes, and from threads that have none.
 
 use super::dial::Dialer;
 use crate::local_server::LocalServer;
 use crate::url::Address;
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use crate::world::{PerProcess, background_runtime};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
 use hyper::{Request, Response};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::Connect;
 use hyper_util::client::legacy::{Client, Error, ResponseFuture};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use std::path::Path;
 use std::sync::{Arc, Once};
 use std::time::Duration;
-use tokio::runtime::{Handle, Id};
+use std::{io, panic};
+use tokio::task::JoinSet;
 
-/// How long a connection is kept that nobody uses: less than servers do, so that none is used that
+/// How long a connection is kept that nothing uses: less than servers do, so that none is used that
 /// is about to end.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Of so many runtimes connections are kept; programs have one or two.
-const RUNTIMES: usize = 8;
-
 /// How to reach the server.
 pub(super) struct Connections {
-    door: Door,
-    /// A connection is served by the runtime that opened it, and stands still when that does. So
-    /// callers from different ones share none.
-    by_runtime: Mutex<Vec<(Id, Sender)>>,
+    connector: Connector,
+    /// A process forked from this one must not use its connections.
+    here: PerProcess<Sender>,
 }
 
-enum Door {
+enum Connector {
     Tcp(Dialer),
     Tls(HttpsConnector<Dialer>),
     #[cfg(unix)]
@@ -43,6 +44,17 @@ enum Door {
 
 /// Sends a request over a connection that is free, or over a new one.
 type Sender = Arc<dyn Fn(Request<Full<Bytes>>) -> ResponseFuture + Send + Sync>;
+
+/// An answer, with its body unless that broke off.
+pub(super) type Answer = Response<Result<Bytes, hyper::Error>>;
+
+/// Why there is no answer.
+pub(super) enum SendError {
+    /// The background runtime could not be started.
+    NoRuntime(io::Error),
+    /// The request could not be sent, or its answer did not come.
+    Request(Error),
+}
 
 /// Why a server cannot even be tried: a reason and a hint.
 pub(super) type Unusable = (String, &'static str);
@@ -55,47 +67,47 @@ impl Connections {
         server: Option<LocalServer>,
     ) -> Result<Connections, Unusable> {
         let dialer = Dialer::to(server);
-        let door = match address {
-            Address::Url(url) if url.starts_with("https:") => Door::Tls(over_tls(dialer, ca_file)?),
-            Address::Url(_) => Door::Tcp(dialer),
+        let connector = match address {
+            Address::Url(url) if url.starts_with("https:") => {
+                Connector::Tls(over_tls(dialer, ca_file)?)
+            }
+            Address::Url(_) => Connector::Tcp(dialer),
             #[cfg(unix)]
-            Address::Socket(path) => Door::Socket(socket::Connector::to(path)),
+            Address::Socket(path) => Connector::Socket(socket::Connector::to(path)),
             #[cfg(not(unix))]
             Address::Socket(_) => {
                 let reason = "this system has no such sockets".to_owned();
                 return Err((reason, "Use http://"));
             }
         };
-        Ok(Connections { door, by_runtime: Mutex::default() })
+        Ok(Connections { connector, here: PerProcess::new() })
     }
 
-    /// Sends a request.
-    pub(super) async fn send(
-        &self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, Error> {
-        let sender = self.here();
-        sender(request).await
-    }
-
-    /// Those of the runtime that calls.
-    fn here(&self) -> Sender {
-        let here = Handle::current().id();
-        let mut known = self.by_runtime.lock();
-        if let Some((_, sender)) = known.iter().find(|(id, _)| *id == here) {
-            return sender.clone();
-        }
-        if known.len() == RUNTIMES {
-            known.remove(0);
-        }
-        let sender = match &self.door {
-            Door::Tcp(connector) => sender(connector.clone()),
-            Door::Tls(connector) => sender(connector.clone()),
-            #[cfg(unix)]
-            Door::Socket(connector) => sender(connector.clone()),
+    /// Sends a request. If this future is dropped, the request is cancelled.
+    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Answer, SendError> {
+        let runtime = background_runtime().map_err(SendError::NoRuntime)?;
+        let sender = self.sender();
+        let exchange = async move {
+            let (parts, body) = sender(request).await.map_err(SendError::Request)?.into_parts();
+            Ok(Response::from_parts(parts, body.collect().await.map(|body| body.to_bytes())))
         };
-        known.push((here, sender.clone()));
-        sender
+        // Ends with this future, if that is dropped.
+        let mut task = JoinSet::new();
+        task.spawn_on(exchange, &runtime);
+        match task.join_next().await.expect("one task was spawned") {
+            Ok(answer) => answer,
+            Err(error) => panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    fn sender(&self) -> Sender {
+        let make = || match &self.connector {
+            Connector::Tcp(connector) => sender(connector.clone()),
+            Connector::Tls(connector) => sender(connector.clone()),
+            #[cfg(unix)]
+            Connector::Socket(connector) => sender(connector.clone()),
+        };
+        self.here.get_or_init(make).clone()
     }
 }
 

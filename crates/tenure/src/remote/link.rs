@@ -1,15 +1,14 @@
 //! Connections to one server, and the token that goes over them.
 
 use super::call::TOKEN;
-use super::connections::{Connections, Unusable};
+use super::connections::{Answer, Connections, SendError, Unusable};
 use crate::local_server::{self, LocalServer};
 use crate::secret::Secret;
 use crate::url::{Address, RemoteOptions};
 use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, HeaderValue};
-use hyper::{Request, Response, Uri};
-use hyper_util::client::legacy::Error;
+use hyper::{Request, Uri};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -31,7 +30,7 @@ impl Link {
     pub(super) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, Error> {
+    ) -> Result<Answer, SendError> {
         if let Some(value) = &self.authorization {
             request.headers_mut().insert(AUTHORIZATION, value.clone());
         }

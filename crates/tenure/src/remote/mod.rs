@@ -17,6 +17,7 @@ use crate::store::{
 };
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
+use crate::world::World;
 use call::{Caller, Patience};
 pub(crate) use slots::Slot;
 use slots::Slots;
@@ -35,10 +36,14 @@ pub struct Remote {
 
 impl Remote {
     /// The server there; it is not asked anything yet.
-    pub fn new(address: &Address, options: &RemoteOptions) -> Result<Remote, StoreError> {
+    pub(crate) fn new(
+        address: &Address,
+        options: &RemoteOptions,
+        world: Arc<dyn World>,
+    ) -> Result<Remote, StoreError> {
         Ok(Remote {
-            caller: Caller::new(address, options)?,
-            slots: Slots::default(),
+            slots: Slots::new(world.clone()),
+            caller: Caller::new(address, options, world)?,
             told_dead: Arc::default(),
         })
     }

@@ -4,40 +4,50 @@
 //! request under a slot says that the answer to the last one came, and it may be forgotten.
 
 use crate::store::RequestId;
+use crate::world::{PerProcess, World};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
-/// The slots of one client.
-#[derive(Clone)]
+/// The slots of one client. A process forked from this one has other slots, since the server takes
+/// what comes under one slot for the requests of one process.
 pub(super) struct Slots {
-    client: Arc<str>,
-    state: Arc<Mutex<State>>,
+    world: Arc<dyn World>,
+    here: PerProcess<Arc<InProcess>>,
+}
+
+struct InProcess {
+    client: String,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Those that carry nothing now, with the number that each gives next.
+    /// The slots that carry nothing now, with the number that each gives next.
     free: Vec<RequestId>,
     made: u32,
 }
 
-impl Default for Slots {
-    fn default() -> Slots {
-        Slots { client: uuid::Uuid::new_v4().simple().to_string().into(), state: Arc::default() }
+impl Slots {
+    pub(super) fn new(world: Arc<dyn World>) -> Slots {
+        Slots { world, here: PerProcess::new() }
+    }
+
+    /// A slot for one request; given back when dropped.
+    pub(super) fn take(&self) -> Slot {
+        let slots = self.here.get_or_init(|| {
+            let client = format!("{:032x}", self.world.random());
+            Arc::new(InProcess { client, state: Mutex::default() })
+        });
+        let mut state = slots.state();
+        let once = state.free.pop().unwrap_or_else(|| {
+            state.made += 1;
+            RequestId { slot: format!("{}-{}", slots.client, state.made), number: 1 }
+        });
+        Slot { slots: slots.clone(), once }
     }
 }
 
-impl Slots {
-    /// A slot for one request; given back when dropped.
-    pub(super) fn take(&self) -> Slot {
-        let mut state = self.state();
-        let once = state.free.pop().unwrap_or_else(|| {
-            state.made += 1;
-            RequestId { slot: format!("{}-{}", self.client, state.made), number: 1 }
-        });
-        Slot { slots: self.clone(), once }
-    }
-
+impl InProcess {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
@@ -45,7 +55,7 @@ impl Slots {
 
 /// A slot that carries a request.
 pub(crate) struct Slot {
-    slots: Slots,
+    slots: Arc<InProcess>,
     once: RequestId,
 }
 
@@ -75,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_slot_carries_one_request_at_a_time_and_counts_them() {
-        let slots = Slots::default();
+        let slots = Slots::new(Arc::new(crate::world::SystemWorld::new()));
         let first = slots.take();
         let beside = slots.take();
         assert_ne!(first.once().slot, beside.once().slot);

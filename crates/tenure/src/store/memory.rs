@@ -8,13 +8,13 @@ use crate::store::{
     Answer, Committed, EventsAfter, Maintained, Maintenance, NewestEvents, Query, Renewal, Renewed,
     Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
+use crate::watched::Watched;
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{Change, Event, Revision, Scope, Snapshot, WallTime, Write};
-use tokio::sync::watch;
 
 /// Most events kept; older ones are forgotten.
 const EVENTS_MAX: usize = 10_000;
@@ -24,7 +24,7 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
     turns: WakeRegistry,
-    newest: watch::Sender<Revision>,
+    newest: Watched<Revision>,
 }
 
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl MemoryStore {
             clock,
             state: Mutex::default(),
             turns: WakeRegistry::default(),
-            newest: watch::Sender::new(Revision(0)),
+            newest: Watched::new(Revision(0)),
         }
     }
 
@@ -114,11 +114,7 @@ impl Store for MemoryStore {
             (before, Revision(state.ledger.revision), wake)
         };
         // An earlier writer may come here later: the newest revision must not fall back.
-        self.newest.send_if_modified(|newest| {
-            let newer = *newest < revision;
-            *newest = revision.max(*newest);
-            newer
-        });
+        self.newest.update(|newest| newest.max(revision));
         for grant in wake {
             self.turns.wake(grant);
         }
@@ -161,8 +157,7 @@ impl Store for MemoryStore {
     async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError> {
         match signal {
             Signal::Change { since } => {
-                let mut newest = self.newest.subscribe();
-                let beyond = newest.wait_for(|revision| *revision > since);
+                let beyond = self.newest.wait_for(|revision| revision > since);
                 let _ = tokio::time::timeout(patience, beyond).await;
                 Ok(Waited::Change(Revision(self.state().ledger.revision)))
             }

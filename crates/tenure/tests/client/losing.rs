@@ -5,7 +5,7 @@ use crate::{Stores, ensure_becomes_free, events, held, on_every_store};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tenure::clock::ManualClock;
+use tenure::world::{ManualClock, SystemWorld};
 use tenure::{Client, GUARD_LEASE, ReleaseOutcome, Wait};
 
 on_every_store!(
@@ -100,7 +100,10 @@ async fn sleep_costs_a_lease_of_another_machine_and_none_of_this_one(stores: &St
         let store = Faulty::new(stores.handle());
         store.is_far.store(is_far, Ordering::SeqCst);
         let clock = Arc::new(ManualClock::new());
-        let one = Client::builder().clock(clock.clone()).with_store(store).unwrap();
+        let one = Client::builder()
+            .world(SystemWorld::new().with_clock(clock.clone()))
+            .with_store(store)
+            .unwrap();
         let guard = held(one.request("a").hold().await.unwrap());
         clock.suspend(GUARD_LEASE);
         assert_eq!(guard.is_held(), !is_far, "on another machine: {is_far}");
@@ -113,7 +116,10 @@ async fn sleep_costs_a_lease_of_another_machine_and_none_of_this_one(stores: &St
 
 async fn a_guard_that_was_lost_is_not_recorded_as_released(stores: &Stores) {
     let clock = Arc::new(ManualClock::new());
-    let one = Client::builder().clock(clock.clone()).with_store(stores.handle()).unwrap();
+    let one = Client::builder()
+        .world(SystemWorld::new().with_clock(clock.clone()))
+        .with_store(stores.handle())
+        .unwrap();
     let guard = held(one.request("a").hold().await.unwrap());
     // It trusts its lease no longer, although the store would: it was stopped for almost as long.
     clock.advance(GUARD_LEASE);

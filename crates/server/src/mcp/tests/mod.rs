@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::Client;
-use tenure::clock::ManualClock;
+use tenure::world::{ManualClock, SystemWorld};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
@@ -24,7 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A store, and the clock by which it judges.
 async fn store() -> (Client, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
-    let client = Client::builder().clock(clock.clone()).open("memory:").await.unwrap();
+    let client = Client::builder()
+        .world(SystemWorld::new().with_clock(clock.clone()))
+        .open("memory:")
+        .await
+        .unwrap();
     (client, clock)
 }
 

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use tenure::clock::ManualClock;
 use tenure::core::Proof;
 use tenure::core::rules::tasks::{Finish, NewTask};
 use tenure::store::Renewed;
+use tenure::world::{ManualClock, SystemWorld};
 use tenure::{ClaimRequest, Claims, Client, Lease, LeaseAttempt, Wait};
 use tower::ServiceExt;
 
@@ -32,7 +32,8 @@ async fn place() -> Place {
     let clock = Arc::new(ManualClock::new());
     let metrics = Metrics::new();
     let meter = metrics.clone();
-    let builder = |label| Client::builder().label(label).clock(clock.clone());
+    let builder =
+        |label| Client::builder().label(label).world(SystemWorld::new().with_clock(clock.clone()));
     let server = builder("server").wrap(move |store| meter.meter(store)).open(&url).await.unwrap();
     let other = builder("other").open(&url).await.unwrap();
     // What happened before is not counted, and it gives the store a first revision.

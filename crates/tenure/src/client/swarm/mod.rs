@@ -9,19 +9,21 @@ pub use report::{SwarmReport, WorkEvent};
 use super::Client;
 use super::tasks::{ClaimRequest, Work};
 use crate::error::Error;
-use futures_util::future::try_join_all;
+use crate::watched::Watched;
+use crate::world::TaskHandle;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tenure_core::rules::tasks::Finish;
-use tokio::sync::watch;
+use tokio::sync::mpsc;
 use worker::Shared;
 
 /// How often a worker with nothing to do looks again, unless something changes before.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// How a swarm is asked to stop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
     /// Not at all.
     #[default]
@@ -32,10 +34,41 @@ pub enum Stop {
     HandBack,
 }
 
+/// Stops a swarm, from any thread.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    stop: Arc<Watched<Stop>>,
+}
+
+impl Stopper {
+    /// Asks the swarm to stop. What was asked before is not taken back: after [`Stop::HandBack`],
+    /// [`Stop::Drain`] changes nothing.
+    pub fn stop(&self, how: Stop) {
+        self.stop.update(|before| before.max(how));
+    }
+
+    fn get(&self) -> Stop {
+        self.stop.get()
+    }
+
+    /// Returns when the swarm is asked to stop more urgently than before.
+    async fn changed(&self) {
+        let before = self.get();
+        self.stop.wait_for(|stop| stop > before).await;
+    }
+
+    /// Returns when the swarm was asked to stop in this way, or more urgently.
+    async fn asked(&self, how: Stop) {
+        self.stop.wait_for(|stop| stop >= how).await;
+    }
+}
+
 /// N workers in one process, over one client.
 ///
-/// A worker function that panics fails its task and nothing else. A store that is in trouble is
-/// tried again, with growing pauses, for as long as it takes.
+/// Each worker is a task of the caller's runtime. A worker function that panics fails its task and
+/// nothing else. A store that is in trouble is tried again, with growing pauses, for as long as it
+/// takes.
+#[derive(Clone)]
 pub struct Swarm {
     client: Client,
     request: ClaimRequest,
@@ -46,7 +79,7 @@ pub struct Swarm {
     look_every: Duration,
     margin: Option<Duration>,
     clean_up: Duration,
-    stop: watch::Sender<Stop>,
+    stop: Stopper,
 }
 
 impl Swarm {
@@ -62,7 +95,7 @@ impl Swarm {
             look_every: LOOK_EVERY,
             margin: None,
             clean_up: Duration::ZERO,
-            stop: watch::Sender::new(Stop::No),
+            stop: Stopper { stop: Arc::new(Watched::new(Stop::No)) },
         }
     }
 
@@ -106,29 +139,52 @@ impl Swarm {
     /// [`Work::called_off`]) before its future is dropped; no time at all by default.
     ///
     /// After a loss others may have the task from the end of the margin on, so a longer time only
-    /// helps those that do nothing but stop.
+    /// helps functions that do nothing but stop.
     pub fn clean_up(mut self, limit: Duration) -> Swarm {
         self.clean_up = limit;
         self
     }
 
-    /// What stops it: send [`Stop::Drain`] or [`Stop::HandBack`].
-    pub fn stopper(&self) -> watch::Sender<Stop> {
+    /// What stops the swarm while it runs.
+    pub fn stopper(&self) -> Stopper {
         self.stop.clone()
     }
 
     /// Works until there is nothing left to do, or until stopped. The worker function is given the
     /// task and says how it ended. When the claim is lost, the task's time is over or the swarm is
     /// to hand back, what it would say no longer counts: it is called off, and dropped.
-    pub async fn run<F>(&self, work: F, watcher: impl Fn(WorkEvent)) -> Result<SwarmReport, Error>
+    ///
+    /// If this future is dropped, the workers are cancelled and hand back what they had.
+    pub async fn run<F, W>(
+        &self,
+        work: F,
+        watcher: impl Fn(WorkEvent) + Send + Sync + 'static,
+    ) -> Result<SwarmReport, Error>
     where
-        F: AsyncFn(&Work) -> Finish,
+        F: Fn(Arc<Work>) -> W + Send + Sync + 'static,
+        W: Future<Output = Finish> + Send + 'static,
     {
-        let report = Mutex::new(SwarmReport::default());
-        let taken = AtomicU64::new(0);
-        let shared =
-            Shared { swarm: self, work: &work, watcher: &watcher, report: &report, taken: &taken };
-        try_join_all((0..self.workers).map(|worker| shared.worker(worker))).await?;
-        Ok(report.into_inner())
+        let report = Arc::new(Mutex::new(SwarmReport::default()));
+        let shared = Arc::new(Shared {
+            swarm: self.clone(),
+            work,
+            watcher: Box::new(watcher),
+            report: report.clone(),
+            taken: AtomicU64::new(0),
+        });
+        let (sender, mut ended) = mpsc::unbounded_channel();
+        let spawn = |worker: usize| -> TaskHandle {
+            let (shared, sender) = (shared.clone(), sender.clone());
+            self.client.inner.world.spawn(Box::pin(async move {
+                let _ = sender.send(shared.worker(worker).await);
+            }))
+        };
+        let workers: Vec<TaskHandle> = (0..self.workers).map(spawn).collect();
+        drop((sender, shared));
+        for _ in 0..workers.len() {
+            ended.recv().await.expect("the watcher of a swarm does not panic")?;
+        }
+        let report = report.lock();
+        Ok(report.clone())
     }
 }

@@ -7,8 +7,10 @@ use crate::client::tasks::{ClaimRequest, Work};
 use crate::client::work::Runner;
 use crate::error::Error;
 use crate::store::{StoreError, TaskFilter};
+use crate::world::World;
 use parking_lot::Mutex;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tenure_core::format_duration;
@@ -20,12 +22,12 @@ const TROUBLE_PAUSE: Duration = Duration::from_millis(100);
 const TROUBLE_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// What the workers of a swarm share.
-pub(super) struct Shared<'a, F> {
-    pub(super) swarm: &'a Swarm,
-    pub(super) work: &'a F,
-    pub(super) watcher: &'a (dyn Fn(WorkEvent) + 'a),
-    pub(super) report: &'a Mutex<SwarmReport>,
-    pub(super) taken: &'a AtomicU64,
+pub(super) struct Shared<F> {
+    pub(super) swarm: Swarm,
+    pub(super) work: F,
+    pub(super) watcher: Box<dyn Fn(WorkEvent) + Send + Sync>,
+    pub(super) report: Arc<Mutex<SwarmReport>>,
+    pub(super) taken: AtomicU64,
 }
 
 /// Why work on a task is stopped from outside.
@@ -35,8 +37,12 @@ enum CallOff {
     HandBack,
 }
 
-impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
-    pub(super) async fn worker(&self, worker: usize) -> Result<(), Error> {
+impl<F, W> Shared<F>
+where
+    F: Fn(Arc<Work>) -> W + Send + Sync,
+    W: Future<Output = Finish> + Send,
+{
+    pub(super) async fn worker(self: Arc<Self>, worker: usize) -> Result<(), Error> {
         let name = (self.swarm.workers > 1).then(|| format!("{}", worker + 1));
         let request = ClaimRequest { worker: name, ..self.swarm.request.clone() };
         let mut runner = Runner::new(&self.swarm.client, request);
@@ -45,7 +51,7 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         }
         let mut trouble = Trouble { pause: TROUBLE_PAUSE };
         let mut idle_since = None;
-        while *self.swarm.stop.borrow() == Stop::No {
+        while self.swarm.stop.get() == Stop::No {
             match self.one(worker, &runner, &mut idle_since).await {
                 Ok(true) => trouble = Trouble { pause: TROUBLE_PAUSE },
                 Ok(false) => break,
@@ -66,11 +72,7 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
 
     async fn wait_out(&self, worker: usize, error: &StoreError, trouble: &mut Trouble) {
         (self.watcher)(WorkEvent::Trouble { worker, message: error.to_string() });
-        let mut stop = self.swarm.stop.subscribe();
-        tokio::select! {
-            () = tokio::time::sleep(trouble.pause) => {}
-            _ = stop.changed() => {}
-        }
+        self.world().timeout(trouble.pause, self.swarm.stop.changed()).await;
         trouble.pause = (trouble.pause * 2).min(TROUBLE_PAUSE_MAX);
     }
 
@@ -81,11 +83,11 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         runner: &Runner,
         idle_since: &mut Option<Duration>,
     ) -> Result<bool, Error> {
-        let Some(place) = TaskQuota::reserve(self.taken, self.swarm.limit) else {
+        let Some(place) = TaskQuota::reserve(&self.taken, self.swarm.limit) else {
             return Ok(false);
         };
         let work = match runner.next(Wait::No).await? {
-            Ok(work) => work,
+            Ok(work) => Arc::new(work),
             Err(none) => {
                 drop(place);
                 return self.idle(worker, runner, &none, idle_since).await;
@@ -119,34 +121,34 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         }
     }
 
-    /// Has the task done, unless it is called off. Whoever is called off gets a little time.
-    async fn do_it(&self, work: &Work) -> Result<Finish, CallOff> {
-        let mut doing = pin!(caught(async { (self.work)(work).await }));
+    /// Has the task done, unless it is called off. A function that is called off gets a little time.
+    async fn do_it(&self, work: &Arc<Work>) -> Result<Finish, CallOff> {
+        let mut doing = pin!(caught(async { (self.work)(work.clone()).await }));
         let why = tokio::select! {
             biased;
             finish = &mut doing => return Ok(finish),
             why = self.call_off(work) => why,
         };
         work.call_off();
-        let _ = tokio::time::timeout(self.swarm.clean_up, doing).await;
+        self.world().timeout(self.swarm.clean_up, doing).await;
         Err(why)
     }
 
     async fn call_off(&self, work: &Work) -> CallOff {
-        let mut stop = self.swarm.stop.subscribe();
         let timeout = async {
             match work.task().timeout {
                 Some(limit) => {
-                    tokio::time::sleep(limit).await;
+                    self.world().sleep(limit).await;
                     limit
                 }
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
+            biased;
             () = work.lost() => CallOff::Lost,
             limit = timeout => CallOff::TimedOut(limit),
-            _ = stop.wait_for(|stop| *stop == Stop::HandBack) => CallOff::HandBack,
+            () = self.swarm.stop.asked(Stop::HandBack) => CallOff::HandBack,
         }
     }
 
@@ -156,12 +158,12 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         &self,
         worker: usize,
         runner: &Runner,
-        mut work: Work,
+        work: Arc<Work>,
         finish: &Finish,
     ) -> Result<Option<Task>, Error> {
         let mut trouble = Trouble { pause: TROUBLE_PAUSE };
         loop {
-            match runner.try_finish(&mut work, finish).await {
+            match runner.try_finish(&work, finish).await {
                 Ok(Finished::Done { task, .. }) => return Ok(Some(task)),
                 Ok(Finished::NotFound | Finished::NotYours(_) | Finished::ClaimLost { .. }) => {
                     return Ok(None);
@@ -172,6 +174,10 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    fn world(&self) -> &Arc<dyn World> {
+        &self.swarm.client.inner.world
     }
 
     fn report(&self) -> parking_lot::MutexGuard<'_, SwarmReport> {
@@ -212,10 +218,10 @@ impl<F: AsyncFn(&Work) -> Finish> Shared<'_, F> {
         let store = &self.swarm.client.inner.backend;
         let revision = store.changed(Default::default(), Duration::ZERO).await?;
         let left = self.swarm.idle_exit.map_or(Duration::MAX, |limit| limit.saturating_sub(idle));
-        let mut stop = self.swarm.stop.subscribe();
         tokio::select! {
+            biased;
             changed = store.changed(revision, self.swarm.look_every.min(left)) => { changed?; }
-            _ = stop.changed() => {}
+            () = self.swarm.stop.asked(Stop::Drain) => {}
         }
         Ok(true)
     }
