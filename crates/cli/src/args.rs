@@ -184,12 +184,11 @@ impl CommandArgs {
 }
 
 /// The option that gives a shell a command line to run.
-const SHELL_OPTION: &str = if cfg!(windows) { "/C" } else { "-c" };
+const SHELL_OPTION: &str = "-c";
 
 /// The user's shell, as flock(1) chooses it.
 fn shell() -> OsString {
-    let usual = if cfg!(windows) { "cmd" } else { "/bin/sh" };
-    std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| usual.into())
+    std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())
 }
 
 /// Whether a path means one git worktree or all of them.

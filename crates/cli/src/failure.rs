@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use std::error::Error as _;
 use tenure::core::{Mode, Resource, ResourceError};
 use tenure::file::FileError;
-use tenure::local_server::ServerFolderError;
 use tenure::locate::LocateError;
 use tenure::place::{PathError, PlaceError};
+use tenure::server_support::local_server::ServerFolderError;
 use tenure::{Busy, Error};
 use tenure_frontend::config::ConfigError;
+use tenure_frontend::hint::Hint;
 use tenure_frontend::refusal::Refusal;
 use tenure_server::http::ServeError;
 use tenure_server::http::tokens::TokenError;
@@ -136,7 +137,7 @@ impl Failure {
     /// No folder can be used for the store.
     pub(crate) fn from_place(error: &PlaceError) -> Failure {
         let failure = Failure::new(Exit::Configuration, "STORE_PLACE", error.to_string());
-        failure.hint(sentence(&error.hint()))
+        failure.hint(sentence(&error.hint().unwrap_or_default()))
     }
 }
 
@@ -148,8 +149,9 @@ impl From<PlaceError> for Failure {
 
 impl From<ServerFolderError> for Failure {
     fn from(error: ServerFolderError) -> Failure {
-        let failure = Failure::new(Exit::Configuration, "OWN_TOKEN", error.to_string());
-        failure.hint(error.hint())
+        let mut failure = Failure::new(Exit::Configuration, "OWN_TOKEN", error.to_string());
+        failure.hint = error.hint();
+        failure
     }
 }
 
@@ -209,7 +211,7 @@ impl From<FileError> for Failure {
             _ => (Exit::Error, "FILE"),
         };
         let mut failure = Failure::new(exit, code, error.to_string());
-        failure.hint = error.hint().map(str::to_owned);
+        failure.hint = error.hint();
         failure
     }
 }

@@ -38,7 +38,6 @@ pub(crate) fn check(command: &Command) -> Result<(), Failure> {
 }
 
 /// How many files may still be opened; `None` if there is no limit or it is far away.
-#[cfg(unix)]
 fn free(needed: u64) -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
     if limit >= needed + USUAL {
@@ -54,11 +53,5 @@ fn free(needed: u64) -> Option<u64> {
     }
 }
 
-#[cfg(not(unix))]
-fn free(_: u64) -> Option<u64> {
-    None
-}
-
 /// The error code for too many open files.
-#[cfg(unix)]
 const TOO_MANY: i32 = rustix::io::Errno::MFILE.raw_os_error();

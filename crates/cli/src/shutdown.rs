@@ -2,7 +2,6 @@
 
 /// Resolves when SIGTERM, SIGHUP or SIGINT arrives, to the exit code for that signal. It listens
 /// from the call on, not from the first poll, so that no signal is missed.
-#[cfg(unix)]
 pub(crate) fn shutdown_signal() -> impl Future<Output = i32> {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
@@ -18,11 +17,4 @@ pub(crate) fn shutdown_signal() -> impl Future<Output = i32> {
             _ = interrupt.recv() => 128 + 2,
         }
     }
-}
-
-/// Resolves when the process is asked to shut down, to the exit code.
-#[cfg(not(unix))]
-pub(crate) async fn shutdown_signal() -> i32 {
-    let _ = tokio::signal::ctrl_c().await;
-    130
 }

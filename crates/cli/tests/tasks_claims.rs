@@ -1,6 +1,5 @@
 //! One claim, one fate, through real processes: the task, its section and its files are held
 //! together, lost together and freed together.
-#![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests stand outside the layers")]
 #![expect(clippy::print_stdout, reason = "seeds are for people")]
 

@@ -180,7 +180,6 @@ fn no_file_names_a_place_on_somebodys_machine() {
 
 /// A machine that was just started updates itself: its package manager is waited for, and its lists
 /// are fetched once. Shown with a stand-in for apt-get, whose lists are locked the first two times.
-#[cfg(unix)]
 #[test]
 fn the_scripts_wait_for_the_package_manager() {
     use std::os::unix::fs::PermissionsExt;

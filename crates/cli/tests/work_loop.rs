@@ -1,6 +1,5 @@
 //! `tenure work` with real commands: what a command is told, what its end means, and what happens
 //! when the claim, the command or the worker comes to a bad end.
-#![cfg(unix)]
 
 mod work_support;
 

@@ -1,5 +1,4 @@
 //! `tenure swarm`: all tasks, several at a time, and what it says of them.
-#![cfg(unix)]
 
 mod work_support;
 

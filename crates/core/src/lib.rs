@@ -36,6 +36,12 @@
 //! assert_eq!(decision.writes().len(), 1);
 //! ```
 
+// All other crates need Unix and depend on this one, so its error is the first.
+#[cfg(not(unix))]
+compile_error!(
+    "tenure runs on Unix systems. On Windows, use the HTTP API of a server: see docs/http.md"
+);
+
 pub mod act;
 pub mod decision;
 mod duration;

@@ -3,6 +3,7 @@
 
 use crate::duration::format_duration;
 use crate::exit::Exit;
+use crate::hint::Hint;
 use crate::view;
 use serde_json::{Value, json};
 use tenure::core::rules::tasks::{EditError, SectionError};

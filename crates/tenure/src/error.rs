@@ -82,32 +82,3 @@ pub const LEASE_MIN: std::time::Duration = std::time::Duration::from_millis(100)
 
 /// Longer ones are a mistake in a unit.
 pub const LEASE_MAX: std::time::Duration = std::time::Duration::from_secs(366 * 24 * 3600);
-
-impl Error {
-    /// What to do about it, in one sentence.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Error::Store(error) => error.hint(),
-            Error::Url(error) => Some(error.hint()),
-            Error::Resource(ResourceError::Path(error)) => error.hint().map(str::to_owned),
-            Error::Deadlock(cycle) if cycle.own_lease => Some(
-                "A detached lease does not cover a command of the same label: pass its grant with \
-                 --grant, or release it first."
-                    .to_owned(),
-            ),
-            Error::Deadlock(_) => Some(
-                "Release what you hold first, or ask for all resources in one request.".to_owned(),
-            ),
-            Error::NoSuchTask { .. } | Error::Edit(EditError::NotFound { .. }) => {
-                Some("List all tasks with `tenure tasks list`.".to_owned())
-            }
-            Error::Ambiguous { .. } => Some("Give the full id.".to_owned()),
-            Error::Resource(_)
-            | Error::Label(_)
-            | Error::Request(_)
-            | Error::Add(_)
-            | Error::Edit(_)
-            | Error::Section(_) => None,
-        }
-    }
-}

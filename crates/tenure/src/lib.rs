@@ -53,30 +53,63 @@
 //! 5. [`url`] and [`local_server`]: naming a store, and finding the servers of this user.
 //! 6. [`mod@file`]: files that many processes change, replaced whole or appended to in whole lines.
 
+#![cfg_attr(
+    not(all(feature = "sqlite", feature = "file-store", feature = "http")),
+    allow(dead_code, unused_imports, reason = "what only some stores use is compiled with all")
+)]
+
 pub mod blocking;
 mod client;
+#[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod error;
+mod error;
+#[cfg(feature = "file")]
 pub mod file;
-pub mod local_server;
+#[cfg(any(feature = "file", feature = "file-store"))]
+mod kernel_lock;
+mod local_server;
+#[cfg(feature = "discover")]
 pub mod locate;
 pub mod place;
-pub mod platform;
+mod platform;
 #[cfg(feature = "http")]
-pub mod remote;
-pub mod secret;
+mod remote;
+mod secret;
 pub mod store;
 pub mod url;
 mod watched;
-pub mod wire;
+mod wire;
 pub mod world;
 
 pub use client::{
-    Attempt, Backend, Binding, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder,
-    Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, Local, PLACE_LEASE,
-    ReleaseOutcome, Request, RequestId, Runner, Stop, Stopper, Swarm, SwarmReport, Tasks, Wait,
-    Waiting, Work, WorkEvent,
+    Attempt, Binding, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Free,
+    GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, PLACE_LEASE, ReleaseOutcome,
+    Request, Runner, Stop, Stopper, Swarm, SwarmReport, Tasks, Wait, Waiting, Work, WorkEvent,
 };
-pub use error::Error;
+pub use error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
+pub use secret::Secret;
 pub use tenure_core as core;
-pub use world as clock;
+
+/// What the server and the command of the same version need besides the public API: the protocol
+/// between client and server, and the record of the servers that run on this machine.
+///
+/// No promise covers it: it changes whenever they do.
+#[doc(hidden)]
+pub mod server_support {
+    pub use crate::client::{Backend, Local, RequestId};
+
+    /// The servers of this user on this machine.
+    pub mod local_server {
+        pub use crate::local_server::*;
+    }
+
+    /// Evidence for this process, and its witness.
+    pub mod platform {
+        pub use crate::platform::{LocalWitness, process_evidence, this_boot, this_process};
+    }
+
+    /// The protocol between clients and servers.
+    pub mod wire {
+        pub use crate::wire::*;
+    }
+}

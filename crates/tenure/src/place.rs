@@ -17,6 +17,7 @@ mod file_system;
 mod git;
 mod machine;
 mod paths;
+mod real_path;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,7 @@ pub use exclusion::{EXCLUSION_FILE, ExclusionRecord, ExclusionResult, check_excl
 pub use file_system::{FileSystem, check_file_system};
 pub use machine::{MACHINE_FOLDER_VARIABLE, group_id, machine_folder, prepare_machine_folder};
 pub use paths::Reach;
+pub use real_path::real_path;
 
 /// The folder that holds a store, in a repository or in any other folder.
 const FOLDER_NAME: &str = ".tenure";
@@ -44,7 +46,7 @@ pub struct Surroundings {
     pub directory: PathBuf,
     /// The user's home, if there is one.
     pub home: Option<PathBuf>,
-    /// Where the user keeps the state of programs: `XDG_STATE_HOME`, on Windows `LOCALAPPDATA`.
+    /// Where the user keeps the state of programs: `XDG_STATE_HOME`.
     pub state_home: Option<PathBuf>,
 }
 
@@ -54,24 +56,18 @@ impl Surroundings {
     /// Reads the environment. Relative and empty paths in it are ignored, as the XDG base
     /// directory specification asks.
     pub fn of_process(directory: PathBuf) -> Self {
-        let variable = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_STATE_HOME" };
         Self {
             directory,
             home: std::env::home_dir().filter(|path| path.is_absolute()),
-            state_home: absolute(std::env::var_os(variable)),
+            state_home: absolute(std::env::var_os("XDG_STATE_HOME")),
         }
     }
 
     /// The user's own folder for stores and for what tenure remembers of the user, without looking
     /// whether it exists.
     pub fn user_folder(&self) -> Option<PathBuf> {
-        let default = if cfg!(target_os = "macos") {
-            "Library/Application Support"
-        } else if cfg!(windows) {
-            "AppData/Local"
-        } else {
-            ".local/state"
-        };
+        let default =
+            if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/state" };
         let state_home = match (&self.state_home, &self.home) {
             (Some(state_home), _) => state_home.clone(),
             (None, Some(home)) => home.join(default),
@@ -222,13 +218,9 @@ fn absolute(value: Option<OsString>) -> Option<PathBuf> {
 fn create_folder(folder: &Path, private: bool) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     if private {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     }
-    // Elsewhere the user's own folder is private by inheritance.
-    #[cfg(not(unix))]
-    let _ = private;
     builder.create(folder)
 }
 

@@ -7,6 +7,7 @@ use crate::place::{self, ExclusionRecord, PlaceError, Surroundings};
 use crate::remote::Remote;
 use crate::secret::Secret;
 use crate::store::Store;
+#[cfg(feature = "file-store")]
 use crate::store::file::{Dialect, FileOptions, FileStore, TakeoverRules};
 use crate::store::memory::MemoryStore;
 use crate::world::World;
@@ -14,6 +15,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+#[cfg(feature = "file-store")]
 use tenure_text::duration::parse_lease;
 
 /// Where a server is.
@@ -85,6 +87,7 @@ pub enum StoreUrl {
         /// The database file.
         path: PathBuf,
     },
+    #[cfg(feature = "file-store")]
     /// `file:FOLDER`, with `?dialect=WORD` to share the lock files of other programs.
     File {
         /// The folder.
@@ -160,6 +163,9 @@ impl UrlError {
             UrlError::NoPath { .. } => {
                 "Write sqlite:PATH or file:FOLDER, for example sqlite:locks.db.".to_owned()
             }
+            #[cfg(not(feature = "file-store"))]
+            UrlError::Option { .. } => "Leave the option out.".to_owned(),
+            #[cfg(feature = "file-store")]
             UrlError::Option { .. } => {
                 let words = Dialect::FOREIGN.map(Dialect::name).join(", ");
                 format!(
@@ -204,6 +210,12 @@ fn parse_http(url: &str, rest: &str) -> Result<StoreUrl, UrlError> {
     }
 }
 
+#[cfg(not(feature = "file-store"))]
+fn parse_file(url: &str, _: &str) -> Result<StoreUrl, UrlError> {
+    Err(UrlError::Absent { url: url.to_owned() })
+}
+
+#[cfg(feature = "file-store")]
 fn parse_file(url: &str, rest: &str) -> Result<StoreUrl, UrlError> {
     let (folder, options) = rest.split_once('?').unwrap_or((rest, ""));
     // `file:///a/b` is how others write the path `/a/b`.
@@ -244,6 +256,7 @@ impl fmt::Display for StoreUrl {
             StoreUrl::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
             StoreUrl::Remote(Address::Url(url)) => f.write_str(url),
             StoreUrl::Remote(Address::Socket(path)) => write!(f, "unix:{}", path.display()),
+            #[cfg(feature = "file-store")]
             StoreUrl::File { folder, dialect, takeover, exclusion_shown } => {
                 write!(f, "file:{}", folder.display())?;
                 let dialect = (!dialect.is_native()).then(|| format!("dialect={}", dialect.name()));
@@ -277,6 +290,7 @@ impl StoreUrl {
                 StoreUrl::Remote(Address::Socket(base.join(path)))
             }
             StoreUrl::Sqlite { path } => StoreUrl::Sqlite { path: base.join(path) },
+            #[cfg(feature = "file-store")]
             StoreUrl::File { folder, dialect, takeover, exclusion_shown } => {
                 StoreUrl::File { folder: base.join(folder), dialect, takeover, exclusion_shown }
             }
@@ -288,6 +302,7 @@ impl StoreUrl {
         match self {
             StoreUrl::Memory | StoreUrl::Remote(_) => None,
             StoreUrl::Sqlite { path } => Some(path.parent().unwrap_or(Path::new("."))),
+            #[cfg(feature = "file-store")]
             StoreUrl::File { folder, .. } => Some(folder),
         }
     }
@@ -295,27 +310,33 @@ impl StoreUrl {
     /// All that the store reads and writes, as far as it has names that are known beforehand: its
     /// files and folders, existing or not.
     pub fn paths(&self) -> Vec<PathBuf> {
-        let (folder, own) = match (self, self.own_folder()) {
-            (StoreUrl::Sqlite { path }, _) => {
+        match self {
+            StoreUrl::Sqlite { path } => {
                 let beside = |suffix: &str| {
                     let mut name = path.clone().into_os_string();
                     name.push(suffix);
                     PathBuf::from(name)
                 };
-                return ["", "-wal", "-shm", "-journal", ".side"].map(beside).to_vec();
+                ["", "-wal", "-shm", "-journal", ".side"].map(beside).to_vec()
             }
-            (StoreUrl::File { folder, .. }, Some(own)) => (folder, own),
-            _ => return vec![],
-        };
-        let mut paths = vec![folder.clone(), own.clone()];
-        paths.extend(["journal", "done", "held", "side", "aside"].map(|name| own.join(name)));
-        paths.extend(self.dialect().task_files(folder));
-        paths
+            #[cfg(feature = "file-store")]
+            StoreUrl::File { folder, dialect, .. } => {
+                let own = dialect.own_folder(folder);
+                let mut paths = vec![folder.clone(), own.clone()];
+                paths.extend(
+                    ["journal", "done", "held", "side", "aside"].map(|name| own.join(name)),
+                );
+                paths.extend(dialect.task_files(folder));
+                paths
+            }
+            StoreUrl::Memory | StoreUrl::Remote(_) => vec![],
+        }
     }
 
     /// The folder that is tenure's own, for what lies beside the store.
     pub fn own_folder(&self) -> Option<PathBuf> {
         match self {
+            #[cfg(feature = "file-store")]
             StoreUrl::File { folder, dialect, .. } => Some(dialect.own_folder(folder)),
             _ => self.folder().map(Path::to_owned),
         }
@@ -330,6 +351,7 @@ impl StoreUrl {
                 log.push("-wal");
                 path.exists() || Path::new(&log).exists()
             }
+            #[cfg(feature = "file-store")]
             StoreUrl::File { folder, .. } => folder.exists(),
         }
     }
@@ -338,6 +360,7 @@ impl StoreUrl {
     /// needed.
     pub fn check_place(&self) -> Result<Option<ExclusionRecord>, PlaceError> {
         match (self, self.folder(), self.own_folder()) {
+            #[cfg(feature = "file-store")]
             (StoreUrl::File { exclusion_shown: true, .. }, Some(folder), Some(own)) => {
                 place::check_exclusion(folder, &own)
             }
@@ -346,6 +369,7 @@ impl StoreUrl {
         }
     }
 
+    #[cfg(feature = "file-store")]
     /// Whose lock files are in it: [`Dialect::NATIVE`] unless it is a folder that other programs use.
     pub fn dialect(&self) -> Dialect {
         match self {
@@ -377,6 +401,7 @@ pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
         StoreUrl::Remote(address) => return open_remote(&address, &options),
         StoreUrl::Memory => Arc::new(MemoryStore::with_clock(options.world.clock())),
         StoreUrl::Sqlite { path } => open_sqlite(&path, options)?,
+        #[cfg(feature = "file-store")]
         StoreUrl::File { folder, dialect, takeover, .. } => {
             let OpenOptions { poll_interval, look_only, .. } = options;
             let clock = options.world.clock();
@@ -418,7 +443,7 @@ fn open_sqlite(path: &Path, _: OpenOptions) -> Result<Arc<dyn Store>, Error> {
     Err(UrlError::Absent { url: format!("sqlite:{}", path.display()) }.into())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "file-store"))]
 mod tests {
     use super::*;
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
-use tenure::clock::{Clock, ManualClock, SystemClock};
 use tenure::conformance::{Harness, run_all};
+use tenure::store::MemoryStore;
 use tenure::store::Store;
-use tenure::store::file::{FileOptions, FileStore};
-use tenure::store::memory::MemoryStore;
-use tenure::store::sqlite::{SqliteOptions, SqliteStore};
+use tenure::store::{FileOptions, FileStore};
+use tenure::store::{SqliteOptions, SqliteStore};
+use tenure::world::{Clock, ManualClock, SystemClock};
 
 #[derive(Default)]
 struct Memory {

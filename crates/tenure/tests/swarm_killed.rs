@@ -4,7 +4,6 @@
 //! The workers are this very test program, started again with `worker_process` as its only test.
 
 #![allow(clippy::print_stdout, reason = "what was measured or skipped is told")]
-#![cfg(unix)]
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{HashMap, HashSet};

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, NewTask};
 use tenure::core::{EventKind, Revision, Section, TaskId, WallTime};
+use tenure::store::MemoryStore;
 use tenure::store::Store;
-use tenure::store::memory::MemoryStore;
 use tenure::world::{Clock, VirtualWorld, World};
 use tenure::{Attempt, ClaimRequest, Client, Guard, Swarm, SwarmReport, Wait, Work, WorkEvent};
 

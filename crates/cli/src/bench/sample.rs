@@ -1,7 +1,7 @@
 //! Statistics of samples.
 
 use std::time::Duration;
-use tenure::clock::{Clock, SystemClock};
+use tenure::world::{Clock, SystemClock};
 
 /// Time on the clock that all processes of the machine share.
 pub(super) fn now() -> Duration {

@@ -96,7 +96,7 @@ impl SpawnError {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ExecutableFileBusy => {
                 Self::NotExecutable { program, source }
             }
-            _ if cfg!(unix) && source.raw_os_error() == Some(EXEC_FORMAT_ERROR) => {
+            _ if source.raw_os_error() == Some(EXEC_FORMAT_ERROR) => {
                 Self::NotExecutable { program, source }
             }
             _ => Self::Other { program, source },

@@ -26,24 +26,14 @@
 //! the command when the *thread* that started it ends.
 
 mod error;
-#[cfg(any(not(unix), test))]
-#[cfg_attr(unix, allow(dead_code, reason = "compiled here only to see that it does"))]
-mod other;
-#[cfg(unix)]
 mod output;
-#[cfg(unix)]
 mod signals;
-#[cfg(unix)]
 mod stop;
-#[cfg(unix)]
 mod sys;
-#[cfg(unix)]
 mod terminal;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
-#[cfg(unix)]
 mod tree;
-#[cfg(unix)]
 mod unix;
 
 use std::ffi::OsString;
@@ -52,15 +42,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 pub use error::SpawnError;
-#[cfg(not(unix))]
-pub use other::{Child, Output, RESUME, SUSPEND, Signals, spawn, suspend};
-#[cfg(unix)]
 pub use output::Output;
-#[cfg(unix)]
 pub use signals::{RESUME, SUSPEND, Signals};
-#[cfg(unix)]
 pub use terminal::suspend;
-#[cfg(unix)]
 pub use unix::{Child, spawn};
 
 /// Describes a command to start.

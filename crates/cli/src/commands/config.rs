@@ -7,9 +7,9 @@ use crate::show;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use tenure::clock::SystemClock;
 use tenure::locate::{self, LocateError};
 use tenure::place::PlaceKind;
+use tenure::world::SystemClock;
 use tenure_frontend::config::{Setting, Settings, edit};
 
 /// Show and change settings

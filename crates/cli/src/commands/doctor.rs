@@ -12,7 +12,7 @@ use tenure::core::Overview;
 use tenure::file;
 use tenure::locate::Located;
 use tenure::place::{self, ExclusionRecord, FileSystem, PlaceError, StoreLocation};
-use tenure::platform;
+use tenure::server_support::platform;
 use tenure::store::Finding;
 use tenure::url::StoreUrl;
 use tenure_frontend::view;
@@ -111,7 +111,6 @@ fn owner(located: &Located) -> Option<Finding> {
 }
 
 /// Reports which other users can write into the store's folder, and so can change who holds what.
-#[cfg(unix)]
 fn permissions(folder: &Path) -> Option<Finding> {
     use std::os::unix::fs::MetadataExt;
     let meta = std::fs::metadata(folder).ok()?;
@@ -133,11 +132,6 @@ fn permissions(folder: &Path) -> Option<Finding> {
         let message = format!("members of group {} can write into {folder}", meta.gid());
         finding("permissions", true, message)
     })
-}
-
-#[cfg(not(unix))]
-fn permissions(_: &Path) -> Option<Finding> {
-    None
 }
 
 /// Reports a store that is in use but not selected here; perhaps it was meant.
@@ -165,7 +159,7 @@ fn drafts(context: &Context) -> Finding {
 }
 
 fn clock() -> Finding {
-    let wall = tenure::clock::Clock::wall(&tenure::clock::SystemClock);
+    let wall = tenure::world::Clock::wall(&tenure::world::SystemClock);
     let text = crate::show::time(wall);
     match wall.0 > 0 {
         true => finding("clock", true, text),

@@ -76,7 +76,6 @@ fn prepare_machine(group: Option<&str>) -> Result<(), Failure> {
             .hint("Only an administrator can create it: run this with sudo.")
     })?;
     // Files that this process creates from here on, which are the store's, are for the group too.
-    #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::RWXO);
     Ok(())
 }

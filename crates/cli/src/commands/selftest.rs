@@ -11,10 +11,10 @@ use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tenure::clock::{Clock, SystemClock};
 use tenure::place::{self, ExclusionRecord, ExclusionResult, FileSystem, PlaceError};
-use tenure::platform;
+use tenure::server_support::platform;
 use tenure::url::StoreUrl;
+use tenure::world::{Clock, SystemClock};
 use tenure_frontend::duration::format_duration;
 
 /// A shorter test shows nothing; a longer one is probably a wrong unit.

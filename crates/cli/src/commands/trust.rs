@@ -8,10 +8,10 @@ use crate::show;
 use clap::{Args, ValueHint};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use tenure::clock::SystemClock;
-use tenure::locate::trust::{Subject, Trust};
 use tenure::locate::{self, LocateError};
+use tenure::locate::{Subject, Trust};
 use tenure::place::PlaceKind;
+use tenure::world::SystemClock;
 
 /// Let a project's settings choose the store, server and label
 ///

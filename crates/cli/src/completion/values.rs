@@ -91,12 +91,6 @@ pub(super) fn programs(current: &OsStr) -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-#[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
 }

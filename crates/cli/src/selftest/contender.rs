@@ -184,7 +184,6 @@ fn link(draft: &Path, lock: &Path) -> Result<bool, NoTurn> {
     }
 }
 
-#[cfg(unix)]
 fn lock(file: &File) -> Result<(), NoTurn> {
     use rustix::fs::{FlockOperation, flock};
     loop {
@@ -195,18 +194,7 @@ fn lock(file: &File) -> Result<(), NoTurn> {
     }
 }
 
-#[cfg(unix)]
 fn unlock(file: &File) -> Result<(), NoTurn> {
     use rustix::fs::{FlockOperation, flock};
     flock(file, FlockOperation::Unlock).map_err(|error| NoTurn::File(error.into()))
-}
-
-#[cfg(not(unix))]
-fn lock(_: &File) -> Result<(), NoTurn> {
-    Err(NoTurn::Missing(io::ErrorKind::Unsupported.into()))
-}
-
-#[cfg(not(unix))]
-fn unlock(_: &File) -> Result<(), NoTurn> {
-    Ok(())
 }

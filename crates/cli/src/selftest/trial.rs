@@ -57,8 +57,7 @@ impl Trial {
     pub(super) fn may_be_flawed(self) -> bool {
         match self {
             Trial::HardLink | Trial::Exchange | Trial::Replace => true,
-            Trial::KernelLock => !cfg!(unix),
-            Trial::Store | Trial::Rename => false,
+            Trial::KernelLock | Trial::Store | Trial::Rename => false,
         }
     }
 

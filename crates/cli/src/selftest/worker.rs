@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tenure::clock::{Clock, SystemClock};
+use tenure::world::{Clock, SystemClock};
 
 /// The order to start, followed by the end time in nanoseconds on the shared clock.
 pub(super) const GO: &str = "go";

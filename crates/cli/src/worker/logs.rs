@@ -59,15 +59,9 @@ impl Outlet {
 }
 
 /// Fails if files cannot be created in this folder.
-#[cfg(unix)]
 fn writable(folder: &Path) -> io::Result<()> {
     let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     Ok(rustix::fs::access(folder, access)?)
-}
-
-#[cfg(not(unix))]
-fn writable(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// The file of the task's current attempt.

@@ -4,8 +4,6 @@
 //! `snapshots/`. To accept changes: `INSTA_UPDATE=always cargo test -p tenure-cli --test cli`, then
 //! read the difference.
 
-#![cfg(unix)]
-
 #[path = "../snapshot_support/mod.rs"]
 mod snapshot_support;
 

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure::blocking::Client;
-use tenure::clock::ManualClock;
-use tenure::store::file::{FileOptions, FileStore, STEPS};
+use tenure::store::{FileOptions, FileStore, STEPS};
+use tenure::world::ManualClock;
 
 /// So short that each store sees several generations.
 const ROTATE_BYTES: &str = "3000";

@@ -18,7 +18,10 @@ impl Route {
     pub fn ask(&self) -> Ask {
         let ask = ask(self.method, self.path);
         let ask = ask.header("Accept", "application/json, text/event-stream");
-        let ask = ask.header(tenure::wire::PROTOCOL, tenure::wire::PROTOCOL_VERSION);
+        let ask = ask.header(
+            tenure::server_support::wire::PROTOCOL,
+            tenure::server_support::wire::PROTOCOL_VERSION,
+        );
         match self.body {
             Some(body) => ask.body(body),
             None => ask,

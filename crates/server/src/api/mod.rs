@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::holder::LABEL_MAX_BYTES;
 use tenure::core::{GrantId, Proof};
-use tenure::store::memory::MemoryStore;
+use tenure::store::MemoryStore;
 use tenure::{Client, Error, Wait};
 use tokio::time::timeout;
 use utoipa_axum::routes;

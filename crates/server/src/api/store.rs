@@ -1,4 +1,4 @@
-//! The protocol of tenure's own clients: what [`tenure::wire`] says, over any backend.
+//! The protocol of tenure's own clients: what [`tenure::server_support::wire`] says, over any backend.
 //!
 //! A client decides nothing; it says what is to be decided. So a server and a program that opened
 //! the store itself can share it, and both are held to the same rules.
@@ -19,14 +19,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::time::Duration;
+use tenure::Error;
 use tenure::core::BreakAsk;
 use tenure::core::act::{
     Acquire, Act, CallOff, CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, FinishTask,
     FinishTasks, Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, StartTask,
 };
 use tenure::core::rules::tasks::{AddAsk, EditAsk, HeartbeatAsk, ImportAsk, ManualChange};
+use tenure::server_support::wire;
 use tenure::store::{self, Maintenance, Query, Signal, StoreError};
-use tenure::{Error, wire};
 
 /// The routes.
 pub fn routes(app: App) -> Routes {

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use sha2::{Digest, Sha256};
-use tenure::secret::Secret;
+use tenure::Secret;
 
 /// A file of the page.
 struct Asset {

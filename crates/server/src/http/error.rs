@@ -5,7 +5,8 @@ use super::tokens::TokenError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use tenure::local_server::ServerFolderError;
+use tenure::server_support::local_server::ServerFolderError;
+use tenure_frontend::hint::Hint;
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +109,7 @@ impl ServeError {
             )),
             ServeError::Tokens(error) => error.hint(),
             ServeError::Tls(error) => error.hint(),
-            ServeError::OwnToken(error) => Some(error.hint()),
+            ServeError::OwnToken(error) => error.hint(),
             ServeError::NoHome => Some(
                 "Set XDG_STATE_HOME to a folder of this user, or create tokens with `tenure token create`."
                     .to_owned(),

@@ -9,8 +9,8 @@ use parking_lot::RwLock;
 use std::path::PathBuf;
 use std::sync::Arc;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
-use tenure::clock::Clock;
-use tenure::local_server::ServerFolderError;
+use tenure::server_support::local_server::ServerFolderError;
+use tenure::world::Clock;
 
 /// The tokens of a running server.
 pub(crate) struct Keyring {

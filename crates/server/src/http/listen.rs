@@ -6,7 +6,6 @@ use super::error::ServeError;
 use super::pass::Gate;
 use super::peer::Peer;
 use super::tls::Tls;
-#[cfg(unix)]
 use super::unix_socket::OwnSocket;
 use std::fmt;
 use std::io;
@@ -46,16 +45,8 @@ impl fmt::Display for Address {
 
 /// A listening socket.
 pub(crate) enum Listener {
-    Tcp {
-        listener: TcpListener,
-        address: SocketAddr,
-        tls: Option<Arc<Tls>>,
-    },
-    #[cfg(unix)]
-    Unix {
-        socket: OwnSocket,
-        path: PathBuf,
-    },
+    Tcp { listener: TcpListener, address: SocketAddr, tls: Option<Arc<Tls>> },
+    Unix { socket: OwnSocket, path: PathBuf },
 }
 
 /// A stream of bytes over any transport.
@@ -66,7 +57,6 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 /// An accepted connection.
 pub(crate) enum Incoming {
     Tcp(TcpStream, Peer, Option<TlsAcceptor>),
-    #[cfg(unix)]
     Unix(tokio::net::UnixStream),
 }
 
@@ -90,13 +80,10 @@ impl Bound {
                 socket.listen(BACKLOG).map_err(|source| refused(&address.to_string(), source))?;
             listeners.push(Listener::Tcp { listener, address, tls: self.tls.clone() });
         }
-        #[cfg(unix)]
         for path in &options.unix {
             let socket = OwnSocket::bind(path).await?;
             listeners.push(Listener::Unix { socket, path: path.clone() });
         }
-        #[cfg(not(unix))]
-        let _ = options;
         Ok(listeners)
     }
 }
@@ -140,7 +127,6 @@ fn bind_tcp(address: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
     // A restarted server can take its port again at once.
-    #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     let address = socket.local_addr()?;
@@ -154,7 +140,6 @@ impl Listener {
             Listener::Tcp { address, tls, .. } => {
                 Address::Tcp { address: *address, tls: tls.is_some() }
             }
-            #[cfg(unix)]
             Listener::Unix { path, .. } => Address::Unix(path.clone()),
         }
     }
@@ -169,7 +154,6 @@ impl Listener {
                 let peer = Peer::Tcp { remote, local: stream.local_addr()?, tls: tls.is_some() };
                 Ok(Incoming::Tcp(stream, peer, tls.as_ref().map(|tls| tls.acceptor())))
             }
-            #[cfg(unix)]
             Listener::Unix { socket, .. } => Ok(Incoming::Unix(socket.listener.accept().await?.0)),
         }
     }
@@ -180,7 +164,6 @@ impl Incoming {
     pub(crate) fn source(&self) -> Source {
         match self {
             Incoming::Tcp(_, peer, _) => Source::of(peer),
-            #[cfg(unix)]
             Incoming::Unix(_) => Source::Socket,
         }
     }
@@ -190,7 +173,6 @@ impl Incoming {
         Ok(match self {
             Incoming::Tcp(stream, peer, None) => (Box::new(stream), peer),
             Incoming::Tcp(stream, peer, Some(tls)) => (Box::new(tls.accept(stream).await?), peer),
-            #[cfg(unix)]
             Incoming::Unix(stream) => {
                 let user = stream.peer_cred().ok().map(|other| other.uid());
                 (Box::new(stream), Peer::Unix { user })

@@ -26,7 +26,6 @@ mod stamp;
 mod tests;
 mod tls;
 pub mod tokens;
-#[cfg(unix)]
 mod unix_socket;
 
 pub use error::ServeError;
@@ -48,10 +47,10 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::clock::SystemClock;
-use tenure::local_server::ServerFolder;
-use tenure::secret::Secret;
+use tenure::Secret;
+use tenure::server_support::local_server::ServerFolder;
 use tenure::url::StoreUrl;
+use tenure::world::SystemClock;
 use tls::Tls;
 use tokens::TokenFile;
 use tokio::time::{interval, sleep};

@@ -8,8 +8,8 @@ use parking_lot::RwLock;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use subtle::ConstantTimeEq;
-use tenure::local_server::{Announcement, Record, ServerFolder, ServerFolderError};
-use tenure::secret::Secret;
+use tenure::Secret;
+use tenure::server_support::local_server::{Announcement, Record, ServerFolder, ServerFolderError};
 use tenure::url::StoreUrl;
 
 /// The token at the start of the server.

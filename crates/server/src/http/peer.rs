@@ -39,13 +39,10 @@ impl Peer {
     pub(crate) fn is_same_user(&self) -> bool {
         match self {
             Peer::Tcp { .. } => false,
-            #[cfg(unix)]
             Peer::Unix { user } => {
                 let own = rustix::process::geteuid().as_raw();
                 user.is_some_and(|user| user == own || user == 0)
             }
-            #[cfg(not(unix))]
-            Peer::Unix { .. } => false,
         }
     }
 }

@@ -3,13 +3,11 @@
 use std::io;
 
 /// A stream of these signals.
-#[cfg(unix)]
 pub(crate) struct Signals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
 }
 
-#[cfg(unix)]
 impl Signals {
     pub(crate) fn listen() -> io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
@@ -22,24 +20,6 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
-        }
-    }
-}
-
-/// A stream of these signals.
-#[cfg(not(unix))]
-pub(crate) struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    pub(crate) fn listen() -> io::Result<Signals> {
-        Ok(Signals)
-    }
-
-    /// The next signal.
-    pub(crate) async fn next(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
         }
     }
 }

@@ -13,12 +13,6 @@ pub(super) fn stamp(path: &Path) -> Option<Stamp> {
     Some((metadata.modified().ok(), metadata.len(), identity(&metadata)))
 }
 
-#[cfg(unix)]
 fn identity(metadata: &Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn identity(_: &Metadata) -> u64 {
-    0
 }

@@ -122,7 +122,6 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
 
 /// Refuses a key that other users can read or change. A key of root may be readable by its group:
 /// that is how systems share keys with services.
-#[cfg(unix)]
 fn check_private(key: &Path) -> Result<(), TlsError> {
     use std::os::unix::fs::MetadataExt;
     // A missing file is reported when it is read.
@@ -132,9 +131,4 @@ fn check_private(key: &Path) -> Result<(), TlsError> {
         0 => Ok(()),
         _ => Err(TlsError::Exposed { path: key.to_owned() }),
     }
-}
-
-#[cfg(not(unix))]
-fn check_private(_: &Path) -> Result<(), TlsError> {
-    Ok(())
 }

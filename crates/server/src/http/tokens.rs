@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure::core::WallTime;
 use tenure::file::{FileError, Original, Replace};
+use tenure_frontend::hint::Hint;
 
 /// The beginning of a secret, by which people and scanners recognise it.
 pub const SECRET_PREFIX: &str = "tnr_";
@@ -133,7 +134,7 @@ impl TokenError {
                 "Correct the line, or remove {} and create the tokens again.",
                 path.display()
             )),
-            TokenError::Unwritten(error) => error.hint().map(str::to_owned),
+            TokenError::Unwritten(error) => error.hint(),
             _ => None,
         }
     }
@@ -222,7 +223,6 @@ impl TokenFile {
     fn create_empty(&self) -> Result<(), TokenError> {
         let mut options = File::options();
         options.write(true).create_new(true);
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match options.open(&self.path) {
             Ok(_) => Ok(()),
@@ -342,12 +342,6 @@ fn parse(line: &str) -> Option<Token> {
     })
 }
 
-#[cfg(unix)]
 fn is_exposed(metadata: &std::fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::mode(metadata) & 0o022 != 0
-}
-
-#[cfg(not(unix))]
-fn is_exposed(_: &std::fs::Metadata) -> bool {
-    false
 }

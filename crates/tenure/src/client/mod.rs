@@ -28,9 +28,12 @@ pub use verbs::{Cleanup, Free};
 pub use work::Runner;
 
 use crate::error::Error;
+#[cfg(feature = "file-store")]
 use crate::store::file::Dialect;
 use crate::store::{Store, StoreInfo};
-use crate::url::{self, OpenOptions, RemoteOptions, StoreUrl};
+#[cfg(feature = "file-store")]
+use crate::url::StoreUrl;
+use crate::url::{self, OpenOptions, RemoteOptions};
 use crate::world::{Clock, SuspendClock, SystemWorld, World};
 use keeper::Keeper;
 use parking_lot::Mutex;
@@ -264,11 +267,13 @@ impl Client {
 
     /// Whose lock files the store shares. That of a store behind a server is unknown, and answered as
     /// [`Dialect::NATIVE`].
+    #[cfg(feature = "file-store")]
     pub fn dialect(&self) -> Dialect {
         self.info().url.parse::<StoreUrl>().map_or(Dialect::NATIVE, |url| url.dialect())
     }
 
     /// What this client asks through; for servers, which pass on what their clients ask.
+    #[doc(hidden)]
     pub fn backend(&self) -> &Backend {
         &self.inner.backend
     }

@@ -23,7 +23,7 @@
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
-//! use tenure::clock::ManualClock;
+//! use tenure::world::ManualClock;
 //! use tenure::conformance::{Harness, run_all};
 //! use tenure::store::{Store, memory::MemoryStore};
 //!

@@ -1,9 +1,9 @@
 //! Appending whole lines to a file that many append to.
 
-use super::kernel_lock::lock_within;
 use super::original::{do_not_wait, refuse_other_kinds};
 use super::stamp::same_file;
 use super::{FileError, real_path};
+use crate::kernel_lock::lock_within;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -133,18 +133,8 @@ fn open(path: &Path) -> Result<File, FileError> {
     Ok(file)
 }
 
-#[cfg(unix)]
 fn last_byte(file: &File, length: u64) -> io::Result<u8> {
     let mut byte = [0];
     std::os::unix::fs::FileExt::read_exact_at(file, &mut byte, length - 1)?;
-    Ok(byte[0])
-}
-
-#[cfg(not(unix))]
-fn last_byte(file: &File, length: u64) -> io::Result<u8> {
-    use std::io::{Read, Seek, SeekFrom};
-    let (mut file, mut byte) = (file, [0]);
-    file.seek(SeekFrom::Start(length - 1))?;
-    file.read_exact(&mut byte)?;
     Ok(byte[0])
 }

@@ -75,23 +75,6 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// What to do about it, in one sentence.
-    pub fn hint(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::NotAFile { .. } => "Name a plain file.",
-            Self::NoFolder { .. } => "Create the folder first.",
-            Self::ReadOnly { .. } => "Make it writable first: chmod u+w FILE",
-            Self::Changed { .. } => {
-                "Try again: the new content was based on the old one and was not written."
-            }
-            Self::Linked { .. } => "Replace this name alone with --overwrite.",
-            Self::Locked { .. } => "Try again when that program is done with it.",
-            Self::Full { .. } => "Make room on the disk; the file is as it was.",
-            Self::LongLine { .. } => "Is it one line at all?",
-            Self::Refused { .. } => return None,
-        })
-    }
-
     /// Sorts what the system said.
     pub(super) fn from_attempt(path: &Path, doing: &'static str, source: io::Error) -> FileError {
         let path = path.to_owned();

@@ -3,8 +3,8 @@
 //! A draft is named `.NAME.tenure-RANDOM.tmp`, beside the file that it is to replace. Its writer
 //! keeps the kernel's lock on it, which ends with the writer: a draft without that lock is nobody's.
 
-use super::kernel_lock::try_lock;
 use super::original::do_not_wait;
+use crate::kernel_lock::try_lock;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -36,12 +36,9 @@ pub(super) fn create_draft(path: &Path, private: bool) -> io::Result<(PathBuf, F
         options.read(true).write(true).create_new(true);
         // What replaces a file gets that file's permissions at the end, and until then is nobody
         // else's to read.
-        #[cfg(unix)]
         if private {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
-        #[cfg(not(unix))]
-        let _ = private;
         let file = options.open(&draft)?;
         // Somebody may have seen it before it was locked, and removed it.
         if try_lock(&file)? && draft.exists() {

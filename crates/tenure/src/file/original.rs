@@ -120,7 +120,6 @@ pub(super) fn refuse_other_kinds(path: &Path, metadata: &Metadata) -> Result<(),
     Err(FileError::NotAFile { path: path.to_owned(), what })
 }
 
-#[cfg(unix)]
 fn special_kind(metadata: &Metadata) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
     let kind = metadata.file_type();
@@ -133,45 +132,24 @@ fn special_kind(metadata: &Metadata) -> &'static str {
     }
 }
 
-#[cfg(not(unix))]
-fn special_kind(_: &Metadata) -> &'static str {
-    "something else"
-}
-
 /// Opens pipes without waiting for their other end.
-#[cfg(unix)]
 pub(super) fn do_not_wait(options: &mut std::fs::OpenOptions) {
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).expect("flags of open fit its argument");
     std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
 }
 
-#[cfg(not(unix))]
-pub(super) fn do_not_wait(_: &mut std::fs::OpenOptions) {}
-
 /// Undoes what [`do_not_wait`] did to a descriptor that others are to have.
-#[cfg(unix)]
 fn wait_when_reading(file: &File) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(file)? - rustix::fs::OFlags::NONBLOCK;
     Ok(rustix::fs::fcntl_setfl(file, flags)?)
 }
 
-#[cfg(not(unix))]
-fn wait_when_reading(_: &File) -> io::Result<()> {
-    Ok(())
-}
-
 /// Whether this process may write to the file: a file that is protected from writing is not to be
 /// replaced either, although the folder would allow it.
-#[cfg(unix)]
 fn is_writable(path: &Path) -> bool {
     !matches!(
         rustix::fs::access(path, rustix::fs::Access::WRITE_OK),
         Err(rustix::io::Errno::ACCESS | rustix::io::Errno::ROFS | rustix::io::Errno::PERM)
     )
-}
-
-#[cfg(not(unix))]
-fn is_writable(path: &Path) -> bool {
-    std::fs::metadata(path).map_or(true, |metadata| !metadata.permissions().readonly())
 }

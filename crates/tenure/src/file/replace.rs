@@ -1,10 +1,10 @@
 //! Replacing a file in one step.
 
-use super::kernel_lock::lock_within;
 use super::leftovers::create_draft;
 use super::original::Found;
 use super::stamp::Stamp;
 use super::{FileError, Format, Invalid, Original};
+use crate::kernel_lock::lock_within;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
@@ -210,7 +210,6 @@ fn copy(
 }
 
 /// Gives a file the permissions of another, and its owner and group as far as that is allowed.
-#[cfg(unix)]
 fn keep_permissions(file: &File, of: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     /// Set-user-id and set-group-id.
@@ -235,18 +234,7 @@ fn keep_permissions(file: &File, of: &Metadata) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(mode))
 }
 
-#[cfg(not(unix))]
-fn keep_permissions(file: &File, of: &Metadata) -> io::Result<()> {
-    file.set_permissions(of.permissions())
-}
-
 /// A new name is on disk when its folder is.
-#[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
 }

@@ -30,33 +30,15 @@ pub(super) fn same_file(one: &Metadata, other: &Metadata) -> bool {
 
 /// How many names the file has.
 pub(super) fn names(metadata: &Metadata) -> u64 {
-    #[cfg(unix)]
-    return std::os::unix::fs::MetadataExt::nlink(metadata);
-    #[cfg(not(unix))]
-    {
-        let _ = metadata;
-        1
-    }
+    std::os::unix::fs::MetadataExt::nlink(metadata)
 }
 
-#[cfg(unix)]
 fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Some((metadata.dev(), metadata.ino()))
 }
 
-#[cfg(unix)]
 fn changed(metadata: &Metadata) -> Option<(i64, i64)> {
     use std::os::unix::fs::MetadataExt;
     Some((metadata.ctime(), metadata.ctime_nsec()))
-}
-
-#[cfg(not(unix))]
-fn identity(_: &Metadata) -> Option<(u64, u64)> {
-    None
-}
-
-#[cfg(not(unix))]
-fn changed(_: &Metadata) -> Option<(i64, i64)> {
-    None
 }

@@ -64,32 +64,6 @@ pub enum ServerFolderError {
     },
 }
 
-impl ServerFolderError {
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            ServerFolderError::Exposed { path } => match path.is_dir() {
-                true => format!("Run `chmod 700 {}`.", path.display()),
-                false => format!(
-                    "Run `chmod 600 {}` if no other user has read it; else start the server with --new-token.",
-                    path.display()
-                ),
-            },
-            ServerFolderError::Foreign { .. } => {
-                "Set XDG_STATE_HOME to a folder of this user, or create tokens with `tenure token create`."
-                    .to_owned()
-            }
-            ServerFolderError::Empty { .. } => {
-                "Start the server with --new-token to create another.".to_owned()
-            }
-            ServerFolderError::Io { .. } => {
-                "Set XDG_STATE_HOME to a folder that this user can write, or create tokens with `tenure token create`."
-                    .to_owned()
-            }
-        }
-    }
-}
-
 impl ServerFolder {
     /// This user's, unless there is no home to find it in. It need not exist.
     pub fn of(surroundings: &Surroundings) -> Option<ServerFolder> {
@@ -184,7 +158,6 @@ impl ServerFolder {
 
     fn write(&self, file: &Path, text: &str, existing: Existing) -> Result<(), ServerFolderError> {
         let refused = |source| ServerFolderError::Io { path: file.to_owned(), source };
-        #[cfg(unix)]
         check_ancestor(&self.path, rustix::process::geteuid().as_raw())?;
         create_folder(&self.path)
             .map_err(|source| ServerFolderError::Io { path: self.path.clone(), source })?;
@@ -264,6 +237,7 @@ fn canonical(store: &StoreUrl) -> StoreUrl {
     let mut store = store.clone();
     match &mut store {
         StoreUrl::Sqlite { path } => *path = whole(path),
+        #[cfg(feature = "file-store")]
         StoreUrl::File { folder, .. } => *folder = whole(folder),
         StoreUrl::Memory | StoreUrl::Remote(_) => {}
     }
@@ -304,7 +278,6 @@ fn read(path: &Path) -> Result<Option<String>, ServerFolderError> {
     Ok(Some(text))
 }
 
-#[cfg(unix)]
 fn check_owner(path: &Path, metadata: &fs::Metadata) -> Result<(), ServerFolderError> {
     use std::os::unix::fs::MetadataExt;
     let path = || path.to_owned();
@@ -319,7 +292,6 @@ fn check_owner(path: &Path, metadata: &fs::Metadata) -> Result<(), ServerFolderE
 
 /// Refuses to make a folder in another user's: root often has the home of the user who called it,
 /// who could then not use the folder any more.
-#[cfg(unix)]
 fn check_ancestor(folder: &Path, own: u32) -> Result<(), ServerFolderError> {
     use std::os::unix::fs::MetadataExt;
     let nearest =
@@ -330,16 +302,9 @@ fn check_ancestor(folder: &Path, own: u32) -> Result<(), ServerFolderError> {
     }
 }
 
-/// Elsewhere the user's own folder is private by inheritance.
-#[cfg(not(unix))]
-fn check_owner(_: &Path, _: &fs::Metadata) -> Result<(), ServerFolderError> {
-    Ok(())
-}
-
 fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
 }
@@ -347,13 +312,11 @@ fn create_folder(folder: &Path) -> io::Result<()> {
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,7 @@
 //!
 //! A repository is often somebody else's work. Its `.tenure/config.yaml` may say how long leases
 //! last, but not where data and credentials go, or under whose name its user acts, until the user
-//! has trusted that file: see [`trust`]. The same holds for links in it that lead out of it, and
+//! has trusted that file: see [`Trust`]. The same holds for links in it that lead out of it, and
 //! for a `.tenure` that belongs to another user.
 //!
 //! [`locate`] gives the store or says what stands in the way. It never falls back to another store.
@@ -11,7 +11,7 @@ mod inside;
 mod ownership;
 #[cfg(test)]
 mod tests;
-pub mod trust;
+mod trust;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::url::{StoreUrl, UrlError};
 pub use inside::Link;
 pub use ownership::{ForeignOwner, User};
 use tenure_text::config::{Key, Origin, Settings};
-use trust::{Trust, TrustError};
+pub use trust::{Subject, TRUST_VARIABLE, Trust, TrustError, TrustRecord};
 
 /// What [`locate`] looks at.
 #[derive(Clone, Copy, Debug)]
@@ -165,27 +165,6 @@ pub enum LocateError {
     Trust(#[from] TrustError),
 }
 
-impl LocateError {
-    /// What to do about it, in one sentence.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::NoPlace => None,
-            Self::Url(error) => Some(error.hint()),
-            Self::Untrusted(_) => Some(
-                "A person who has read the file can let it count with `tenure trust`; or name a \
-                 store with --store."
-                    .to_owned(),
-            ),
-            Self::Foreign(_) => Some(
-                "A person who knows that user can let it count with `tenure trust`; or name a \
-                 store with --store."
-                    .to_owned(),
-            ),
-            Self::Trust(error) => Some(error.hint()),
-        }
-    }
-}
-
 /// Finds the store that is meant, and refuses what a project may not decide.
 pub fn locate(search: &Search<'_>) -> Result<Located, LocateError> {
     let Search { settings, place, .. } = *search;
@@ -246,7 +225,10 @@ fn untrusted(
     let settings = search.settings;
     let matters = |key: Key| match key {
         Key::Store => {
+            #[cfg(feature = "file-store")]
             let lifts_refusal = matches!(url, StoreUrl::File { exclusion_shown: true, .. });
+            #[cfg(not(feature = "file-store"))]
+            let lifts_refusal = false;
             !in_project || lifts_refusal
         }
         // In the project's own store the project may say what its holders are called; elsewhere the

@@ -17,17 +17,10 @@ pub struct User {
 
 impl User {
     /// The user of this process. Reads `SUDO_UID`, which counts for root only.
-    #[cfg(unix)]
     pub fn of_process() -> User {
         let id = rustix::process::geteuid().as_raw();
         let before = std::env::var_os("SUDO_UID").and_then(|value| value.to_str()?.parse().ok());
         User { id: Some(id), before_sudo: before.filter(|_| id == 0) }
-    }
-
-    /// The user of this process, of which nothing is known here.
-    #[cfg(not(unix))]
-    pub fn of_process() -> User {
-        User { id: None, before_sudo: None }
     }
 
     /// Whether what this user owns is this process's own.
@@ -57,7 +50,6 @@ impl fmt::Display for ForeignOwner {
 ///
 /// Root is refused: another user could make it write where that user likes. Others are refused only
 /// where anybody could have put the folder there, as in `/tmp`.
-#[cfg(unix)]
 pub(super) fn foreign_owner(place: &StoreLocation, user: User) -> Option<ForeignOwner> {
     use std::fs;
     use std::os::unix::fs::MetadataExt;
@@ -79,9 +71,4 @@ pub(super) fn foreign_owner(place: &StoreLocation, user: User) -> Option<Foreign
         let is_refused = own == 0 || anybody_may_create;
         Some(ForeignOwner { path: path.clone(), owner, is_refused })
     })
-}
-
-#[cfg(not(unix))]
-pub(super) fn foreign_owner(_: &StoreLocation, _: User) -> Option<ForeignOwner> {
-    None
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::trust::{Trust, TrustError};
 use super::*;
-use crate::clock::SystemClock;
 use crate::place::{self, Surroundings};
+use crate::world::SystemClock;
 use tenure_text::config::{Settings, Sources};
 
 /// A project with a `.tenure`, and a home beside it.
@@ -127,7 +127,6 @@ fn files_of_a_dialect_count_too() {
     assert_eq!(refused(ground.locate(&[])).0, ["store"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_link_out_of_the_project_counts_as_outside() {
     use std::os::unix::fs::symlink;
@@ -157,7 +156,6 @@ fn a_link_out_of_the_project_counts_as_outside() {
     assert_eq!(refused(ground.locate(&[])), (vec!["store"], 1));
 }
 
-#[cfg(unix)]
 #[test]
 fn the_default_store_must_not_lead_out_either() {
     use std::os::unix::fs::symlink;
@@ -260,7 +258,6 @@ fn the_variable_trusts_everything_or_these_hashes() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn records_are_private_and_refused_if_others_could_write_them() {
     use std::os::unix::fs::PermissionsExt;
@@ -288,7 +285,6 @@ fn records_are_private_and_refused_if_others_could_write_them() {
 }
 
 /// Whose the project is: root relies on nobody but who called it by sudo, others are warned.
-#[cfg(unix)]
 #[test]
 fn a_place_of_another_user_is_refused_for_root_and_warned_of_for_others() {
     use std::os::unix::fs::MetadataExt;

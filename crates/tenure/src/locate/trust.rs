@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Link, User};
-use crate::clock::Clock;
 use crate::place::StoreLocation;
+use crate::world::Clock;
 use tenure_text::config::{Key, Settings};
 
-/// Trusts projects without a record, for continuous integration: `1` for any, or hashes as
-/// `tenure trust` prints them, separated by commas.
+/// Trusts projects without a record, for continuous integration: `1` for any, or hashes
+/// ([`Subject::sha256`]) separated by commas.
 pub const TRUST_VARIABLE: &str = "TENURE_TRUST";
 
 /// The folder of records in the user's state folder.
@@ -83,7 +83,7 @@ fn hash(bytes: &[u8]) -> String {
 
 /// One thing that was trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct TrustRecord {
     /// The project's `.tenure`.
     pub path: PathBuf,
     /// The hash of what was trusted.
@@ -127,21 +127,6 @@ pub enum TrustError {
         /// The path.
         path: PathBuf,
     },
-}
-
-impl TrustError {
-    /// What to do about it, in one sentence.
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Variable => {
-                format!("`tenure trust --show` prints the hash; unset {TRUST_VARIABLE} otherwise.")
-            }
-            Self::NoHome => format!("Set HOME, or use {TRUST_VARIABLE}."),
-            Self::Unsafe { .. } => "Make it yours alone: chown, and chmod go-w.".to_owned(),
-            Self::Io { .. } => "Check who owns it, and whether the disk is full.".to_owned(),
-            Self::NotText { .. } => "Rename the folder.".to_owned(),
-        }
-    }
 }
 
 /// What a user has trusted.
@@ -202,7 +187,7 @@ impl Trust {
         }
         make_private_folder(folder).map_err(|source| failed("create", folder, source))?;
         self.check_safe(folder)?;
-        let record = Record {
+        let record = TrustRecord {
             path: subject.folder.clone(),
             sha256: subject.sha256.clone(),
             at: tenure_text::time::to_seconds_text(clock.wall()),
@@ -237,14 +222,14 @@ impl Trust {
     }
 
     /// Everything that is remembered, by path.
-    pub fn list(&self) -> Result<Vec<Record>, TrustError> {
-        let mut records: Vec<Record> =
+    pub fn list(&self) -> Result<Vec<TrustRecord>, TrustError> {
+        let mut records: Vec<TrustRecord> =
             self.files()?.into_iter().map(|(_, record)| record).collect();
         records.sort_by(|a, b| (&a.path, &a.at).cmp(&(&b.path, &b.at)));
         Ok(records)
     }
 
-    fn files(&self) -> Result<Vec<(PathBuf, Record)>, TrustError> {
+    fn files(&self) -> Result<Vec<(PathBuf, TrustRecord)>, TrustError> {
         let Some(folder) = &self.folder else { return Ok(vec![]) };
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
@@ -264,7 +249,7 @@ impl Trust {
     }
 
     /// A record; none where there is no such file, or one that is no record.
-    fn read(&self, file: &Path) -> Result<Option<Record>, TrustError> {
+    fn read(&self, file: &Path) -> Result<Option<TrustRecord>, TrustError> {
         let opened = match fs::File::open(file) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -283,7 +268,6 @@ impl Trust {
     }
 
     /// Refuses what others could have written.
-    #[cfg(unix)]
     fn check_safe(&self, path: &Path) -> Result<(), TrustError> {
         use std::os::unix::fs::MetadataExt;
         let meta = fs::metadata(path).map_err(|source| failed("read", path, source))?;
@@ -294,12 +278,6 @@ impl Trust {
         if meta.mode() & 0o022 != 0 {
             return Err(unsafe_because("can be written by others"));
         }
-        Ok(())
-    }
-
-    #[cfg(not(unix))]
-    fn check_safe(&self, _: &Path) -> Result<(), TrustError> {
-        let _ = self.user;
         Ok(())
     }
 }
@@ -329,7 +307,6 @@ fn failed(verb: &'static str, path: &Path, source: io::Error) -> TrustError {
 fn make_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
 }
@@ -337,7 +314,6 @@ fn make_private_folder(folder: &Path) -> io::Result<()> {
 fn create_private(file: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(file)
 }

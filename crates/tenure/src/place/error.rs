@@ -104,49 +104,6 @@ impl PlaceError {
         }
     }
 
-    /// What to do about it, in one sentence.
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Unreadable { .. } => {
-                "check that it exists and that you may read it, or name a \
-                 store yourself with TENURE_STORE"
-            }
-            Self::BrokenRepository { .. } => {
-                "run `git worktree repair` in the main worktree, or \
-                 remove the file if the repository is gone"
-            }
-            Self::NoHome { .. } => {
-                "set HOME, create a .tenure folder here, or name a store with \
-                 TENURE_STORE"
-            }
-            Self::DanglingLink { .. } => {
-                "create that folder (for example by mounting its disk), or remove the link"
-            }
-            Self::ReadOnly { .. } => {
-                "make it writable, or name a store on another disk with TENURE_STORE, such as \
-                 sqlite:PATH; one may look at a store there, but change nothing"
-            }
-            Self::NotWritable { .. } => {
-                "check the owner and permissions of the folder, or set TENURE_STORE \
-                 to another store, such as sqlite:PATH"
-            }
-            Self::Network { .. } => {
-                "use a store on a local disk: set TENURE_STORE to sqlite:PATH; for \
-                 several machines, use a server (`tenure serve`)"
-            }
-            Self::UserSpace { .. } => {
-                "use a store on a local disk: set TENURE_STORE to sqlite:PATH"
-            }
-            Self::NotShown { path, .. } => {
-                return format!(
-                    "run `tenure selftest --store file:{}` first, or use a store on a local disk",
-                    path.display()
-                );
-            }
-        }
-        .to_owned()
-    }
-
     pub(super) fn from_reading(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         Self::Unreadable { path, source }
@@ -203,25 +160,6 @@ pub enum PathError {
 impl From<GlobError> for PathError {
     fn from(error: GlobError) -> PathError {
         PathError::Resource(error.into())
-    }
-}
-
-impl PathError {
-    /// What to do about it, in one sentence.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Outside { .. } => {
-                Some("write it relative to the repository root, like `src/main.rs`".to_owned())
-            }
-            Self::LeadsOut { .. } => {
-                Some("what is outside needs a lock of its own, by a name".to_owned())
-            }
-            Self::NotText { .. } => Some("rename it, or hold its folder".to_owned()),
-            Self::NoWorktree => Some("leave out --per-worktree".to_owned()),
-            Self::Resource(ResourceError::Path(error)) => error.hint().map(str::to_owned),
-            Self::Resource(_) => None,
-            Self::StoreLocation(error) => Some(error.hint()),
-        }
     }
 }
 

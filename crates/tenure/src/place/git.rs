@@ -243,19 +243,10 @@ fn read_pointer(file: &Path) -> Result<Vec<u8>, PlaceError> {
     Ok(content)
 }
 
-#[cfg(unix)]
 fn path_from_bytes(bytes: &[u8], file: &Path) -> Result<PathBuf, PlaceError> {
     use std::os::unix::ffi::OsStrExt;
     let name = std::ffi::OsStr::from_bytes(bytes.trim_ascii());
     refuse_impossible(PathBuf::from(name), file)
-}
-
-#[cfg(not(unix))]
-fn path_from_bytes(bytes: &[u8], file: &Path) -> Result<PathBuf, PlaceError> {
-    match std::str::from_utf8(bytes.trim_ascii()) {
-        Ok(name) => refuse_impossible(PathBuf::from(name), file),
-        Err(_) => Err(broken(file, "the path in it is not UTF-8")),
-    }
 }
 
 fn refuse_impossible(path: PathBuf, file: &Path) -> Result<PathBuf, PlaceError> {

@@ -10,16 +10,12 @@ pub const MACHINE_FOLDER_VARIABLE: &str = "TENURE_MACHINE_DIR";
 
 /// The folder of the machine's store, without looking whether it exists. Reads the environment.
 pub fn machine_folder() -> PathBuf {
-    folder_from(std::env::var_os(MACHINE_FOLDER_VARIABLE), std::env::var_os("ProgramData"))
+    folder_from(std::env::var_os(MACHINE_FOLDER_VARIABLE))
 }
 
-fn folder_from(variable: Option<OsString>, program_data: Option<OsString>) -> PathBuf {
+fn folder_from(variable: Option<OsString>) -> PathBuf {
     if let Some(folder) = absolute(variable) {
         return folder;
-    }
-    if cfg!(windows) {
-        let data = absolute(program_data);
-        return data.unwrap_or_else(|| "C:\\ProgramData".into()).join("tenure");
     }
     match cfg!(target_os = "macos") {
         true => "/Library/Application Support/tenure".into(),
@@ -29,7 +25,6 @@ fn folder_from(variable: Option<OsString>, program_data: Option<OsString>) -> Pa
 
 /// Makes the folder of the machine's store for the members of a group: they may read and write in
 /// it, and what they make there belongs to the group. Other users may not even look.
-#[cfg(unix)]
 pub fn prepare_machine_folder(folder: &Path, group: u32) -> Result<(), PlaceError> {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -38,12 +33,6 @@ pub fn prepare_machine_folder(folder: &Path, group: u32) -> Result<(), PlaceErro
     std::os::unix::fs::chown(folder, None, Some(group)).map_err(failed)?;
     // After the owner: changing that takes the group's bit away.
     fs::set_permissions(folder, fs::Permissions::from_mode(0o2770)).map_err(failed)
-}
-
-/// Makes the folder of the machine's store. Who may use it is for the system's administrator to say.
-#[cfg(not(unix))]
-pub fn prepare_machine_folder(folder: &Path, _group: u32) -> Result<(), PlaceError> {
-    std::fs::create_dir_all(folder).map_err(|source| PlaceError::from_writing(folder, source))
 }
 
 /// The number of a group, by its name in `/etc/group` or by the number itself.
@@ -74,10 +63,9 @@ mod tests {
         assert_eq!(group_id("12"), Some(12));
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_relative_variable_is_ignored() {
-        assert_eq!(folder_from(Some("/x/y".into()), None), PathBuf::from("/x/y"));
-        assert_eq!(folder_from(Some("y".into()), None), folder_from(None, None));
+        assert_eq!(folder_from(Some("/x/y".into())), PathBuf::from("/x/y"));
+        assert_eq!(folder_from(Some("y".into())), folder_from(None));
     }
 }

@@ -1,8 +1,7 @@
 //! Which resource a file is, or a path as somebody wrote it: this needs to look at the file system,
 //! where the rules only compare texts.
 
-use super::{PathError, PlaceError, PlaceKind, StoreLocation, git};
-use crate::file::real_path;
+use super::{PathError, PlaceError, PlaceKind, StoreLocation, git, real_path};
 use std::path::{Component, Path, PathBuf};
 use tenure_core::glob::Glob;
 use tenure_core::{Kind, Resource};

@@ -251,7 +251,7 @@ fn outside_a_repository_the_nearest_folder_counts() {
     assert_eq!(place, expected);
 }
 
-#[cfg(all(unix, not(target_os = "macos")))]
+#[cfg(not(target_os = "macos"))]
 #[test]
 fn without_any_folder_it_is_the_users_own() {
     let ground = Ground::new();
@@ -270,7 +270,6 @@ fn without_any_folder_it_is_the_users_own() {
     surroundings.state_home = None;
     let error = find(&surroundings).expect_err("nowhere to go");
     assert!(matches!(error, PlaceError::NoHome { .. }), "{error}");
-    assert!(error.hint().contains("HOME"));
 }
 
 #[test]
@@ -280,7 +279,6 @@ fn a_directory_that_is_gone_is_an_error() {
     assert!(matches!(error, PlaceError::Unreadable { .. }), "{error}");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_symbolic_link_leads_to_the_same_place() {
     let ground = Ground::new();
@@ -358,7 +356,6 @@ fn what_earlier_versions_ignored_is_brought_up_to_date() {
 }
 
 /// Everybody else meant what the link leads to, as when a disk is not mounted.
-#[cfg(unix)]
 #[test]
 fn a_link_that_leads_nowhere_is_an_error() {
     let ground = Ground::new();
@@ -427,7 +424,6 @@ fn a_failed_creation_on_a_read_only_disk_says_so() {
     assert_eq!(error.to_string(), "/data/.tenure is on a read-only file system");
 }
 
-#[cfg(unix)]
 #[test]
 fn the_users_own_folder_is_private() {
     use std::os::unix::fs::PermissionsExt;
@@ -439,7 +435,6 @@ fn the_users_own_folder_is_private() {
     assert!(!place.folder.join(".gitignore").exists());
 }
 
-#[cfg(unix)]
 mod paths {
     //! Which resource a file or a written path is.
 

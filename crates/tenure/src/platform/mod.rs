@@ -1,24 +1,15 @@
 //! All that depends on the operating system, in one place.
 //!
-//! Each function has one meaning on every system; where a system cannot tell, the answer is the
+//! Each function has one meaning on every Unix; where a system cannot tell, the answer is the
 //! one that claims least (an empty boot id, an unknown start time), and the rules then rely on
 //! leases alone.
 
-#[cfg(unix)]
 mod unix;
-#[cfg(unix)]
-use unix as system;
-
-#[cfg(not(unix))]
-mod other;
-#[cfg(not(unix))]
-use other as system;
 
 #[cfg(debug_assertions)]
-pub(crate) use system::die;
-#[cfg(unix)]
-pub(crate) use system::mailbox;
-pub(crate) use system::{
+pub(crate) use unix::die;
+pub(crate) use unix::mailbox;
+pub(crate) use unix::{
     boot_id, create_whole, ended, exchange, group_exists, has_name, has_socket, is_ours_alone,
     listening_sockets, machine_id, monotonic, monotonic_with_suspend, own_listening_sockets,
     pid_namespace, rename_new, start_of, stopped_holder,
@@ -32,7 +23,7 @@ use tenure_core::{Evidence, Group, Liveness, Observer, Process, Witness};
 pub fn this_boot() -> Evidence {
     static HERE: OnceLock<Evidence> = OnceLock::new();
     let look = || Evidence {
-        host: gethostname::gethostname().to_string_lossy().into_owned(),
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         machine: machine_id(),
         boot: boot_id(),
         pid_namespace: pid_namespace(),

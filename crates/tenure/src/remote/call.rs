@@ -253,9 +253,7 @@ impl Caller {
             StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
                 Tried::Lost { reason, broken_off: false }
             }
-            StatusCode::UNAUTHORIZED => {
-                Tried::NotKnown { refused: self.not_let_in(reason, Some(TOKEN)) }
-            }
+            StatusCode::UNAUTHORIZED => Tried::NotKnown { refused: self.not_let_in(reason, None) },
             StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST => {
                 Tried::Refused(self.not_let_in(reason, problem["hint"].as_str()))
             }
@@ -278,14 +276,11 @@ impl Caller {
         }
         let hint = match self.was_reached.load(Ordering::Relaxed) {
             true => "The server answered before; is it being restarted?",
-            false => "Is `tenure serve` running there?",
+            false => "Is a tenure server running there?",
         };
         StoreError::Unavailable { store, reason, hint: Some(hint.to_owned()) }
     }
 }
-
-/// What helps against a server that does not know who asks.
-pub(super) const TOKEN: &str = "Put a token into TENURE_SERVER_TOKEN. Where the server runs, `tenure token show` prints its own, and `tenure token create` makes one for you.";
 
 fn headers(options: &RemoteOptions) -> HeaderMap {
     let mut headers = HeaderMap::new();

@@ -38,7 +38,6 @@ pub(super) struct Connections {
 enum Connector {
     Tcp(Dialer),
     Tls(HttpsConnector<Dialer>),
-    #[cfg(unix)]
     Socket(socket::Connector),
 }
 
@@ -72,13 +71,7 @@ impl Connections {
                 Connector::Tls(over_tls(dialer, ca_file)?)
             }
             Address::Url(_) => Connector::Tcp(dialer),
-            #[cfg(unix)]
             Address::Socket(path) => Connector::Socket(socket::Connector::to(path)),
-            #[cfg(not(unix))]
-            Address::Socket(_) => {
-                let reason = "this system has no such sockets".to_owned();
-                return Err((reason, "Use http://"));
-            }
         };
         Ok(Connections { connector, here: PerProcess::new() })
     }
@@ -104,7 +97,6 @@ impl Connections {
         let make = || match &self.connector {
             Connector::Tcp(connector) => sender(connector.clone()),
             Connector::Tls(connector) => sender(connector.clone()),
-            #[cfg(unix)]
             Connector::Socket(connector) => sender(connector.clone()),
         };
         self.here.get_or_init(make).clone()
@@ -159,7 +151,6 @@ fn provide_cryptography() {
     });
 }
 
-#[cfg(unix)]
 mod socket {
     use hyper::Uri;
     use hyper_util::rt::TokioIo;

@@ -1,6 +1,5 @@
 //! Connections to one server, and the token that goes over them.
 
-use super::call::TOKEN;
 use super::connections::{Answer, Connections, SendError, Unusable};
 use crate::local_server::{self, LocalServer};
 use crate::secret::Secret;
@@ -141,7 +140,12 @@ fn host_and_port(address: &Address) -> Option<(String, u16)> {
 }
 
 fn bearer(token: &Secret) -> Result<HeaderValue, Unusable> {
-    let unusable = |_| ("the token has characters that none has".to_owned(), TOKEN);
+    let unusable = |_| {
+        (
+            "the token has characters that none has".to_owned(),
+            "Put a token into TENURE_SERVER_TOKEN.",
+        )
+    };
     let mut value =
         HeaderValue::from_str(&format!("Bearer {}", token.reveal())).map_err(unusable)?;
     value.set_sensitive(true);

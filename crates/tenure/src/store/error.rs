@@ -79,7 +79,7 @@ impl StoreError {
             | StoreError::Corrupt { hint, .. }
             | StoreError::Refused { hint, .. } => hint.clone(),
             StoreError::Unknown { .. } => {
-                Some("Look with `tenure status` before trying again.".to_owned())
+                Some("Look at the store before trying again.".to_owned())
             }
             StoreError::Gone { .. } => Some(
                 "All that was held in it is lost. Start the command or the server again to use the \

@@ -1,6 +1,5 @@
 //! The store of one process: the reference to read first.
 
-use crate::clock::{Clock, SystemClock};
 use crate::store::ledger::{Ledger, Record};
 use crate::store::store_time::StoreTime;
 use crate::store::wake_registry::WakeRegistry;
@@ -9,6 +8,7 @@ use crate::store::{
     Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
 use crate::watched::Watched;
+use crate::world::{Clock, SystemClock};
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;

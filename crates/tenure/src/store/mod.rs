@@ -4,25 +4,34 @@
 //! chose, in one step. [`crate::conformance`] is the test that every store passes whole.
 
 mod boot;
-pub mod error;
-pub mod file;
-pub mod format;
+mod error;
+#[cfg(feature = "file-store")]
+pub(crate) mod file;
+pub(crate) mod format;
 mod ipc;
 mod ledger;
-pub mod memory;
+pub(crate) mod memory;
 mod path_prefixes;
-pub mod query;
+pub(crate) mod query;
 #[cfg(feature = "sqlite")]
-pub mod sqlite;
+pub(crate) mod sqlite;
 mod store_time;
-pub mod transaction;
+pub(crate) mod transaction;
 mod wake_registry;
 
 pub use error::StoreError;
+#[cfg(feature = "file-store")]
+#[doc(hidden)]
+pub use file::{DIALECT_STEPS, STEPS};
+#[cfg(feature = "file-store")]
+pub use file::{Dialect, DialectError, FileOptions, FileStore, HoldDefaults, TakeoverRules};
+pub use memory::MemoryStore;
 pub use query::{
     Answer, EventsAfter, Maintained, Maintenance, NewestEvents, Query, Read, Signal, StoreExt,
     TaskCounts, Waited,
 };
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteOptions, SqliteStore};
 pub use transaction::{Chosen, Committed, Decide, RequestId, Transaction, transact_with};
 
 use async_trait::async_trait;
@@ -119,7 +128,7 @@ impl Finding {
         let message = match count {
             0 => "nothing left behind by dead processes".to_owned(),
             count => {
-                format!("{count} of dead processes; remove them with `tenure locks cleanup`")
+                format!("{count} of dead processes; a cleanup removes them")
             }
         };
         Finding { subject: "leftovers".to_owned(), ok: true, message }

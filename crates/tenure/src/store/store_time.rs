@@ -1,6 +1,6 @@
 //! The moment at which a local store judges leases, in whole milliseconds.
 
-use crate::clock::Clock;
+use crate::world::Clock;
 use std::time::Duration;
 
 /// When an operation happens, by the store's clock.

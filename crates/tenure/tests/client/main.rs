@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tenure::core::{EventKind, Resource, Revision, Snapshot};
+use tenure::store::MemoryStore;
+use tenure::store::SqliteStore;
 use tenure::store::Store;
-use tenure::store::memory::MemoryStore;
-use tenure::store::sqlite::SqliteStore;
 use tenure::{Attempt, Client, Free, Guard, Lease, LeaseAttempt, Request, Wait};
 
 /// So long may anything take that has to happen; a test that waits for it in vain fails.

@@ -10,7 +10,7 @@ use tenure::core::{
     Blocker, Change, Decision, EventKind, Evidence, GrantId, Holder, NewEvent, Reason, Scope,
     Snapshot, Waiter, Want, WhyLeft, Write,
 };
-use tenure::platform::process_evidence;
+use tenure::server_support::platform::process_evidence;
 use tenure::store::{Store, Transaction};
 use tenure::{Attempt, Client, Error, Wait};
 

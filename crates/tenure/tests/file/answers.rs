@@ -3,7 +3,7 @@
 
 use crate::{HOUR, StoreLocation, begin_next_generation, held, take};
 use tenure::core::{Change, Decision, Scope, Snapshot, StoredReply, Write};
-use tenure::store::file::FileStore;
+use tenure::store::FileStore;
 use tenure::store::{RequestId, Store, StoreError, Transaction, transact_with};
 
 fn answer(slot: usize) -> StoredReply {

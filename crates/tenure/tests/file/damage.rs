@@ -5,7 +5,7 @@ use crate::{StoreLocation, begin_next_generation, files, held, is_in_order, take
 use std::io::Write as _;
 use std::path::Path;
 use tenure::core::Scope;
-use tenure::store::file::FileStore;
+use tenure::store::FileStore;
 use tenure::store::{StoreError, StoreExt};
 
 /// A store where `a`, `b` and `c` are held.
@@ -200,7 +200,6 @@ async fn what_happens_to_the_files_for_people_or_their_mark_hinders_nobody() {
     is_in_order(&store).await;
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_pipe_in_the_place_of_any_file_makes_nobody_wait() {
     let names = ["journal/00000001.jsonl", "side/mark", "side/door", "side/seat", "side/bell"];

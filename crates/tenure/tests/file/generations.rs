@@ -24,7 +24,7 @@ async fn whoever_has_it_open_follows_through_many_generations() {
     is_in_order(&place.open()).await;
 }
 
-async fn give_back_all(store: &tenure::store::file::FileStore, number: usize) {
+async fn give_back_all(store: &tenure::store::FileStore, number: usize) {
     let seen = store.read(&tenure::core::Scope::Everything).await.unwrap();
     let name = format!("too {number}");
     let too = seen.holds.iter().find(|seen| seen.hold.want.resource.name() == name).unwrap();

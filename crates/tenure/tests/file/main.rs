@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tenure::Client;
-use tenure::clock::ManualClock;
 use tenure::core::{
     Change, Decision, EventKind, GrantId, Hold, Holder, Mode, NewEvent, Resource, Scope, Snapshot,
     Token, Want, Write,
 };
-use tenure::store::file::{FileOptions, FileStore};
+use tenure::store::{FileOptions, FileStore};
 use tenure::store::{Store, StoreError, StoreExt, Transaction, transact_with};
+use tenure::world::ManualClock;
 
 const HOUR: Duration = Duration::from_secs(3600);
 

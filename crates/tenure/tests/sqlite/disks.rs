@@ -8,10 +8,10 @@ use crate::{StoreLocation, everything, given_store, open_with, process, take};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use tenure::clock::SystemClock;
 use tenure::core::{Decision, Holder, Scope, Snapshot};
-use tenure::store::sqlite::{SqliteOptions, SqliteStore};
+use tenure::store::{SqliteOptions, SqliteStore};
 use tenure::store::{Store, StoreError, StoreExt, Transaction};
+use tenure::world::SystemClock;
 
 /// Runs an ignored test with a disk of its own, of 600 kB, at the folder of the store.
 #[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]

@@ -3,7 +3,7 @@
 use crate::{StoreLocation, everything, resource, take};
 use rusqlite::Connection;
 use tenure::core::{Change, Decision, EventKind, NewEvent, Revision, Scope};
-use tenure::store::sqlite::SqliteStore;
+use tenure::store::SqliteStore;
 use tenure::store::{Store, StoreExt, Transaction};
 
 /// How many are kept, and how many more there may be before the oldest are removed.

@@ -1,17 +1,16 @@
 //! What crashed processes leave behind is cleared away; what living ones use is not.
-#![cfg(unix)]
 
 use crate::{StoreLocation, grant, open_with, process, resource};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::clock::SystemClock;
 use tenure::core::{
     Change, Decision, EventKind, GrantId, Holder, NewEvent, Scope, Snapshot, Waiter, Want, Write,
 };
-use tenure::store::sqlite::SqliteStore;
+use tenure::store::SqliteStore;
 use tenure::store::{Store, StoreExt, Transaction};
+use tenure::world::SystemClock;
 
 async fn change(store: &SqliteStore, mut make: impl FnMut(&Snapshot) -> Change + Send + 'static) {
     let decide = move |seen: &Snapshot| {

@@ -20,13 +20,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use tenure::clock::{Clock, ManualClock};
 use tenure::core::{
     Change, Decision, EventKind, GrantId, Hold, Holder, Mode, NewEvent, Resource, Revision, Scope,
     Snapshot, Token, Want, Write,
 };
-use tenure::store::sqlite::{SqliteOptions, SqliteStore};
+use tenure::store::{SqliteOptions, SqliteStore};
 use tenure::store::{StoreError, StoreExt, transact_with};
+use tenure::world::{Clock, ManualClock};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

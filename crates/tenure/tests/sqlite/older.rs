@@ -7,7 +7,7 @@ use tenure::core::{
     Change, Decision, EventKind, GrantId, Holder, NewEvent, Scope, Snapshot, StoredReply, Waiter,
     Want, Write,
 };
-use tenure::store::sqlite::SqliteStore;
+use tenure::store::SqliteStore;
 use tenure::store::{RequestId, Store, StoreExt, Transaction, transact_with};
 
 /// Undoes what version 6 added.

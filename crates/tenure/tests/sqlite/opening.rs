@@ -2,8 +2,8 @@
 
 use crate::{StoreLocation, all_events, everything, given_store, open_with, process, take};
 use std::sync::{Arc, Barrier};
-use tenure::clock::SystemClock;
 use tenure::core::EventKind;
+use tenure::world::SystemClock;
 
 const MANY: usize = 16;
 

@@ -6,7 +6,7 @@ use tenure::core::{
     Ask, Decision, EventKind, Evidence, Holder, NoWitness, Observer, Outcome, Process, Reason,
     Scope, Snapshot, Want, Witness, rules,
 };
-use tenure::store::sqlite::SqliteStore;
+use tenure::store::SqliteStore;
 use tenure::store::{Store, Transaction, transact_with};
 
 /// Further than changes could have been lost that were reported but not yet on disk.

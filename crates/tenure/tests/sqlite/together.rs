@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use tenure::core::{Decision, Holder, Scope, Snapshot, TaskScope};
-use tenure::store::sqlite::SqliteStore;
+use tenure::store::SqliteStore;
 use tenure::store::{Store, StoreError, Transaction};
 
 /// Holds this in a batch with whoever is ready; `twice` makes it fail after the first write.

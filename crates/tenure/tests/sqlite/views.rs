@@ -3,7 +3,7 @@
 use crate::{StoreLocation, open_with, take};
 use rusqlite::Connection;
 use std::sync::Arc;
-use tenure::clock::SystemClock;
+use tenure::world::SystemClock;
 
 fn column(plain: &Connection, sql: &str) -> Vec<String> {
     let mut statement = plain.prepare(sql).unwrap();

@@ -217,7 +217,6 @@ fn read_bytes(path: &Path, named: bool) -> io::Result<Option<Vec<u8>>> {
     let mut options = fs::OpenOptions::new();
     options.read(true);
     // Opening a pipe would wait for a writer.
-    #[cfg(unix)]
     if !named {
         use std::os::unix::fs::OpenOptionsExt;
         options.custom_flags(libc::O_NONBLOCK);

@@ -79,9 +79,7 @@ pub fn user_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf>
         let path = variable(name).map(PathBuf::from);
         path.filter(|path| path.is_absolute())
     };
-    let config_home = if cfg!(windows) {
-        folder("APPDATA")
-    } else if cfg!(target_os = "macos") {
+    let config_home = if cfg!(target_os = "macos") {
         let in_home = || Some(folder("HOME")?.join("Library/Application Support"));
         folder("XDG_CONFIG_HOME").or_else(in_home)
     } else {

@@ -235,7 +235,7 @@ fn mistakes_outside_files_name_their_layer() {
     assert_eq!(error.hint(), "did you mean locking.grace?");
 }
 
-#[cfg(all(unix, not(target_os = "macos")))]
+#[cfg(not(target_os = "macos"))]
 #[test]
 fn the_user_file_follows_the_environment() {
     let with = |variables: &[(&str, &str)]| {

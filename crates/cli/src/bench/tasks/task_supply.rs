@@ -109,6 +109,5 @@ fn new_task(number: usize) -> NewTask {
 
 /// Waits until everything written is on disk.
 pub(super) fn sync_all() {
-    #[cfg(unix)]
     rustix::fs::sync();
 }

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use std::process::{Command, Stdio};
-use tenure::local_server::Announcement;
+use tenure::server_support::local_server::Announcement;
 use tenure_server::dashboard;
 use tenure_server::http::{Address, Auth, Listening};
 
@@ -44,13 +44,7 @@ pub(super) fn show(context: &Context, listening: &Listening<'_>) -> Option<Annou
 }
 
 /// The program that opens a file or an address in the user's preferred application.
-const OPENER: &str = if cfg!(target_os = "macos") {
-    "open"
-} else if cfg!(windows) {
-    "explorer.exe"
-} else {
-    "xdg-open"
-};
+const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 /// Starts the user's browser and does not wait for it.
 fn open(what: &str) -> std::io::Result<()> {

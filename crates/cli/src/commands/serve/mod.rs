@@ -145,7 +145,6 @@ const OWN_DESCRIPTORS: u64 = 256;
 
 /// Raises the limit of open files for this many connections, and returns for how many it is enough.
 /// Too low a limit would keep the store from opening its files.
-#[cfg(unix)]
 fn room(most: u32) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let wanted = u64::from(most) + OWN_DESCRIPTORS;
@@ -158,11 +157,6 @@ fn room(most: u32) -> usize {
     }
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(wanted).min(wanted);
     usize::try_from(allowed.saturating_sub(OWN_DESCRIPTORS).max(1)).unwrap_or(1)
-}
-
-#[cfg(not(unix))]
-fn room(most: u32) -> usize {
-    most as usize
 }
 
 fn tell(context: &Context, listening: &Listening<'_>, store: &str) {

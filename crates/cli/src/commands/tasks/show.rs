@@ -2,8 +2,8 @@
 
 use crate::output::{BAD, DIM, GOOD, NAME, WARN, styled};
 use crate::show::{stale_reason, table, time};
-use tenure::clock::{Clock, SystemClock};
 use tenure::core::{HoldSnapshot, Status, Task, TaskId, WallTime, Witness};
+use tenure::world::{Clock, SystemClock};
 use tenure_frontend::duration::format_duration;
 
 pub(crate) use tenure_frontend::view::{hold_of, task_json};

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use std::time::Duration;
-use tenure::clock::{Clock, SystemClock};
 use tenure::core::task::PRIORITY_MAX;
 use tenure::core::{Status, WallTime};
+use tenure::world::{Clock, SystemClock};
 
 /// Parses a status, in the words of this or of another tool.
 pub(crate) fn status(text: &str) -> Result<Status, String> {

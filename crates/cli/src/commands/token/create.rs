@@ -8,7 +8,7 @@ use crate::show;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
-use tenure::clock::{Clock, SystemClock};
+use tenure::world::{Clock, SystemClock};
 use tenure_server::caller::Role;
 use tenure_server::http::tokens::TokenFile;
 

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
-use tenure::clock::{Clock, SystemClock};
+use tenure::world::{Clock, SystemClock};
 use tenure_server::http::tokens::{Token, TokenFile};
 
 /// List all tokens, without their secrets

@@ -6,7 +6,7 @@ use crate::http::tokens::TokenFile;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use tenure::clock::{Clock, ManualClock};
+use tenure::world::{Clock, ManualClock};
 
 struct Scene {
     _folder: TempDir,

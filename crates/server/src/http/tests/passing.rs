@@ -27,9 +27,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 use tenure::Client;
-use tenure::clock::{Clock, SystemClock};
-use tenure::local_server::ServerFolder;
-use tenure::secret::Secret;
+use tenure::Secret;
+use tenure::server_support::local_server::ServerFolder;
+use tenure::world::{Clock, SystemClock};
 use tower::ServiceExt;
 
 pub(super) struct Scene {

@@ -111,7 +111,6 @@ fn a_line_that_is_none_is_named() {
     assert_eq!(file.read().unwrap().unwrap().len(), 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn the_file_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt;

@@ -155,7 +155,7 @@ impl FileStoreError {
                 what: format!(
                     "{store} has no tasks: the dialect {dialect} has one lock and no task list"
                 ),
-                instead: "Keep tasks in another store, for example --store sqlite:PATH.".to_owned(),
+                instead: "Keep tasks in another store, for example sqlite:PATH.".to_owned(),
             },
             FileStoreError::OnlyExclusive { resource } => StoreError::Unsupported {
                 what: format!("{resource} is shared with other programs, which only hold it alone"),
@@ -182,11 +182,11 @@ pub(super) fn from_io(store: String, error: &io::Error) -> StoreError {
         ),
         Kind::ReadOnlyFilesystem | Kind::PermissionDenied => (
             "no write permission".to_owned(),
-            "Get write permission for the folder, or choose another store with --store.".to_owned(),
+            "Get write permission for the folder, or choose another store.".to_owned(),
         ),
         Kind::NotADirectory | Kind::IsADirectory => (
             format!("something else is where its files should be: {error}"),
-            "Move it away, or choose another store with --store.".to_owned(),
+            "Move it away, or choose another store.".to_owned(),
         ),
         _ if is_out_of_files(error) => (
             "this process has too many files open".to_owned(),
@@ -194,23 +194,14 @@ pub(super) fn from_io(store: String, error: &io::Error) -> StoreError {
         ),
         _ => (
             error.to_string(),
-            "Check that the folder exists and is writable, or choose another store with --store."
-                .to_owned(),
+            "Check that the folder exists and is writable, or choose another store.".to_owned(),
         ),
     };
     StoreError::Unavailable { store, reason, hint: Some(hint) }
 }
 
 fn is_out_of_files(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::io::Errno;
-        let code = error.raw_os_error();
-        code == Some(Errno::MFILE.raw_os_error()) || code == Some(Errno::NFILE.raw_os_error())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = error;
-        false
-    }
+    use rustix::io::Errno;
+    let code = error.raw_os_error();
+    code == Some(Errno::MFILE.raw_os_error()) || code == Some(Errno::NFILE.raw_os_error())
 }

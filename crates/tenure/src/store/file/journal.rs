@@ -313,22 +313,14 @@ impl Journal {
     /// Whether it is there and nothing was added to it since it was read.
     pub(super) fn is_as_read(&self) -> io::Result<bool> {
         let meta = self.file.metadata()?;
-        #[cfg(unix)]
         let there = std::os::unix::fs::MetadataExt::nlink(&meta) > 0;
-        #[cfg(not(unix))]
-        let there = true;
         Ok(there && self.end >= self.state_end && meta.len() == self.end)
     }
 
     /// Whether the file was removed. A sealed one may be, once it is of no use.
     pub(super) fn is_removed(&self) -> io::Result<bool> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            Ok(self.file.metadata()?.nlink() == 0)
-        }
-        #[cfg(not(unix))]
-        Ok(false)
+        use std::os::unix::fs::MetadataExt;
+        Ok(self.file.metadata()?.nlink() == 0)
     }
 
     /// The next generation, if somebody began it and died before this one was sealed. Only with
@@ -630,9 +622,6 @@ fn place(
 
 /// Makes new names in a folder survive a power cut.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    #[cfg(unix)]
     File::open(folder)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = folder;
     Ok(())
 }

@@ -24,7 +24,6 @@ pub use dialect::{Dialect, DialectError, HoldDefaults, TakeoverRules};
 #[doc(hidden)]
 pub use failpoint::{DIALECT_STEPS, STEPS};
 
-use crate::clock::{Clock, SystemClock};
 use crate::store::boot::Reboot;
 use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
@@ -33,6 +32,7 @@ use crate::store::{
     Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
 use crate::url::StoreUrl;
+use crate::world::{Clock, SystemClock};
 use async_trait::async_trait;
 use dialect::FolderWatch;
 use error::FileStoreError;

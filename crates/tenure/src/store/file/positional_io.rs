@@ -43,30 +43,13 @@ pub(super) fn read_exact(file: &File, mut at: u64, mut buffer: &mut [u8]) -> io:
     Ok(())
 }
 
-#[cfg(unix)]
 fn read(file: &File, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, at)
 }
 
-#[cfg(not(unix))]
-fn read(mut file: &File, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
-    use std::io::{Read, Seek, SeekFrom};
-    file.seek(SeekFrom::Start(at))?;
-    file.read(buffer)
-}
-
 /// Writes all of this at this place.
-#[cfg(unix)]
 pub(super) fn write_all(file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
-}
-
-/// Writes all of this at this place.
-#[cfg(not(unix))]
-pub(super) fn write_all(mut file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
-    use std::io::{Seek, SeekFrom, Write};
-    file.seek(SeekFrom::Start(at))?;
-    file.write_all(bytes)
 }
 
 #[cfg(test)]

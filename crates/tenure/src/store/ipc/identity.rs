@@ -95,19 +95,11 @@ fn is_absent(error: &io::Error) -> bool {
 /// What tells a file from another that takes its place; `None` where the system cannot tell. Opens
 /// nothing: closing SQLite's own files would drop its locks.
 fn file_id(meta: &Metadata) -> Option<FileId> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        Some((meta.dev(), meta.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = meta;
-        None
-    }
+    use std::os::unix::fs::MetadataExt;
+    Some((meta.dev(), meta.ino()))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -89,10 +89,7 @@ impl Notifier {
             let _ = bell.unlock();
             return;
         }
-        #[cfg(unix)]
         let _ = std::os::unix::fs::FileExt::write_at(bell, b".", 0);
-        #[cfg(not(unix))]
-        let _ = bell.set_modified(std::time::SystemTime::now());
     }
 
     /// A sign that the bell rang. `None` where the system cannot watch files.
@@ -189,10 +186,8 @@ impl Hearing {
     }
 }
 
-#[cfg(unix)]
 use fifo::{Listener, orphans, send};
 
-#[cfg(unix)]
 mod fifo {
     use super::*;
     use crate::platform::mailbox;
@@ -250,31 +245,6 @@ mod fifo {
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         // One that ends in `.new` is being made right now.
         paths.filter(|path| path.extension().is_none() && mailbox::is_orphan(path)).collect()
-    }
-}
-
-#[cfg(not(unix))]
-use nothing::{Listener, orphans, send};
-
-/// Without named pipes those who wait look again from time to time.
-#[cfg(not(unix))]
-mod nothing {
-    use super::*;
-
-    pub(super) struct Listener;
-
-    impl Listener {
-        pub(super) fn start(_: &Path, _: &str, _: Arc<WakeRegistry>) -> io::Result<Listener> {
-            Ok(Listener)
-        }
-
-        pub(super) fn stop(self, _: &Path, _: &str) {}
-    }
-
-    pub(super) fn send(_: &Path, _: &str, _: GrantId) {}
-
-    pub(super) fn orphans(_: &Path) -> Vec<PathBuf> {
-        vec![]
     }
 }
 

@@ -42,11 +42,11 @@ pub(super) fn from_sqlite(path: &Path, stage: Stage, error: &rusqlite::Error) ->
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => unavailable(
             "no write permission",
-            "Get write permission for the folder, or choose another store with --store.",
+            "Get write permission for the folder, or choose another store.",
         ),
         Some(ErrorCode::CannotOpen) => unavailable(
             "its file cannot be opened",
-            "Check that the folder exists and is writable, or choose another store with --store.",
+            "Check that the folder exists and is writable, or choose another store.",
         ),
         Some(ErrorCode::NotADatabase) => corrupt(path, "the file is not a SQLite database"),
         Some(ErrorCode::DatabaseCorrupt) => corrupt(path, "SQLite finds it malformed"),
@@ -72,9 +72,7 @@ pub(super) fn from_io(path: &Path, doing: &str, error: &std::io::Error) -> Store
             true => format!("it cannot be written to: {error}"),
             false => format!("{doing}: {error}"),
         },
-        hint: Some(
-            "Check that the folder is writable, or choose another store with --store.".to_owned(),
-        ),
+        hint: Some("Check that the folder is writable, or choose another store.".to_owned()),
     }
 }
 

@@ -20,13 +20,13 @@ mod session;
 mod tasks;
 mod write;
 
-use crate::clock::{Clock, SystemClock};
 use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
 use crate::store::{
     Answer, Committed, EventsAfter, Finding, Maintained, Maintenance, NewestEvents, Query, Renewal,
     Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
+use crate::world::{Clock, SystemClock};
 use async_trait::async_trait;
 use batch::Queue;
 use error::Stage;

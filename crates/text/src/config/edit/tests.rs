@@ -159,7 +159,6 @@ fn folders_are_created_and_no_temporary_file_is_left() {
     assert_eq!(names, ["config.yaml"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn changes_at_the_same_time_are_all_kept() {
     let folder = tempfile::tempdir().expect("a folder for the test");
@@ -182,7 +181,6 @@ fn changes_at_the_same_time_are_all_kept() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_symbolic_link_and_the_mode_of_its_file_survive() {
     use std::os::unix::fs::{PermissionsExt, symlink};

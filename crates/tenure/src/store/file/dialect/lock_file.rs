@@ -224,14 +224,11 @@ pub(super) fn keep(file: &Path, aside: Option<&Path>) -> io::Result<()> {
 
 /// Opens a file without waiting, whatever kind of file it is, and without following a link.
 fn open(path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
     let mut options = File::options();
     options.read(true);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32);
-    }
+    options.custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32);
     options.open(path)
 }
 
@@ -272,10 +269,7 @@ fn identity(meta: &std::fs::Metadata) -> Identity {
             Ok(since) => since.as_nanos() as i128,
             Err(before) => -(before.duration().as_nanos() as i128),
         });
-    #[cfg(unix)]
     let inode = std::os::unix::fs::MetadataExt::ino(meta);
-    #[cfg(not(unix))]
-    let inode = 0;
     Identity { inode, modified_ns, bytes: meta.len() }
 }
 

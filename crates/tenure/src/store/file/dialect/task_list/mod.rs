@@ -112,10 +112,7 @@ impl FileVersion {
 
 impl From<&Metadata> for FileVersion {
     fn from(meta: &Metadata) -> FileVersion {
-        #[cfg(unix)]
         let inode = std::os::unix::fs::MetadataExt::ino(meta);
-        #[cfg(not(unix))]
-        let inode = 0;
         FileVersion { inode, modified: meta.modified().ok(), bytes: meta.len() }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::reconcile::{Entry, EntryFields, EntryState};
 use super::{FileVersion, ForeignClaim, ListChange, SharedFolder, TaskList};
-use crate::file::kernel_lock::lock_within;
+use crate::kernel_lock::lock_within;
 use crate::store::file::error::FileStoreError;
 use crate::store::ledger::Record;
 use serde_json::{Map, Value, json};
