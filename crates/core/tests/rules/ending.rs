@@ -1,9 +1,10 @@
 //! Release, break and leave.
 
 use crate::support::{
-    AskExt, TTL_MS, ask, exclusive, grant_id, in_every_view, number_of, shared, slot,
+    AskExt, TTL_MS, View, World, ask, exclusive, grant_id, in_every_view, number_of, shared, slot,
 };
-use tenure_core::{Holder, Proof, Released, Token};
+use tenure_core::act::CallOff;
+use tenure_core::{Holder, Proof, Released, Scope, Token};
 
 fn ended(released: &Released) -> Vec<String> {
     match released {
@@ -187,4 +188,50 @@ fn who_leaves_gives_up_its_place_and_only_that() {
         assert!(!world.leave(1), "a hold is no place");
         assert_eq!(world.news(), Vec::<String>::new());
     });
+}
+
+fn call_off(world: &mut World, number: u32, resources: &[&str], is_new: bool) -> bool {
+    let resources = resources.iter().map(|name| name.parse().unwrap()).collect();
+    world.act(&CallOff { grant: grant_id(number), resources, is_new })
+}
+
+#[test]
+fn a_request_that_is_called_off_leaves_nothing() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[exclusive("a")]));
+        world.must_grant(&ask(2, &[exclusive("b")]));
+        for number in 3..=5 {
+            world.must_wait(&ask(number, &[exclusive("a"), exclusive("b")]).queued());
+        }
+        world.news();
+        assert!(!call_off(world, 9, &["a", "b"], true), "there is nothing of it");
+        assert!(call_off(world, 4, &["a", "b"], true), "it waited");
+        assert_eq!((world.holders(), world.queue()), (vec![1, 2], vec![3, 5]));
+        assert_eq!(world.news(), ["left a holder 4", "left b holder 4"]);
+        assert!(!call_off(world, 1, &["a"], false), "it had that before");
+        assert_eq!(world.holders(), [1, 2]);
+        assert!(call_off(world, 1, &["a"], true));
+        assert_eq!(world.news(), ["released a holder 1"]);
+        assert!(call_off(world, 2, &["b"], true));
+        assert_eq!((world.holders(), world.woken()), (vec![], vec![3]));
+    });
+}
+
+#[test]
+fn a_proof_is_recognised_by_those_who_only_look() {
+    let mut world = World::new(View::Whole);
+    world.must_grant(&ask(1, &[exclusive("a")]));
+    let seen = world.show(&Scope::Everything).holds.remove(0);
+    let label = |label: &str| Proof::Label(label.to_owned());
+    for (proof, open, redacted) in [
+        (Proof::Grant(grant_id(1)), true, true),
+        (Proof::Grant(grant_id(2)), false, false),
+        (label("holder 1"), true, true),
+        (label("holder 2"), false, false),
+    ] {
+        assert_eq!(proof.recognises(&seen), open, "{proof:?}");
+        assert_eq!(proof.recognises(&seen.redacted()), redacted, "{proof:?}");
+        let covers = matches!(proof, Proof::Label(_)) && redacted;
+        assert_eq!(proof.covers(&seen.redacted()), covers, "{proof:?}");
+    }
 }

@@ -104,10 +104,11 @@ fn what_the_owner_holds_and_does_not_cover_is_refused_at_once() {
             let wider = ask(2, &[wants]).owning(&[1]);
             assert_eq!(world.must_be_busy(&wider), [1]);
             let cycle = world.must_deadlock(&wider.queued());
-            assert_eq!(cycle.steps.len(), 1);
+            assert_eq!((cycle.steps.len(), cycle.own_lease), (1, false), "its grant was passed on");
         }
         world.must_grant(&detached(4, "alice", &[exclusive("path:doc/a")]));
-        world.must_deadlock(&detached(5, "alice", &[exclusive("path:doc/**")]).queued());
+        let detached = detached(5, "alice", &[exclusive("path:doc/**")]).queued();
+        assert!(!world.must_deadlock(&detached).own_lease, "it is not tied to a process");
     });
 }
 
@@ -146,5 +147,39 @@ fn a_cycle_through_the_leases_of_a_label_is_refused() {
         world.must_wait(&detached(3, "alice", &[exclusive("b")]).queued());
         let cycle = world.must_deadlock(&detached(4, "bob", &[exclusive("a")]).queued());
         assert_eq!(cycle.steps.len(), 2, "{cycle:?}");
+    });
+}
+
+#[test]
+fn what_covers_a_part_is_no_reason_to_refuse_to_wait_for_the_rest() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[exclusive("a")]));
+        world.must_grant(&ask(2, &[exclusive("b")]));
+        world.must_wait(&ask(3, &[exclusive("a"), exclusive("b")]).owning(&[1]).queued());
+    });
+}
+
+#[test]
+fn of_several_holds_that_cover_a_want_the_same_is_named() {
+    in_every_view(|world| {
+        for (outer, wants) in [
+            (1, [exclusive("path:src/**"), exclusive("path:src/x")]),
+            (2, [exclusive("path:doc/x"), exclusive("path:doc/**")]),
+        ] {
+            world.must_grant(&ask(outer, &wants));
+            let inner = wants.iter().find(|want| !want.resource.name().contains('*')).unwrap();
+            let under = world.must_grant(&ask(9, &[inner.clone()]).owning(&[outer]));
+            assert_eq!(under.owned.unwrap().resources, [inner.resource.clone()]);
+        }
+    });
+}
+
+#[test]
+fn what_a_waiter_keeps_is_listed_once() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[exclusive("a")]));
+        world.must_grant(&ask(2, &[exclusive("b")]));
+        world.must_wait(&ask(3, &[exclusive("b")]).owning(&[1]).keeping(&[1]).queued());
+        assert_eq!(world.waiters[0].waiter.keeps, [grant_id(1)]);
     });
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{AskExt, PLACE_MS, TTL_MS, View, World, ask, exclusive, in_every_view};
 use crate::support::{shared, slot};
-use tenure_core::{Ask, Outcome, Want};
+use tenure_core::{Ask, Outcome, Reason, Want};
 
 #[test]
 fn waiters_are_served_in_the_order_in_which_they_came() {
@@ -276,4 +276,39 @@ fn an_answer_names_at_most_so_many_in_the_way() {
     world.pass_ms(TTL_MS);
     let grant = world.must_grant(&ask(101, &[exclusive("a")]));
     assert_eq!(grant.takeovers.len(), 100, "but all that lapsed are removed");
+}
+
+#[test]
+fn how_many_wait_before_is_said_where_all_of_them_are_shown() {
+    for (view, expected) in [
+        (View::Whole, [Some(0), Some(1), Some(2)]),
+        (View::Asked, [Some(0), Some(1), Some(2)]),
+        (View::Front(3), [Some(0), Some(1), Some(2)]),
+        (View::Front(2), [Some(0), Some(1), None]),
+        (View::Front(1), [Some(0), None, None]),
+    ] {
+        let mut world = World::new(view);
+        world.must_grant(&ask(1, &[exclusive("a")]));
+        let asks = [2, 3, 4].map(|number| ask(number, &[exclusive("a")]).queued());
+        for ask in &asks {
+            world.must_wait(ask);
+        }
+        let ahead = asks.each_ref().map(|ask| world.must_wait(ask));
+        assert_eq!(ahead, expected, "{view:?}");
+        let newcomer = world.must_wait(&ask(5, &[exclusive("a")]).queued());
+        assert_eq!(newcomer.is_some(), !matches!(view, View::Front(1 | 2)), "{view:?}");
+    }
+}
+
+#[test]
+fn a_dead_waiter_that_is_not_in_the_way_is_left_alone() {
+    let mut world = World::new(View::Whole);
+    world.must_grant(&ask(1, &[exclusive("a")]));
+    world.must_grant(&ask(2, &[exclusive("b")]).lasting_ms(60_000));
+    world.must_wait(&ask(3, &[exclusive("b")]).queued());
+    world.kill(3);
+    world.pass_ms(TTL_MS);
+    let grant = world.must_grant(&ask(4, &[exclusive("a")]));
+    assert_eq!(grant.reason, Reason::ClaimedExpired);
+    assert_eq!(world.queue(), [3]);
 }

@@ -167,3 +167,16 @@ fn reaping_one_kind_leaves_the_others() {
         assert_eq!(world.holders(), [1, 1]);
     });
 }
+
+#[test]
+fn each_reason_has_its_word() {
+    for (reason, word) in [
+        (Reason::AcquiredNew, "acquired_new"),
+        (Reason::AlreadyOwned, "already_owned"),
+        (Reason::ClaimedExpired, "claimed_expired"),
+        (Reason::ClaimedDead, "claimed_dead"),
+    ] {
+        assert_eq!(reason.word(), word);
+        assert_eq!(serde_json::to_value(reason).unwrap(), word);
+    }
+}

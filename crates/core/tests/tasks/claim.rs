@@ -1,7 +1,7 @@
 //! Handing out tasks: what a claim takes, what is in its way, and what it is told.
 
 use crate::support::tasks::*;
-use crate::support::{World, grant_id, number_of, shared};
+use crate::support::{View, World, grant_id, number_of, shared};
 use std::time::Duration;
 use tenure_core::act::{Acquire, ClaimTasks};
 use tenure_core::rules::tasks::ClaimState::Held;
@@ -170,6 +170,17 @@ fn a_section_takes_as_many_runners_as_it_says() {
 }
 
 #[test]
+fn each_task_of_a_round_has_a_slot_of_its_own() {
+    let tasks = ["a", "b", "c"].map(|name| in_named(name, "S")).to_vec();
+    let mut world = World::with_sections(tasks, vec![runners("S", Some(3))]);
+    let ask = ClaimAsk { grants: grants(1..=3), runner: None, ..claim_ask("w") };
+    assert_eq!(names(&mut world, ask), ["a", "b", "c"]);
+    let mut slots: Vec<u32> = world.holds.iter().filter_map(|stored| stored.hold.slot).collect();
+    slots.sort_unstable();
+    assert_eq!(slots, [0, 1, 2]);
+}
+
+#[test]
 fn only_what_is_wanted_is_handed_out() {
     let labelled = |name: &str, section: &str, labels: &[&str]| {
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
@@ -186,8 +197,13 @@ fn only_what_is_wanted_is_handed_out() {
         (Some("T"), &["y"], &["c"]),
         (Some("T"), &["x"], &[]),
     ];
-    for (section, labels, expected) in cases {
+    // A store may show more than was asked for.
+    let views = [View::Asked, View::Whole];
+    for (view, (section, labels, expected)) in
+        views.into_iter().flat_map(|view| cases.map(|case| (view, case)))
+    {
         let mut world = World::with_sections(tasks.to_vec(), sections());
+        world.view = view;
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
         let section = section.map(ToOwned::to_owned);
         let ask = ClaimAsk { grants: grants(1..=9), section, labels, ..claim_ask("w") };
@@ -507,9 +523,15 @@ fn several_tasks_of_a_kept_section_renew_it_once() {
 #[test]
 fn behind_many_that_are_taken_it_looks_further() {
     // How many are in the way, how often it looks further, and whether it finds the last.
-    for (count, wider, finds) in
-        [(0, 0, true), (1, 0, false), (1, 1, true), (63, 1, true), (64, 1, false), (64, 2, true)]
-    {
+    for (count, wider, finds) in [
+        (0, 0, true),
+        (1, 0, false),
+        (1, 1, true),
+        (63, 1, true),
+        (64, 1, false),
+        (64, 2, true),
+        (64, 9, true),
+    ] {
         let busy = |number: usize| touching(&format!("busy-{number}"), &["src/x"]);
         let tasks = (0..count).map(busy).chain([plain("last")]).collect();
         let mut world = World::with(tasks);

@@ -80,6 +80,22 @@ fn a_section_stays_with_a_runner_that_has_another_task_there() {
     }
 }
 
+#[test]
+fn only_the_section_of_the_claim_and_of_its_runner_ends() {
+    let of = |name: &str, section: &str| NewTask { section: Some(section.into()), ..plain(name) };
+    let two = Section { max_runners: Some(2), ..Section::named("S") };
+    let mut world = World::with_sections(vec![of("a", "S"), of("b", "T"), of("c", "S")], vec![two]);
+    world.claim("w", "a");
+    world.claim("w", "b");
+    world.claim("v", "c");
+    world.break_first("task:a");
+    world.recover();
+    assert_eq!(world.held(), ["section:S", "section:T", "task:b", "task:c"]);
+    world.finish_well("w", "b", complete());
+    world.finish_well("v", "c", complete());
+    assert_eq!(world.held(), ["section:S"], "a is ready again, so v keeps the section");
+}
+
 fn change(name: &str, change: SectionChange) -> (String, SectionChange) {
     (name.to_owned(), change)
 }
