@@ -13,7 +13,6 @@ use tenure::place::Reach;
 use tenure_frontend::duration::{self, DurationError};
 
 /// Locks, leases and task claims for fleets of agents and workers.
-/// One process at a time holds a resource; when it dies, the next one takes over.
 #[derive(Debug, Parser)]
 #[command(
     name = "tenure",

@@ -98,11 +98,10 @@ fn every_command_is_documented() {
     let documents = document("README.md") + &document("docs/reference.md");
     let help = Command::new(env!("CARGO_BIN_EXE_tenure")).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let list = help.lines().skip_while(|line| !line.starts_with("Usage:")).skip(1);
     let commands: Vec<&str> = list
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|command| *command != "help")
+        .take_while(|line| *line != "Options:")
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
         .collect();
     assert!(commands.contains(&"run"), "{help}");
     let missing = commands.iter().filter(|command| {

@@ -1,6 +1,6 @@
-//! What to do about an error, in one sentence, in the words of the command line.
+//! Hints: the next step after an error, in one sentence, in the words of the command line.
 //!
-//! The library's errors say what happened. Which command or option helps is known here.
+//! The library's errors say what happened; this file knows which command or option helps.
 
 use tenure::Error;
 use tenure::core::ResourceError;
@@ -12,9 +12,9 @@ use tenure::place::{PathError, PlaceError};
 use tenure::server_support::local_server::ServerFolderError;
 use tenure::store::StoreError;
 
-/// An error that a person can do something about.
+/// An error for which there may be a next step.
 pub trait Hint {
-    /// Says what to do, in one sentence. `None` if the message says all there is.
+    /// The next step, in one sentence; `None` if there is none.
     fn hint(&self) -> Option<String>;
 }
 
@@ -47,11 +47,11 @@ impl Hint for Error {
 impl Hint for StoreError {
     fn hint(&self) -> Option<String> {
         match self {
-            StoreError::Unknown { .. } => some("Look with `tenure status` before trying again."),
+            StoreError::Unknown { .. } => some("Check with `tenure status` before you retry."),
             // A server that refuses for another reason sends its own hint.
             StoreError::Refused { hint: None, .. } => some(
-                "Put a token into TENURE_SERVER_TOKEN. Where the server runs, `tenure token show` \
-                 prints its own, and `tenure token create` makes one for you.",
+                "Set TENURE_SERVER_TOKEN to a token. On the server's machine, print its own with \
+                 `tenure token show`, or create one with `tenure token create`.",
             ),
             other => other.hint(),
         }
@@ -62,8 +62,7 @@ impl Hint for PlaceError {
     fn hint(&self) -> Option<String> {
         some(match self {
             PlaceError::Unreadable { .. } => {
-                "check that it exists and that you may read it, or name a store yourself with \
-                 TENURE_STORE"
+                "check that it exists and is readable, or name a store with TENURE_STORE"
             }
             PlaceError::BrokenRepository { .. } => {
                 "run `git worktree repair` in the main worktree, or remove the file if the \
@@ -76,8 +75,8 @@ impl Hint for PlaceError {
                 "create that folder (for example by mounting its disk), or remove the link"
             }
             PlaceError::ReadOnly { .. } => {
-                "make it writable, or name a store on another disk with TENURE_STORE, such as \
-                 sqlite:PATH; one may look at a store there, but change nothing"
+                "make it writable, or set TENURE_STORE to a store on another disk, such as \
+                 sqlite:PATH; the store here can be read but not changed"
             }
             PlaceError::NotWritable { .. } => {
                 "check the owner and permissions of the folder, or set TENURE_STORE to another store, \
@@ -107,11 +106,9 @@ impl Hint for PathError {
             PathError::Outside { .. } => {
                 some("write it relative to the repository root, like `src/main.rs`")
             }
-            PathError::LeadsOut { .. } => {
-                some("what is outside needs a lock of its own, by a name")
-            }
+            PathError::LeadsOut { .. } => some("use a named lock for files outside the repository"),
             PathError::NotText { .. } => some("rename it, or hold its folder"),
-            PathError::NoWorktree => some("leave out --per-worktree"),
+            PathError::NoWorktree => some("omit --per-worktree"),
             PathError::Resource(ResourceError::Path(error)) => error.hint().map(str::to_owned),
             PathError::StoreLocation(error) => error.hint(),
             _ => None,
@@ -124,11 +121,11 @@ impl Hint for LocateError {
         match self {
             LocateError::Url(error) => Some(error.hint()),
             LocateError::Untrusted(_) => some(
-                "A person who has read the file can let it count with `tenure trust`; or name a \
+                "A person who has read the file can accept it with `tenure trust`; or name a \
                  store with --store.",
             ),
             LocateError::Foreign(_) => some(
-                "A person who knows that user can let it count with `tenure trust`; or name a \
+                "A person who knows that user can accept it with `tenure trust`; or name a \
                  store with --store.",
             ),
             LocateError::Trust(error) => error.hint(),
@@ -140,12 +137,12 @@ impl Hint for LocateError {
 impl Hint for TrustError {
     fn hint(&self) -> Option<String> {
         match self {
-            TrustError::Variable => Some(format!(
-                "`tenure trust --show` prints the hash; unset {TRUST_VARIABLE} otherwise."
-            )),
+            TrustError::Variable => {
+                Some(format!("Get the hash with `tenure trust --show`, or unset {TRUST_VARIABLE}."))
+            }
             TrustError::NoHome => Some(format!("Set HOME, or use {TRUST_VARIABLE}.")),
             TrustError::Unsafe { .. } => some("Make it yours alone: chown, and chmod go-w."),
-            TrustError::Io { .. } => some("Check who owns it, and whether the disk is full."),
+            TrustError::Io { .. } => some("Check its owner, and whether the disk is full."),
             TrustError::NotText { .. } => some("Rename the folder."),
             _ => None,
         }
@@ -189,9 +186,9 @@ impl Hint for FileError {
                 "Try again: the new content was based on the old one and was not written."
             }
             FileError::Linked { .. } => "Replace this name alone with --overwrite.",
-            FileError::Locked { .. } => "Try again when that program is done with it.",
-            FileError::Full { .. } => "Make room on the disk; the file is as it was.",
-            FileError::LongLine { .. } => "Is it one line at all?",
+            FileError::Locked { .. } => "Retry when that program has released it.",
+            FileError::Full { .. } => "Free disk space; the file is unchanged.",
+            FileError::LongLine { .. } => "Check that the input has line breaks.",
             _ => return None,
         })
     }

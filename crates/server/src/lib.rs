@@ -6,7 +6,7 @@
 //! 1. [`caller`]: who sends a request, and what it may do.
 //! 2. [`http`]: connections, authentication and limits; [`routes`]: what each route declares about
 //!    itself.
-//! 3. [`api`]: the JSON API; [`problem`]: its errors; `plain`: messages about invalid JSON.
+//! 3. [`api`]: the JSON API; [`problem`]: its errors; `json_errors`: messages about invalid JSON.
 //! 4. [`metrics`], [`dashboard`], [`mcp`].
 
 pub mod api;
@@ -14,8 +14,8 @@ pub mod app;
 pub mod caller;
 pub mod dashboard;
 pub mod http;
+mod json_errors;
 pub mod mcp;
 pub mod metrics;
-mod plain;
 pub mod problem;
 pub mod routes;

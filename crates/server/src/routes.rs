@@ -1,7 +1,7 @@
 //! Routes that declare who may call them and which limits they have.
 //!
 //! [`Routes`] takes a route only together with both, so a new route cannot forget them. Its role is
-//! checked just before the handler; `http/pass.rs` applies the limits, and asks for a token where
+//! checked just before the handler; `http/request_checks.rs` applies the limits, and asks for a token where
 //! one is needed, before anything else reads the request.
 
 use crate::caller::{Caller, Role};

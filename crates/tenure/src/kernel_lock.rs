@@ -1,11 +1,11 @@
-//! The kernel's lock on a file, which ends with whoever has it.
+//! The kernel's lock on a file, which ends with its holder.
 
 use std::fs::{File, TryLockError};
 use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Takes the lock if nobody has it.
+/// Takes the lock if it is free.
 #[expect(clippy::disallowed_methods, reason = "the lock is on the file that is changed")]
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     match file.try_lock() {
@@ -15,7 +15,7 @@ pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Takes the lock, waiting up to `limit`, or for ever if there is none.
+/// Takes the lock, waiting up to `limit`, or forever without one.
 pub(crate) fn lock_within(file: &File, limit: Option<Duration>) -> io::Result<bool> {
     if try_lock(file)? {
         return Ok(true);
@@ -24,8 +24,9 @@ pub(crate) fn lock_within(file: &File, limit: Option<Duration>) -> io::Result<bo
         None => lock(file).map(|()| true),
         Some(limit) if limit.is_zero() => Ok(false),
         Some(limit) => {
-            // The kernel knows no limit. A thread that waits in vain has its own descriptor, and
-            // lets go of the lock as soon as it gets it, if the caller's is closed by then.
+            // The kernel has no time limit. A thread that waits too long has its own descriptor,
+            // and releases the lock as soon as it gets it if the caller has closed its descriptor
+            // by then.
             let waiting = file.try_clone()?;
             let (sender, receiver) = mpsc::channel();
             std::thread::spawn(move || {

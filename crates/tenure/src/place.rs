@@ -1,15 +1,15 @@
-//! Where the default store lives.
+//! Finds the location of the default store.
 //!
-//! Everybody who works on the same thing must find the same store without being told:
+//! All who work on the same project must find the same store without configuration:
 //!
 //! 1. In a git repository: `.tenure/` at the root of the *main* worktree, so that all linked
-//!    worktrees share one store ([`PlaceKind::Repository`]).
+//! worktrees share one store ([`PlaceKind::Repository`]).
 //! 2. Elsewhere: the nearest `.tenure/` upward ([`PlaceKind::Folder`]).
-//! 3. Failing that: a folder of the user's own ([`PlaceKind::User`]).
+//! 3. Otherwise: a per-user folder ([`PlaceKind::User`]).
 //!
-//! [`find`] only looks. [`StoreLocation::prepare`] creates, and [`check_file_system`] tells whether locks
-//! can be trusted there, [`check_exclusion`] the same where the user says that it was shown. [`StoreLocation::resource_of`] and [`StoreLocation::resource`] tell which resource a file
-//! or a written path is.
+//! [`find`] only reads. [`StoreLocation::prepare`] creates the folder. [`check_file_system`] and
+//! [`check_exclusion`] check that locks can be trusted there. [`StoreLocation::resource_of`] and
+//! [`StoreLocation::resource`] map files and typed paths to resources.
 
 mod error;
 mod exclusion;
@@ -33,28 +33,28 @@ pub use machine::{MACHINE_FOLDER_VARIABLE, group_id, machine_folder, prepare_mac
 pub use paths::Reach;
 pub use real_path::real_path;
 
-/// The folder that holds a store, in a repository or in any other folder.
+/// The name of a store's folder, in a repository or elsewhere.
 const FOLDER_NAME: &str = ".tenure";
 
-/// What [`find`] looks at, besides the file system.
+/// What [`find`] uses besides the file system.
 ///
-/// `GIT_DIR` and its relatives are not here on purpose: git sets them for hooks and aliases, and
-/// the same folder would then lead to different stores depending on who started the command.
+/// `GIT_DIR` and related variables are deliberately not used: git sets them for hooks and aliases,
+/// and then the same folder would have different stores depending on how the command was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Where the search starts: usually the working directory. It must exist.
+    /// Where the search starts, usually the working directory. It must exist.
     pub directory: PathBuf,
     /// The user's home, if there is one.
     pub home: Option<PathBuf>,
-    /// Where the user keeps the state of programs: `XDG_STATE_HOME`.
+    /// The folder for the state of programs: `XDG_STATE_HOME`.
     pub state_home: Option<PathBuf>,
 }
 
 impl Surroundings {
-    /// The surroundings of this process, searching from `directory`.
+    /// The surroundings of this process, with the search starting at `directory`.
     ///
-    /// Reads the environment. Relative and empty paths in it are ignored, as the XDG base
-    /// directory specification asks.
+    /// Reads the environment. Relative and empty paths in it are ignored, as the XDG base directory
+    /// specification requires.
     pub fn of_process(directory: PathBuf) -> Self {
         Self {
             directory,
@@ -63,8 +63,7 @@ impl Surroundings {
         }
     }
 
-    /// The user's own folder for stores and for what tenure remembers of the user, without looking
-    /// whether it exists.
+    /// The per-user folder for stores and for tenure's own records, which need not exist.
     pub fn user_folder(&self) -> Option<PathBuf> {
         let default =
             if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/state" };
@@ -77,14 +76,14 @@ impl Surroundings {
     }
 }
 
-/// A folder for a store, existing or not.
+/// The folder of a store, existing or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreLocation {
-    /// The folder that holds everything: `.tenure`, or the user's own folder.
+    /// The folder itself: `.tenure`, or the per-user folder.
     pub folder: PathBuf,
-    /// By which rule it was found.
+    /// The rule by which it was found.
     pub kind: PlaceKind,
-    /// Whether the folder was there when [`find`] looked.
+    /// Whether the folder existed when [`find`] looked.
     pub exists: bool,
 }
 
@@ -93,8 +92,8 @@ pub struct StoreLocation {
 pub enum PlaceKind {
     /// In a git repository.
     Repository {
-        /// The root of the main worktree. Where there is none that git could name (a bare
-        /// repository, or one with a separate git directory): the common git directory.
+        /// The root of the main worktree. If git cannot name one (a bare repository, or one with a
+        /// separate git directory): the common git directory.
         root: PathBuf,
         /// The root of the worktree in which the search started, main or linked. Inside a bare
         /// repository: the same as `root`.
@@ -102,7 +101,7 @@ pub enum PlaceKind {
     },
     /// Outside a repository, in a folder that has a `.tenure`.
     Folder,
-    /// Outside a repository, in the user's own folder.
+    /// Outside a repository, in the per-user folder.
     User,
 }
 
@@ -112,17 +111,17 @@ impl StoreLocation {
         self.folder.join("tenure.db")
     }
 
-    /// The settings that everybody at this place shares.
+    /// The settings that all users of this location share.
     pub fn config_file(&self) -> PathBuf {
         self.folder.join("config.yaml")
     }
 
-    /// Creates the folder, and the `.gitignore` by which `.tenure` ignores all in it but its
+    /// Creates the folder, and a `.gitignore` that ignores everything in `.tenure` except its
     /// settings, which a team may want to commit.
     ///
-    /// Safe to call any number of times and from many processes at once. An existing `.gitignore`
-    /// is left alone, so that a team can choose to commit what it likes, unless it is exactly what
-    /// earlier versions of tenure made.
+    /// It can be called any number of times and by many processes at once. An existing `.gitignore`
+    /// is kept, so that a team can choose what to commit, unless it is exactly the one of earlier
+    /// versions.
     pub fn prepare(&self) -> Result<(), PlaceError> {
         create_folder(&self.folder, matches!(self.kind, PlaceKind::User))
             .map_err(|source| PlaceError::from_writing(&self.folder, source))?;
@@ -141,34 +140,34 @@ impl StoreLocation {
     }
 }
 
-/// What a `.tenure` ignores: everything, this file included, but for the settings.
+/// The `.gitignore` of a `.tenure`: everything, including itself, except the settings.
 const IGNORED: &[u8] = b"*\n!config.yaml\n";
 
-/// What earlier versions made, by which the settings could not be committed.
+/// The `.gitignore` of earlier versions, with which the settings could not be committed.
 const IGNORED_BEFORE: &[u8] = b"*\n";
 
-/// Lets a folder ignore itself, as far as that is possible.
+/// Makes a folder ignore itself, if possible.
 pub(crate) fn ignore_in_git(folder: &Path) {
     let _ = create_if_absent(&folder.join(".gitignore"), IGNORED);
 }
 
-/// Lets the repository around a folder ignore these files in it, as far as that is possible.
+/// Makes the repository around a folder ignore these files in it, if possible.
 pub(crate) fn exclude_in_git(folder: &Path, names: &[&str]) {
     let _ = git::exclude(folder, names);
 }
 
-/// Finds where the default store lives. Creates nothing.
+/// Finds the location of the default store. It creates nothing.
 ///
-/// Symbolic links in the starting directory are resolved first, so that every way into a folder
-/// leads to the same place.
+/// Symbolic links in the starting directory are resolved first, so that every path to a folder
+/// gives the same location.
 pub fn find(surroundings: &Surroundings) -> Result<StoreLocation, PlaceError> {
     let directory = canonical(&surroundings.directory)?;
     if let Some(repository) = git::find(&directory)? {
         let folder = match repository.main_worktree {
             Some(_) => FOLDER_NAME,
-            // Inside the common git directory: it is the one folder that all linked worktrees
-            // know, and the folder around it may hold many repositories. Git leaves names that it
-            // does not know alone and never tracks them, so the leading dot is not needed.
+            // Inside the common git directory: all linked worktrees know it, and the folder around
+            // it may hold many repositories. Git ignores unknown names there and never tracks them,
+            // so the leading dot is not needed.
             None => "tenure",
         };
         let root = repository.main_worktree.unwrap_or(repository.common_directory);
@@ -191,8 +190,8 @@ pub fn find(surroundings: &Surroundings) -> Result<StoreLocation, PlaceError> {
     }
 }
 
-/// Whether there is a folder. A link that leads to none is an error: passing over it would lead to
-/// another store than everybody else's. A file of that name is something else, and passed over.
+/// Whether there is a folder. A broken link is an error: skipping it would select another store
+/// than other processes use. A file of that name is something else, and skipped.
 fn is_folder(folder: &Path) -> Result<bool, PlaceError> {
     match fs::metadata(folder) {
         Ok(meta) if meta.is_dir() => return Ok(true),
@@ -224,8 +223,8 @@ fn create_folder(folder: &Path, private: bool) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Writes beside and links into place: whoever is killed in between leaves no half of a file, which
-/// would pass for the user's own at the next call.
+/// Writes a temporary file and links it into place: a killed process leaves no partial file, which
+/// the next call would take for the user's own.
 fn create_if_absent(file: &Path, content: &[u8]) -> io::Result<()> {
     if fs::symlink_metadata(file).is_ok() {
         return Ok(());
@@ -239,8 +238,8 @@ fn create_if_absent(file: &Path, content: &[u8]) -> io::Result<()> {
     created
 }
 
-/// Replaces a plain file that has exactly this content. A file that may not be replaced stays: what
-/// git ignores is no reason to stop.
+/// Replaces a plain file that has exactly this content. A file that cannot be replaced stays: git's
+/// ignore rules are no reason to fail.
 fn replace_if(file: &Path, before: &[u8], after: &[u8]) -> io::Result<()> {
     let meta = fs::symlink_metadata(file)?;
     if !meta.is_file() || meta.len() != before.len() as u64 || fs::read(file)? != before {
@@ -254,7 +253,7 @@ fn replace_if(file: &Path, before: &[u8], after: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A name of its own beside a file, for what is to take its place.
+/// A temporary name beside a file.
 fn beside(file: &Path) -> PathBuf {
     let mut beside = file.as_os_str().to_owned();
     beside.push(format!(".{}.new", uuid::Uuid::new_v4().simple()));

@@ -21,7 +21,7 @@ fn a_limit_that_is_too_low_is_named() {
         for limit in 5..=20 {
             let line = format!("ulimit -n {limit}; tenure {command}");
             let seen = sandbox.see(&line);
-            let says_so = seen.contains("Error: too few files may be opened")
+            let says_so = seen.contains("Error: not enough free file descriptors")
                 && seen.ends_with("exit: 3\n")
                 && seen.lines().filter(|line| line.starts_with("  ")).count() == 2;
             let looks = matches!(command, "status" | "locks" | "tasks list" | "top --once");

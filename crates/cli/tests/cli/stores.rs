@@ -114,5 +114,5 @@ fn members_of_the_group_share_it_and_others_do_not() {
         "{store} HOME=/nonexistent setpriv --reuid=1003 --regid=1003 --clear-groups shared/tenure run deploy -- true"
     );
     let seen = sandbox.see(&stranger);
-    assert!(seen.contains("exit: 3") && seen.contains("members of a group"), "{seen}");
+    assert!(seen.contains("exit: 3") && seen.contains("members of its group"), "{seen}");
 }

@@ -41,7 +41,7 @@ const LEFT: &str = "\u{1b}[?1049l";
 fn a_lock_taken_elsewhere_appears_and_q_gives_the_terminal_back() {
     let sandbox = Sandbox::repository();
     let mut screen = sandbox.screen("tenure top");
-    screen.displays("no store here yet");
+    screen.displays("no store yet");
     sandbox.acquire("release-train --as alice --operation shipping");
     screen.displays("● live");
     screen.displays("release-train");

@@ -42,7 +42,10 @@ fn patterns(root: &Path) -> Vec<(String, &'static str)> {
         (format!(r"(?m)  {DURATION}  (\d+)  (\d+)  "), "  [DURATION]  $1  $2  "),
         fixed(r"(?m) +$", ""),
         (format!("(waited|waiting for|ends in|or in) {DURATION}"), "$1 [DURATION]"),
-        (format!(r"((?:held by|locked by runner) [^\n;:]*? for) {DURATION}"), "$1 [DURATION]"),
+        (
+            format!(r"((?:held(?: \([^)]*\))? by|locked by runner) [^\n;:]*? for) {DURATION}"),
+            "$1 [DURATION]",
+        ),
         // Zero means something here, but not for a lease: even one that was free took a moment.
         fixed(
             r#""(seconds_left|waitedSeconds)": (?:[1-9]\d*\.\d+|0\.0*[1-9]\d*)"#,

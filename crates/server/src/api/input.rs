@@ -2,7 +2,7 @@
 
 use super::values::{Label, Object, SectionName, TaskName};
 use crate::caller::Caller;
-use crate::plain;
+use crate::json_errors;
 use crate::problem::Problem;
 use crate::routes::unknown_caller;
 use axum::body::Bytes;
@@ -75,7 +75,7 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    plain::read(bytes).map_err(usage)
+    json_errors::read(bytes).map_err(usage)
 }
 
 /// The body could not be read.
@@ -93,7 +93,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Params<T>, Problem> {
-        let refused = |rejection: QueryRejection| usage(plain::of_query(&rejection.body_text()));
+        let refused =
+            |rejection: QueryRejection| usage(json_errors::of_query(&rejection.body_text()));
         Query::try_from_uri(&parts.uri).map(|Query(params)| Params(params)).map_err(refused)
     }
 }

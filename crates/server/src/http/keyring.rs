@@ -1,8 +1,8 @@
 //! The valid tokens of a running server; it follows changes of the token file.
 
-use super::own::OwnToken;
+use super::file_stamp::{Stamp, stamp};
+use super::own_token::OwnToken;
 use super::peer::Peer;
-use super::stamp::{Stamp, stamp};
 use super::tokens::{Token, TokenError, TokenFile, hash};
 use crate::caller::Caller;
 use parking_lot::RwLock;

@@ -3,8 +3,8 @@
 use super::Options;
 use super::connection_limit::Source;
 use super::error::ServeError;
-use super::pass::Gate;
 use super::peer::Peer;
+use super::request_checks::RequestChecks;
 use super::tls::Tls;
 use super::unix_socket::OwnSocket;
 use std::fmt;
@@ -89,18 +89,18 @@ impl Bound {
 }
 
 /// Binds all requested addresses, or none.
-pub(crate) async fn bind(options: &Options, gate: &Gate) -> Result<Bound, ServeError> {
+pub(crate) async fn bind(options: &Options, checks: &RequestChecks) -> Result<Bound, ServeError> {
     let mut sockets = Vec::new();
     for text in &options.listen {
         for address in resolve(text).await? {
-            if !address.ip().to_canonical().is_loopback() && !gate.keyring.lets_anybody_in() {
+            if !address.ip().to_canonical().is_loopback() && !checks.keyring.lets_anybody_in() {
                 return Err(ServeError::NoTokens { address });
             }
             let bound = bind_tcp(address);
             sockets.push(bound.map_err(|source| refused(&address.to_string(), source))?);
         }
     }
-    Ok(Bound { sockets, tls: gate.tls.clone() })
+    Ok(Bound { sockets, tls: checks.tls.clone() })
 }
 
 fn refused(address: &str, source: io::Error) -> ServeError {

@@ -1,27 +1,27 @@
 //! The HTTP server: connections, authentication and limits.
 //!
 //! In reading order: [`serve`] starts a server; `listen.rs` and `connections.rs` accept requests;
-//! `middleware.rs` checks each request with `hosts.rs`, `auth.rs`, `rate.rs` and `limits.rs`, and
-//! completes its response with `answers.rs`. [`tokens`] is the token file, `own_token.rs` the token
+//! `request_checks.rs` checks each request with `hosts.rs`, `auth.rs`, `rate.rs` and `limits.rs`, and
+//! completes its response with `responses.rs`. [`tokens`] is the token file, `own_token.rs` the token
 //! that a server creates for its user if there is no such file, `keyring.rs` the valid tokens of a
 //! running server.
 
-mod answers;
 mod auth;
 mod connection_limit;
 mod connections;
 mod error;
+mod file_stamp;
 mod health;
 mod hosts;
 mod keyring;
 pub(crate) mod limits;
 mod listen;
-mod own;
-mod pass;
+mod own_token;
 mod peer;
 mod rate;
+mod request_checks;
+mod responses;
 mod signals;
-mod stamp;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -39,9 +39,9 @@ use connections::Connections;
 use futures_util::future::join_all;
 use hosts::{Host, Hosts};
 use keyring::{Keyring, Otherwise};
-use own::Made;
-use pass::Gate;
+use own_token::Made;
 use rate::Rate;
+use request_checks::RequestChecks;
 use signals::Signals;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -145,26 +145,26 @@ pub async fn serve(
     listening: impl FnOnce(&Listening<'_>),
 ) -> Result<(), ServeError> {
     let mut signals = Signals::listen().map_err(ServeError::Signals)?;
-    let (gate, made) = gate(&app, &options)?;
-    let gate = Arc::new(gate);
-    let bound = listen::bind(&options, &gate).await?;
+    let (checks, made) = checks(&app, &options)?;
+    let checks = Arc::new(checks);
+    let bound = listen::bind(&options, &checks).await?;
     // Announce the token before anyone can connect: clients look for it then.
     let announced = made.as_ref().map(|made| made.announce(bound.addresses())).transpose()?;
     let listeners = bound.listen(&options).await?;
     app.metrics.watch(app.client.clone());
-    let router = pass::router(routes(&app), gate.clone());
+    let router = request_checks::router(routes(&app), checks.clone());
     let note = options.note;
     let connections = Connections::new(router, options.connections_max, note.clone());
     let addresses = listeners.iter().map(|listener| listener.address()).collect();
-    let auth = match (&made, gate.keyring.is_in_force()) {
+    let auth = match (&made, checks.keyring.is_in_force()) {
         (Some(made), _) => made.auth(),
-        (None, true) => Auth::Tokens(gate.keyring.path()),
+        (None, true) => Auth::Tokens(checks.keyring.path()),
         (None, false) => Auth::None,
     };
     listening(&Listening { addresses, auth });
     tokio::select! {
         _ = join_all(listeners.iter().map(|listener| connections.accept(listener))) => {}
-        () = keep_up(&gate, &note) => {}
+        () = keep_up(&checks, &note) => {}
         () = signals.next() => {}
     }
     drop(announced);
@@ -178,7 +178,7 @@ pub async fn serve(
     Ok(())
 }
 
-fn gate(app: &App, options: &Options) -> Result<(Gate, Option<Made>), ServeError> {
+fn checks(app: &App, options: &Options) -> Result<(RequestChecks, Option<Made>), ServeError> {
     let hosts = options.hosts.iter().map(|name| {
         Host::parse(name).ok_or_else(|| ServeError::Host { name: name.chars().take(80).collect() })
     });
@@ -188,7 +188,7 @@ fn gate(app: &App, options: &Options) -> Result<(Gate, Option<Made>), ServeError
         return Err(ServeError::NoTokenFile { file: keyring.path() });
     }
     let (keyring, made) = otherwise(keyring, &options.without_tokens)?;
-    let gate = Gate {
+    let checks = RequestChecks {
         app: app.clone(),
         hosts,
         keyring: Arc::new(keyring),
@@ -197,7 +197,7 @@ fn gate(app: &App, options: &Options) -> Result<(Gate, Option<Made>), ServeError
         body_bytes_max: options.body_bytes_max,
         log: options.log.then(|| options.note.clone()),
     };
-    Ok((gate, made))
+    Ok((checks, made))
 }
 
 /// Creates the server's own token if it is needed.
@@ -233,15 +233,15 @@ fn routes(app: &App) -> Routes {
 }
 
 /// Follows changes of the token file and the certificate, and forgets old callers.
-async fn keep_up(gate: &Gate, note: &Note) {
+async fn keep_up(checks: &RequestChecks, note: &Note) {
     let mut ticks = interval(LOOK_EVERY);
     let mut said = String::new();
     loop {
         ticks.tick().await;
-        gate.rate.forget_old();
-        let tls = gate.tls.as_ref().map_or(Ok(()), |tls| tls.refresh());
-        let own = gate.keyring.refresh_own();
-        let trouble = match (gate.keyring.refresh(), own, tls) {
+        checks.rate.forget_old();
+        let tls = checks.tls.as_ref().map_or(Ok(()), |tls| tls.refresh());
+        let own = checks.keyring.refresh_own();
+        let trouble = match (checks.keyring.refresh(), own, tls) {
             (Err(error), _, _) => format!("The tokens were not reloaded: {error}"),
             (_, Err(error), _) => format!("The server's own token was not reloaded: {error}"),
             (_, _, Err(error)) => format!("The certificate was not reloaded: {error}"),

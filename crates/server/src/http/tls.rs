@@ -1,6 +1,6 @@
 //! TLS with a certificate; it follows changes of its files.
 
-use super::stamp::{Stamp, stamp};
+use super::file_stamp::{Stamp, stamp};
 use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject};

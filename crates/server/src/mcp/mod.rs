@@ -6,16 +6,16 @@
 //! 1. Protocol and sessions: `server.rs`, `session.rs`, `sessions.rs`, `session_grants.rs`,
 //! `close_session.rs`.
 //! 2. What is offered: `tools.rs`, `resources.rs`.
-//! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `read.rs`; waiting is in `call.rs`.
+//! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `queries.rs`; waiting is in `call.rs`.
 //! 4. Results: `answer.rs`, and `bounded_lists.rs` for lists. No result says how to end other
 //! holders' holds.
 
 mod answer;
 mod bounded_lists;
 mod call;
-mod closing;
+mod close_session;
 mod locks;
-mod look;
+mod queries;
 mod resources;
 mod server;
 mod session;
@@ -100,7 +100,7 @@ pub fn routes_with(app: App, options: Options) -> Routes {
     // The middleware has already checked Host and Origin.
     let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
     config.session_store = Some(sessions.clone());
-    let close = closing::Closing::new(manager.clone(), sessions.clone());
+    let close = close_session::CloseSession::new(manager.clone(), sessions.clone());
     let service = StreamableHttpService::new(
         move || Ok(Server::over_http(sessions.clone())),
         manager,
@@ -109,5 +109,5 @@ pub fn routes_with(app: App, options: Options) -> Routes {
     Routes::new()
         // Each tool has its own role.
         .route("/mcp", Access::Known, Limits::Waits, any_service(service))
-        .layer(axum::middleware::from_fn_with_state(close, closing::close))
+        .layer(axum::middleware::from_fn_with_state(close, close_session::close))
 }

@@ -1,6 +1,6 @@
 //! The MCP resources: what can be read without calling a tool.
 
-use super::look;
+use super::queries;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
 use serde_json::Value;
 use tenure::{Client, Error};
@@ -31,8 +31,8 @@ pub(super) fn all() -> Vec<Resource> {
 /// The present content; `None` if there is no such resource.
 pub(super) async fn read(client: &Client, uri: &str) -> Result<Option<ReadResourceResult>, Error> {
     let value: Value = match uri {
-        STATUS => look::status(client).await?,
-        TASKS => look::overview(client, TASKS_MAX).await?,
+        STATUS => queries::status(client).await?,
+        TASKS => queries::overview(client, TASKS_MAX).await?,
         _ => return Ok(None),
     };
     let contents =

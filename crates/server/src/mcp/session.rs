@@ -3,7 +3,7 @@
 
 use super::Options;
 use super::answer::Refused;
-use super::session_grants::Family;
+use super::session_grants::SessionGrants;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use tenure::core::rules::tasks::{Claimed, Finish, Finished, Heartbeat};
@@ -64,7 +64,7 @@ pub(super) struct Session {
     client: Client,
     pub(super) options: Options,
     pub(super) tie: Binding,
-    family: Family,
+    grants: SessionGrants,
     /// The name of the token that opened it, if there are tokens.
     pub(super) owner: Option<String>,
     named: parking_lot::Mutex<Named>,
@@ -83,12 +83,12 @@ impl Session {
         key: &str,
         owner: Option<String>,
     ) -> Session {
-        let family = Family::of(key, owner.as_deref());
+        let grants = SessionGrants::of(key, owner.as_deref());
         Session {
             client,
             options,
             tie,
-            family,
+            grants,
             owner,
             named: parking_lot::Mutex::default(),
             holds: Mutex::default(),
@@ -129,7 +129,7 @@ impl Session {
     }
 
     fn with_display_label(&self, name: &str) -> Result<Client, Error> {
-        self.client.with_display_label(&format!("{name}/{}", self.family.mark()))
+        self.client.with_display_label(&format!("{name}/{}", self.grants.mark()))
     }
 
     /// Uses the label again under which the session holds this.
@@ -143,19 +143,19 @@ impl Session {
 
     /// The grant under which sections are kept.
     pub(super) fn runner(&self) -> GrantId {
-        self.family.runner()
+        self.grants.runner()
     }
 
     /// A grant for the next request of the session.
     pub(super) fn new_grant(&self) -> GrantId {
-        self.family.grant()
+        self.grants.grant()
     }
 
     /// Restores what was held under the same key before the server restarted; returns whether there
     /// was anything.
     pub(super) async fn take_up(&self) -> Result<bool, Error> {
         let seen = self.client.backend().read(&Scope::Everything).await?;
-        let own = seen.holds.iter().filter(|seen| self.family.has(seen.hold.grant));
+        let own = seen.holds.iter().filter(|seen| self.grants.has(seen.hold.grant));
         let own: Vec<&HoldSnapshot> = own.collect();
         let claimed = self.claimed(&own).await?;
         if let Some(first) = own.first() {

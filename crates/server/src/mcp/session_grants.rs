@@ -7,7 +7,7 @@ use tenure::core::GrantId;
 
 /// What the grants of one session have in common.
 #[derive(Clone, Copy)]
-pub(super) struct Family {
+pub(super) struct SessionGrants {
     /// The first half: half of it from the key alone, half from key and owner.
     first: u64,
     /// A public number of the session.
@@ -16,13 +16,13 @@ pub(super) struct Family {
     runner: u64,
 }
 
-impl Family {
+impl SessionGrants {
     /// The grants of the session with this key and owner.
-    pub(super) fn of(key: &str, owner: Option<&str>) -> Family {
+    pub(super) fn of(key: &str, owner: Option<&str>) -> SessionGrants {
         let own = digest(&[key, owner.unwrap_or_default()]);
         let bits = |at: usize| u64::from_be_bytes(own[at..at + 8].try_into().expect("8 bytes"));
         let first = u64::from(of_key(key)) << 32 | bits(0) >> 32;
-        Family { first, mark: (bits(8) >> 48) as u16, runner: bits(16) }
+        SessionGrants { first, mark: (bits(8) >> 48) as u16, runner: bits(16) }
     }
 
     /// Whether this grant belongs to a session with this key, of any owner.
@@ -75,16 +75,16 @@ mod tests {
 
     #[test]
     fn a_session_knows_its_own_grants_and_no_others() {
-        let bob = Family::of("key", Some("bob"));
+        let bob = SessionGrants::of("key", Some("bob"));
         for grant in [bob.grant(), bob.runner()] {
-            assert!(Family::of("key", Some("bob")).has(grant));
-            assert!(!Family::of("key", Some("eve")).has(grant));
-            assert!(!Family::of("key", None).has(grant));
-            assert!(!Family::of("another", Some("bob")).has(grant));
-            assert!(Family::is_of_key("key", grant));
-            assert!(!Family::is_of_key("another", grant));
+            assert!(SessionGrants::of("key", Some("bob")).has(grant));
+            assert!(!SessionGrants::of("key", Some("eve")).has(grant));
+            assert!(!SessionGrants::of("key", None).has(grant));
+            assert!(!SessionGrants::of("another", Some("bob")).has(grant));
+            assert!(SessionGrants::is_of_key("key", grant));
+            assert!(!SessionGrants::is_of_key("another", grant));
         }
-        assert_eq!(bob.runner(), Family::of("key", Some("bob")).runner());
+        assert_eq!(bob.runner(), SessionGrants::of("key", Some("bob")).runner());
         assert_ne!(bob.grant(), bob.grant());
         assert!(!bob.runner().to_string().contains(&bob.mark()));
     }

@@ -9,7 +9,7 @@
 use super::Options;
 use super::answer::Refused;
 use super::session::Session;
-use super::session_grants::Family;
+use super::session_grants::SessionGrants;
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams};
@@ -138,7 +138,7 @@ impl SessionStore for Sessions {
         }
         // Only the session's own server can tell its grants from others, and it shows none of them.
         let seen = self.client().backend().read(&Scope::Everything).await.map_err(Error::from)?;
-        let held = seen.holds.iter().find(|seen| Family::is_of_key(id, seen.hold.grant));
+        let held = seen.holds.iter().find(|seen| SessionGrants::is_of_key(id, seen.hold.grant));
         // The label of a hold, if there is one, tells what the program called itself.
         let label = held.map_or("agent", |seen| seen.hold.holder.label.as_str());
         let program = label.rsplit_once('/').map_or(label, |(name, _)| name);

@@ -2,9 +2,9 @@
 
 use super::answer::Refused;
 use super::call::Call;
-use super::{locks, look, tasks, work};
+use super::{locks, queries, tasks, work};
 use crate::caller::Role;
-use crate::plain;
+use crate::json_errors;
 use rmcp::handler::server::common::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
@@ -66,28 +66,28 @@ const OFFERS: [Offer; 12] = [
             then during long work. Returns what you hold, and in `lost` what you no longer hold.",
         role: Role::Work,
         named: true,
-        schema: schema_for_input::<look::NoArguments>,
+        schema: schema_for_input::<queries::NoArguments>,
     },
     Offer {
         name: "get_status",
         description: "The number of tasks by status, and who holds what.",
         role: Role::Read,
         named: false,
-        schema: schema_for_input::<look::NoArguments>,
+        schema: schema_for_input::<queries::NoArguments>,
     },
     Offer {
         name: "get_all_tasks",
         description: "List tasks, oldest first.",
         role: Role::Read,
         named: false,
-        schema: schema_for_input::<look::ListArguments>,
+        schema: schema_for_input::<queries::ListArguments>,
     },
     Offer {
         name: "get_results",
         description: "The results of finished tasks.",
         role: Role::Read,
         named: false,
-        schema: schema_for_input::<look::ResultsArguments>,
+        schema: schema_for_input::<queries::ResultsArguments>,
     },
     Offer {
         name: "acquire_lock",
@@ -189,10 +189,10 @@ pub(super) async fn run(call: &Call, name: &str, arguments: Value) -> Result<Val
         "claim_task" => work::claim_task(call, read(arguments)?).await,
         "complete_task" => work::complete_task(call, read(arguments)?).await,
         "fail_task" => work::fail_task(call, read(arguments)?).await,
-        "heartbeat" => look::heartbeat(call, read(arguments)?).await,
-        "get_status" => look::get_status(call, read(arguments)?).await,
-        "get_all_tasks" => look::get_all_tasks(call, read(arguments)?).await,
-        "get_results" => look::get_results(call, read(arguments)?).await,
+        "heartbeat" => queries::heartbeat(call, read(arguments)?).await,
+        "get_status" => queries::get_status(call, read(arguments)?).await,
+        "get_all_tasks" => queries::get_all_tasks(call, read(arguments)?).await,
+        "get_results" => queries::get_results(call, read(arguments)?).await,
         "acquire_lock" => locks::acquire_lock(call, read(arguments)?).await,
         "release_lock" => locks::release_lock(call, read(arguments)?).await,
         "who_holds" => locks::who_holds(call, read(arguments)?).await,
@@ -201,5 +201,5 @@ pub(super) async fn run(call: &Call, name: &str, arguments: Value) -> Result<Val
 }
 
 fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Refused> {
-    plain::read_value(arguments).map_err(Refused::usage)
+    json_errors::read_value(arguments).map_err(Refused::usage)
 }

@@ -5,14 +5,14 @@
 //! reads the store at each scrape. Nothing is changed. No label has a value that callers choose,
 //! except the sections of tasks, of which at most [`SECTIONS_MAX`] are shown.
 
-mod look;
-mod numbers;
+mod event_counts;
+mod gauges;
+mod metric_types;
 mod store;
-mod tail;
 #[cfg(test)]
 mod tests;
 
-pub use look::SECTIONS_MAX;
+pub use gauges::SECTIONS_MAX;
 pub use store::Metered;
 
 use crate::http::limits::Limits;
@@ -21,7 +21,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use numbers::{Counter1, counter, labelled};
+use event_counts::{EventCounts, EventFollower};
+use metric_types::{Counter1, counter, labelled};
 use parking_lot::Mutex;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
@@ -29,7 +30,6 @@ use prometheus_client::registry::Registry;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use store::StoreNumbers;
-use tail::{History, Tail};
 use tenure::Client;
 use tenure::store::Store;
 
@@ -47,11 +47,11 @@ pub struct Metrics {
     registry: Registry,
     started: Instant,
     store: StoreNumbers,
-    history: History,
+    history: EventCounts,
     refused_tokens: Counter,
     requests: Counter1,
     client: OnceLock<Client>,
-    tail: Mutex<Option<Tail>>,
+    follower: Mutex<Option<EventFollower>>,
 }
 
 impl Metrics {
@@ -73,12 +73,12 @@ impl Metrics {
         Arc::new(Metrics {
             started: Instant::now(),
             store: StoreNumbers::new(&mut registry, refused_tokens.clone()),
-            history: History::new(&mut registry),
+            history: EventCounts::new(&mut registry),
             refused_tokens,
             requests,
             registry,
             client: OnceLock::new(),
-            tail: Mutex::new(None),
+            follower: Mutex::new(None),
         })
     }
 
@@ -92,8 +92,8 @@ impl Metrics {
     /// within a runtime, and once; a second client is ignored.
     pub fn watch(&self, client: Client) {
         if self.client.set(client.clone()).is_ok() {
-            let tail = Tail::start(client, self.history.clone());
-            *self.tail.lock() = Some(tail);
+            let follower = EventFollower::start(client, self.history.clone());
+            *self.follower.lock() = Some(follower);
         }
     }
 
@@ -118,10 +118,10 @@ impl Metrics {
     /// All metrics as OpenMetrics text. If the store does not answer, its gauges are omitted and
     /// `tenure_store_up` is 0.
     pub async fn text(&self) -> Result<String, std::fmt::Error> {
-        let look = look::registry(self.client.get(), self.started.elapsed()).await;
+        let gauges = gauges::registry(self.client.get(), self.started.elapsed()).await;
         let mut text = String::new();
         encode_registry(&mut text, &self.registry)?;
-        encode_registry(&mut text, &look)?;
+        encode_registry(&mut text, &gauges)?;
         encode_eof(&mut text)?;
         Ok(text)
     }

@@ -1,6 +1,8 @@
 //! Measures the calls of a server to its store.
 
-use super::numbers::{Counter1, Counter2, Histograms, call_buckets, counter, labelled, seconds};
+use super::metric_types::{
+    Counter1, Counter2, Histograms, call_buckets, counter, labelled, seconds,
+};
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::metrics::counter::Counter;

@@ -62,7 +62,7 @@ def an_admin_breaks_with_a_reason(url, control):
         held.get_by_role("button", name="Break").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("button", name="Break").click()
-        dialog.get_by_text("A reason is needed").wait_for()
+        dialog.get_by_text("A reason is required").wait_for()
         assert held.is_visible(), "without a reason nothing is broken"
         page.keyboard.press("Escape")
         dialog.wait_for(state="detached")
@@ -100,9 +100,9 @@ def an_admin_retries_cancels_and_pauses(url, control):
         page.get_by_role("button", name="Resume backend").click()
         page.locator(".section[data-paused]").wait_for(state="detached")
         page.get_by_role("button", name="Pause all").click()
-        page.get_by_text("nothing is handed out", exact=True).wait_for()
+        page.get_by_text("no task can be claimed", exact=True).wait_for()
         page.get_by_role("button", name="Resume all").click()
-        page.get_by_text("nothing is handed out", exact=True).wait_for(state="detached")
+        page.get_by_text("no task can be claimed", exact=True).wait_for(state="detached")
         opened.assert_quiet()
 
 
@@ -252,7 +252,7 @@ def a_token_is_asked_for(url, control):
         assert not page.locator("#board").is_visible()
         field.fill("wrong")
         field.press("Enter")
-        page.get_by_text("does not know this token").wait_for()
+        page.get_by_text("does not accept this token").wait_for()
         field.fill("right")
         field.press("Enter")
         lock(page, "deploy").wait_for()

@@ -1,4 +1,4 @@
-//! Appending whole lines to a file that many append to.
+//! Appends whole lines to a file with many writers.
 
 use super::original::{do_not_wait, refuse_other_kinds};
 use super::stamp::same_file;
@@ -9,17 +9,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest line: a line is kept in memory until it is whole.
+/// The longest line; a line is kept in memory until it is complete.
 pub const LINE_MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// How often a file that is replaced all the time is opened anew.
+/// How often a file that is replaced all the time is opened again.
 const ATTEMPTS: usize = 1000;
 
-/// Adds lines to a file, which is made if it is not there. Lines of several writers, in as many
-/// processes, never mix.
+/// Appends lines to a file, which is created if it does not exist. Lines of several writers, also
+/// in several processes, never mix.
 ///
-/// Each call writes while it has the kernel's lock on the file. A writer that is killed meanwhile
-/// may leave the beginning of a line; the next one ends that line before it adds its own.
+/// Each call holds the kernel's lock on the file while it writes. A writer that is killed meanwhile
+/// may leave the beginning of a line; the next writer ends that line first.
 #[derive(Debug)]
 pub struct Appender {
     path: PathBuf,
@@ -28,30 +28,29 @@ pub struct Appender {
     sync: bool,
 }
 
-/// What came of appending.
+/// The result of appending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// The last line of the file had no end and got one first. Whoever wrote it was killed, or is
-    /// used to another way of ending files.
+    /// Whether the last line of the file was unfinished and got a line break first: its writer was
+    /// killed, or does not end files with a line break.
     pub closed_a_line: bool,
 }
 
 impl Appender {
-    /// Opens the file that `path` leads to. Waits for other writers up to `limit` at a time, for
-    /// ever if there is none; with `sync`, what was appended is on disk.
+    /// Opens the file at `path`, following links. It waits for other writers up to `limit` at a
+    /// time, forever without one. With `sync`, appended lines are on disk when the call returns.
     pub fn open(path: &Path, limit: Option<Duration>, sync: bool) -> Result<Appender, FileError> {
         let path = real_path(path)?;
         let file = open(&path)?;
         Ok(Appender { path, file, limit, sync })
     }
 
-    /// Where the file is, without links.
+    /// The path of the file, without links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends lines, all or none of them. They must be whole: the last one, too, ends with a line
-    /// break.
+    /// Appends lines, all or none. They must be complete: the last one ends with a line break, too.
     pub fn append(&mut self, lines: &[u8]) -> Result<Appended, FileError> {
         debug_assert!(lines.ends_with(b"\n"));
         self.lock()?;
@@ -62,7 +61,7 @@ impl Appender {
         Ok(appended)
     }
 
-    /// Locks the file that is at the path now: whoever replaced it while we waited has moved it away.
+    /// Locks the file that is at the path now: it may have been replaced while this writer waited.
     fn lock(&mut self) -> Result<(), FileError> {
         for _ in 0..ATTEMPTS {
             let locked = lock_within(&self.file, self.limit);
@@ -82,7 +81,7 @@ impl Appender {
         let length = self.file.metadata()?.len();
         let closed_a_line = length > 0 && last_byte(&self.file, length)? != b'\n';
         let written = if closed_a_line {
-            // In one write with the rest, so that no kill can come between them.
+            // In one write with the rest, so that the writer cannot be killed in between.
             self.write(length, &[b"\n", lines].concat())
         } else {
             self.write(length, lines)
@@ -94,7 +93,7 @@ impl Appender {
         Ok(Appended { closed_a_line })
     }
 
-    /// Writes all of it, or takes back what it wrote.
+    /// Writes all bytes, or removes what was written of them.
     fn write(&mut self, length: u64, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -104,7 +103,7 @@ impl Appender {
                 stuck => {
                     let error = stuck.err().unwrap_or_else(|| io::ErrorKind::WriteZero.into());
                     let written = (bytes.len() - rest.len()) as u64;
-                    // Not if somebody who does not ask has added to it since.
+                    // Unless a program that takes no lock has appended since.
                     if self.file.metadata()?.len() == length + written {
                         self.file.set_len(length)?;
                     }

@@ -1,34 +1,34 @@
-//! Why a file could not be changed.
+//! Errors of changing a file.
 
 use super::LINE_MAX_BYTES;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that was not changed. Each names the file in question.
+/// A file was not changed. Each error names the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The path leads to something that has no content of its own to replace.
+    /// The path leads to something without content that could be replaced.
     #[error("{} is {what}, not a file", .path.display())]
     NotAFile {
-        /// Where.
+        /// The path.
         path: PathBuf,
         /// What it is: "a folder", "a pipe".
         what: &'static str,
     },
-    /// The folder that the file would be in is not there.
+    /// The folder of the file does not exist.
     #[error("the folder of {} does not exist", .path.display())]
     NoFolder {
         /// The file.
         path: PathBuf,
     },
-    /// The file is there and may not be written to.
+    /// The file exists and is write-protected.
     #[error("{} is read-only", .path.display())]
     ReadOnly {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody who did not ask changed, replaced, made or removed the file meanwhile.
+    /// Another program changed, replaced, created or removed the file in the meantime.
     #[error("{} was changed in the meantime by another program", .path.display())]
     Changed {
         /// The file.
@@ -42,40 +42,40 @@ pub enum FileError {
         /// How many names it has.
         names: u64,
     },
-    /// Another program keeps the kernel's lock on the file.
+    /// Another program holds the kernel's lock on the file.
     #[error("{} is locked by another program", .path.display())]
     Locked {
         /// The file.
         path: PathBuf,
     },
-    /// There is no room for it.
+    /// The disk is full.
     #[error("no space for {}: {source}", .path.display())]
     Full {
-        /// What was being written.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// A line that is longer than any line should be.
+    /// A line is longer than the limit.
     #[error("a line for {} is longer than {LINE_MAX_BYTES} bytes", .path.display())]
     LongLine {
         /// The file.
         path: PathBuf,
     },
-    /// Anything else that the system refused.
+    /// Any other error of the system.
     #[error("{} cannot be {doing}: {source}", .path.display())]
     Refused {
-        /// What the attempt was about.
+        /// The path.
         path: PathBuf,
-        /// What was tried, as in "cannot be read".
+        /// What was attempted, as in "cannot be read".
         doing: &'static str,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl FileError {
-    /// Sorts what the system said.
+    /// Classifies an error of the system.
     pub(super) fn from_attempt(path: &Path, doing: &'static str, source: io::Error) -> FileError {
         let path = path.to_owned();
         match source.kind() {

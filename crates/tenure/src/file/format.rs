@@ -1,4 +1,4 @@
-//! What a content must be.
+//! Checks that content has a given format: JSON, JSON lines, YAML or TOML.
 
 use serde::de::{Deserialize, IgnoredAny};
 use serde_saphyr::{alias_limits, budget, options};
@@ -6,14 +6,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::str::FromStr;
 
-/// Deeper YAML is refused: the reader needs the stack for it.
+/// Deeper YAML is refused, because the parser needs stack for it.
 const YAML_NESTING_MAX: usize = 100;
 
-/// So much of a YAML file may come from aliases: a small file cannot fill the memory.
+/// How much of a YAML file may come from aliases, so that a small file cannot fill the memory.
 const YAML_REPLAYED_MAX: usize = 200_000;
 
-/// A format that a content can be checked against. JSON is read as it comes; YAML and TOML are read
-/// into memory as a whole.
+/// A format to check content against. JSON is read as a stream; YAML and TOML are read into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One JSON value.
@@ -26,7 +25,7 @@ pub enum Format {
     Toml,
 }
 
-/// Where a content is not what it must be, counted from 1.
+/// The position of the first error, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} column {column}: {problem}")]
 pub struct Invalid {
@@ -34,15 +33,15 @@ pub struct Invalid {
     pub line: usize,
     /// The column.
     pub column: usize,
-    /// What is wrong there.
+    /// The error at this position.
     pub problem: String,
 }
 
-/// The word is none of a format.
+/// The word is not a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format {word:?}: use json, jsonl, yaml or toml")]
 pub struct NoSuchFormat {
-    /// What was given.
+    /// The word as it was given.
     word: String,
 }
 
@@ -61,7 +60,7 @@ impl FromStr for Format {
 }
 
 impl Format {
-    /// The name of the format, for people.
+    /// The name of the format in messages.
     pub fn name(self) -> &'static str {
         match self {
             Format::Json => "JSON",
@@ -82,8 +81,7 @@ impl Format {
         }
     }
 
-    /// Checks one line, with or without its line break, in a format of lines: any other format is
-    /// checked as JSON.
+    /// Checks one line, with or without its line break. Every format is checked as JSON.
     pub fn check_line(self, line: &[u8]) -> Result<(), Invalid> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         match serde_json::from_slice::<IgnoredAny>(line) {
@@ -125,7 +123,7 @@ fn json_error(error: &serde_json::Error) -> Invalid {
     Invalid { line: line.max(1), column: column.max(1), problem }
 }
 
-/// The whole text, or where it stops being text.
+/// The whole text, or the position where it is not UTF-8.
 fn whole(file: &mut File) -> io::Result<Result<String, Invalid>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;

@@ -1,7 +1,8 @@
-//! Drafts, their names, and what killed writers left of them.
+//! Drafts, their names, and removing those of killed writers.
 //!
-//! A draft is named `.NAME.tenure-RANDOM.tmp`, beside the file that it is to replace. Its writer
-//! keeps the kernel's lock on it, which ends with the writer: a draft without that lock is nobody's.
+//! A draft is named `.NAME.tenure-RANDOM.tmp`, in the folder of the file that it will replace. Its
+//! writer holds the kernel's lock on it, which ends with the writer: a draft without that lock is
+//! abandoned.
 
 use super::original::do_not_wait;
 use crate::kernel_lock::try_lock;
@@ -10,42 +11,42 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Between the name of the file and what makes the draft's name its own.
+/// Separates the file's name from the random part of a draft's name.
 const MARK: &str = ".tenure-";
 
-/// How a draft's name ends.
+/// The suffix of a draft's name.
 const ENDING: &str = ".tmp";
 
-/// Random digits in the name: with so many no two drafts meet.
+/// The number of random digits, enough that two drafts never have the same name.
 const RANDOM_DIGITS: usize = 12;
 
-/// So much of a long name is kept: with mark, digits and ending it must fit in 255 bytes.
+/// How much of a long name is kept: with separator, digits and suffix it must fit in 255 bytes.
 const NAME_BYTES_MAX: usize = 200;
 
-/// How often another name is tried, when somebody who cleans up took a new draft for an old one.
+/// How often another name is tried, if a cleaner took a new draft for an abandoned one.
 const ATTEMPTS: usize = 16;
 
-/// Most folder entries that a search through a whole tree looks at.
+/// The most folder entries that a search through a whole tree reads.
 const ENTRIES_MAX: usize = 100_000;
 
-/// Makes a draft beside `path`, locked, so that nobody takes it for a leftover.
+/// Creates a locked draft beside `path`, so that it is not taken for an abandoned one.
 pub(super) fn create_draft(path: &Path, private: bool) -> io::Result<(PathBuf, File)> {
     for _ in 0..ATTEMPTS {
         let draft = path.with_file_name(draft_name(path.file_name().unwrap_or_default()));
         let mut options = File::options();
         options.read(true).write(true).create_new(true);
-        // What replaces a file gets that file's permissions at the end, and until then is nobody
-        // else's to read.
+        // The draft gets the permissions of the replaced file at the end; until then only its owner
+        // can read it.
         if private {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
         let file = options.open(&draft)?;
-        // Somebody may have seen it before it was locked, and removed it.
+        // A cleaner may have seen it before it was locked, and removed it.
         if try_lock(&file)? && draft.exists() {
             return Ok((draft, file));
         }
     }
-    Err(io::Error::other("drafts are removed as soon as they are made"))
+    Err(io::Error::other("drafts are removed as soon as they are created"))
 }
 
 fn draft_name(name: &OsStr) -> OsString {
@@ -65,7 +66,7 @@ fn draft_name(name: &OsStr) -> OsString {
     draft
 }
 
-/// The name of the file that a draft is for; nothing if it is no draft.
+/// The name of the file that a draft is for; `None` if it is not a draft.
 fn drafted(name: &OsStr) -> Option<&[u8]> {
     let name = name.as_encoded_bytes().strip_prefix(b".")?.strip_suffix(ENDING.as_bytes())?;
     let (rest, digits) = name.split_at_checked(name.len().checked_sub(RANDOM_DIGITS)?)?;
@@ -73,7 +74,7 @@ fn drafted(name: &OsStr) -> Option<&[u8]> {
     rest.strip_suffix(MARK.as_bytes()).filter(|_| random)
 }
 
-/// Removes what killed writers of this file left beside it; says how many there were.
+/// Removes abandoned drafts of this file; returns how many there were.
 pub fn remove_leftovers(path: &Path) -> usize {
     let Some(name) = path.file_name() else { return 0 };
     let own = draft_name(name);
@@ -83,8 +84,8 @@ pub fn remove_leftovers(path: &Path) -> usize {
     leftovers.filter(|entry| remove_if_nobodys(&entry.path())).count()
 }
 
-/// The same for all files in a folder and below, without following links, and without looking into
-/// git's own folders. Gives up after a bounded number of entries.
+/// As [`remove_leftovers`], for all files in a folder and below. It follows no links, skips git's
+/// own folders, and stops after a bounded number of entries.
 pub fn remove_all_leftovers(folder: &Path) -> usize {
     let (mut removed, mut looked_at) = (0, 0);
     let mut folders = vec![folder.to_owned()];

@@ -1,15 +1,14 @@
-//! Files that many processes change: replaced whole, or appended to in whole lines.
+//! Changes files that many processes share: replaces them as a whole, or appends whole lines.
 //!
-//! In reading order: [`Original`] is a file as it was found, [`Draft`] what is to replace it,
-//! [`Sealed`] a draft that is on disk and complete, [`Sealed::replace`] the one step in which the
-//! file changes. [`Appender`] adds lines. [`Format`] says what a content must be.
+//! In reading order: [`Original`] is a file as it was found, [`Draft`] is its new content,
+//! [`Sealed`] is a complete draft on disk, [`Sealed::replace`] is the one step in which the file
+//! changes. [`Appender`] adds lines. [`Format`] checks content.
 //!
-//! Nothing here takes a lease: whoever replaces holds one (see [`StoreLocation::resource_of`]), and looks
-//! whether it still does between [`Draft::seal`] and [`Sealed::replace`]. Beneath that, the kernel's
-//! lock on the file itself (`flock`) keeps an append, or a replacement by somebody who uses another
-//! store, from falling between the last look at the file and its replacement. It is held for that
-//! moment only, and whoever asks for it looks afterwards whether the file is still the one at its
-//! path.
+//! Nothing here takes a lease: the caller holds one (see [`StoreLocation::resource_of`]), and
+//! checks that it still does between [`Draft::seal`] and [`Sealed::replace`]. In addition, the
+//! kernel's lock on the file itself (`flock`) keeps an append, or a replacement by a process with
+//! another store, from falling between the last check of the file and its replacement. It is held
+//! only for that moment, and its holder then checks that the file is still the one at its path.
 //!
 //! [`StoreLocation::resource_of`]: crate::place::StoreLocation::resource_of
 

@@ -1,4 +1,4 @@
-//! A file as it was found.
+//! A file as it was found before a change.
 
 use super::stamp::{Stamp, names};
 use super::{FileError, real_path};
@@ -6,7 +6,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that is to be replaced, or made, as it was when it was opened.
+/// A file that will be replaced or created, as it was when it was opened.
 #[derive(Debug)]
 pub struct Original {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub struct Original {
 
 #[derive(Debug)]
 pub(super) struct Found {
-    /// For the kernel's lock alone. Nobody else may have it: a process that was started with it
+    /// Only for the kernel's lock. It must not be inherited: a child process with this descriptor
     /// would keep the lock.
     pub(super) file: File,
     pub(super) metadata: Metadata,
@@ -23,8 +23,8 @@ pub(super) struct Found {
 }
 
 impl Original {
-    /// Opens the file that `path` leads to, which need not be there. Pipes and devices are refused,
-    /// without waiting for anybody at their other end.
+    /// Opens the file at `path`, following links; it need not exist. Pipes and devices are refused
+    /// without waiting for their other end.
     pub fn open(path: &Path) -> Result<Original, FileError> {
         let path = real_path(path)?;
         let found = match open_plain(&path) {
@@ -40,27 +40,27 @@ impl Original {
         Ok(Original { path, found })
     }
 
-    /// Where it is, without links.
+    /// The path, without links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the file was there.
+    /// Whether the file existed.
     pub fn exists(&self) -> bool {
         self.found.is_some()
     }
 
-    /// Whether the file had no content, or was not there.
+    /// Whether the file was empty or missing.
     pub fn is_empty(&self) -> bool {
         self.found.as_ref().is_none_or(|found| found.metadata.len() == 0)
     }
 
-    /// How many names the file has beside this one.
+    /// How many other names the file has.
     pub fn other_names(&self) -> u64 {
         self.found.as_ref().map_or(0, |found| names(&found.metadata).saturating_sub(1))
     }
 
-    /// The content, from its beginning, for another process to read; nothing if there was no file.
+    /// The content from its beginning, for another process to read; `None` if there was no file.
     pub fn content(&self) -> Result<Option<File>, FileError> {
         let Some(found) = &self.found else { return Ok(None) };
         let file = open_plain(&self.path)?;
@@ -73,7 +73,7 @@ impl Original {
         Ok(Some(file))
     }
 
-    /// Whether the file is still as it was found: the same one, not changed, or still not there.
+    /// Whether the file is unchanged: the same file with the same content, or still missing.
     pub fn is_as_found(&self) -> bool {
         let now = std::fs::metadata(&self.path).ok().map(|metadata| Stamp::of(&metadata));
         now.as_ref() == self.found.as_ref().map(|found| &found.stamp)
@@ -100,18 +100,18 @@ impl Found {
 /// Opens a plain file for reading, and refuses anything else.
 fn open_plain(path: &Path) -> Result<File, FileError> {
     let refused = |error| FileError::from_attempt(path, "read", error);
-    // Before opening: to open a device may do something.
+    // Before opening: opening a device can have effects.
     refuse_other_kinds(path, &std::fs::metadata(path).map_err(refused)?)?;
     let mut options = File::options();
     options.read(true);
-    // Or a pipe that takes its place just now would keep us waiting.
+    // Otherwise a pipe that takes its place just now would block.
     do_not_wait(&mut options);
     let file = options.open(path).map_err(refused)?;
     refuse_other_kinds(path, &file.metadata().map_err(refused)?)?;
     Ok(file)
 }
 
-/// Refuses what has no content of its own.
+/// Refuses anything that has no content of its own.
 pub(super) fn refuse_other_kinds(path: &Path, metadata: &Metadata) -> Result<(), FileError> {
     if metadata.is_file() {
         return Ok(());
@@ -139,14 +139,14 @@ pub(super) fn do_not_wait(options: &mut std::fs::OpenOptions) {
     std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
 }
 
-/// Undoes what [`do_not_wait`] did to a descriptor that others are to have.
+/// Undoes [`do_not_wait`] for a descriptor that other processes get.
 fn wait_when_reading(file: &File) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(file)? - rustix::fs::OFlags::NONBLOCK;
     Ok(rustix::fs::fcntl_setfl(file, flags)?)
 }
 
-/// Whether this process may write to the file: a file that is protected from writing is not to be
-/// replaced either, although the folder would allow it.
+/// Whether this process may write to the file. A write-protected file is not replaced either,
+/// although the folder would allow it.
 fn is_writable(path: &Path) -> bool {
     !matches!(
         rustix::fs::access(path, rustix::fs::Access::WRITE_OK),

@@ -1,4 +1,4 @@
-//! Replacing a file in one step.
+//! Replaces a file in one step.
 
 use super::leftovers::create_draft;
 use super::original::Found;
@@ -11,20 +11,20 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long to wait for whoever is appending to the file just now: they are done in milliseconds
-/// unless their disk is slow. Somebody who takes longer keeps it on purpose.
+/// How long to wait for appenders of the file: they need milliseconds unless their disk is slow. A
+/// longer hold is intentional.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How to replace.
+/// Options of a replacement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Replace<'a> {
-    /// Also if somebody changed the file meanwhile, or if it has other names.
+    /// Replace the file even if another program changed it, or if it has other names.
     pub overwrite: bool,
-    /// Keeps the old content beside the file, under its name with this ending.
+    /// Keep the old content beside the file, under its name with this suffix.
     pub backup: Option<&'a OsStr>,
 }
 
-/// What is to replace a file, in the making. Removed when dropped.
+/// The new content of a file, being written. It is removed on drop.
 #[derive(Debug)]
 pub struct Draft<'a> {
     original: &'a Original,
@@ -32,8 +32,8 @@ pub struct Draft<'a> {
     bytes: u64,
 }
 
-/// A draft that is on disk, with the file's permissions, while the kernel keeps others who ask from
-/// changing the file. Removed when dropped.
+/// A draft on disk, with the file's permissions, while the kernel's lock keeps cooperating programs
+/// from changing the file. It is removed on drop.
 #[derive(Debug)]
 #[must_use = "nothing is replaced until it is told to"]
 pub struct Sealed<'a> {
@@ -44,7 +44,7 @@ pub struct Sealed<'a> {
 }
 
 impl Original {
-    /// Begins a draft beside the file.
+    /// Creates a draft beside the file.
     pub fn draft(&self) -> Result<Draft<'_>, FileError> {
         let temporary = Temporary::beside(self.path(), self.exists())?;
         Ok(Draft { original: self, temporary, bytes: 0 })
@@ -52,19 +52,19 @@ impl Original {
 }
 
 impl Draft<'_> {
-    /// How much was written.
+    /// The number of bytes written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Adds to it.
+    /// Appends to the draft.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.temporary.file.write_all(bytes).map_err(|error| self.unwritten(error))?;
         self.bytes += bytes.len() as u64;
         Ok(())
     }
 
-    /// Checks what was written.
+    /// Checks the format of the draft.
     pub fn check(&mut self, format: Format) -> Result<Result<(), Invalid>, FileError> {
         format.check(&mut self.temporary.file).map_err(|error| self.unwritten(error))
     }
@@ -75,8 +75,8 @@ impl Draft<'_> {
 }
 
 impl<'a> Draft<'a> {
-    /// Puts the draft on disk with the file's permissions and, as far as this process may, its
-    /// owner; and locks the file. Now is the time to look whether the lease is still held.
+    /// Puts the draft on disk with the file's permissions and, if this process may, its owner; and
+    /// locks the file. Check the lease after this.
     pub fn seal(self, how: Replace<'_>) -> Result<Sealed<'a>, FileError> {
         let (path, original) = (self.original.path(), self.original);
         let refused = |error| FileError::from_attempt(path, "replaced", error);
@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
                 return Err(FileError::Locked { path: path.to_owned() });
             }
         }
-        // From here on a failure drops it, and so unlocks the file.
+        // From here on an error drops it, and so unlocks the file.
         let overwrite = how.overwrite;
         let mut sealed = Sealed { original, temporary: self.temporary, backup: None, overwrite };
         if let Some(found) = original.found() {
@@ -103,10 +103,10 @@ impl<'a> Draft<'a> {
 }
 
 impl Sealed<'_> {
-    /// Replaces the file, unless somebody changed it; says where the old content is kept.
+    /// Replaces the file, unless another program changed it; returns where the old content is kept.
     ///
-    /// Until this returns the file has its old content or the new one, whole; whoever opens it sees
-    /// either. When it has returned the new one is on disk.
+    /// Until this returns, readers see the complete old content or the complete new one. When it
+    /// has returned, the new content is on disk.
     pub fn replace(mut self) -> Result<Option<PathBuf>, FileError> {
         let path = self.original.path();
         let refused = |error| FileError::from_attempt(path, "replaced", error);
@@ -134,15 +134,15 @@ impl Sealed<'_> {
 
 impl Drop for Sealed<'_> {
     fn drop(&mut self) {
-        // The original stays open, and would keep the lock. If it cannot be given back, it ends with
-        // that.
+        // The original stays open and would keep the lock. If unlocking fails, the lock ends when
+        // the original is closed.
         if let Some(found) = self.original.found() {
             let _ = found.file.unlock();
         }
     }
 }
 
-/// A file beside another, removed when dropped, unless it got another name.
+/// A file beside another one, removed on drop unless it was renamed.
 #[derive(Debug)]
 struct Temporary {
     path: Option<PathBuf>,
@@ -166,7 +166,7 @@ impl Temporary {
         Ok(())
     }
 
-    /// Takes a name that nobody has, and does not replace one that somebody made meanwhile.
+    /// Takes a free name, without replacing a file that was created meanwhile.
     fn appear(&mut self, to: &Path) -> Result<(), FileError> {
         let Some(path) = &self.path else { return Ok(()) };
         match std::fs::hard_link(path, to) {
@@ -174,7 +174,7 @@ impl Temporary {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(FileError::Changed { path: to.to_owned() })
             }
-            // A file system without links.
+            // A file system without hard links.
             Err(_) => {
                 self.rename(to).map_err(|error| FileError::from_attempt(to, "created", error))
             }
@@ -190,7 +190,7 @@ impl Drop for Temporary {
     }
 }
 
-/// A copy of the original, on disk, and the name that it is to get.
+/// A copy of the original on disk, and the name that it will get.
 fn copy(
     original: &Original,
     found: &Found,
@@ -209,7 +209,7 @@ fn copy(
     Ok((copy, name))
 }
 
-/// Gives a file the permissions of another, and its owner and group as far as that is allowed.
+/// Gives a file the permissions of another, and its owner and group if that is allowed.
 fn keep_permissions(file: &File, of: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     /// Set-user-id and set-group-id.
@@ -224,10 +224,10 @@ fn keep_permissions(file: &File, of: &Metadata) -> io::Result<()> {
     };
     let mut mode = of.mode() & 0o7777;
     if (user.is_some() || group.is_some()) && !give(user, group) {
-        // A file of another user's must not run as this one.
+        // A file of another user must not run as this one.
         mode &= !IDENTITY_BITS;
         if group.is_some() && !give(None, group) {
-            // Nor must this process's group get what that one's had.
+            // This process's group must not get the permissions of the other file's group.
             mode &= !0o070 | (mode & 0o007) << 3;
         }
     }

@@ -1,9 +1,9 @@
-//! By what a changed file is known.
+//! Detects that a file was changed.
 
 use std::fs::Metadata;
 
-/// Which file it is and when it was last changed in any way. A change that keeps the size, within
-/// the same tick of the file system's clock (some milliseconds), cannot be seen.
+/// The identity of a file and the time of its last change. A change that keeps the size within the
+/// same tick of the file system's clock (some milliseconds) is not detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     identity: Option<(u64, u64)>,
@@ -23,7 +23,7 @@ impl Stamp {
     }
 }
 
-/// Whether both are one file under perhaps different names. Where the system does not tell: yes.
+/// Whether both are the same file. If the system cannot tell: yes.
 pub(super) fn same_file(one: &Metadata, other: &Metadata) -> bool {
     identity(one) == identity(other)
 }

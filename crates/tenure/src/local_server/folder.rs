@@ -13,59 +13,59 @@ use std::time::Duration;
 /// The folder's name in the user's state folder.
 const FOLDER_NAME: &str = "servers";
 
-/// How the file of a token ends.
+/// The suffix of a token's file.
 const TOKEN_SUFFIX: &str = "token";
 
-/// How the file ends that says to which store a token belongs.
+/// The suffix of the file that names a token's store.
 const STORE_SUFFIX: &str = "store";
 
 /// A longer file was not written by this program.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// The token of a store that is gone is removed after this time: the store may lie on a disk that
-/// is not always there.
+/// The token of a missing store is removed after this time; the store may be on a disk that is not
+/// always mounted.
 const UNUSED_AFTER: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Where the tokens and records of this user's servers are kept.
+/// The folder with the tokens and records of this user's servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFolder {
     path: PathBuf,
 }
 
-/// The token of a server cannot be read or kept.
+/// The token of a server cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerFolderError {
-    /// Somebody else could read it.
+    /// Other users could read it.
     #[error("{} can be read by other users", .path.display())]
     Exposed {
         /// The file or folder.
         path: PathBuf,
     },
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     #[error("{} belongs to another user", .path.display())]
     Foreign {
         /// The file or folder.
         path: PathBuf,
     },
-    /// There is no token in it.
+    /// The file contains no token.
     #[error("{} contains no token", .path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("{} cannot be used: {source}", .path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl ServerFolder {
-    /// This user's, unless there is no home to find it in. It need not exist.
+    /// This user's folder, unless there is no home folder. It need not exist.
     pub fn of(surroundings: &Surroundings) -> Option<ServerFolder> {
         Some(ServerFolder { path: surroundings.user_folder()?.join(FOLDER_NAME) })
     }
@@ -75,24 +75,24 @@ impl ServerFolder {
         ServerFolder { path: path.into() }
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the token of this store's servers is kept.
+    /// The file with the token of this store's servers.
     pub fn token_file(&self, store: &StoreUrl) -> PathBuf {
         self.path.join(format!("{}.{TOKEN_SUFFIX}", key(store)))
     }
 
-    /// The token of this store's servers; none if no server has made one yet.
+    /// The token of this store's servers; `None` if no server has created one yet.
     pub fn token(&self, store: &StoreUrl) -> Result<Option<Secret>, ServerFolderError> {
         self.check()?;
         read_token(&self.token_file(store))
     }
 
-    /// Keeps `new` as the token of this store's servers unless there is one, and returns the one
-    /// that counts.
+    /// Stores `new` as the token of this store's servers unless there is one, and returns the valid
+    /// one.
     pub fn keep_token(&self, store: &StoreUrl, new: Secret) -> Result<Secret, ServerFolderError> {
         if let Some(kept) = self.token(store)? {
             return Ok(kept);
@@ -104,14 +104,14 @@ impl ServerFolder {
         Ok(read_token(&file)?.unwrap_or(new))
     }
 
-    /// Keeps `new` as the token of this store's servers in place of the one before.
+    /// Replaces the token of this store's servers by `new`.
     pub fn replace_token(&self, store: &StoreUrl, new: &Secret) -> Result<(), ServerFolderError> {
         self.write(&self.token_file(store), &line(new), Existing::Replace)?;
         self.note_store(store);
         Ok(())
     }
 
-    /// Tells this user's clients of a server, until the result is dropped.
+    /// Announces a server to this user's clients until the result is dropped.
     pub fn announce(&self, record: &Record) -> Result<Announcement, ServerFolderError> {
         self.tidy();
         let file = self.path.join(record.file_name());
@@ -119,16 +119,17 @@ impl ServerFolder {
         Ok(Announcement::of(file))
     }
 
-    /// Writes a page that leads a browser to an address with a secret in it. The address cannot be
-    /// given to the browser's program itself: all users can read the arguments of every process.
+    /// Writes a page that redirects a browser to an address with a secret in it. The address is not
+    /// passed to the browser's program directly, because all users can read the arguments of every
+    /// process.
     pub fn write_page(&self, name: &str, page: &str) -> Result<Announcement, ServerFolderError> {
         let file = self.path.join(name);
         self.write(&file, page, Existing::Replace)?;
         Ok(Announcement::of(file))
     }
 
-    /// The running server of this user that listens at this address, if its token may be sent
-    /// there. `host` is an address or `localhost`.
+    /// The running server of this user at this address, if its token may be sent there. `host` is
+    /// an address or `localhost`.
     pub fn find(&self, host: &str, port: u16) -> Option<LocalServer> {
         self.check().ok()?;
         self.records().find_map(|record| {
@@ -137,7 +138,7 @@ impl ServerFolder {
         })
     }
 
-    /// Whether a server of this user said that it listens at this address, be it running or not.
+    /// Whether a server of this user announced this address, running or not.
     pub fn is_announced(&self, host: &str, port: u16) -> bool {
         self.check().is_ok() && self.records().any(|record| record.listener(host, port).is_some())
     }
@@ -147,7 +148,7 @@ impl ServerFolder {
         files.filter_map(|file| Record::parse(&read(&file).ok()??))
     }
 
-    /// Refuses a folder that another user could have prepared. One that is missing is fine.
+    /// Refuses a folder that another user could have prepared. A missing one is fine.
     fn check(&self) -> Result<(), ServerFolderError> {
         match fs::symlink_metadata(&self.path) {
             Ok(metadata) => check_owner(&self.path, &metadata),
@@ -178,12 +179,12 @@ impl ServerFolder {
 
     fn note_store(&self, store: &StoreUrl) {
         let file = self.path.join(format!("{}.{STORE_SUFFIX}", key(store)));
-        // Only tidying needs it.
+        // It is only needed for cleaning up.
         let _ = self.write(&file, &format!("{store}\n"), Existing::Replace);
     }
 
-    /// Removes the records of servers that ended without doing so, and the tokens of stores that
-    /// have been gone for long.
+    /// Removes the records of servers that did not do so themselves, and the tokens of stores that
+    /// have been missing for long.
     fn tidy(&self) {
         for file in self.files() {
             let is_left_over = match Record::is_one(&file) {
@@ -198,7 +199,8 @@ impl ServerFolder {
                 }
             };
             if is_left_over {
-                // A record's name is no store's, so that this removes a token only with its store.
+                // A record never has the name of a store, so this removes a token only together
+                // with its store.
                 let _ = fs::remove_file(file.with_extension(TOKEN_SUFFIX));
                 let _ = fs::remove_file(&file);
             }
@@ -215,20 +217,20 @@ impl ServerFolder {
     }
 }
 
-/// What happens to a file of the same name.
+/// What to do with a file of the same name.
 #[derive(Clone, Copy)]
 enum Existing {
     Keep,
     Replace,
 }
 
-/// Names a store in a file name: the URL would show in listings and may be long.
+/// The name of a store in a file name: the URL would show in listings and may be long.
 fn key(store: &StoreUrl) -> String {
     let digest = Sha256::digest(canonical(store).to_string().as_bytes());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The same URL for all ways to write the path of one store.
+/// The same URL for all spellings of one store's path.
 fn canonical(store: &StoreUrl) -> StoreUrl {
     let whole = |path: &Path| match (path.parent().map(fs::canonicalize), path.file_name()) {
         (Some(Ok(folder)), Some(name)) => folder.join(name),
@@ -255,7 +257,7 @@ fn line(secret: &Secret) -> String {
     format!("{}\n", secret.reveal())
 }
 
-/// The token in a file; none if there is no such file.
+/// The token in a file; `None` if there is no such file.
 pub(super) fn read_token(file: &Path) -> Result<Option<Secret>, ServerFolderError> {
     let Some(text) = read(file)? else { return Ok(None) };
     match text.trim() {
@@ -290,8 +292,8 @@ fn check_owner(path: &Path, metadata: &fs::Metadata) -> Result<(), ServerFolderE
     }
 }
 
-/// Refuses to make a folder in another user's: root often has the home of the user who called it,
-/// who could then not use the folder any more.
+/// Refuses to create a folder in another user's folder: root often has the home of the user who
+/// called `sudo`, who could then not use the folder any more.
 fn check_ancestor(folder: &Path, own: u32) -> Result<(), ServerFolderError> {
     use std::os::unix::fs::MetadataExt;
     let nearest =

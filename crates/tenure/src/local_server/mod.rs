@@ -1,10 +1,10 @@
-//! Servers that this user runs on this machine, and the token that each makes for its user.
+//! Servers that this user runs on this machine, and the token that each creates for its user.
 //!
-//! A server without a file of tokens makes one token of its own. It is kept in a folder that only
+//! A server without a token file creates one token of its own. It is stored in a folder that only
 //! its user can read, one file per store, so that it outlives the server. While the server runs, a
-//! `record` beside it says at which addresses it listens. This user's clients look there,
-//! and send the token only after they have seen that the listener at that address belongs to the
-//! process that wrote the record: on loopback any user can take a port that is free.
+//! `record` beside it has the addresses that it listens on. This user's clients read it, and send
+//! the token only after they have checked that the listener at that address belongs to the process
+//! that wrote the record: on loopback any user can take a free port.
 
 mod folder;
 mod record;

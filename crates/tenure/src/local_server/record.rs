@@ -1,4 +1,4 @@
-//! What a running server says of itself, and whether that is still true.
+//! What a running server announces about itself, and whether that is still true.
 
 use crate::platform::{self, LocalWitness};
 use crate::secret::Secret;
@@ -10,10 +10,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use tenure_core::{Evidence, Liveness, Witness};
 
-/// How the file of a record ends.
+/// The suffix of a record's file.
 const SUFFIX: &str = "server";
 
-/// A running server: which process it is, where it listens, and where its token is kept.
+/// A running server: its process, its addresses, and the file of its token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     process: Evidence,
@@ -51,7 +51,7 @@ impl Record {
         LocalWitness::new().liveness(&self.process) == Liveness::Dead
     }
 
-    /// Its listener by which one reaches this host and port, if there is one.
+    /// Its listener for this host and port, if there is one.
     pub(super) fn listener(self, host: &str, port: u16) -> Option<Listener> {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let asked: Option<IpAddr> = host.parse().ok();
@@ -68,21 +68,21 @@ impl Record {
     }
 }
 
-/// A listener, as a record claims it.
+/// A listener as a record claims it.
 pub(super) struct Listener {
     process: Evidence,
     address: SocketAddr,
 }
 
-/// A server of this user on this machine, seen at its address.
+/// A server of this user on this machine, found at its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalServer {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
-    /// What it asks for.
+    /// Its token.
     pub token: Secret,
     process: Evidence,
-    /// The number of its listening socket; none where the system does not tell.
+    /// The inode of its listening socket; `None` if the system does not tell.
     socket: Option<u64>,
 }
 
@@ -101,12 +101,12 @@ impl LocalServer {
         Some(LocalServer { address, token, process, socket })
     }
 
-    /// Whether it listens there still, and has all the time since it was found: then a connection
-    /// that was made in between leads to it.
+    /// Whether it still listens, and has done so since it was found: then a connection that was
+    /// made in between leads to it.
     ///
-    /// A socket that listens keeps its address until it is closed. So where it was once seen at the
-    /// address, it is enough that the same process still has it. Where the system tells nothing of
-    /// sockets, only that the process still runs can be seen.
+    /// A listening socket keeps its address until it is closed. So once it was seen at the address,
+    /// it is enough that the same process still has it. If the system tells nothing about sockets,
+    /// only the process itself is checked.
     pub fn still_listens(&self) -> bool {
         let has_socket = |socket| {
             self.process.process.is_some_and(|process| platform::has_socket(process.pid, socket))
@@ -116,8 +116,8 @@ impl LocalServer {
     }
 }
 
-/// The sockets that listen at this host and port, whoever has them; nothing where the system does not
-/// tell. Only of hosts that are this machine: `localhost` and loopback addresses.
+/// The sockets that listen at this host and port, of any user; `None` if the system does not tell.
+/// Only for hosts that are this machine: `localhost` and loopback addresses.
 #[cfg(feature = "http")]
 pub(crate) fn listeners(host: &str, port: u16) -> Option<Vec<u64>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -135,7 +135,7 @@ pub(crate) fn listeners(host: &str, port: u16) -> Option<Vec<u64>> {
     Some(sockets)
 }
 
-/// A file that is removed when this is dropped.
+/// A file that is removed on drop.
 #[derive(Debug)]
 pub struct Announcement {
     file: PathBuf,
@@ -146,7 +146,7 @@ impl Announcement {
         Announcement { file }
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.file
     }

@@ -1,4 +1,4 @@
-//! Whether a store lies inside its project, links and all.
+//! Checks whether a store is inside its project, including links.
 
 use std::fs;
 use std::io;
@@ -7,29 +7,28 @@ use std::path::{Component, Path, PathBuf};
 use crate::place::{PlaceKind, StoreLocation};
 use crate::url::StoreUrl;
 
-/// A path in a project that leads out of it.
+/// A link in a project that points out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The path in the project.
     pub path: PathBuf,
-    /// What it leads to; as the link says it, if that is not there.
+    /// Its target; as written in the link if the target does not exist.
     pub target: PathBuf,
 }
 
-/// Whether all that the store reads and writes is inside the project.
+/// Whether everything that the store reads and writes is inside the project.
 pub(super) fn is_inside(place: &StoreLocation, url: &StoreUrl) -> bool {
     let Some(root) = root_of(place) else { return false };
     let paths = url.paths();
     let inside = |path: &PathBuf| match is_below(root, path) {
         true => link_out(root, path).is_none(),
-        // Another way to write it may still lead there.
+        // Another spelling may still be inside.
         false => real(path).is_some_and(|real| real.starts_with(root)),
     };
     !paths.is_empty() && paths.iter().all(inside)
 }
 
-/// What of the store, and of what commands keep beside the default one, begins inside the project
-/// and ends outside.
+/// The links of the store, and of files beside the default store, that point out of the project.
 pub(super) fn links_out(place: &StoreLocation, url: &StoreUrl) -> Vec<Link> {
     let Some(root) = root_of(place) else { return vec![] };
     let mut paths = url.paths();
@@ -45,13 +44,13 @@ pub(super) fn links_out(place: &StoreLocation, url: &StoreUrl) -> Vec<Link> {
     links
 }
 
-/// Whether the path, as it is written, is below the root.
+/// Whether the path, as written, is below the root.
 fn is_below(root: &Path, path: &Path) -> bool {
     let upward = |part: Component<'_>| part == Component::ParentDir;
     path.strip_prefix(root).is_ok_and(|below| !below.components().any(upward))
 }
 
-/// The folder that is the project's. Paths in [`StoreLocation`] have no links up to it.
+/// The project's folder. Paths in [`StoreLocation`] have no links up to it.
 fn root_of(place: &StoreLocation) -> Option<&Path> {
     match &place.kind {
         PlaceKind::Repository { root, .. } => Some(root),
@@ -60,8 +59,8 @@ fn root_of(place: &StoreLocation) -> Option<&Path> {
     }
 }
 
-/// The first link of the path that leads out of the root. Every command asks this of its store, so
-/// what is no link costs one look.
+/// The first link of the path that points out of the root. Every command checks its store, so a
+/// path without links costs one system call.
 fn link_out(root: &Path, path: &Path) -> Option<Link> {
     let mut at = root.to_owned();
     for part in path.strip_prefix(root).ok()?.components() {
@@ -82,8 +81,8 @@ fn link_out(root: &Path, path: &Path) -> Option<Link> {
     None
 }
 
-/// The path without links, also where its end is not there yet. `None` where it cannot be told: a
-/// link that leads nowhere, or `..` after what is not there.
+/// The path without links, even if its end does not exist yet. `None` if it is unknown: a broken
+/// link, or `..` after a missing folder.
 fn real(path: &Path) -> Option<PathBuf> {
     match fs::canonicalize(path) {
         Ok(real) => Some(real),

@@ -1,11 +1,11 @@
-//! Which store a command uses, and why; and what a project's own files may decide about it.
+//! Decides which store a command uses, and what a project's own files may decide about it.
 //!
-//! A repository is often somebody else's work. Its `.tenure/config.yaml` may say how long leases
-//! last, but not where data and credentials go, or under whose name its user acts, until the user
-//! has trusted that file: see [`Trust`]. The same holds for links in it that lead out of it, and
+//! A repository often comes from another person. Its `.tenure/config.yaml` may set the length of
+//! leases, but not where data and credentials go, or under which label its user acts, until the
+//! user has trusted that file: see [`Trust`]. The same holds for links that point out of it, and
 //! for a `.tenure` that belongs to another user.
 //!
-//! [`locate`] gives the store or says what stands in the way. It never falls back to another store.
+//! [`locate`] returns the store or the obstacle. It never falls back to another store.
 
 mod inside;
 mod ownership;
@@ -23,42 +23,42 @@ pub use ownership::{ForeignOwner, User};
 use tenure_text::config::{Key, Origin, Settings};
 pub use trust::{Subject, TRUST_VARIABLE, Trust, TrustError, TrustRecord};
 
-/// What [`locate`] looks at.
+/// The input of [`locate`].
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
     /// All settings.
     pub settings: &'a Settings,
-    /// Where the default store lives, if there is a place for one.
+    /// The location of the default store, if there is one.
     pub place: Option<&'a StoreLocation>,
-    /// What a relative path on the command line or in a variable is relative to.
+    /// The folder that relative paths on the command line or in a variable are relative to.
     pub directory: &'a Path,
     /// What the user has trusted.
     pub trust: &'a Trust,
-    /// Who asks.
+    /// The user of the command.
     pub user: User,
 }
 
-/// The store that is meant.
+/// The selected store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
     /// Its URL, with an absolute path.
     pub url: StoreUrl,
-    /// What decided it.
+    /// Why it was selected.
     pub reason: Reason,
-    /// Whether it is the project's own: the default one, or one inside the project.
+    /// Whether it belongs to the project: the default store, or one inside the project.
     pub in_project: bool,
-    /// Its folder belongs to this other user, which is worth a warning.
+    /// Another user owns its folder, which is worth a warning.
     pub foreign_owner: Option<ForeignOwner>,
 }
 
-/// What decided which store is used.
+/// Why a store was selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// `--store`.
     Flag,
     /// This environment variable.
     Variable(String),
-    /// This file: the user's, or one that was named for this command.
+    /// This file: the user's, or the one given with `--config`.
     File(PathBuf),
     /// The project's file.
     Project(PathBuf),
@@ -71,12 +71,12 @@ pub enum Reason {
     },
     /// The nearest `.tenure` upward, outside a repository.
     NearestFolder,
-    /// No repository and no `.tenure` is around.
+    /// There is no repository and no `.tenure` around.
     UserFolder,
 }
 
 impl Reason {
-    /// One word for scripts.
+    /// One word for JSON.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -114,13 +114,13 @@ impl fmt::Display for Reason {
 /// What a project asks for and its user has not trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untrusted {
-    /// The project's `.tenure` folder, by which trust is remembered.
+    /// The project's `.tenure` folder, which identifies the record of trust.
     pub folder: PathBuf,
     /// Its settings file.
     pub file: PathBuf,
     /// The settings that need trust.
     pub settings: Vec<(Key, String)>,
-    /// Links of the store that lead out of the project.
+    /// Links of the store that point out of the project.
     pub links: Vec<Link>,
 }
 
@@ -148,24 +148,24 @@ impl fmt::Display for Untrusted {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocateError {
-    /// There is no place for the default store.
+    /// There is no location for the default store.
     #[error("no location for a store")]
     NoPlace,
-    /// The URL names no store.
+    /// The URL is not valid.
     #[error(transparent)]
     Url(#[from] UrlError),
     /// The project asks for something that its user has not trusted.
     #[error("{0}")]
     Untrusted(Untrusted),
-    /// The place belongs to another user.
+    /// The location belongs to another user.
     #[error("{0}")]
     Foreign(ForeignOwner),
-    /// What was trusted cannot be read.
+    /// The records of trust cannot be read.
     #[error(transparent)]
     Trust(#[from] TrustError),
 }
 
-/// Finds the store that is meant, and refuses what a project may not decide.
+/// Finds the selected store, and refuses what a project may not decide.
 pub fn locate(search: &Search<'_>) -> Result<Located, LocateError> {
     let Search { settings, place, .. } = *search;
     let (url, reason) = match settings.text(Key::Store) {
@@ -177,7 +177,8 @@ pub fn locate(search: &Search<'_>) -> Result<Located, LocateError> {
     };
     let project = place.filter(|place| place.kind != PlaceKind::User);
     let is_default = settings.text(Key::Store).is_none();
-    // What the user named has nothing to do with who owns the project, and where it leads was seen.
+    // A store that the user named does not depend on the owner of the project, and its links were
+    // checked.
     let by_project = is_default || settings.is_from_project(Key::Store);
     let in_project = project.is_some_and(|place| inside::is_inside(place, &url));
     let mut foreign_owner = None;
@@ -199,7 +200,7 @@ pub fn locate(search: &Search<'_>) -> Result<Located, LocateError> {
     Ok(Located { url, reason, in_project: is_default || in_project, foreign_owner })
 }
 
-/// What trust in a project is about, whatever store is used by this one command.
+/// What trust in a project covers, whichever store this command uses.
 pub fn subject(place: &StoreLocation, settings: &Settings) -> trust::Subject {
     let claims = settings.project().map(|project| project.claims.as_slice()).unwrap_or_default();
     let chosen = claims.iter().find(|(key, value)| *key == Key::Store && !value.is_empty());
@@ -214,7 +215,7 @@ pub fn subject(place: &StoreLocation, settings: &Settings) -> trust::Subject {
     trust::Subject::of(place, settings, &links)
 }
 
-/// What of the project's wishes concerns this store and needs trust.
+/// The settings and links of the project that affect this store and need trust.
 fn untrusted(
     search: &Search<'_>,
     place: &StoreLocation,
@@ -231,8 +232,8 @@ fn untrusted(
             let lifts_refusal = false;
             !in_project || lifts_refusal
         }
-        // In the project's own store the project may say what its holders are called; elsewhere the
-        // user would act under a name that a stranger chose.
+        // In its own store a project may set the label of holders; in another store the user would
+        // act under a label that a stranger chose.
         Key::Agent => !in_project,
         _ => matches!(url, StoreUrl::Remote(_)),
     };
@@ -273,8 +274,8 @@ fn base(search: &Search<'_>) -> PathBuf {
     base_of(&search.settings.setting(Key::Store).origin, search.directory)
 }
 
-/// A path in a settings file is relative to the folder that has the file's folder, so to the root of
-/// a project for its `.tenure/config.yaml`. Elsewhere it is relative to the current folder.
+/// A path in a settings file is relative to the parent of the file's folder, so to the root of a
+/// project for its `.tenure/config.yaml`. Elsewhere it is relative to the current folder.
 fn base_of(origin: &Origin, directory: &Path) -> PathBuf {
     let base = match origin {
         Origin::File(file) | Origin::Project(file) => file.parent().and_then(Path::parent),

@@ -1,5 +1,5 @@
-//! Whose a place is. Who owns a store's folder decides what is in it, so another user's is not used
-//! without a word, and by root not at all.
+//! Checks who owns the location of a store. The owner of a store's folder controls its content, so
+//! using another user's causes a warning, and root refuses it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,32 +9,32 @@ use crate::place::StoreLocation;
 /// The user who runs this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct User {
-    /// The effective user id; `None` where the system has none.
+    /// The effective user id; `None` if the system has none.
     pub id: Option<u32>,
-    /// The user who became root by `sudo`.
+    /// The user who became root with `sudo`.
     pub before_sudo: Option<u32>,
 }
 
 impl User {
-    /// The user of this process. Reads `SUDO_UID`, which counts for root only.
+    /// The user of this process. Reads `SUDO_UID`, which is used for root only.
     pub fn of_process() -> User {
         let id = rustix::process::geteuid().as_raw();
         let before = std::env::var_os("SUDO_UID").and_then(|value| value.to_str()?.parse().ok());
         User { id: Some(id), before_sudo: before.filter(|_| id == 0) }
     }
 
-    /// Whether what this user owns is this process's own.
+    /// Whether this process's user owns what `owner` owns.
     pub(super) fn is(self, owner: u32) -> bool {
         self.id == Some(owner) || self.before_sudo == Some(owner)
     }
 }
 
-/// A place that belongs to another user.
+/// A location that belongs to another user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignOwner {
     /// The folder or file.
     pub path: PathBuf,
-    /// The id of the user it belongs to.
+    /// The id of its owner.
     pub owner: u32,
     /// Whether it is refused, not only worth a warning.
     pub is_refused: bool,
@@ -46,10 +46,10 @@ impl fmt::Display for ForeignOwner {
     }
 }
 
-/// Whether the place belongs to somebody whom this user has not chosen to rely on.
+/// Whether the location belongs to a user whom this one has not trusted.
 ///
-/// Root is refused: another user could make it write where that user likes. Others are refused only
-/// where anybody could have put the folder there, as in `/tmp`.
+/// Root is refused: the owner could make root write to files of the owner's choice. Other users are
+/// refused only where any user can create folders, as in `/tmp`.
 pub(super) fn foreign_owner(place: &StoreLocation, user: User) -> Option<ForeignOwner> {
     use std::fs;
     use std::os::unix::fs::MetadataExt;

@@ -1,8 +1,8 @@
-//! What a user has trusted: the folders of projects, each with the content that was looked at.
+//! Records what a user has trusted: folders of projects, each with the content that the user saw.
 //!
-//! A record is a file of its own in the user's state folder, named by a hash of the project's path
-//! and of what was trusted. So changing either ends the trust, and processes that trust or revoke at
-//! once do not disturb each other.
+//! A record is a file in the user's state folder, named by a hash of the project's path and of the
+//! trusted content. So a change of either ends the trust, and concurrent processes do not disturb
+//! each other.
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,20 +24,19 @@ pub const TRUST_VARIABLE: &str = "TENURE_TRUST";
 /// The folder of records in the user's state folder.
 const FOLDER_NAME: &str = "trusted";
 
-/// A record is a few hundred bytes.
+/// A record has a few hundred bytes.
 const RECORD_BYTES_AT_MOST: u64 = 64 * 1024;
 
-/// What is trusted, or not: a project's folder, and what in it needs trust.
+/// A project's folder, and what in it needs trust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The project's `.tenure`.
     pub folder: PathBuf,
-    /// The SHA-256, in hexadecimal, of the settings file; of the links that lead out as well, if
-    /// there are any.
+    /// The SHA-256, in hexadecimal, of the settings file and of any links that point out.
     pub sha256: String,
     /// Settings of the file that need trust.
     pub claims: Vec<(Key, String)>,
-    /// Links that lead out of the project.
+    /// Links that point out of the project.
     pub links: Vec<Link>,
 }
 
@@ -51,7 +50,8 @@ impl Subject {
                 let mut whole = content.into_bytes();
                 for link in links {
                     whole.push(b'\n');
-                    // Relative to the project, so that it is the same wherever that lies.
+                    // Relative to the project, so that the hash does not depend on where the
+                    // project is.
                     let root = place.folder.parent().unwrap_or(&place.folder);
                     let path = link.path.strip_prefix(root).unwrap_or(&link.path);
                     whole.extend_from_slice(path.as_os_str().as_encoded_bytes());
@@ -81,29 +81,29 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One thing that was trusted.
+/// A record of trust.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustRecord {
     /// The project's `.tenure`.
     pub path: PathBuf,
-    /// The hash of what was trusted.
+    /// The hash of the trusted content.
     pub sha256: String,
-    /// When, for people.
+    /// The time, for people.
     #[serde(default)]
     pub at: String,
 }
 
-/// Why trust cannot be looked up or remembered.
+/// Why trust cannot be checked or recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
-    /// The variable has another value than it can have.
+    /// The variable has an invalid value.
     #[error("{TRUST_VARIABLE} is neither 1 nor a list of SHA-256 hashes")]
     Variable,
-    /// There is no home to remember anything in.
+    /// There is no home folder for records.
     #[error("no home folder to record what you trust")]
     NoHome,
-    /// Others could change what is trusted.
+    /// Other users could change the records.
     #[error("the record of what you trust is not safe: {} {problem}", .path.display())]
     Unsafe {
         /// The folder or file.
@@ -114,11 +114,11 @@ pub enum TrustError {
     /// A record cannot be read or written.
     #[error("cannot {verb} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         verb: &'static str,
         /// The folder or file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The path cannot be written into a record.
@@ -145,7 +145,7 @@ enum Variable {
 }
 
 impl Trust {
-    /// What is remembered in this state folder, and what the variable says.
+    /// The records in this state folder, and the value of the variable.
     pub fn new(
         state_folder: Option<PathBuf>,
         variable: Option<OsString>,
@@ -158,12 +158,12 @@ impl Trust {
         Ok(Trust { folder: state_folder.map(|folder| folder.join(FOLDER_NAME)), variable, user })
     }
 
-    /// What the user of this process has trusted. Reads the environment.
+    /// The records of this process's user. Reads the environment.
     pub fn of_process(state_folder: Option<PathBuf>) -> Result<Trust, TrustError> {
         Trust::new(state_folder, std::env::var_os(TRUST_VARIABLE), User::of_process())
     }
 
-    /// Whether this was trusted as it is now.
+    /// Whether the present content was trusted.
     pub fn covers(&self, subject: &Subject) -> Result<bool, TrustError> {
         let by_variable = match &self.variable {
             Variable::Nothing => false,
@@ -179,7 +179,7 @@ impl Trust {
             .is_some_and(|record| record.path == subject.folder && record.sha256 == subject.sha256))
     }
 
-    /// Remembers that this is trusted. It is on disk when this returns.
+    /// Records that this is trusted. It is on disk when this returns.
     pub fn remember(&self, subject: &Subject, clock: &dyn Clock) -> Result<(), TrustError> {
         let folder = self.folder.as_ref().ok_or(TrustError::NoHome)?;
         if subject.folder.to_str().is_none() {
@@ -209,7 +209,7 @@ impl Trust {
         written.map_err(|source| failed("write", &file, source))
     }
 
-    /// Forgets all that was trusted of this folder; gives how many records there were.
+    /// Removes all records of this folder; returns how many there were.
     pub fn forget(&self, path: &Path) -> Result<usize, TrustError> {
         let mut forgotten = 0;
         for (file, record) in self.files()? {
@@ -221,7 +221,7 @@ impl Trust {
         Ok(forgotten)
     }
 
-    /// Everything that is remembered, by path.
+    /// All records, by path.
     pub fn list(&self) -> Result<Vec<TrustRecord>, TrustError> {
         let mut records: Vec<TrustRecord> =
             self.files()?.into_iter().map(|(_, record)| record).collect();
@@ -248,7 +248,7 @@ impl Trust {
         Ok(files)
     }
 
-    /// A record; none where there is no such file, or one that is no record.
+    /// A record; `None` if there is no such file, or if it is invalid.
     fn read(&self, file: &Path) -> Result<Option<TrustRecord>, TrustError> {
         let opened = match fs::File::open(file) {
             Ok(opened) => opened,
@@ -267,7 +267,7 @@ impl Trust {
         Ok(serde_json::from_str(&text).ok())
     }
 
-    /// Refuses what others could have written.
+    /// Refuses a file that other users could have written.
     fn check_safe(&self, path: &Path) -> Result<(), TrustError> {
         use std::os::unix::fs::MetadataExt;
         let meta = fs::metadata(path).map_err(|source| failed("read", path, source))?;

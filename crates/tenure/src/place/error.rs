@@ -1,11 +1,11 @@
-//! Why a place cannot be found or used.
+//! Errors of finding or using the location of a store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::ResourceError;
 use tenure_core::glob::GlobError;
 
-/// A place for a store that cannot be found or used. Each names the path in question.
+/// The location of a store cannot be found or used. Each error names the path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlaceError {
@@ -14,13 +14,13 @@ pub enum PlaceError {
     Unreadable {
         /// What could not be read.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A git repository announces itself but cannot be followed to its git directory.
+    /// There is a git repository, but its git directory cannot be found.
     #[error("the git repository at {} is broken: {problem}", .path.display())]
     BrokenRepository {
-        /// The file that leads nowhere.
+        /// The file that points nowhere.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
@@ -31,12 +31,12 @@ pub enum PlaceError {
         /// Where the search started.
         path: PathBuf,
     },
-    /// A link stands where the store's folder is expected, and leads to no folder.
+    /// A link is in the place of the store's folder, and points to no folder.
     #[error("{} is a link to {}, which does not exist", .path.display(), .target.display())]
     DanglingLink {
         /// The link.
         path: PathBuf,
-        /// What it says.
+        /// Its target.
         target: PathBuf,
     },
     /// The folder is on a file system that is mounted read-only.
@@ -50,24 +50,24 @@ pub enum PlaceError {
     NotWritable {
         /// What could not be created.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The folder is on a network file system, where locks may not exclude anybody.
+    /// The folder is on a network file system, where locks may not exclude.
     #[error("{} is on a network file system ({name}), where locks cannot be trusted", .path.display())]
     Network {
         /// The folder.
         path: PathBuf,
-        /// The kind of file system, as people call it.
+        /// The kind of file system.
         name: &'static str,
     },
-    /// The folder is on a file system run by another program (FUSE), which may be local or not.
+    /// The folder is on a FUSE file system, which may be local or not.
     #[error("{} is on a FUSE file system, where locks may not work", .path.display())]
     UserSpace {
         /// The folder.
         path: PathBuf,
     },
-    /// The user says that exclusion was shown on such a file system, but no record says so.
+    /// The user claims that exclusion was tested on such a file system, but no record says so.
     #[error("{} is on a file system that is refused ({name}), and {problem}", .path.display())]
     NotShown {
         /// The folder.
@@ -95,7 +95,7 @@ impl PlaceError {
         }
     }
 
-    /// The kind of file system, where that is the reason.
+    /// The kind of file system, if that is the reason.
     pub fn file_system(&self) -> Option<&'static str> {
         match self {
             Self::Network { name, .. } | Self::NotShown { name, .. } => Some(name),
@@ -118,38 +118,38 @@ impl PlaceError {
     }
 }
 
-/// A path that is no resource here.
+/// A path that is not a valid resource.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
     /// An absolute path that is not below the root.
     #[error("{} is {}", .path.display(), outside(.root.as_deref()))]
     Outside {
-        /// As it was given.
+        /// The path as it was given.
         path: PathBuf,
         /// The root, if there is one.
         root: Option<PathBuf>,
     },
-    /// A link on the way leads out of the root, or nowhere.
-    #[error("path {path:?} leads out of the repository: {} is a link to {}", .link.display(), .target.display())]
+    /// A link in the path points out of the root, or nowhere.
+    #[error("path {path:?} is outside the repository: {} is a link to {}", .link.display(), .target.display())]
     LeadsOut {
         /// The path, relative to the root.
         path: String,
         /// The link.
         link: PathBuf,
-        /// Where it leads.
+        /// The target of the link.
         target: PathBuf,
     },
-    /// A name that is not UTF-8 cannot be part of a path.
+    /// The path is not UTF-8.
     #[error("the path {path:?} is not UTF-8")]
     NotText {
         /// The path.
         path: PathBuf,
     },
-    /// A single worktree is meant where there is none.
+    /// A single worktree was requested outside a repository.
     #[error("no worktrees here: this is not a git repository")]
     NoWorktree,
-    /// What is written is no resource.
+    /// The text is not a resource.
     #[error(transparent)]
     Resource(#[from] ResourceError),
     /// The repository cannot be read.

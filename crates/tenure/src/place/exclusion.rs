@@ -1,5 +1,5 @@
-//! What a check of exclusion leaves in a folder on a file system that is refused, and what lifts the
-//! refusal.
+//! The record that a test of exclusion leaves in a folder on a file system that is refused by default.
+//! A successful record lifts the refusal.
 
 use super::{PlaceError, check_file_system};
 use serde::{Deserialize, Serialize};
@@ -10,44 +10,44 @@ use std::path::{Path, PathBuf};
 /// The name of the record in the folder.
 pub const EXCLUSION_FILE: &str = "exclusion.json";
 
-/// What a check of exclusion found in a folder, for people and for [`check_exclusion`].
+/// The result of a selftest in a folder, for people and for [`check_exclusion`].
 ///
-/// It tells of the processes of one machine. Nothing in it says that a lock of one machine excludes
-/// another machine that has the same folder.
+/// It is about the processes of one machine. It does not say that a lock of one machine excludes
+/// another machine that uses the same folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExclusionRecord {
-    /// The form of this record.
+    /// The version of this format.
     pub version: u32,
-    /// What was found.
+    /// The result.
     pub result: ExclusionResult,
-    /// When, in RFC 3339.
+    /// The time, in RFC 3339.
     pub at: String,
-    /// The machine's name.
+    /// The name of the machine.
     pub host: String,
-    /// The kind of file system, as the refusal names it.
+    /// The kind of file system, as in the refusal.
     pub file_system: String,
-    /// How many processes took part.
+    /// The number of processes.
     pub processes: usize,
-    /// How many turns and rounds were checked.
+    /// The number of turns and rounds.
     pub rounds: u64,
-    /// How many processes were killed meanwhile.
+    /// The number of killed processes.
     pub kills: u64,
     /// What it does not show.
     pub limits: String,
 }
 
-/// What a check of exclusion found.
+/// The result of a selftest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExclusionResult {
-    /// No check failed.
+    /// All checks passed.
     Shown,
-    /// Some check failed.
+    /// A check failed.
     Failed,
 }
 
 impl ExclusionRecord {
-    /// The form that is written now.
+    /// The current version.
     pub const VERSION: u32 = 1;
 
     /// The record in this folder, if there is one.
@@ -61,7 +61,7 @@ impl ExclusionRecord {
         record.map(Some).map_err(|error| PlaceError::from_reading(&path, error.into()))
     }
 
-    /// Replaces the record in this folder, which is made if it is not there; returns its path.
+    /// Replaces the record in this folder, which is created if it does not exist; returns its path.
     pub fn write(&self, folder: &Path) -> Result<PathBuf, PlaceError> {
         let path = folder.join(EXCLUSION_FILE);
         let draft = folder.join(format!("{EXCLUSION_FILE}.{}.new", std::process::id()));
@@ -75,11 +75,11 @@ impl ExclusionRecord {
     }
 }
 
-/// Checks that locks can be trusted in `folder`, where the user says that this was shown.
+/// Checks that locks can be trusted in `folder`, if the user says that this was tested.
 ///
-/// Where [`check_file_system`] refuses the kind of file system, the record of a check in
-/// `own_folder` must say that exclusion was shown on this kind, else [`PlaceError::NotShown`]. The
-/// record is returned where it was needed.
+/// If [`check_file_system`] refuses the kind of file system, the record in `own_folder` must say
+/// that exclusion was shown on this kind, else [`PlaceError::NotShown`]. The record is returned if
+/// it was needed.
 pub fn check_exclusion(
     folder: &Path,
     own_folder: &Path,
@@ -97,9 +97,9 @@ fn judge(
     record: Option<ExclusionRecord>,
 ) -> Result<ExclusionRecord, PlaceError> {
     let problem = match record {
-        None => "nobody has checked yet that locks exclude there".to_owned(),
+        None => "exclusion was not tested there yet".to_owned(),
         Some(record) if record.version > ExclusionRecord::VERSION => {
-            "it was checked by a newer tenure".to_owned()
+            "it was tested by a newer tenure".to_owned()
         }
         Some(record) if record.result != ExclusionResult::Shown => {
             format!("a check failed there on {} at {}", record.host, record.at)

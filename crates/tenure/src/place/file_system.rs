@@ -1,20 +1,20 @@
-//! Whether locks can be trusted on a folder's file system.
+//! Checks whether locks can be trusted on a folder's file system.
 //!
-//! SQLite and kernel locks exclude only where the file system makes them: over a network, locks
-//! may be silently granted twice or block for ever.
+//! SQLite and kernel locks depend on the file system: over a network, locks can be granted twice or
+//! block forever.
 
 use std::path::Path;
 
 use super::PlaceError;
 
-/// What is known about a file system that was not refused.
+/// An accepted file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {
     /// A local one, known by name.
     Local(&'static str),
-    /// One with this number, which is in no list here. Taken for local.
+    /// An unknown one with this number, assumed to be local.
     Unrecognised(u32),
-    /// Not looked at, because this operating system is not supported by the check.
+    /// Not checked, because the check does not support this operating system.
     Unchecked,
 }
 
@@ -56,15 +56,15 @@ fn recognise(_folder: &Path, _existing: &Path) -> Result<FileSystem, PlaceError>
     Ok(FileSystem::Unchecked)
 }
 
-/// The numbers by which Linux names its file systems, from statfs(2) and the kernel's headers.
+/// The numbers of file systems on Linux, from statfs(2) and the kernel's headers.
 #[cfg(target_os = "linux")]
 mod magic {
     use super::{FileSystem, Path, PlaceError};
 
     const FUSE: u32 = 0x6573_5546;
 
-    /// On these, several machines or a machine and its guest see the same files, and a lock of
-    /// one is not known to exclude the other.
+    /// On these, several machines, or a machine and its guest, share files, and a lock of one may
+    /// not exclude the other.
     const NETWORK: &[(u32, &str)] = &[
         (0x0000_6969, "NFS"),
         (0x0000_517B, "SMB"),

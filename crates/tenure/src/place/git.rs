@@ -1,8 +1,8 @@
 //! Finds the git repository around a folder, without running git.
 //!
-//! All worktrees of a repository share its *common git directory*. Whatever is decided here is a
-//! function of that directory alone, and never of the worktree from which it was reached:
-//! otherwise two worktrees of one repository could end up with two stores.
+//! All worktrees of a repository share its *common git directory*. Every decision here depends on
+//! that directory only, never on the worktree from which it was reached: otherwise two worktrees of
+//! one repository could have two stores.
 
 use std::fs;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::{PlaceError, canonical};
 
-/// Larger than any path; a `.git` or `commondir` file that is larger is something else.
+/// Larger than any path; a larger `.git` or `commondir` file is something else.
 const POINTER_BYTES_AT_MOST: u64 = 64 * 1024;
 
 /// A git repository, as seen from a folder in it.
@@ -18,11 +18,11 @@ const POINTER_BYTES_AT_MOST: u64 = 64 * 1024;
 pub(super) struct Repository {
     /// What all worktrees share: `.git` of the main worktree, or the bare repository.
     pub common_directory: PathBuf,
-    /// The root of the main worktree, where one can be told from the common directory.
+    /// The root of the main worktree, if the common directory tells it.
     pub main_worktree: Option<PathBuf>,
     /// The root of the worktree that the folder is in, unless it is in a git directory.
     pub worktree: Option<PathBuf>,
-    /// What git calls the worktree, if it is a linked one. It stays when the worktree is moved.
+    /// Git's name of the worktree, if it is a linked one. It stays when the worktree is moved.
     pub linked_name: Option<String>,
 }
 
@@ -39,11 +39,11 @@ pub(super) fn find(directory: &Path) -> Result<Option<Repository>, PlaceError> {
     Ok(None)
 }
 
-/// Lets the repository around a folder ignore files in it that only exist while programs run.
+/// Makes the repository around a folder ignore files in it that exist only while programs run.
 ///
-/// The patterns go to `info/exclude`, which belongs to this clone alone: the user's own `.gitignore`
-/// files stay as they are. Outside a repository, or where the file cannot be written, nothing is
-/// done.
+/// The patterns go to `info/exclude`, which belongs to this clone alone: the user's own
+/// `.gitignore` files are not changed. Outside a repository, or if the file cannot be written, it
+/// does nothing.
 pub(super) fn exclude(folder: &Path, names: &[&str]) -> Option<()> {
     let repository = find(folder).ok()??;
     let inside = folder.strip_prefix(repository.worktree?).ok()?.to_str()?.to_owned();
@@ -78,7 +78,7 @@ pub(super) fn exclude(folder: &Path, names: &[&str]) -> Option<()> {
     io::Write::write_all(&mut file, text.as_bytes()).ok()
 }
 
-/// A path as a pattern that means this path alone.
+/// A pattern that matches only this path.
 fn escaped(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     for character in path.chars() {
@@ -101,14 +101,14 @@ fn repository(git_directory: &Path, worktree: Option<&Path>) -> Result<Repositor
     })
 }
 
-/// The git directory that `folder/.git` is or leads to.
+/// The git directory that `folder/.git` is or points to.
 fn git_directory_of(folder: &Path) -> Result<Option<PathBuf>, PlaceError> {
     let dot_git = folder.join(".git");
     match kind_of(&dot_git)? {
         Kind::Nothing => Ok(None),
         Kind::Folder => {
             let git_directory = canonical(&dot_git)?;
-            // Like git, pass over a folder that is merely called `.git`.
+            // Like git, skip a folder that is merely named `.git`.
             Ok(is_git_directory(&git_directory)?.then_some(git_directory))
         }
         Kind::File => follow_dot_git_file(&dot_git, folder).map(Some),
@@ -123,7 +123,7 @@ fn follow_dot_git_file(dot_git: &Path, folder: &Path) -> Result<PathBuf, PlaceEr
     let target = folder.join(path_from_bytes(target, dot_git)?);
     let is_linked_worktree = exists(&target.join("commondir"))?;
     if !is_linked_worktree && !is_git_directory(&target)? {
-        let problem = format!("it leads to {}, which is no git directory", target.display());
+        let problem = format!("it points to {}, which is not a git directory", target.display());
         return Err(broken(dot_git, &problem));
     }
     canonical(&target)
@@ -137,7 +137,7 @@ fn common_directory(git_directory: &Path) -> Result<PathBuf, PlaceError> {
     }
     let target = git_directory.join(path_from_bytes(&read_pointer(&file)?, &file)?);
     if !is_git_directory(&target)? {
-        let problem = format!("it leads to {}, which is no git directory", target.display());
+        let problem = format!("it points to {}, which is not a git directory", target.display());
         return Err(broken(&file, &problem));
     }
     canonical(&target)
@@ -145,14 +145,14 @@ fn common_directory(git_directory: &Path) -> Result<PathBuf, PlaceError> {
 
 /// The root of the main worktree.
 ///
-/// A submodule keeps its git directory inside that of the repository around it and names its
-/// worktree in the configuration. A bare repository has no main worktree, and one with a
-/// separate git directory has one that cannot be told from there.
+/// A submodule has its git directory inside that of the outer repository and names its worktree in
+/// the configuration. A bare repository has no main worktree, and one with a separate git directory
+/// has one that is not known there.
 fn main_worktree(common_directory: &Path) -> Result<Option<PathBuf>, PlaceError> {
     if common_directory.file_name().is_some_and(|name| name == ".git") {
         return Ok(common_directory.parent().map(Path::to_owned));
     }
-    // Git moves the setting to the second file when worktrees get settings of their own.
+    // Git moves the setting to the second file when worktrees have their own settings.
     for name in ["config", "config.worktree"] {
         let file = common_directory.join(name);
         if !exists(&file)? {
@@ -184,7 +184,7 @@ fn core_worktree(config: &str) -> Option<String> {
     worktree
 }
 
-/// Git quotes a value that has blanks at its ends or comment signs in it, and escapes `"` and `\`.
+/// Git quotes a value with spaces at its ends or comment signs in it, and escapes `"` and `\`.
 fn unquote(value: &str) -> String {
     let mut plain = String::new();
     let mut characters = value.chars();
@@ -198,7 +198,7 @@ fn unquote(value: &str) -> String {
     plain
 }
 
-/// Whether a folder has what git itself looks for in a git directory.
+/// Whether a folder has what git itself expects in a git directory.
 fn is_git_directory(folder: &Path) -> Result<bool, PlaceError> {
     Ok(exists(&folder.join("HEAD"))?
         && exists(&folder.join("objects"))?
@@ -222,7 +222,7 @@ fn kind_of(path: &Path) -> Result<Kind, PlaceError> {
     }
 }
 
-/// Whether there is anything at `path`, be it a link that leads nowhere: git's `HEAD` may be one.
+/// Whether anything exists at `path`, even a broken link: git's `HEAD` may be one.
 fn exists(path: &Path) -> Result<bool, PlaceError> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),

@@ -1,14 +1,14 @@
-//! The place of the one store for all users of a machine, `machine:`.
+//! The location of `machine:`, the store that all users of a machine share.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::{PlaceError, absolute};
 
-/// Another folder for the machine's store than the usual one.
+/// Overrides the folder of the machine's store.
 pub const MACHINE_FOLDER_VARIABLE: &str = "TENURE_MACHINE_DIR";
 
-/// The folder of the machine's store, without looking whether it exists. Reads the environment.
+/// The folder of the machine's store, which need not exist. Reads the environment.
 pub fn machine_folder() -> PathBuf {
     folder_from(std::env::var_os(MACHINE_FOLDER_VARIABLE))
 }
@@ -23,19 +23,19 @@ fn folder_from(variable: Option<OsString>) -> PathBuf {
     }
 }
 
-/// Makes the folder of the machine's store for the members of a group: they may read and write in
-/// it, and what they make there belongs to the group. Other users may not even look.
+/// Creates the folder of the machine's store for the members of a group: they can read and write in
+/// it, and files that they create belong to the group. Other users have no access.
 pub fn prepare_machine_folder(folder: &Path, group: u32) -> Result<(), PlaceError> {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     let failed = |source| PlaceError::from_writing(folder, source);
     fs::create_dir_all(folder).map_err(failed)?;
     std::os::unix::fs::chown(folder, None, Some(group)).map_err(failed)?;
-    // After the owner: changing that takes the group's bit away.
+    // After the owner, because changing the owner removes the set-group-id bit.
     fs::set_permissions(folder, fs::Permissions::from_mode(0o2770)).map_err(failed)
 }
 
-/// The number of a group, by its name in `/etc/group` or by the number itself.
+/// The id of a group, by its name in `/etc/group` or by the number itself.
 pub fn group_id(name: &str) -> Option<u32> {
     if let Ok(number) = name.parse() {
         return Some(number);

@@ -1,43 +1,44 @@
-//! Which resource a file is, or a path as somebody wrote it: this needs to look at the file system,
-//! where the rules only compare texts.
+//! Maps files and typed paths to resources. This reads the file system; the rules only compare
+//! texts.
 
 use super::{PathError, PlaceError, PlaceKind, StoreLocation, git, real_path};
 use std::path::{Component, Path, PathBuf};
 use tenure_core::glob::Glob;
 use tenure_core::{Kind, Resource};
 
-/// In which worktrees of a repository a path is meant.
+/// The worktrees of a repository that a path stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// In all: the same path is one resource, whichever worktree it is reached from.
+    /// All: the same path is one resource in every worktree.
     #[default]
     AllWorktrees,
-    /// In the one that the place was found from. It still excludes those who mean all.
+    /// The worktree that the location was found from. It still excludes holders of the path in all
+    /// worktrees.
     ThisWorktree,
 }
 
-/// What a main worktree is called. No linked one can be.
+/// The name of the main worktree. No linked worktree can have it.
 const MAIN_WORKTREE: &str = ".";
 
-/// What stands before the path of a file outside any root, in the name of its lock.
+/// The prefix of a lock's name for a file outside any root.
 const FILE_PREFIX: &str = "file:";
 
 impl StoreLocation {
     /// The folder that paths are relative to: the root of the worktree, or outside a repository the
-    /// folder that has the `.tenure`. The user's own place has none.
+    /// folder with the `.tenure`. The per-user location has none.
     pub fn root(&self) -> Option<&Path> {
         self.roots(Reach::ThisWorktree).into_iter().next()
     }
 
-    /// The name of the worktree that the place was found from, if it is in a git repository.
+    /// The name of the worktree that the location was found from, if it is in a git repository.
     pub fn worktree(&self) -> Result<Option<String>, PlaceError> {
         let PlaceKind::Repository { worktree_root, .. } = &self.kind else { return Ok(None) };
         let linked = git::find(worktree_root)?.and_then(|repository| repository.linked_name);
         Ok(Some(linked.unwrap_or_else(|| MAIN_WORKTREE.to_owned())))
     }
 
-    /// The resource that a file is, by its real path (see [`real_path`]). Below the root it is a
-    /// path, elsewhere a lock named after the real path.
+    /// The resource of a file, by its real path (see [`real_path`]). Below the root it is a path,
+    /// elsewhere a lock named after the real path.
     pub fn resource_of(&self, real: &Path, reach: Reach) -> Result<Resource, PathError> {
         match self.below_root(real, reach) {
             Some(path) => self.reaching(Glob::literal(&text(path)?)?, reach),
@@ -45,11 +46,11 @@ impl StoreLocation {
         }
     }
 
-    /// The resource that is meant by what somebody wrote.
+    /// The resource that a typed text names.
     ///
-    /// Of a path, the literal beginning is looked up: links on the way are followed, so that a file
-    /// has one name, and refused if they lead out of the root. An absolute path in the root is taken
-    /// relative to it. Which files wildcards match is not looked up.
+    /// The literal beginning of a path is looked up: links are followed, so that a file has one
+    /// name, and refused if they point out of the root. An absolute path in the root is made
+    /// relative to it. Wildcards are not expanded.
     pub fn resource(&self, written: &str, reach: Reach) -> Result<Resource, PathError> {
         let glob = written.strip_prefix("path:");
         let absolute = glob.filter(|glob| glob.starts_with('/') && !glob.starts_with("//"));
@@ -74,8 +75,8 @@ impl StoreLocation {
         }
     }
 
-    /// Where paths can lead: into this worktree and, where all are meant, into the main one, of which
-    /// it is another view.
+    /// The folders that paths may be in: this worktree and, if all worktrees are meant, the main
+    /// one, which has the same paths.
     fn roots(&self, reach: Reach) -> Vec<&Path> {
         match &self.kind {
             PlaceKind::Repository { root, worktree_root } => match reach {
@@ -92,7 +93,7 @@ impl StoreLocation {
         below.filter(|path| !path.as_os_str().is_empty())
     }
 
-    /// The glob relative to the root, of an absolute one.
+    /// An absolute glob, relative to the root.
     fn relative(&self, glob: &str, reach: Reach) -> Result<String, PathError> {
         let outside =
             || PathError::Outside { path: glob.into(), root: self.root().map(Into::into) };
@@ -102,8 +103,8 @@ impl StoreLocation {
         }
         let plain = |name: &&&str| !name.contains(['*', '?', '[', '{', '}', '\\']);
         let literal = segments.iter().take_while(plain).count();
-        // The longest beginning that is there tells whether it is in the root, whatever links lead
-        // there; the rest is left as it was written.
+        // The longest existing prefix decides whether it is in the root, even through links; the
+        // rest is kept as typed.
         for there in (0..=literal).rev() {
             let folder = PathBuf::from(format!("/{}", segments[..there].join("/")));
             let Ok(real) = std::fs::canonicalize(folder) else { continue };
@@ -122,7 +123,7 @@ impl StoreLocation {
         Err(outside())
     }
 
-    /// What the literal beginning of a glob is without links; nothing if there are none in it.
+    /// The literal beginning of a glob without links; `None` if it has none.
     fn real_prefix(&self, prefix: &str, reach: Reach) -> Result<Option<String>, PathError> {
         let Some(root) = self.root() else { return Ok(None) };
         let (mut at, mut followed) = (root.to_owned(), None);
@@ -139,13 +140,13 @@ impl StoreLocation {
         let Some(link) = followed else { return Ok(None) };
         match self.below_root(&at, reach) {
             Some(path) => text(path).map(Some),
-            // Out of the root, nowhere, or to the root itself, which no literal path means.
+            // Out of the root, nowhere, or to the root itself, which no literal path names.
             None => Err(PathError::LeadsOut { path: prefix.to_owned(), link, target: at }),
         }
     }
 }
 
-/// A relative path as globs are written.
+/// A relative path in the syntax of globs.
 fn text(path: &Path) -> Result<String, PathError> {
     let names = path.components().map(|component| match component {
         Component::Normal(name) => name.to_str(),
@@ -156,8 +157,8 @@ fn text(path: &Path) -> Result<String, PathError> {
     Ok(names.join("/"))
 }
 
-/// A path as the name of a lock: what could not be shown in one line is escaped, and so is the sign
-/// of escaping, so that no two paths look the same.
+/// A path as the name of a lock. Characters that do not fit on one line are escaped, and so is the
+/// escape character, so that no two paths get the same name.
 fn shown(path: &Path) -> String {
     let mut text = String::new();
     let escape = |text: &mut String, bytes: &[u8]| {

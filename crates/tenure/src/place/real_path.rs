@@ -1,14 +1,13 @@
-//! The one path by which a file is known, however it was named.
+//! Resolves a path to the one path by which a file is known.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// As many links as the kernel follows before it gives up.
+/// As many links as the kernel follows.
 const LINKS_MAX: usize = 40;
 
-/// Gives the absolute path without links, `.` or `..` that `path` leads to. The file itself need not
-/// be there yet, also not at the end of a link. Fails with [`io::ErrorKind::NotFound`] if its folder
-/// does not exist.
+/// The absolute path of `path` without links, `.` or `..`. The file itself need not exist, also not
+/// at the end of a link; its folder must.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     let mut at = path.to_owned();
     for _ in 0..LINKS_MAX {

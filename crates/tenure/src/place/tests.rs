@@ -196,7 +196,7 @@ fn a_broken_repository_is_an_error_that_names_the_file() {
 
     fs::remove_dir_all(root.join(".git/worktrees")).expect("removed for the test");
     let target = root.join(".git/worktrees/linked");
-    let expected = format!("it leads to {}, which is no git directory", text(&target));
+    let expected = format!("it points to {}, which is not a git directory", text(&target));
     assert_eq!(problem(), expected);
     for (content, expected) in [
         ("", "it does not begin with `gitdir:`"),

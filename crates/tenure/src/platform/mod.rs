@@ -1,8 +1,7 @@
-//! All that depends on the operating system, in one place.
+//! Everything that depends on the operating system.
 //!
-//! Each function has one meaning on every Unix; where a system cannot tell, the answer is the
-//! one that claims least (an empty boot id, an unknown start time), and the rules then rely on
-//! leases alone.
+//! Each function has the same meaning on every system. If a system cannot tell, the result claims
+//! the least (an empty boot id, an unknown start time), and the rules then rely on leases alone.
 
 mod unix;
 
@@ -19,7 +18,8 @@ use crate::world::PerProcess;
 use std::sync::OnceLock;
 use tenure_core::{Evidence, Group, Liveness, Observer, Process, Witness};
 
-/// Where this process runs, without naming a process: evidence for a lease that none is tied to.
+/// The machine and boot of this process without the process itself: evidence for a lease that is
+/// bound to no process.
 pub fn this_boot() -> Evidence {
     static HERE: OnceLock<Evidence> = OnceLock::new();
     let look = || Evidence {
@@ -33,38 +33,38 @@ pub fn this_boot() -> Evidence {
     HERE.get_or_init(look).clone()
 }
 
-/// Evidence for this process. Where its start cannot be read, only for this boot.
+/// Evidence for this process. If its start time cannot be read, only for this boot.
 pub fn this_process() -> Evidence {
     static PROCESS: PerProcess<Evidence> = PerProcess::new();
     let look = || process_evidence(std::process::id()).unwrap_or_else(this_boot);
     PROCESS.get_or_init(look).clone()
 }
 
-/// Evidence for a process of this machine, if there is one with this number.
+/// Evidence for a process of this machine, if one has this pid.
 pub fn process_evidence(pid: u32) -> Option<Evidence> {
     let start = start_of(pid)??;
     Some(Evidence { process: Some(Process { pid, start }), ..this_boot() })
 }
 
-/// The process group of this leader, which is a process of this machine.
+/// The process group of this leader, a process of this machine.
 pub(crate) fn process_group(leader: u32) -> Group {
     Group { leader, start: start_of(leader).flatten() }
 }
 
-/// Judges holders by looking at the processes of this machine.
+/// Judges whether holders live by looking at the processes of this machine.
 #[derive(Clone, Debug)]
 pub struct LocalWitness {
     observer: Observer,
 }
 
 impl LocalWitness {
-    /// A witness that stands where this process runs, and knows nothing of earlier boots.
+    /// A witness that knows nothing of earlier boots.
     pub fn new() -> LocalWitness {
         LocalWitness::knowing(vec![])
     }
 
-    /// A witness that also knows boots of this machine which have ended, as
-    /// [`StoreInfo::ended_boots`](crate::store::StoreInfo::ended_boots) tells.
+    /// A witness that also knows which boots of this machine have ended, from
+    /// [`StoreInfo::ended_boots`](crate::store::StoreInfo::ended_boots).
     pub fn knowing(ended_boots: Vec<String>) -> LocalWitness {
         let observer = Observer { boot: boot_id(), pid_namespace: pid_namespace(), ended_boots };
         LocalWitness { observer }

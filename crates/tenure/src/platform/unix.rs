@@ -1,4 +1,4 @@
-//! Linux in full; other Unix systems with what POSIX and `sysctl`-free reading give.
+//! The implementation for Unix: complete on Linux; on other systems what POSIX offers.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ pub(crate) mod mailbox;
 
 pub(crate) use listening::{has_socket, listening_sockets, own_listening_sockets};
 
-/// Time since some fixed point of this boot, on a clock that all processes share, that no one can
-/// set, and that stands still while the machine sleeps: nobody works then.
+/// Time since some fixed point of this boot, on a clock that all processes share, that cannot be
+/// set, and that stops while the machine is suspended.
 pub(crate) fn monotonic() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let now = i128::from(now.tv_sec) * NANOSECONDS + i128::from(now.tv_nsec);
@@ -20,11 +20,12 @@ pub(crate) fn monotonic() -> Duration {
     Duration::from_nanos(nanoseconds)
 }
 
-/// The same on a clock that goes on while the machine sleeps; only differences mean something.
+/// As [`monotonic`], on a clock that continues while the machine is suspended; only differences are
+/// meaningful.
 pub(crate) fn monotonic_with_suspend() -> Duration {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let clock = rustix::time::ClockId::Boottime;
-    // Elsewhere this one counts suspend, or none does.
+    // On other systems this clock counts suspend, or none does.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let clock = rustix::time::ClockId::Monotonic;
     let now = rustix::time::clock_gettime(clock);
@@ -33,12 +34,12 @@ pub(crate) fn monotonic_with_suspend() -> Duration {
 
 const NANOSECONDS: i128 = 1_000_000_000;
 
-/// How far this process's clocks are from the machine's, in nanoseconds: a container may have been
-/// given its own (a time namespace).
+/// How far this process's clocks are from the machine's, in nanoseconds: a container may have its
+/// own (a time namespace).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ClockOffsets {
     monotonic: i128,
-    /// Of the clock that counts suspend as well, in which the starts of processes are shown.
+    /// The offset of the clock that counts suspend, which `/proc` uses for the start of processes.
     boottime: i128,
 }
 
@@ -47,7 +48,7 @@ fn clock_offsets() -> ClockOffsets {
     *OFFSETS.get_or_init(|| parse_offsets(&read_trimmed("/proc/self/timens_offsets")))
 }
 
-/// The offset of a clock that is not named is zero.
+/// Parses the offsets. A clock that is not named has offset zero.
 fn parse_offsets(text: &str) -> ClockOffsets {
     let offset = |clock: &str| {
         let mut words = text.lines().find_map(|line| line.strip_prefix(clock))?.split_whitespace();
@@ -60,11 +61,10 @@ fn parse_offsets(text: &str) -> ClockOffsets {
     }
 }
 
-/// The unit in which Linux shows the starts of processes, on all architectures that matter.
+/// The unit of process start times on Linux, on all architectures that matter.
 const NANOSECONDS_PER_TICK: i128 = NANOSECONDS / 100;
 
-/// When a process started by the machine's clock, from what `/proc` shows here: it shows starts by
-/// the clock of whoever reads.
+/// The start time of a process on the machine's clock. `/proc` shows it on the clock of the reader.
 fn machine_ticks(shown: u64, offsets: ClockOffsets) -> u64 {
     let ticks = i128::from(shown) - offsets.boottime.div_euclid(NANOSECONDS_PER_TICK);
     u64::try_from(ticks).unwrap_or(0)
@@ -74,15 +74,15 @@ fn read_trimmed(path: &str) -> String {
     fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-/// Ends this process at once, as `kill -9` would.
+/// Kills this process at once, as `kill -9` would.
 #[cfg(debug_assertions)]
 pub(crate) fn die() -> ! {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     std::process::abort()
 }
 
-/// Makes a file that appears whole under a name which nobody has yet, without one before. Nothing
-/// where the name is taken or the system cannot: then it is made under another name first.
+/// Creates a complete file under a free name, without a temporary name. `None` if the name is taken
+/// or the system cannot do it: then it is created under a temporary name first.
 pub(crate) fn create_whole(
     path: &std::path::Path,
     content: &[u8],
@@ -110,7 +110,7 @@ pub(crate) fn create_whole(
     }
 }
 
-/// Whether nobody else has this file open, in any process. Where that cannot be told, somebody may.
+/// Whether no other process has this file open. If that is unknown: no.
 pub(crate) fn is_ours_alone(file: &fs::File) -> bool {
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
@@ -127,17 +127,17 @@ pub(crate) fn is_ours_alone(file: &fs::File) -> bool {
 mod lease {
     use std::os::fd::AsRawFd;
 
-    /// Which signal tells of a lease; the number is of these two architectures.
+    /// Sets the signal for a lease; the number is that of these two architectures.
     const F_SETSIG: libc::c_int = 10;
 
-    /// The kernel grants a lease for writing only on a file that nobody else has open.
+    /// The kernel grants a write lease only on a file that no other process has open.
     #[expect(unsafe_code, reason = "rustix has no leases")]
     pub(super) fn is_granted(file: &std::fs::File) -> bool {
         let number = file.as_raw_fd();
         // SAFETY: these commands take numbers alone, and the descriptor is open.
         unsafe {
-            // Whoever opens it in this moment waits, and we are told by a signal that is ignored
-            // unless somebody asks for it: the usual one would end the process.
+            // A process that opens it at this moment waits, and this process gets a signal that is
+            // ignored by default: the usual signal would end the process.
             libc::fcntl(number, F_SETSIG, libc::SIGURG) == 0
                 && libc::fcntl(number, libc::F_SETLEASE, libc::F_WRLCK) == 0
                 && libc::fcntl(number, libc::F_SETLEASE, libc::F_UNLCK) == 0
@@ -151,7 +151,7 @@ pub(crate) fn has_name(file: &fs::File) -> bool {
     file.metadata().is_ok_and(|meta| meta.nlink() > 0)
 }
 
-/// Gives a file another name, which nobody may have.
+/// Renames a file to a free name.
 pub(crate) fn rename_new(from: &std::path::Path, to: &std::path::Path) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -165,7 +165,7 @@ pub(crate) fn rename_new(from: &std::path::Path, to: &std::path::Path) -> std::i
     }
 }
 
-/// Swaps two files in one step. Where the system has no such step, the second name is free for a
+/// Swaps two files in one step. If the system cannot do that, the second name is missing for a
 /// moment.
 pub(crate) fn exchange(one: &std::path::Path, other: &std::path::Path) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
@@ -181,7 +181,7 @@ pub(crate) fn exchange(one: &std::path::Path, other: &std::path::Path) -> std::i
     fs::rename(other, &away)?;
     match fs::hard_link(one, other) {
         Ok(()) => fs::rename(&away, one),
-        // Somebody took the name: there is nothing to swap with any more.
+        // Another process took the name: there is nothing to swap with.
         Err(error) => {
             let _ = fs::remove_file(&away);
             Err(error)
@@ -189,35 +189,34 @@ pub(crate) fn exchange(one: &std::path::Path, other: &std::path::Path) -> std::i
     }
 }
 
-/// The id of this boot of the kernel; empty where there is none.
+/// The id of this boot of the kernel; empty if there is none.
 pub(crate) fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| read_trimmed("/proc/sys/kernel/random/boot_id")).clone()
 }
 
-/// An id of this machine that survives reboots; empty where there is none.
+/// An id of this machine that survives reboots; empty if there is none.
 pub(crate) fn machine_id() -> String {
     static MACHINE: OnceLock<String> = OnceLock::new();
     MACHINE.get_or_init(|| read_trimmed("/etc/machine-id")).clone()
 }
 
-/// The process-id name space of this process; 0 where the system has only one.
+/// The pid namespace of this process; 0 if the system has only one.
 pub(crate) fn pid_namespace() -> u64 {
     use std::os::unix::fs::MetadataExt;
     static NAMESPACE: OnceLock<u64> = OnceLock::new();
     *NAMESPACE.get_or_init(|| fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino()))
 }
 
-/// Whether `/proc` shows the processes as this one counts them, and not as a container around or
-/// inside does.
+/// Whether `/proc` shows the processes of this process's pid namespace, not of another container.
 fn proc_is_ours() -> bool {
     static OURS: OnceLock<bool> = OnceLock::new();
     let own = || fs::read_link("/proc/self").ok()?.to_str()?.parse().ok();
     *OURS.get_or_init(|| own() == Some(std::process::id()))
 }
 
-/// When the process with this number started. `None`: there is no such process, or only what a
-/// dead one leaves until its parent looks. `Some(None)`: there is one, but not more can be read.
+/// The start time of the process with this pid. `None`: there is no such process, or only a zombie.
+/// `Some(None)`: there is one, but its start time cannot be read.
 pub(crate) fn start_of(pid: u32) -> Option<Option<u64>> {
     let read = || fs::read_to_string(format!("/proc/{pid}/stat")).ok();
     match proc_is_ours().then(read).flatten() {
@@ -237,14 +236,14 @@ struct Stat {
 }
 
 fn parse_stat(stat: &str) -> Option<Stat> {
-    // The second field is the command's name in parentheses and may itself contain any character:
-    // the fields after it begin behind the last parenthesis.
+    // The second field is the command's name in parentheses and may contain any character: the
+    // other fields begin after the last parenthesis.
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
     let state = *fields.first()?;
     let group = fields.get(2)?.parse().ok()?;
     let threads: u64 = fields.get(17)?.parse().ok()?;
     let start = fields.get(19)?.parse().ok()?;
-    // A leader that ended before its threads also shows as a zombie, but the process goes on.
+    // A leader that ended before its threads also shows as a zombie, but the process continues.
     let defunct = matches!(state, "Z" | "X" | "x") && threads <= 1;
     Some(Stat { defunct, group, start })
 }
@@ -254,8 +253,8 @@ fn process_exists(pid: u32) -> bool {
     !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
 
-/// Whether any process is left in the group of this leader that can still do something. The
-/// kernel also counts those that are dead and wait for a parent to look, which may be never.
+/// Whether the group of this leader has a living process. The kernel also counts zombies, which may
+/// stay forever.
 pub(crate) fn group_exists(leader: u32) -> bool {
     if !group_is_known(leader) {
         return false;
@@ -273,18 +272,18 @@ pub(crate) fn group_exists(leader: u32) -> bool {
             None => {}
         }
     }
-    // Where none is to be seen, it ended just now, or the system hides other users' processes.
+    // If none is visible, it ended just now, or the system hides other users' processes.
     !some_are_dead && group_is_known(leader)
 }
 
-/// Whether the kernel knows this group, be its members dead or alive.
+/// Whether the kernel knows this group, with living or dead members.
 fn group_is_known(leader: u32) -> bool {
     let Some(pid) = to_pid(leader) else { return false };
     !matches!(rustix::process::test_kill_process_group(pid), Err(rustix::io::Errno::SRCH))
 }
 
-/// The process, if there is one, that keeps others out of one of these files by a kernel lock and
-/// is stopped. Nothing where the system does not tell.
+/// The suspended process that holds a kernel lock on one of these files, if there is one. `None` if
+/// the system does not tell.
 pub(crate) fn stopped_holder(files: &[PathBuf]) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     let inodes: Vec<u64> =
@@ -295,16 +294,16 @@ pub(crate) fn stopped_holder(files: &[PathBuf]) -> Option<u32> {
     ours.map(|(pid, _)| pid).find(|pid| is_stopped(*pid))
 }
 
-/// Process and inode of a `flock` that is held, from a line such as
-/// `1: FLOCK  ADVISORY  WRITE 77 fe:01:4711 0 EOF`; those who wait have an arrow before the word.
-/// The device is not compared: some file systems show another one to their users.
+/// Process and inode of a held `flock`, from a line such as `1: FLOCK  ADVISORY  WRITE 77
+/// fe:01:4711 0 EOF`; waiters have an arrow before the word. The device is not compared: some file
+/// systems show another one to their users.
 fn parse_lock(line: &str) -> Option<(u32, u64)> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [_, "FLOCK", _, _, pid, place, ..] = fields.as_slice() else { return None };
     Some((pid.parse().ok()?, place.rsplit(':').next()?.parse().ok()?))
 }
 
-/// Whether the process is stopped, by a signal or a debugger.
+/// Whether the process is suspended, by a signal or a debugger.
 fn is_stopped(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rfind(')').and_then(|end| stat[end + 1..].trim_start().chars().next());
@@ -315,10 +314,11 @@ fn to_pid(pid: u32) -> Option<rustix::process::Pid> {
     rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
-/// How often the end of a process or group is looked for where the system cannot tell of it.
+/// How often the end of a process or group is checked if the system cannot notify.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Returns when all that this evidence names has ended: the process, and the group if there is one.
+/// Resolves when everything that this evidence names has ended: the process, and the group if there
+/// is one.
 pub(crate) async fn ended(evidence: Evidence) {
     if let Some(process) = evidence.process {
         exited(process).await;
@@ -328,12 +328,12 @@ pub(crate) async fn ended(evidence: Evidence) {
     }
 }
 
-/// Whether this very group has a member left that can still do something.
+/// Whether this group has a living process.
 fn group_lives(group: Group) -> bool {
     !group.is_reused(start_of(group.leader)) && group_exists(group.leader)
 }
 
-/// Returns when this very process has ended.
+/// Resolves when this process has ended.
 async fn exited(process: Process) {
     #[cfg(target_os = "linux")]
     if wait_for_exit(process).await {
@@ -348,14 +348,14 @@ fn is_there(process: Process) -> bool {
     start_of(process.pid).flatten().is_some_and(|start| process.started_at(start))
 }
 
-/// Waits by a process descriptor; says no where there are none to be had.
+/// Waits with a process descriptor; returns false if there is none.
 #[cfg(target_os = "linux")]
 async fn wait_for_exit(process: Process) -> bool {
     use rustix::process::{PidfdFlags, pidfd_open};
     use tokio::io::{Interest, unix::AsyncFd};
     let Some(pid) = to_pid(process.pid) else { return true };
     let Ok(descriptor) = pidfd_open(pid, PidfdFlags::NONBLOCK) else { return false };
-    // Only now is the number pinned; it may have been another's already.
+    // Only now is the pid pinned; it may have been reused before.
     if !is_there(process) {
         return true;
     }

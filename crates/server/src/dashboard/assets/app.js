@@ -1,4 +1,4 @@
-// The page: what is shown when, and the keys.
+// The entry point of the page: views, keys, connection state, sign-in.
 
 import { Stream, takeTokenFromAddress, token } from './connection.js';
 import { Board } from './board.js';
@@ -27,7 +27,7 @@ const [locks, timeline, workers, events] = parts.overview;
 let view = 'overview';
 let connection = { state: 'connecting' };
 
-/** Whatever came in since the last frame is shown in one go. */
+/** Draws all changes since the last frame at once. */
 let isScheduled = false;
 const news = new Set();
 function changed(what) {
@@ -35,7 +35,7 @@ function changed(what) {
   if (isScheduled) return;
   isScheduled = true;
   const show = () => { isScheduled = false; draw(); };
-  // A page that nobody sees gets no frames, and still has a title.
+  // A hidden page gets no frames, but its title is still updated.
   if (document.hidden) setTimeout(show, 1_000);
   else requestAnimationFrame(show);
 }
@@ -55,7 +55,7 @@ function showFacts() {
   const { store, health, counts, role } = model.snapshot;
   say(byId('store'), store.engine);
   fill(byId('facts'),
-    h('span', { class: 'role', title: 'What you may do' }, role),
+    h('span', { class: 'role', title: 'Your role' }, role),
     h('span', {}, `v${health.version}`),
     h('span', { id: 'uptime' }, `up ${duration(health.uptime_seconds + model.sinceSnapshot())}`));
   document.title = counts.held ? `(${counts.held}) tenure` : 'tenure';
@@ -77,7 +77,7 @@ function showConnection() {
   const banner = byId('banner');
   banner.hidden = !(isTrouble || (isAway && model.snapshot));
   if (isTrouble) say(banner, `The server cannot read its store: ${model.snapshot.health.problem ?? 'no reason given'}`);
-  else if (isAway) say(banner, `The server is away. What you see is ${duration(model.sinceSnapshot())} old; the page comes back by itself.`);
+  else if (isAway) say(banner, `The server does not respond. This data is ${duration(model.sinceSnapshot())} old; the page reconnects automatically.`);
 }
 
 // Views
@@ -165,7 +165,7 @@ function askForToken() {
   token.clear();
   byId('board').hidden = true;
   byId('sign-in').hidden = false;
-  say(byId('sign-in-error'), wasWrong ? 'The server does not know this token.' : '');
+  say(byId('sign-in-error'), wasWrong ? 'The server does not accept this token.' : '');
   byId('token').focus();
 }
 

@@ -1,11 +1,11 @@
-// Tasks by status: a column for each, of which only the beginning is laid out.
+// The tasks view: a column for each status. Only the first cards of a column are created.
 
 import { pauseButton, retryButton } from './actions.js';
 import { empty, fill, foreign, h, mark, reconcile, say } from './dom.js';
 import { showTask } from './task.js';
 import { STATUS_WORDS, brief, count, duration, hue } from './words.js';
 
-// So many cards are made at once: however many tasks there are, the page stays light.
+// How many cards are created at once, so that the page stays fast with many tasks.
 const PAGE = 40;
 
 const byOrder = (one, other) => one.priority - other.priority || one.position - other.position || one.createdAt - other.createdAt;
@@ -27,7 +27,7 @@ export class Board {
     this.section = null;
     this.sections = h('div', { class: 'sections', role: 'group', 'aria-label': 'Sections' });
     this.note = h('p', { class: 'rest', hidden: true });
-    this.nothing = h('div', { class: 'panel', hidden: true }, empty('No tasks', 'Add some; each is handed to one worker:', 'tenure tasks add \'Fix login\' --section backend'));
+    this.nothing = h('div', { class: 'panel', hidden: true }, empty('No tasks', 'Add some; each is claimed by one worker:', 'tenure tasks add \'Fix login\' --section backend'));
     this.columns = COLUMNS.map((column) => this.column(column));
     this.grid = h('div', { class: 'columns' }, ...this.columns.map((column) => column.element));
     this.element = h('section', { 'aria-label': 'Tasks' }, this.sections, this.grid, this.note, this.nothing);
@@ -46,7 +46,7 @@ export class Board {
   open(event) {
     const card = event.target.closest('.card');
     if (!card || event.target.closest('button')) return;
-    // The same key would otherwise press what the dialog gives the focus to.
+    // Otherwise the same key press would also activate the element that the dialog focuses.
     event.preventDefault();
     this.dialog = showTask(this.model, card.dataset.id);
   }
@@ -69,7 +69,7 @@ export class Board {
     this.nothing.hidden = !isEmpty;
     this.grid.hidden = isEmpty;
     this.note.hidden = !this.model.tasksCapped;
-    say(this.note, `Shown and searched: ${count(all.size)} of the tasks. \`tenure tasks list\` knows all.`);
+    say(this.note, `Shows and searches ${count(all.size)} tasks only. \`tenure tasks list\` lists all.`);
     if (this.dialog?.isConnected) this.dialog.redraw();
   }
 

@@ -1,12 +1,12 @@
-// Talking to the server: requests with the token, and the stream that comes back by itself.
+// The connection to the server: requests with the token, and the event stream, which reconnects automatically.
 
 const TOKEN_KEY = 'tenure.token';
-// The server says something at least every 15 seconds; after this long without, it is gone.
+// The server sends something at least every 15 seconds; after this long without data the connection is lost.
 const SILENCE_MS = 25_000;
 const RETRY_FIRST_MS = 400;
 const RETRY_MAX_MS = 10_000;
 
-/** The server wants a token, or another one. */
+/** The server requires a token, or does not accept this one. */
 export class SignInNeeded extends Error {}
 
 export const token = {
@@ -16,8 +16,8 @@ export const token = {
 };
 
 /**
- * Takes the token out of an address such as `#token=…`, which `tenure serve` prints: it must not stay
- * in the address bar or the history. Says whether there was one.
+ * Takes the token from an address such as `#token=…`, which `tenure serve` prints, and removes it from
+ * the address bar and the history. Returns whether there was one.
  */
 export function takeTokenFromAddress() {
   const found = /^#token=([\w.-]+)$/.exec(location.hash);
@@ -32,7 +32,7 @@ function headers(more = {}) {
   return held ? { ...more, authorization: `Bearer ${held}` } : more;
 }
 
-/** Asks, and returns what the server answered, or throws what it had against it. */
+/** Sends a request and returns the response, or throws its error. */
 export async function ask(method, path, body) {
   const sent = body === undefined ? {} : { 'content-type': 'application/json' };
   const response = await fetch(path, {
@@ -41,13 +41,13 @@ export async function ask(method, path, body) {
   if (response.status === 401) throw new SignInNeeded();
   const answer = await response.json().catch(() => null);
   if (response.ok) return answer;
-  const said = [answer?.detail ?? `the server answered ${response.status}`, answer?.hint];
+  const said = [answer?.detail ?? `the server responded with status ${response.status}`, answer?.hint];
   throw new Error(said.filter(Boolean).join(' '));
 }
 
 /**
- * Follows the stream for ever. `on.message(name, value)`, `on.state(state, seconds)`: connecting,
- * live, waiting (for so long, then again) or sign-in, after which it waits for `retryNow`.
+ * Follows the stream forever. Calls `on.message(name, value)` and `on.state(state, seconds)`, where the
+ * state is connecting, live, waiting (for so many seconds) or sign-in, which waits for `retryNow`.
  */
 export class Stream {
   constructor(on) {
@@ -61,7 +61,7 @@ export class Stream {
     this.run();
   }
 
-  /** Does not wait any longer for the next try. */
+  /** Retries at once. */
   retryNow() {
     this.failures = 0;
     this.wake?.();
@@ -104,7 +104,7 @@ export class Stream {
         cache: 'no-store', signal: abort.signal,
       });
       if (response.status === 401) throw new SignInNeeded();
-      if (!response.ok) throw new Error(`the server answered ${response.status}`);
+      if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       const parse = parser((message) => this.take(message));
       for (;;) {
@@ -122,7 +122,7 @@ export class Stream {
 
   take({ name, data, id }) {
     const value = JSON.parse(data);
-    // The first snapshot is where the stream begins: what follows it is told.
+    // The stream begins with a snapshot, followed by all later changes.
     this.lastId = id || (this.lastId ?? String(value.revision));
     this.failures = 0;
     this.on.state('live');
@@ -130,7 +130,7 @@ export class Stream {
   }
 }
 
-/** Reads server-sent events out of pieces of text that may end anywhere. */
+/** Parses server-sent events from chunks of text that may end anywhere. */
 export function parser(tell) {
   let rest = '';
   let message = { name: 'message', data: [], id: '' };

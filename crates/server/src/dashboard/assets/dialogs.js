@@ -1,4 +1,4 @@
-// Dialogs and short messages.
+// Dialogs and short notifications.
 
 import { h } from './dom.js';
 
@@ -19,14 +19,14 @@ export function open(title, content, { wide = false } = {}) {
   return dialog;
 }
 
-/** A short message in the corner. */
+/** Shows a short notification in the corner. */
 export function toast(text, kind = 'good') {
   const message = h('p', { class: `toast ${kind}` }, text);
   document.getElementById('toasts').append(message);
   setTimeout(() => message.remove(), kind === 'bad' ? 9_000 : 4_500);
 }
 
-/** A form in a dialog, which stays open with the reason when `act` fails. */
+/** Shows a form in a dialog. If `act` fails, the dialog stays open and shows the error. */
 export function confirm({ title, lead, field, button, danger = false, act }) {
   const error = h('p', { class: 'error', role: 'alert' });
   const input = field && h('textarea', { id: 'dialog-field', rows: 2, required: true, maxlength: 500, placeholder: field.placeholder });
@@ -45,7 +45,7 @@ export function confirm({ title, lead, field, button, danger = false, act }) {
       toast(await act(text));
       dialog.close();
     } catch (problem) {
-      error.textContent = problem.message || 'The server asks you to sign in again.';
+      error.textContent = problem.message || 'Sign in again.';
       submit.disabled = false;
     }
   };

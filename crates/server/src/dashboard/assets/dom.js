@@ -1,13 +1,13 @@
-// Building the page. Whatever others wrote goes in as text, never as markup.
+// Helpers that build and update elements. Text from users is inserted as text, never as markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An element with these properties and children; strings become text. */
+/** Creates an element with these properties and children; strings become text nodes. */
 export function h(tag, properties = {}, ...children) {
   return furnish(document.createElement(tag), properties, children);
 }
 
-/** The same, for drawings. */
+/** Creates an SVG element. */
 export function s(tag, properties = {}, ...children) {
   return furnish(document.createElementNS(SVG, tag), properties, children);
 }
@@ -29,19 +29,19 @@ function add(element, children) {
   }
 }
 
-/** Replaces what is in an element. */
+/** Replaces the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren();
   add(element, children);
   return element;
 }
 
-/** Sets the text only where it differs, so that nothing is laid out again for nothing. */
+/** Sets the text only if it differs, to avoid a needless layout. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Sets or removes an attribute only where it differs. */
+/** Sets or removes an attribute only if it differs. */
 export function mark(element, name, value) {
   if (value === undefined || value === null || value === false) {
     if (element.hasAttribute(name)) element.removeAttribute(name);
@@ -50,14 +50,14 @@ export function mark(element, name, value) {
   }
 }
 
-/** What others wrote: it may run in either direction, and stays within its own bounds. */
+/** Text from users: it may have either direction, and cannot affect its surroundings. */
 export function foreign(text, properties = {}) {
   return h('bdi', properties, text);
 }
 
 /**
- * Makes the children of `parent` match `items`, keeping the elements of those that stay, and with
- * them focus, scroll and animations. `update` gets each element with its item.
+ * Makes the children of `parent` match `items`. Elements of items that stay are kept, with their focus,
+ * scroll position and animations. `update` is called with each element and its item.
  */
 export function reconcile(parent, items, keyOf, create, update) {
   const known = parent.known ?? (parent.known = new Map());
@@ -83,7 +83,7 @@ export function reconcile(parent, items, keyOf, create, update) {
   }
 }
 
-/** Says what could be done where there is nothing to show. */
+/** A hint for an empty view: what is missing, and a command to try. */
 export function empty(title, text, command) {
   return h('div', { class: 'empty' },
     h('p', { class: 'empty-title' }, title),

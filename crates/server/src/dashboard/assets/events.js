@@ -1,4 +1,4 @@
-// What happened, newest first.
+// The event list, newest first.
 
 import { empty, foreign, h, reconcile, say } from './dom.js';
 import { EVENT_WORDS, brief, clock, count, hue } from './words.js';
@@ -14,7 +14,7 @@ export class Events {
     this.count = h('span', { class: 'count' });
     this.list = h('ol', { class: 'events' });
     this.more = h('button', { type: 'button', class: 'more', hidden: true, onclick: () => { this.limit += SHOWN; this.show(this.search); } });
-    this.nothing = h('div', { hidden: true }, empty('Nothing happened yet', 'The same in a terminal:', 'tenure events --follow'));
+    this.nothing = h('div', { hidden: true }, empty('No events yet', 'The same in a terminal:', 'tenure events --follow'));
     const id = isSmall ? 'events-small' : 'events-all';
     this.element = h('section', { class: 'panel', 'aria-labelledby': id },
       h('div', { class: 'panel-head' }, h('h2', { id }, isSmall ? 'Recent events' : 'Events'), !isSmall && this.count),
@@ -66,7 +66,7 @@ function details(event) {
   if (event.reason) said.push(': ', foreign(brief(event.reason, 300), { class: 'quote' }));
   if (event.why) said.push(`: ${event.why}`);
   if (event.feedback) said.push(': ', foreign(brief(event.feedback, 300), { class: 'quote' }));
-  if (event.event === 'failed') said.push(event.retry ? ' (to be tried again)' : ' (for good)');
+  if (event.event === 'failed') said.push(event.retry ? ' (will be retried)' : ' (will not be retried)');
   if (event.token) said.push(h('span', { class: 'token' }, ` #${event.token}`));
   return said;
 }

@@ -1,14 +1,14 @@
-// What is held: who, what for, since when, how long still, and who is next.
+// The list of holds: holder, operation, age, time left, and waiters.
 
 import { breakButton } from './actions.js';
 import { empty, fill, foreign, h, mark, reconcile, say } from './dom.js';
 import { brief, duration, hue, roughly } from './words.js';
 
 const KINDS = ['lock', 'path', 'section', 'task'];
-// At first; the most urgent come first, and the rest is one click away.
+// How many holds are shown at first, most urgent first; a click shows the rest.
 const FIRST = 8;
 const PAGE = 48;
-// A renewed lease is hardly ever below two thirds: below one, renewals are late.
+// A renewed lease rarely falls below two thirds; below one third, renewals are late.
 const LATE = 1 / 3;
 const LAST = 1 / 10;
 
@@ -21,7 +21,7 @@ export class Locks {
     this.kinds = h('div', { class: 'choices', role: 'group', 'aria-label': 'Kinds' });
     this.list = h('ul', { class: 'locks' });
     this.more = h('button', { type: 'button', class: 'more', hidden: true, onclick: () => { this.limit += PAGE; this.show(this.search); } });
-    this.free = h('ul', { class: 'free', 'aria-label': 'Free, and waited for' });
+    this.free = h('ul', { class: 'free', 'aria-label': 'Free, with waiters' });
     this.nothing = h('div', { hidden: true });
     this.element = h('section', { class: 'panel', 'aria-labelledby': 'locks-title' },
       h('div', { class: 'panel-head' }, h('h2', { id: 'locks-title' }, 'Held'), this.count, this.kinds),
@@ -36,7 +36,7 @@ export class Locks {
     const shown = found.slice(0, this.limit);
     const held = found.filter((lock) => !lock.is_stale).length;
     say(this.count, found.length === all.length ? String(counts.held) : `${held} of ${counts.held}`);
-    // All slots of a resource have one queue: it is shown once.
+    // All slots of a resource share one queue, which is shown once.
     this.withQueue = new Map(shown.map((lock) => [lock.resource, lock.token]));
     const key = (lock) => `${lock.resource}\n${lock.token}\n${this.model.role}`;
     reconcile(this.list, shown, key, (lock) => this.create(lock), (element, lock) => this.update(element, lock));
@@ -47,7 +47,7 @@ export class Locks {
     this.tick();
   }
 
-  /** What is waited for although nothing that counts holds it, and who takes it next. */
+  /** Shows free resources that have waiters, and the next waiter. */
   showFree() {
     const queues = this.model.snapshot.free_queues.filter((queue) => this.admits({ ...queue, holder: queue.next }));
     reconcile(this.free, queues, (queue) => queue.resource,
@@ -60,8 +60,8 @@ export class Locks {
     const state = found > 0 ? '' : all > 0 ? 'filtered' : 'empty';
     if (this.nothing.dataset.state === state) return;
     this.nothing.dataset.state = state;
-    fill(this.nothing, state === 'empty' && empty('Nothing is held', 'Run something that only one may run at a time:', 'tenure run deploy -- ./deploy.sh'),
-      state === 'filtered' && empty('Nothing matches', 'Other things are held; clear the search or choose another kind.'));
+    fill(this.nothing, state === 'empty' && empty('Nothing is held', 'Run a command under a lock:', 'tenure run deploy -- ./deploy.sh'),
+      state === 'filtered' && empty('Nothing matches', 'Clear the search or choose another kind.'));
   }
 
   showKinds(all) {
@@ -96,7 +96,7 @@ export class Locks {
         part.age = h('span', {}), h('span', {}, `token ${lock.token}`),
         part.stale = h('span', { class: 'stale' }),
         this.model.isAdmin && breakButton(lock)),
-      part.queue = h('ol', { class: 'queue', hidden: true, 'aria-label': 'Waiting, in order' }));
+      part.queue = h('ol', { class: 'queue', hidden: true, 'aria-label': 'Waiters, in order' }));
     element.pieces = part;
     return element;
   }
@@ -129,7 +129,7 @@ export class Locks {
     mark(queue, 'data-more', hasQueue && lock.waiting > shown.length ? `+${lock.waiting - shown.length}` : null);
   }
 
-  /** Lets the bar run down by itself; only a renewal, or a clock that disagrees, starts it again. */
+  /** Animates the bar; a renewal, or a clock that differs, restarts it. */
   drain(element, lock) {
     const endsAt = performance.now() + lock.seconds_left * 1000;
     if (element.endsAt !== undefined && Math.abs(element.endsAt - endsAt) < 400) return;
@@ -143,14 +143,14 @@ export class Locks {
       { duration: Math.max(1, lock.seconds_left * 1000), fill: 'forwards', easing: 'linear' });
   }
 
-  /** What changes by the second. */
+  /** Updates what changes every second. */
   tick() {
     const older = this.model.sinceSnapshot();
     for (const element of this.list.children) {
       const { lock, pieces: part } = element;
       const left = Math.max(0, (element.endsAt - performance.now()) / 1000);
       const share = (left * 1000) / element.whole;
-      say(part.left, left > 0 ? `${duration(Math.ceil(left))} left` : 'time is up');
+      say(part.left, left > 0 ? `${duration(Math.ceil(left))} left` : 'lapsed');
       mark(element, 'data-left', left === 0 ? 'none' : share < LAST ? 'last' : share < LATE ? 'late' : 'fine');
       const age = duration(lock.held_seconds + older);
       say(part.age, lock.is_stale ? `taken ${age} ago` : `held ${age}`);

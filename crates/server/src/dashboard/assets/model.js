@@ -1,18 +1,18 @@
-// What the page knows: the last snapshot, the tasks, the newest events, and the server's time.
+// The data of the page: the last snapshot, the tasks, the newest events, and the server's time.
 
 import { ask } from './connection.js';
 import { hue } from './words.js';
 
-// Loaded at the start; later ones come with the stream. More than this nobody reads on a page.
+// How many are loaded at the start; later ones come with the stream.
 const TASKS_MAX = 20_000;
 const TASKS_PAGE = 500;
 const EVENTS_FIRST = 4_000;
 const EVENTS_PAGE = 1_000;
 const EVENTS_MAX = 20_000;
-// After a gap in what the stream told, the tasks are loaded again, but not more often than this.
+// After a gap in the stream the tasks are loaded again, at most this often.
 const RELOAD_MS = 5_000;
 
-// In the order in which somebody wants to see them, should there be too many for all.
+// The most important statuses first, in case there are too many tasks for all.
 const LOAD_ORDER = ['in_progress', 'review', 'blocked', 'failed', 'pending', 'completed', 'cancelled', 'skipped'];
 
 export class Model {
@@ -35,7 +35,7 @@ export class Model {
   /** The server's time of day, in milliseconds. */
   now() { return Date.now() + (this.offset ?? 0); }
 
-  /** How long ago the last snapshot came, in seconds: what it says of time left is so much older. */
+  /** The age of the last snapshot in seconds, to be subtracted from its times left. */
   sinceSnapshot() { return (performance.now() - this.receivedAt) / 1000; }
 
   take(name, value) {
@@ -48,7 +48,7 @@ export class Model {
     const isFirst = this.snapshot === null;
     const isRestarted = !isFirst && snapshot.revision < this.snapshot.revision;
     this.snapshot = snapshot;
-    // In the same order whichever view is drawn first.
+    // The same order, whichever view is drawn first.
     for (const worker of snapshot.workers) hue(worker.holder);
     this.receivedAt = performance.now();
     this.setClock(Date.parse(snapshot.now) - Date.now());
@@ -56,7 +56,7 @@ export class Model {
     this.changed('snapshot');
   }
 
-  /** The server's time comes in whole seconds, rounded down: the highest difference seen is the nearest. */
+  /** The server's time is in whole seconds, rounded down, so the largest difference seen is the best estimate. */
   setClock(offset) {
     const isOther = this.offset === null || Math.abs(offset - this.offset) > 2_000;
     this.offset = isOther ? offset : Math.max(this.offset, offset);
@@ -95,13 +95,13 @@ export class Model {
     if (this.events.length > EVENTS_MAX) this.events.splice(0, this.events.length - EVENTS_MAX);
   }
 
-  /** Everything that the stream does not tell: what was there before it began. */
+  /** Loads what existed before the stream began. */
   async load() {
     this.tasks.clear();
     this.events = [];
     this.eventRevision = 0;
     const ended = await Promise.allSettled([this.loadTasks(), this.loadEvents()]);
-    // The server may have been away, or ask for a token first.
+    // The server may not respond, or may require a token first.
     if (ended.some(({ status }) => status === 'rejected')) setTimeout(() => this.load(), RELOAD_MS);
   }
 
@@ -122,7 +122,7 @@ export class Model {
     this.changed('events');
   }
 
-  /** What the stream tells while this loads is newer than what is loaded. */
+  /** Loads tasks. Changes that the stream sends meanwhile are newer and win. */
   async loadTasks() {
     if (this.fresh) return;
     this.fresh = new Set();
@@ -164,7 +164,7 @@ export class Model {
     }, RELOAD_MS);
   }
 
-  /** How many tasks there are of each status, in all or of one section. */
+  /** The number of tasks by status, in all or in one section. */
   tallies(section) {
     const totals = {};
     for (const tally of this.snapshot?.tallies ?? []) {
@@ -174,7 +174,7 @@ export class Model {
     return totals;
   }
 
-  /** Why the claim of a task in progress no longer counts; null if it does. */
+  /** Why the claim of a task in progress is no longer valid; null if it is. */
   lostClaim(task) {
     if (task.status !== 'in_progress' || !this.snapshot) return null;
     const resource = `task:${task.id}`;
@@ -182,7 +182,7 @@ export class Model {
     return lock ? lock.stale_reason : 'claim lost';
   }
 
-  /** How many tasks this one still waits for. */
+  /** The number of unfinished dependencies of a task. */
   unmet(task) {
     let unmet = 0;
     for (const id of task.depends_on) {

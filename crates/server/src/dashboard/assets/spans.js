@@ -1,4 +1,4 @@
-// Turns events into spans of holding: who held what from when to when, and how it ended.
+// Converts events to spans for the timeline: holder, resource, start, end, and how it ended.
 
 const ENDS = {
   released: 'released', lapsed: 'lapsed', died: 'died', broken: 'broken', completed: 'released',
@@ -8,8 +8,8 @@ const ENDS = {
 const TAKEN_FROM = new Set(['lapsed', 'died', 'broken']);
 
 /**
- * All spans that reach beyond `since`, oldest first. What is held now comes from `locks`, which
- * knows best; the rest from the events.
+ * All spans that end after `since`, oldest first. Present holds come from `locks`, past ones from the
+ * events.
  */
 export function spans(events, locks, since, now) {
   const open = new Map();
@@ -47,18 +47,18 @@ export function spans(events, locks, since, now) {
 }
 
 /**
- * How a hold ended that no longer counts and that nothing has replaced yet. When a holder died is
- * not known: its lease excludes nothing beyond its end in any case.
+ * The end of a hold that is no longer valid but not yet replaced. The time of death is unknown; in any
+ * case the lease excludes no one after its end.
  */
 function endOf(lock, now) {
   if (lock.state === 'held') return { end: null, how: null };
   const expired = Date.parse(lock.expires_at);
   if (lock.state === 'dead') return { end: Math.min(expired, now), how: 'died' };
-  // The page knows the server's time to a second or two; a clock that was set back must not draw far ahead.
+  // The page knows the server's time to a second or two; a clock that was set back must not draw into the future.
   return { end: Math.min(expired, now + 5_000), how: 'lapsed' };
 }
 
-/** The spans that an event ends: the one with its token, or, of a task, any. */
+/** The spans that an event ends: the one with its token; for a task, any. */
 function ended(open, event) {
   if (event.token !== null && event.token !== undefined) {
     const span = open.get(`${event.resource}\n${event.token}`);
@@ -68,7 +68,7 @@ function ended(open, event) {
   return [...open.values()].filter((span) => span.resource === event.resource);
 }
 
-/** Puts spans that overlap in time into lanes below each other. */
+/** Distributes spans that overlap in time over several lanes. */
 export function lanes(list) {
   const ends = [];
   for (const span of list) {

@@ -1,4 +1,4 @@
-// The totals above everything else.
+// The totals at the top of the page.
 
 import { fill, h } from './dom.js';
 import { STATUS_WORDS, count } from './words.js';
@@ -21,7 +21,7 @@ export function showSummary(element, model) {
       tile(counts.workers, counts.workers === 1 ? 'worker' : 'workers'),
       counts.lapsed > 0 && tile(counts.lapsed, 'lapsed', 'hot'),
       counts.dead > 0 && tile(counts.dead, 'dead', 'hot'),
-      isAllPaused && h('div', { class: 'tile warm' }, h('b', {}, 'Paused'), h('span', {}, 'nothing is handed out')),
+      isAllPaused && h('div', { class: 'tile warm' }, h('b', {}, 'Paused'), h('span', {}, 'no task can be claimed')),
       paused > 0 && !isAllPaused && tile(paused, paused === 1 ? 'section paused' : 'sections paused', 'warm')),
     h('div', { class: 'progress' }, progressBar(totals, all), legend(totals, all)));
 }

@@ -1,4 +1,4 @@
-// One task in full, in a dialog.
+// The dialog with all details of one task.
 
 import { cancelButton, retryButton } from './actions.js';
 import { ask } from './connection.js';
@@ -58,7 +58,7 @@ export function showTask(model, id) {
   return dialog;
 }
 
-/** What a task that could be taken still waits for. */
+/** What a pending task waits for. */
 async function explain(id, why) {
   const answer = await ask('GET', `/v1/tasks/${encodeURIComponent(id)}/why`).catch(() => null);
   const reasons = answer?.why ?? answer?.reasons ?? [];

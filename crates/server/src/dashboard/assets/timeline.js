@@ -1,5 +1,5 @@
-// Who held what when. Takeovers, where one holder died, lapsed or was broken and another went on,
-// have a mark.
+// The timeline: who held which resource when. A takeover, where another holder follows one that died,
+// lapsed or was broken, has a mark.
 
 import { empty, foreign, h, mark, reconcile, s, say } from './dom.js';
 import { lanes, spans } from './spans.js';
@@ -36,7 +36,7 @@ export class Timeline {
     this.tip = h('div', { class: 'tip', hidden: true });
     this.rest = h('p', { class: 'rest', hidden: true });
     this.takeovers = h('ul', { class: 'hidden', 'aria-label': 'Takeovers' });
-    this.nothing = h('div', { hidden: true }, empty('Nothing was held lately', 'Hold something while a command runs:', 'tenure run deploy -- ./deploy.sh'));
+    this.nothing = h('div', { hidden: true }, empty('No holds lately', 'Run a command under a lock:', 'tenure run deploy -- ./deploy.sh'));
     const id = isSmall ? 'timeline-small' : 'timeline-all';
     this.element = h('section', { class: 'panel timeline-panel', 'aria-labelledby': id },
       h('div', { class: 'panel-head' }, h('h2', { id }, 'Timeline'),
@@ -58,7 +58,7 @@ export class Timeline {
     for (const button of this.choices) mark(button, 'aria-pressed', button.isChosen() ? 'true' : 'false');
   }
 
-  /** Reads the events anew; `draw` only moves what is there. */
+  /** Computes the rows from the events; `draw` only moves them. */
   show(search = '') {
     const since = this.model.now() - 60 * 60_000;
     this.search = search;
@@ -108,7 +108,7 @@ export class Timeline {
     this.svg.toggleAttribute('hidden', isEmpty);
     mark(this.svg, 'viewBox', `0 0 ${width} ${height}`);
     mark(this.svg, 'height', height);
-    mark(this.svg, 'aria-label', `What was held in the last ${this.minutes} minutes, ${rows.length} rows`);
+    mark(this.svg, 'aria-label', `Holds of the last ${this.minutes} minutes, ${rows.length} rows`);
     this.rest.hidden = hidden === 0;
     say(this.rest, `and ${hidden} more rows`);
     this.drawAxis(from, now, x, gutter, height, width);
@@ -201,10 +201,10 @@ export class Timeline {
 
 function tookOver(span) {
   const { holder, how } = span.takeover;
-  return `${brief(span.holder, 60)} took over ${brief(span.resource, 60)}: ${brief(holder, 60)} ${how === 'died' ? 'died' : how === 'lapsed' ? 'let it lapse' : 'was broken'}`;
+  return `${brief(span.holder, 60)} took over ${brief(span.resource, 60)}: ${brief(holder, 60)} ${how === 'died' ? 'died' : how === 'lapsed' ? 'lost its lease' : 'was broken'}`;
 }
 
-/** As much of a text as fits into so many pixels, roughly. */
+/** Cuts a text to roughly this many pixels. */
 function fit(text, pixels) {
   const most = Math.floor(pixels / 6.4);
   return text.length <= most ? text : most < 3 ? '' : `${brief(text, most - 1).replace(/…$/, '')}…`;

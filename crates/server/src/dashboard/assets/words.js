@@ -1,4 +1,4 @@
-// How numbers, times and names are worded.
+// Formats numbers, times, names and event names.
 
 const UNITS = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]];
 
@@ -15,7 +15,7 @@ export function duration(seconds) {
   return small ? `${big} ${small}\u202f${next[0]}` : big;
 }
 
-/** The same in one unit, for where there is little room. */
+/** A duration in one unit, for narrow places. */
 export const roughly = (seconds) => duration(seconds).split(' ')[0];
 
 const clockFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
@@ -35,21 +35,21 @@ export const STATUS_WORDS = {
   failed: 'Failed', blocked: 'Blocked', cancelled: 'Cancelled', skipped: 'Skipped',
 };
 
-/** What happened, as a verb; and whether it is good, bad or neither. */
+/** Each kind of event as a verb, with its colour. */
 export const EVENT_WORDS = {
-  acquired: ['acquired', 'start'], released: ['released', 'calm'], lapsed: ['let lapse', 'bad'],
-  died: ['died holding', 'bad'], broken: ['lost by force', 'bad'], waiting: ['waits for', 'calm'],
-  left: ['left the queue of', 'calm'], deadlock: ['was refused a deadlock on', 'bad'],
+  acquired: ['acquired', 'start'], released: ['released', 'calm'], lapsed: ['lost its lease on', 'bad'],
+  died: ['died holding', 'bad'], broken: ['was forced off', 'bad'], waiting: ['waits for', 'calm'],
+  left: ['left the queue of', 'calm'], deadlock: ['was refused because of a deadlock on', 'bad'],
   added: ['added', 'calm'], updated: ['changed', 'calm'], deleted: ['deleted', 'calm'],
   completed: ['completed', 'good'], failed: ['failed', 'bad'],
   sent_to_review: ['sent to review', 'start'], approved: ['approved', 'good'],
-  rejected: ['rejected', 'bad'], snoozed: ['put off', 'calm'], handed_back: ['handed back', 'calm'],
+  rejected: ['rejected', 'bad'], snoozed: ['snoozed', 'calm'], handed_back: ['released unfinished', 'calm'],
   cancelled: ['cancelled', 'calm'], skipped: ['skipped', 'calm'], retried: ['retried', 'start'],
-  recovered: ['died or fell silent on', 'bad'], set_aside: ['was the last of many to die on', 'bad'],
+  recovered: ['died or stopped renewing on', 'bad'], set_aside: ['was one of too many to die on', 'bad'],
   paused: ['paused', 'calm'], resumed: ['resumed', 'start'], rebooted: ['rebooted', 'calm'],
 };
 
-/** The beginning of a long text. */
+/** Cuts a long text. */
 export function brief(text, most = 240) {
   const characters = [...String(text).slice(0, most * 2)];
   return characters.length > most || text.length > most * 2
@@ -59,7 +59,7 @@ export function brief(text, most = 240) {
 const HUES = 8;
 const hues = new Map();
 
-/** A hue for a name: the same everywhere on the page, and another for the next new name. */
+/** The colour of a name: the same everywhere on the page, and another one for the next new name. */
 export function hue(name) {
   if (!hues.has(name)) hues.set(name, hues.size % HUES);
   return hues.get(name);

@@ -1,4 +1,4 @@
-// Who holds, each with everything that it holds.
+// The list of workers, each with everything that it holds.
 
 import { empty, fill, foreign, h, mark, reconcile, say } from './dom.js';
 import { brief, count, duration, hue } from './words.js';
@@ -14,7 +14,7 @@ export class Workers {
     this.count = h('span', { class: 'count' });
     this.list = h('ul', { class: 'workers' });
     this.rest = h('p', { class: 'rest', hidden: true });
-    this.nothing = h('div', { hidden: true }, empty('Nobody works', 'Start a worker; each task goes to one:', 'tenure work -- ./agent.sh'));
+    this.nothing = h('div', { hidden: true }, empty('No workers', 'Start a worker:', 'tenure work -- ./agent.sh'));
     if (isSmall) this.list.classList.add('brief');
     const id = isSmall ? 'workers-small' : 'workers-all';
     this.element = h('section', { class: 'panel', 'aria-labelledby': id },

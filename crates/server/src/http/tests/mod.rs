@@ -1,9 +1,9 @@
-//! The gate, without a network.
+//! Tests of the HTTP layer without a network.
 
-mod answers;
 mod connection_limit;
 mod hosts;
 mod keyring;
-mod passing;
+mod request_checks;
+mod responses;
 mod routes;
 mod tokens;

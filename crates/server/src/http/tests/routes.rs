@@ -1,6 +1,6 @@
-//! What the routes of a whole server declare, and that the gate keeps to it.
+//! What the routes of a whole server declare, and that the checks keeps to it.
 
-use super::passing::{Scene, code, request};
+use super::request_checks::{Scene, code, request};
 use crate::api;
 use crate::app::App;
 use crate::caller::Role;

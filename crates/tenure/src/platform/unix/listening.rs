@@ -1,12 +1,12 @@
-//! Which socket takes the connections to an address, as the kernel tells.
+//! Finds the sockets that listen on an address.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The state of a socket that listens, as the kernel writes it.
+/// The state of a listening socket in the kernel's tables.
 const LISTENS: &str = "0A";
 
-/// A socket that listens.
+/// A listening socket.
 #[derive(Debug, PartialEq, Eq)]
 struct Listening {
     address: SocketAddr,
@@ -14,9 +14,8 @@ struct Listening {
     number: u64,
 }
 
-/// The sockets of this user that take the connections to this address, by number; several only if
-/// they share the port. It is empty if another user has the address, and nothing where the system
-/// does not tell.
+/// The sockets of this user that accept connections to this address, by inode; several only if they
+/// share the port. Empty if another user has the address; `None` if the system does not tell.
 pub(crate) fn own_listening_sockets(address: SocketAddr) -> Option<Vec<u64>> {
     let own = rustix::process::geteuid().as_raw();
     let found = listening(address)?;
@@ -27,13 +26,13 @@ pub(crate) fn own_listening_sockets(address: SocketAddr) -> Option<Vec<u64>> {
     })
 }
 
-/// The same, whichever user has them.
+/// As [`own_listening_sockets`], of any user.
 pub(crate) fn listening_sockets(address: SocketAddr) -> Option<Vec<u64>> {
     let found = listening(address)?;
     Some(sockets_of(&found, address).iter().map(|it| it.number).collect())
 }
 
-/// The sockets of this network name space that listen and may take the connections to this address.
+/// The listening sockets of this network namespace that may accept connections to this address.
 fn listening(address: SocketAddr) -> Option<Vec<Listening>> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -45,8 +44,8 @@ fn listening(address: SocketAddr) -> Option<Vec<Listening>> {
     let mut found = Vec::new();
     if address.is_ipv4() {
         found = read("/proc/self/net/tcp");
-        // To read a table takes milliseconds. A listener with the exact address comes first, so that
-        // the other table has nothing to add.
+        // Reading a table takes milliseconds. A listener with the exact address takes precedence,
+        // so the other table is not needed.
         if found.iter().any(|it| it.address == address) {
             return Some(found);
         }
@@ -83,7 +82,7 @@ pub(crate) fn has_socket(pid: u32, number: u64) -> bool {
     })
 }
 
-/// Reads a line such as `0: 0100007F:1B9E 00000000:0000 0A … UID … INODE …`.
+/// Parses a line such as `0: 0100007F:1B9E 00000000:0000 0A … UID … INODE …`.
 fn parse(line: &str) -> Option<Listening> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [_, local, _, state, _, _, _, user, _, number, ..] = fields.as_slice() else { return None };
@@ -95,7 +94,7 @@ fn parse(line: &str) -> Option<Listening> {
     Some(Listening { address, user: user.parse().ok()?, number: number.parse().ok()? })
 }
 
-/// Reads an address that is written as numbers of four bytes each, in this machine's byte order.
+/// Parses an address that is written as four-byte numbers in this machine's byte order.
 fn parse_ip(text: &str) -> Option<IpAddr> {
     let word = |index: usize| {
         let digits = text.get(index * 8..index * 8 + 8)?;

@@ -6,19 +6,20 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Creates a named pipe that appears under `path` only once it has a reader, so that a pipe
-/// without one can always be known as an orphan.
+/// Creates a named pipe that appears under `path` only once it has a reader, so that a pipe without
+/// a reader is always abandoned.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let new = path.with_extension("new");
-    // Only its owner reads it. Who may write to it is said by the umask, as for all files here.
+    // Only its owner reads it. The umask decides who may write to it, as for all files here.
     let mode = Mode::RUSR | Mode::WUSR | Mode::WGRP | Mode::WOTH;
     mknodat(rustix::fs::CWD, &new, FileType::Fifo, mode, 0)?;
     if is_for_group(path) {
-        // The process that releases may be another member's, and the umask of the one that waits
-        // says nothing about members. Other users have no business here.
+        // The process that releases may belong to another member of the group, and the umask of the
+        // waiter does not know about members. Other users have no access.
         let _ = rustix::fs::chmod(&new, Mode::RUSR | Mode::WUSR | Mode::WGRP);
     }
-    // Reading and writing at once: the pipe then never reports its end when the last writer leaves.
+    // Open for reading and writing: the pipe then never reports its end when the last writer
+    // leaves.
     let opened = rustix::fs::open(&new, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
     let result = opened.map_err(io::Error::from).and_then(|descriptor: OwnedFd| {
         std::fs::rename(&new, path)?;
@@ -37,11 +38,11 @@ fn is_for_group(path: &Path) -> bool {
     folder.is_some_and(|folder| folder.mode() & Mode::WGRP.bits() != 0)
 }
 
-/// Puts a message into somebody's pipe. Says no where nobody reads it any more; never blocks.
+/// Puts a message into another process's pipe. Returns false if it has no reader; never blocks.
 pub(crate) fn send(path: &Path, message: &[u8]) -> bool {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(descriptor) = rustix::fs::open(path, flags, Mode::empty()) else { return false };
-    // A full pipe means that its reader has thousands of messages to wake up for already.
+    // A full pipe means that its reader already has thousands of messages.
     File::from(descriptor).write(message).is_ok()
 }
 

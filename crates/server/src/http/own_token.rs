@@ -2,7 +2,7 @@
 
 use super::Auth;
 use super::error::ServeError;
-use super::stamp::{Stamp, stamp};
+use super::file_stamp::{Stamp, stamp};
 use super::tokens::{Hash, hash, random_secret};
 use parking_lot::RwLock;
 use std::net::SocketAddr;

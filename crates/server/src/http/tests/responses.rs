@@ -1,6 +1,6 @@
 //! What all answers have in common.
 
-use crate::http::answers::{as_problem, protect};
+use crate::http::responses::{as_problem, protect};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The state of the middleware.
-pub(crate) struct Gate {
+pub(crate) struct RequestChecks {
     pub(crate) app: App,
     pub(crate) hosts: Hosts,
     pub(crate) keyring: Arc<Keyring>,
@@ -37,41 +37,41 @@ pub(crate) struct Gate {
     pub(crate) log: Option<Note>,
 }
 
-/// The routes, each behind the checks of [`pass`].
-pub(crate) fn router(routes: Routes, gate: Arc<Gate>) -> Router {
+/// The routes, each behind the checks of [`check_request`].
+pub(crate) fn router(routes: Routes, checks: Arc<RequestChecks>) -> Router {
     let (router, declarations) = routes.into_parts();
     router
-        // `pass` limits bodies itself.
+        // `check_request` limits bodies itself.
         .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state((gate, Arc::new(declarations)), pass))
+        .layer(from_fn_with_state((checks, Arc::new(declarations)), check_request))
 }
 
 /// Lets a request pass, or responds to it.
-async fn pass(
-    State((gate, declarations)): State<(Arc<Gate>, Arc<Declarations>)>,
+async fn check_request(
+    State((checks, declarations)): State<(Arc<RequestChecks>, Arc<Declarations>)>,
     request: Request,
     next: Next,
 ) -> Response {
     let declared = declarations.of(&request);
     let begun = Instant::now();
-    let (method, path) = match gate.log {
+    let (method, path) = match checks.log {
         Some(_) => (request.method().clone(), request.uri().path().to_owned()),
         None => (Method::GET, String::new()),
     };
-    let (response, name) = match gate.admit(request, declared) {
+    let (response, name) = match checks.admit(request, declared) {
         Ok((request, caller)) => {
             let name = caller.name.clone();
-            (gate.answer(request, declared.limits, caller, next).await, name)
+            (checks.answer(request, declared.limits, caller, next).await, name)
         }
         Err(refusal) => (*refusal, None),
     };
-    let mut response = answers::as_problem(response).await;
-    answers::protect(response.headers_mut());
-    gate.app.metrics.answered(response.status());
+    let mut response = responses::as_problem(response).await;
+    responses::protect(response.headers_mut());
+    checks.app.metrics.answered(response.status());
     if response.extensions().get::<Code>().is_some_and(|code| code.is_refused_token()) {
-        gate.app.metrics.refused_token();
+        checks.app.metrics.refused_token();
     }
-    if let Some(log) = &gate.log {
+    if let Some(log) = &checks.log {
         let (status, name) = (response.status().as_u16(), name.as_deref().unwrap_or("-"));
         let ms = begun.elapsed().as_secs_f64() * 1000.0;
         log(&format!("{method} {} {status} {ms:.1}ms {name}", loggable(&path)));
@@ -84,7 +84,7 @@ fn loggable(path: &str) -> String {
     path.chars().filter(|c| c.is_ascii_graphic()).take(200).collect()
 }
 
-impl Gate {
+impl RequestChecks {
     /// Refuses what must not pass, and adds the caller to the request.
     fn admit(
         &self,
@@ -100,7 +100,7 @@ impl Gate {
         let place = request.extensions().get::<Arc<Place>>();
         let caller = match caller {
             Ok(_) if place.is_some_and(|place| !place.know()) => {
-                return Err(Box::new(answers::full()));
+                return Err(Box::new(responses::full()));
             }
             Ok(caller) => caller,
             Err(_) if declared.is_open => Caller { name: None, role: Role::Read },
@@ -130,11 +130,11 @@ impl Gate {
         let response = tokio::select! {
             answer = tokio::time::timeout(limits.time(), answer) => match answer {
                 Ok(Ok(response)) => response,
-                Ok(Err(_)) => return answers::broken().into_response(),
+                Ok(Err(_)) => return responses::broken().into_response(),
                 Err(_) => return limits::too_slow().into_response(),
             },
-            () = stopped => return answers::stopping(),
+            () = stopped => return responses::stopping(),
         };
-        answers::bounded_stream(response, self.app.clone(), self.keyring.clone(), caller)
+        responses::bounded_stream(response, self.app.clone(), self.keyring.clone(), caller)
     }
 }

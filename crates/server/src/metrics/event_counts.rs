@@ -1,6 +1,6 @@
 //! Counts the events of the store, whichever process caused them.
 
-use super::numbers::{Counter1, Histograms, counter, labelled, seconds, work_buckets};
+use super::metric_types::{Counter1, Histograms, counter, labelled, seconds, work_buckets};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
@@ -23,23 +23,23 @@ const GATHER: Duration = Duration::from_millis(200);
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// The background task that follows events; it ends on drop.
-pub(super) struct Tail {
+pub(super) struct EventFollower {
     task: JoinHandle<()>,
 }
 
-impl Tail {
-    pub(super) fn start(client: Client, history: History) -> Tail {
-        Tail { task: tokio::spawn(follow(client, history)) }
+impl EventFollower {
+    pub(super) fn start(client: Client, history: EventCounts) -> EventFollower {
+        EventFollower { task: tokio::spawn(follow(client, history)) }
     }
 }
 
-impl Drop for Tail {
+impl Drop for EventFollower {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn follow(client: Client, history: History) {
+async fn follow(client: Client, history: EventCounts) {
     let mut spans = Spans::default();
     let mut revision = loop {
         match client.look_everywhere().await {
@@ -63,7 +63,7 @@ async fn follow(client: Client, history: History) {
 /// Waits for a change and counts a page of events.
 async fn catch_up(
     client: &Client,
-    history: &History,
+    history: &EventCounts,
     spans: &mut Spans,
     after: Revision,
 ) -> Result<Revision, tenure::Error> {
@@ -80,7 +80,7 @@ async fn catch_up(
 
 /// The metrics of events. Clones share them.
 #[derive(Clone)]
-pub(super) struct History {
+pub(super) struct EventCounts {
     acquisitions: Counter1,
     releases: Counter1,
     lapses: Counter1,
@@ -99,8 +99,8 @@ pub(super) struct History {
 
 const KINDS: [&str; 4] = ["lock", "section", "task", "path"];
 
-impl History {
-    pub(super) fn new(registry: &mut Registry) -> History {
+impl EventCounts {
+    pub(super) fn new(registry: &mut Registry) -> EventCounts {
         let mut plain = |name, help| counter(registry, name, help);
         let waits = plain("waits", "Places taken in the queue of a resource");
         let deadlocks = plain("deadlocks", "Waits refused because they would be a deadlock");
@@ -133,7 +133,7 @@ impl History {
         let followed = Gauge::default();
         let help = "The revision up to which events were counted";
         registry.register("followed_revision", help, followed.clone());
-        History {
+        EventCounts {
             acquisitions,
             releases,
             lapses,

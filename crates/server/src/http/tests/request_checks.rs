@@ -1,14 +1,14 @@
-//! The way of a request past the gate: panics, limits, streams, and the end of the server.
+//! The way of a request past the checks: panics, limits, streams, and the end of the server.
 
 use crate::app::App;
 use crate::caller::{Caller, Role};
 use crate::http::hosts::Hosts;
 use crate::http::keyring::{Keyring, Otherwise};
 use crate::http::limits::Limits;
-use crate::http::own::Made;
-use crate::http::pass::{Gate, router};
+use crate::http::own_token::Made;
 use crate::http::peer::Peer;
 use crate::http::rate::Rate;
+use crate::http::request_checks::{RequestChecks, router};
 use crate::http::tokens::TokenFile;
 use crate::routes::{Access, Routes};
 use axum::body::{Body, Bytes};
@@ -36,7 +36,7 @@ pub(super) struct Scene {
     _folder: TempDir,
     file: TokenFile,
     app: App,
-    gate: Arc<Gate>,
+    checks: Arc<RequestChecks>,
     router: Router,
     lines: Arc<Mutex<Vec<String>>>,
 }
@@ -71,7 +71,7 @@ impl Scene {
         let app = App::new(Client::open("memory:").await.unwrap());
         let lines = Arc::new(Mutex::new(Vec::new()));
         let log = lines.clone();
-        let gate = Arc::new(Gate {
+        let checks = Arc::new(RequestChecks {
             app: app.clone(),
             hosts: Hosts::default(),
             tls: None,
@@ -80,13 +80,13 @@ impl Scene {
             body_bytes_max: 2 * 1024 * 1024,
             log: Some(Arc::new(move |line: &str| log.lock().unwrap().push(line.to_owned()))),
         });
-        let router = router(routes, gate.clone());
-        Scene { _folder: folder, file, app, gate, router, lines }
+        let router = router(routes, checks.clone());
+        Scene { _folder: folder, file, app, checks, router, lines }
     }
 
     pub(super) fn token(&self, name: &str, role: Role, lifetime: Option<Duration>) -> String {
         let made = self.file.create(name, role, SystemClock.wall(), lifetime).unwrap();
-        self.gate.keyring.refresh().unwrap();
+        self.checks.keyring.refresh().unwrap();
         made.secret
     }
 
@@ -166,7 +166,7 @@ async fn a_servers_own_token_lets_its_user_in_and_nobody_else() {
     }
     // Renewed by another server of the store: the old one does not count any more.
     folder.replace_token(&store, &Secret::new("tnr_new")).unwrap();
-    scene.gate.keyring.refresh_own().unwrap();
+    scene.checks.keyring.refresh_own().unwrap();
     let old = scene.ask(bearer("/who", secret.reveal())).await;
     assert_eq!(old.status(), StatusCode::UNAUTHORIZED);
     assert_eq!(scene.ask(bearer("/who", "tnr_new")).await.status(), StatusCode::OK);
@@ -300,7 +300,9 @@ async fn one_caller_may_not_ask_too_often() {
 async fn nobody_on_this_machine_is_counted_unless_told() {
     let scene = Scene::new().await;
     for _ in 0..11_000 {
-        assert!(scene.gate.rate.check(&Peer::Unix { user: None }, Some(&Caller::local())).is_ok());
+        assert!(
+            scene.checks.rate.check(&Peer::Unix { user: None }, Some(&Caller::local())).is_ok()
+        );
     }
 }
 
@@ -332,6 +334,6 @@ async fn a_stream_ends_with_its_token() {
     let mut body = response.into_body();
     assert!(body.frame().await.unwrap().is_ok());
     scene.file.revoke("page").unwrap();
-    scene.gate.keyring.refresh().unwrap();
+    scene.checks.keyring.refresh().unwrap();
     assert!(body.frame().await.is_none());
 }

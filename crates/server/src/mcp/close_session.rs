@@ -15,20 +15,20 @@ use std::sync::Arc;
 
 /// The known sessions.
 #[derive(Clone)]
-pub(super) struct Closing {
+pub(super) struct CloseSession {
     manager: Arc<LocalSessionManager>,
     sessions: Arc<Sessions>,
 }
 
-impl Closing {
-    pub(super) fn new(manager: Arc<LocalSessionManager>, sessions: Arc<Sessions>) -> Closing {
-        Closing { manager, sessions }
+impl CloseSession {
+    pub(super) fn new(manager: Arc<LocalSessionManager>, sessions: Arc<Sessions>) -> CloseSession {
+        CloseSession { manager, sessions }
     }
 }
 
 /// Closes a session, and passes on all other requests.
 pub(super) async fn close(
-    State(closing): State<Closing>,
+    State(closing): State<CloseSession>,
     request: Request,
     next: Next,
 ) -> Response {
