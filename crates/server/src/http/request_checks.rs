@@ -8,7 +8,7 @@ use super::limits::{self, Limits};
 use super::peer::Peer;
 use super::rate::Rate;
 use super::tls::Tls;
-use super::{Note, answers, auth};
+use super::{Note, auth, responses};
 use crate::app::App;
 use crate::caller::{Caller, Role};
 use crate::problem::Code;

@@ -82,7 +82,7 @@ fn a_new_file_appears_with_usual_permissions() {
     assert_eq!(scratch.names(), ["new", "usual"]);
 }
 
-/// Somebody who does not ask, between the opening of the file and its replacement.
+/// A program that takes no lock changes the file between its opening and its replacement.
 #[test]
 fn a_file_that_changed_meanwhile_is_left_alone() {
     type Meddle = fn(&Path);

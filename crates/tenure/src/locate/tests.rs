@@ -284,7 +284,7 @@ fn records_are_private_and_refused_if_others_could_write_them() {
     assert_eq!(refused(ground.locate(&[])).0, ["store"]);
 }
 
-/// Whose the project is: root relies on nobody but who called it by sudo, others are warned.
+/// The owner of the project: root accepts only the user who called sudo, others get a warning.
 #[test]
 fn a_place_of_another_user_is_refused_for_root_and_warned_of_for_others() {
     use std::os::unix::fs::MetadataExt;

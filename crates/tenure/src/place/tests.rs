@@ -387,7 +387,7 @@ fn many_may_prepare_at_once() {
     assert_eq!(ignore, "*\n!config.yaml\n");
 }
 
-/// So that whoever is killed while it prepares leaves either none or a whole one.
+/// A process that is killed while it prepares leaves either no file or a complete one.
 #[test]
 fn the_ignore_file_appears_whole() {
     let ground = Ground::new();

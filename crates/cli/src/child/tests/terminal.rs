@@ -96,7 +96,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Whoever has the terminal is told by the kernel.
+        // The kernel signals the process group that has the terminal.
         let _ = self.leader.kill();
         let _ = self.leader.wait();
     }

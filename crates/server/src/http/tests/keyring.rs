@@ -94,7 +94,7 @@ fn once_in_force_tokens_stay_in_force() {
     let secret = scene.make("ci", Role::Work, None);
     keyring.refresh().unwrap();
     assert!(keyring.is_in_force() && !keyring.still_admits(&Caller::local()));
-    // What cannot be read leaves what was known; what is gone lets nobody in.
+    // An unreadable file leaves the known tokens valid; without the file no caller is admitted.
     let good = std::fs::read(scene.file.path()).unwrap();
     std::fs::write(scene.file.path(), "nonsense").unwrap();
     assert!(keyring.refresh().is_err());

@@ -199,7 +199,7 @@ async fn with_tokens_each_caller_is_known_by_its_own() {
     assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
     let known = text(scene.ask(bearer("/who", &secret)).await).await;
     assert!(known.contains("ci") && known.contains("Work"), "{known}");
-    // The page is for all, and gives nobody more than to look.
+    // The page is open to all callers, and gives no more than read access.
     assert!(text(scene.get("/").await).await.contains("Read"));
     let mut twice = bearer("/who", &secret);
     let other = "Bearer x".parse().unwrap();

@@ -183,7 +183,7 @@ async fn locks_are_taken_together_and_given_back_apart() {
     other.call("acquire_lock", file).await;
     let rest = one.call("release_lock", json!({})).await;
     assert_eq!(rest["released"], json!(["deploy"]), "{rest}");
-    // Nobody waits for itself.
+    // A session does not wait for itself.
     for (wait_seconds, code) in [(0, "ALREADY_YOURS"), (60, "DEADLOCK")] {
         let wider = json!({ "resources": ["path:src/**"], "wait_seconds": wait_seconds });
         let refused = other.refused("acquire_lock", wider).await;

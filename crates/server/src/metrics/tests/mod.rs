@@ -17,7 +17,7 @@ use tenure::world::{ManualClock, SystemWorld};
 use tenure::{ClaimRequest, Claims, Client, Lease, LeaseAttempt, Wait};
 use tower::ServiceExt;
 
-/// A store, its measured client, and the client of somebody else.
+/// A store, its measured client, and another client.
 struct Place {
     _folder: TempDir,
     clock: Arc<ManualClock>,
