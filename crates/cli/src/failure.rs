@@ -114,7 +114,8 @@ fn first_paragraph(error: &clap::Error) -> String {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Failure {
-        let Refusal { exit, code, message, more, hint, details } = refusal;
+        let Refusal { kind, code, message, more, hint, details } = refusal;
+        let exit = Exit::from(kind);
         let is_answer = is_answer(exit, code);
         Failure { exit: exit.code(), code, message, more, hint, details, is_answer }
     }

@@ -5,9 +5,7 @@ use tenure::core::{Event, EventKind, HoldSnapshot, Mode, Resource, WaiterSnapsho
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view::{process_of, slots_taken, why_left};
 
-pub(crate) use tenure_frontend::view::{
-    event_json, hold_json, hold_json_among, names, one_line, seconds, stale_reason, time,
-};
+pub(crate) use tenure_frontend::view::{names, one_line, seconds, stale_reason, time};
 
 /// A hold in one or two lines: holder, operation, age and time left.
 pub(crate) fn hold_text(seen: &HoldSnapshot, witness: &dyn Witness) -> String {

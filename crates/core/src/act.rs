@@ -330,7 +330,7 @@ impl Act for LeaveIdleSections {
 pub struct FinishTask {
     /// What is asked.
     pub ask: FinishAsk,
-    /// The task's section, for a worker that keeps it.
+    /// The task's section where the client knows it, so that less is looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
 }

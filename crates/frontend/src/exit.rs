@@ -1,4 +1,6 @@
-//! How things can end: declared once, documented in `docs/reference.md`, checked by a test.
+//! The exit codes of the command: declared once, documented in `docs/reference.md`, checked by a test.
+
+use crate::refusal::RefusalKind;
 
 /// What a command's end means to a script. Only tenure's own outcomes: a command that `run` ran to
 /// its end passes its own code through.
@@ -28,5 +30,41 @@ impl Exit {
     /// The number.
     pub fn code(self) -> i32 {
         self as i32
+    }
+}
+
+impl From<RefusalKind> for Exit {
+    fn from(kind: RefusalKind) -> Exit {
+        match kind {
+            RefusalKind::Usage | RefusalKind::Contradiction => Exit::Usage,
+            RefusalKind::StoreUnusable => Exit::Configuration,
+            RefusalKind::NotFound => Exit::NotFound,
+            RefusalKind::NotAllowed => Exit::Refused,
+            RefusalKind::Locked => Exit::Locked,
+            RefusalKind::Lost => Exit::Lost,
+            RefusalKind::StoreFailed | RefusalKind::WrongStatus => Exit::Error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_refusal_has_its_exit_code() {
+        let codes = RefusalKind::ALL.map(|kind| (kind, Exit::from(kind).code()));
+        let expected = [
+            (RefusalKind::Usage, 2),
+            (RefusalKind::Contradiction, 2),
+            (RefusalKind::StoreUnusable, 3),
+            (RefusalKind::StoreFailed, 1),
+            (RefusalKind::NotFound, 4),
+            (RefusalKind::NotAllowed, 5),
+            (RefusalKind::Locked, 6),
+            (RefusalKind::Lost, 8),
+            (RefusalKind::WrongStatus, 1),
+        ];
+        assert_eq!(codes, expected);
     }
 }

@@ -2,20 +2,58 @@
 //! The same on the command line, over HTTP and to agents.
 
 use crate::duration::format_duration;
-use crate::exit::Exit;
 use crate::hint::Hint;
 use crate::view;
 use serde_json::{Value, json};
-use tenure::core::rules::tasks::{EditError, SectionError};
+use tenure::core::rules::tasks::{AddError, EditError, SectionError};
 use tenure::core::{Blocker, HoldSnapshot, Kind, Mode, Proof, Resource, Task, Token};
 use tenure::store::StoreError;
 use tenure::{Busy, Error, Left};
 
+/// What kind of refusal this is. Each front end derives its own sign from it: the command line an
+/// exit code, HTTP a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// The request makes no sense.
+    Usage,
+    /// The request makes sense, but contradicts what is there.
+    Contradiction,
+    /// Configuration is wrong, or the store cannot be used.
+    StoreUnusable,
+    /// The store failed at this request; another attempt may succeed.
+    StoreFailed,
+    /// There is no such thing.
+    NotFound,
+    /// It belongs to another caller, or the caller's role does not allow it.
+    NotAllowed,
+    /// It is locked, or was not obtained in time.
+    Locked,
+    /// The lease was lost, or the token was refused.
+    Lost,
+    /// A task's status does not allow it.
+    WrongStatus,
+}
+
+impl RefusalKind {
+    /// All of them.
+    pub const ALL: [RefusalKind; 9] = [
+        RefusalKind::Usage,
+        RefusalKind::Contradiction,
+        RefusalKind::StoreUnusable,
+        RefusalKind::StoreFailed,
+        RefusalKind::NotFound,
+        RefusalKind::NotAllowed,
+        RefusalKind::Locked,
+        RefusalKind::Lost,
+        RefusalKind::WrongStatus,
+    ];
+}
+
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
-    /// What kind of end this is.
-    pub exit: Exit,
+    /// What kind of refusal this is.
+    pub kind: RefusalKind,
     /// A word for scripts.
     pub code: &'static str,
     /// One sentence.
@@ -30,9 +68,9 @@ pub struct Refusal {
 
 impl Refusal {
     /// Something was not done, for this reason.
-    pub fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Refusal {
+    pub fn new(kind: RefusalKind, code: &'static str, message: impl Into<String>) -> Refusal {
         let message = message.into();
-        Refusal { exit, code, message, more: vec![], hint: None, details: Value::Null }
+        Refusal { kind, code, message, more: vec![], hint: None, details: Value::Null }
     }
 
     /// The same, with what to do about it.
@@ -49,12 +87,12 @@ impl Refusal {
 
     /// The request makes no sense.
     pub fn usage(message: impl Into<String>) -> Refusal {
-        Refusal::new(Exit::Usage, "USAGE", message)
+        Refusal::new(RefusalKind::Usage, "USAGE", message)
     }
 
     /// The lease is gone: what was done under it may have been done beside another holder.
     pub fn lost(message: impl Into<String>) -> Refusal {
-        Refusal::new(Exit::Lost, "LEASE_LOST", message)
+        Refusal::new(RefusalKind::Lost, "LEASE_LOST", message)
             .hint("It lapsed, was released, or an operator broke it; see `tenure events`.")
     }
 
@@ -69,7 +107,7 @@ impl Refusal {
             Proof::Grant(_) => Refusal::lost(format!("This grant no longer holds {what}")),
             Proof::Label(label) => {
                 let message = format!("{label} does not hold {what}");
-                Refusal::new(Exit::NotFound, "NOT_HELD", message)
+                Refusal::new(RefusalKind::NotFound, "NOT_HELD", message)
                     .hint("List what is held with `tenure locks`.")
             }
         }
@@ -79,7 +117,7 @@ impl Refusal {
     pub fn not_yours(seen: &HoldSnapshot) -> Refusal {
         let holder = &seen.hold.holder.label;
         let message = format!("{} is held by {holder}, not by you", seen.hold.want.resource);
-        Refusal::new(Exit::Refused, "NOT_YOURS", message)
+        Refusal::new(RefusalKind::NotAllowed, "NOT_YOURS", message)
             .hint("Wait for the holder to release it; `tenure why` shows what would free it.")
             .details(json!({ "lockedBy": holder, "expiresAt": view::time(seen.expires_at) }))
     }
@@ -91,7 +129,7 @@ impl Refusal {
             None => "it is free".to_owned(),
         };
         let message = format!("Token {token} does not hold {resource}: {now}");
-        Refusal::new(Exit::Lost, "TOKEN_REFUSED", message)
+        Refusal::new(RefusalKind::Lost, "TOKEN_REFUSED", message)
             .details(json!({ "token": token, "currentToken": current }))
     }
 
@@ -101,18 +139,18 @@ impl Refusal {
             Some(token) => format!("No lock to break: {resource} is not held under token {token}"),
             None => format!("No lock to break: {resource} is free"),
         };
-        Refusal::new(Exit::NotFound, "NOT_HELD", message)
+        Refusal::new(RefusalKind::NotFound, "NOT_HELD", message)
     }
 
     /// No task was ready, and this is what is left: nothing, or what cannot be had now.
     pub fn none_ready(left: &Left) -> Refusal {
         if left.is_empty() {
-            return Refusal::new(Exit::NotFound, "NOTHING_READY", "No task is left to do")
+            return Refusal::new(RefusalKind::NotFound, "NOTHING_READY", "No task is left to do")
                 .hint("Wait for one with -w SECS, or run `tenure tasks list`.");
         }
         let why = left.clauses();
         let message = format!("No task is ready: {}", why.join("; "));
-        Refusal::new(Exit::Locked, "NOT_READY", message)
+        Refusal::new(RefusalKind::Locked, "NOT_READY", message)
             .hint("Wait for one with -w SECS, or run `tenure tasks list`.")
             .details(json!({ "why": why, "workers": left.workers }))
     }
@@ -135,7 +173,7 @@ impl Refusal {
                 ("LEASE_LOST", format!("Task {title:?} is not yours: {now}; nothing was changed"))
             }
         };
-        Refusal::new(Exit::Lost, code, message)
+        Refusal::new(RefusalKind::Lost, code, message)
             .hint("Its lease lapsed, or it was recovered or never yours; see `tenure events`.")
             .details(json!({
                 "taskId": task.id.as_str(),
@@ -154,7 +192,7 @@ impl Refusal {
             "The claim of task {title:?} is lost: its {part} lapsed, was released or went to \
              another holder; nothing was changed"
         );
-        Refusal::new(Exit::Lost, "LEASE_LOST", message)
+        Refusal::new(RefusalKind::Lost, "LEASE_LOST", message)
             .hint("Stop working on it; claim it again with `tenure tasks claim`.")
             .details(json!({
                 "taskId": task.id.as_str(),
@@ -165,7 +203,7 @@ impl Refusal {
 
     /// There is no section with this name.
     pub fn no_such_section(name: &str) -> Refusal {
-        Refusal::new(Exit::NotFound, "SECTION_NOT_FOUND", format!("no section {name:?}"))
+        Refusal::new(RefusalKind::NotFound, "SECTION_NOT_FOUND", format!("no section {name:?}"))
             .hint("List all sections with `tenure sections list`.")
     }
 
@@ -192,7 +230,7 @@ impl Refusal {
             None => {
                 let names = view::names(wanted);
                 let message = format!("{names} is free, but others have waited longer for it");
-                Refusal::new(Exit::Locked, "LOCKED", message)
+                Refusal::new(RefusalKind::Locked, "LOCKED", message)
                     .hint("Wait for your turn with -w SECS.")
             }
         }
@@ -229,7 +267,7 @@ fn locked_by(seen: &HoldSnapshot, busy: &Busy) -> Refusal {
     }
     let expires = view::time(seen.expires_at);
     let id = resource.name();
-    let mut refusal = Refusal::new(Exit::Locked, code, message).details(json!({
+    let mut refusal = Refusal::new(RefusalKind::Locked, code, message).details(json!({
         "resource": resource.to_string(),
         "lockedBy": holder,
         "runnerId": holder,
@@ -246,35 +284,40 @@ fn locked_by(seen: &HoldSnapshot, busy: &Busy) -> Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
-        let (exit, code) = match &error {
-            Error::Store(StoreError::Corrupt { .. }) => (Exit::Configuration, "STORE_CORRUPT"),
-            Error::Store(StoreError::Gone { .. }) => (Exit::Configuration, "STORE_GONE"),
-            Error::Store(StoreError::Unsupported { .. }) => (Exit::Configuration, "UNSUPPORTED"),
+        use RefusalKind as Kind;
+        let (kind, code) = match &error {
+            Error::Store(StoreError::Corrupt { .. }) => (Kind::StoreUnusable, "STORE_CORRUPT"),
+            Error::Store(StoreError::Gone { .. }) => (Kind::StoreUnusable, "STORE_GONE"),
+            Error::Store(StoreError::Unsupported { .. }) => (Kind::StoreUnusable, "UNSUPPORTED"),
             Error::Store(StoreError::Unavailable { .. }) => {
-                (Exit::Configuration, "STORE_UNAVAILABLE")
+                (Kind::StoreUnusable, "STORE_UNAVAILABLE")
             }
-            Error::Store(StoreError::Unknown { .. }) => (Exit::Error, "OUTCOME_UNKNOWN"),
-            Error::Store(StoreError::Refused { .. }) => (Exit::Refused, "FORBIDDEN"),
-            Error::Store(StoreError::Contended { .. }) => (Exit::Error, "STORE_CONTENDED"),
-            Error::Resource(_) | Error::Label(_) | Error::Request(_) => (Exit::Usage, "USAGE"),
-            Error::Url(_) => (Exit::Configuration, "STORE_URL"),
-            Error::Deadlock(_) => (Exit::Locked, "DEADLOCK"),
-            Error::Add(_) => (Exit::Usage, "TASK_REFUSED"),
+            Error::Store(StoreError::Unknown { .. }) => (Kind::StoreFailed, "OUTCOME_UNKNOWN"),
+            Error::Store(StoreError::Refused { .. }) => (Kind::NotAllowed, "FORBIDDEN"),
+            Error::Store(StoreError::Contended { .. }) => (Kind::StoreFailed, "STORE_CONTENDED"),
+            Error::Resource(_) | Error::Label(_) | Error::Request(_) => (Kind::Usage, "USAGE"),
+            Error::Url(_) => (Kind::StoreUnusable, "STORE_URL"),
+            Error::Deadlock(_) => (Kind::Locked, "DEADLOCK"),
+            Error::Add(AddError::Exists { .. } | AddError::NoSuchDependency { .. }) => {
+                (Kind::Contradiction, "TASK_REFUSED")
+            }
+            Error::Add(_) => (Kind::Usage, "TASK_REFUSED"),
             Error::Edit(EditError::NotFound { .. }) | Error::NoSuchTask { .. } => {
-                (Exit::NotFound, "TASK_NOT_FOUND")
+                (Kind::NotFound, "TASK_NOT_FOUND")
             }
-            Error::Edit(EditError::InProgress { .. }) => (Exit::Locked, "TASK_LOCKED"),
+            Error::Edit(EditError::InProgress { .. }) => (Kind::Locked, "TASK_LOCKED"),
             Error::Edit(EditError::WrongStatus { .. } | EditError::HasDependents { .. }) => {
-                (Exit::Error, "TASK_STATUS")
+                (Kind::WrongStatus, "TASK_STATUS")
             }
-            Error::Edit(_) => (Exit::Usage, "TASK_REFUSED"),
+            Error::Edit(_) => (Kind::Usage, "TASK_REFUSED"),
             Error::Section(SectionError::NoSuchDependency { .. }) => {
-                (Exit::NotFound, "SECTION_NOT_FOUND")
+                (Kind::NotFound, "SECTION_NOT_FOUND")
             }
-            Error::Section(_) => (Exit::Usage, "SECTION_REFUSED"),
-            Error::Ambiguous { .. } => (Exit::Usage, "TASK_AMBIGUOUS"),
+            Error::Section(SectionError::Cycle { .. }) => (Kind::Contradiction, "SECTION_REFUSED"),
+            Error::Section(_) => (Kind::Usage, "SECTION_REFUSED"),
+            Error::Ambiguous { .. } => (Kind::Usage, "TASK_AMBIGUOUS"),
         };
-        let mut refusal = Refusal::new(exit, code, error.to_string());
+        let mut refusal = Refusal::new(kind, code, error.to_string());
         refusal.hint = error.hint();
         if let Error::Deadlock(cycle) = &error {
             let steps = cycle.steps.iter().map(|step| {

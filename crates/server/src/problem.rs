@@ -1,13 +1,12 @@
 //! Errors of the API: `application/problem+json`, with the error codes of the command line.
 
+use crate::api::schema;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tenure::Error;
-use tenure::core::rules::tasks::{AddError, SectionError};
-use tenure_frontend::exit::Exit;
-use tenure_frontend::refusal::Refusal;
+use tenure_frontend::refusal::{Refusal, RefusalKind};
 
 /// The error code of a response, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,80 +24,67 @@ impl Code {
 pub struct Problem {
     /// The status of the response.
     pub status: StatusCode,
-    /// Code, message and hint.
-    pub refusal: Refusal,
+    /// A word for programs.
+    pub code: &'static str,
+    /// One sentence.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// More for programs.
+    pub details: Value,
 }
 
 impl Problem {
     /// An error with this status.
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Problem {
-        Problem { status, refusal: Refusal::new(Exit::Error, code, message) }
+        Problem { status, code, message: message.into(), hint: None, details: Value::Null }
     }
 
     /// Adds a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Problem {
-        self.refusal.hint = Some(hint.into());
+        self.hint = Some(hint.into());
         self
     }
 
-    /// The body of the response.
-    pub fn body(&self) -> Value {
-        let Refusal { code, message, hint, details, .. } = &self.refusal;
-        let mut body = Map::new();
-        body.insert("type".to_owned(), json!("about:blank"));
-        body.insert("title".to_owned(), json!(self.status.canonical_reason()));
-        body.insert("status".to_owned(), json!(self.status.as_u16()));
-        body.insert("code".to_owned(), json!(code));
-        body.insert("detail".to_owned(), json!(message));
-        if let Some(hint) = hint {
-            body.insert("hint".to_owned(), json!(hint));
+    /// What is sent.
+    pub fn body(&self) -> schema::Problem {
+        schema::Problem {
+            kind: "about:blank".to_owned(),
+            title: self.status.canonical_reason().map(str::to_owned),
+            status: self.status.as_u16(),
+            code: self.code.to_owned(),
+            detail: self.message.clone(),
+            hint: self.hint.clone(),
+            details: Some(self.details.clone()).filter(|details| !details.is_null()),
         }
-        if !details.is_null() {
-            body.insert("details".to_owned(), details.clone());
-        }
-        Value::Object(body)
     }
 }
 
-/// The HTTP status of each exit code.
-fn status(exit: Exit, code: &str) -> StatusCode {
-    match exit {
-        // These are problems of the store, not of the caller.
-        Exit::Error if ["OUTCOME_UNKNOWN", "STORE_CONTENDED"].contains(&code) => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
-        Exit::Ok => StatusCode::OK,
-        Exit::Usage => StatusCode::BAD_REQUEST,
-        Exit::Configuration => StatusCode::SERVICE_UNAVAILABLE,
-        Exit::NotFound => StatusCode::NOT_FOUND,
-        Exit::Refused => StatusCode::FORBIDDEN,
-        Exit::Error | Exit::Locked | Exit::Lost | Exit::CheckFailed => StatusCode::CONFLICT,
+/// The status by which HTTP says a kind of refusal.
+fn status(kind: RefusalKind) -> StatusCode {
+    match kind {
+        RefusalKind::Usage => StatusCode::BAD_REQUEST,
+        // The store's trouble, not the caller's.
+        RefusalKind::StoreUnusable | RefusalKind::StoreFailed => StatusCode::SERVICE_UNAVAILABLE,
+        RefusalKind::NotFound => StatusCode::NOT_FOUND,
+        RefusalKind::NotAllowed => StatusCode::FORBIDDEN,
+        RefusalKind::Contradiction
+        | RefusalKind::Locked
+        | RefusalKind::Lost
+        | RefusalKind::WrongStatus => StatusCode::CONFLICT,
     }
 }
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
-        Problem { status: status(refusal.exit, refusal.code), refusal }
+        let Refusal { kind, code, message, hint, details, more: _ } = refusal;
+        Problem { status: status(kind), code, message, hint, details }
     }
-}
-
-/// Whether the present state, not the request, is the reason.
-fn is_conflict(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Add(AddError::Exists { .. } | AddError::NoSuchDependency { .. })
-            | Error::Section(SectionError::Cycle { .. })
-    )
 }
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
-        let is_conflict = is_conflict(&error);
-        let mut problem = Problem::from(Refusal::from(error));
-        if is_conflict {
-            problem.status = StatusCode::CONFLICT;
-        }
-        problem
+        Problem::from(Refusal::from(error))
     }
 }
 
@@ -111,7 +97,29 @@ impl IntoResponse for Problem {
             let seconds = HeaderValue::from_static("1");
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
-        response.extensions_mut().insert(Code(self.refusal.code));
+        response.extensions_mut().insert(Code(self.code));
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_refusal_has_its_status() {
+        let statuses = RefusalKind::ALL.map(|kind| (kind, status(kind).as_u16()));
+        let expected = [
+            (RefusalKind::Usage, 400),
+            (RefusalKind::Contradiction, 409),
+            (RefusalKind::StoreUnusable, 503),
+            (RefusalKind::StoreFailed, 503),
+            (RefusalKind::NotFound, 404),
+            (RefusalKind::NotAllowed, 403),
+            (RefusalKind::Locked, 409),
+            (RefusalKind::Lost, 409),
+            (RefusalKind::WrongStatus, 409),
+        ];
+        assert_eq!(statuses, expected);
     }
 }

@@ -145,11 +145,11 @@ async fn a_worker_has_its_tasks_by_title() {
     let worker = client.with_label("carol").unwrap();
     worker.tasks().claim(&tenure::ClaimRequest::default()).await.unwrap();
     let workers = tenure_server::api::workers::workers(&client).await.unwrap();
-    assert_eq!(workers[0]["holder"], "carol");
-    assert_eq!(workers[0]["alive"], "alive");
-    assert_eq!(workers[0]["tasks"][0]["id"], "one");
-    assert_eq!(workers[0]["tasks"][0]["title"], "First");
-    assert_eq!(workers[0]["locks"], serde_json::json!([]));
+    assert_eq!(workers[0].holder, "carol");
+    assert_eq!(workers[0].alive, "alive");
+    assert_eq!(workers[0].tasks[0].id, "one");
+    assert_eq!(workers[0].tasks[0].title, "First");
+    assert!(workers[0].locks.is_empty());
 }
 
 #[tokio::test]

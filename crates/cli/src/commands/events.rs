@@ -5,11 +5,12 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 use tenure::core::{Event, Resource, Revision};
 use tenure::place::Reach;
 use tenure::{Client, Error};
+use tenure_frontend::view;
 
 /// Show the event log: acquired, released, waited, died, broken
 ///
@@ -56,7 +57,7 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
         events.drain(..events.len().saturating_sub(args.last));
     }
     if !args.follow {
-        let data: Vec<Value> = events.iter().map(show::event_json).collect();
+        let data: Vec<view::Event> = events.iter().map(view::Event::from).collect();
         context.output.done(json!({ "events": data, "revision": newest }), || {
             match events.as_slice() {
                 [] => "No events".to_owned(),
@@ -67,7 +68,7 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
     }
     loop {
         for event in &events {
-            context.output.line(&show::event_json(event), || show::event_text(event));
+            context.output.line(&view::json(&view::Event::from(event)), || show::event_text(event));
         }
         client.changed(newest, PATIENCE).await?;
         (events, newest) = all(&client, newest).await?;

@@ -145,10 +145,10 @@ fn holds_json(
     seen: &Snapshot,
     overview: &Overview<'_>,
     holds: &[&HoldSnapshot],
-) -> Vec<Value> {
+) -> Vec<view::HoldAmong> {
     let one = |hold: &&HoldSnapshot| {
         let waiting = overview.waiting_for(&hold.hold.want.resource).len();
-        show::hold_json_among(hold, &seen.holds, client.witness(), waiting)
+        view::HoldAmong::new(hold, &seen.holds, client.witness(), waiting)
     };
     holds.iter().map(one).collect()
 }
@@ -168,7 +168,7 @@ async fn list(context: &Context, args: ListArgs) -> Result<i32, Failure> {
         );
         shown.extend(holds);
     }
-    data.insert("counts".to_owned(), view::counts_json(overview.counts()));
+    data.insert("counts".to_owned(), json!(view::Counts::from(overview.counts())));
     context.output.done(Value::Object(data), || match shown.is_empty() {
         true => "Nothing is held".to_owned(),
         false => {
@@ -261,8 +261,8 @@ async fn clean_up(context: &Context, args: CleanupArgs) -> Result<i32, Failure> 
     let mut data = Map::new();
     for kind in args.kind.kinds() {
         let of_kind = of_kind(&found, kind);
-        let locks: Vec<Value> =
-            of_kind.iter().map(|seen| show::hold_json(seen, client.witness(), 0)).collect();
+        let locks = of_kind.iter().map(|seen| view::Hold::new(seen, client.witness(), 0));
+        let locks: Vec<view::Hold> = locks.collect();
         let cleaned = if args.dry_run { 0 } else { of_kind.len() };
         let entry = json!({ "found": of_kind.len(), "cleaned": cleaned, "locks": locks });
         data.insert(list_name(kind).to_owned(), entry);

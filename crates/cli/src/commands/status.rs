@@ -136,14 +136,14 @@ async fn all(context: &Context, client: &Client) -> Result<i32, Failure> {
     let waiting = |resource: &Resource| overview.waiting_for(resource).len();
     let held = holds.iter().map(|hold| {
         let waiting = waiting(&hold.hold.want.resource);
-        show::hold_json_among(hold, &seen.holds, client.witness(), waiting)
+        view::HoldAmong::new(hold, &seen.holds, client.witness(), waiting)
     });
     let data = json!({
         "locked": counts.held > 0,
         "store": info.url,
         "engine": info.engine,
         "held": held.collect::<Vec<_>>(),
-        "counts": view::counts_json(counts),
+        "counts": view::Counts::from(counts),
         "waiting": counts.waiting,
         "revision": seen.revision,
     });

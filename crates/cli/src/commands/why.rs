@@ -34,7 +34,8 @@ pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure
     }
     let overview = Overview::of(&seen, client.witness());
     let holders = seen.holds.iter().map(|hold| {
-        let mut value = show::hold_json(hold, client.witness(), overview.waiters.len());
+        let hold_shown = view::Hold::new(hold, client.witness(), overview.waiters.len());
+        let mut value = view::json(&hold_shown);
         value["freed_by"] = json!(freed_by(&client, hold));
         value
     });
@@ -43,7 +44,7 @@ pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure
         "locked": !seen.holds.is_empty(),
         "free": overview.is_free(&resource),
         "holders": holders.collect::<Vec<Value>>(),
-        "waiters": view::waiters_json(&overview.waiters),
+        "waiters": view::Waiter::all(overview.waiters.iter().copied()),
         "next_in_line": view::next_in_line_words(&overview, &resource),
     });
     context.output.done(data, || words(&client, &resource, &overview));
@@ -81,7 +82,7 @@ async fn explain_task(context: &Context, client: &Client, task: &Task) -> Result
     let seen = client.look(&[task.id.resource()]).await?;
     let hold = tasks::show::hold_of(task, &seen.holds);
     let data = json!({
-        "task": tasks::show::task_json(task, hold),
+        "task": view::Task::new(task, hold.map(|seen| seen.expires_at)),
         "ready": why.is_empty(),
         "waits_for": why,
         "freed_by": hold.map(|hold| freed_by(client, hold)),

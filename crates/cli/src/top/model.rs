@@ -109,36 +109,26 @@ impl Board {
     /// The snapshot as JSON, with the field names of the server.
     pub(crate) fn to_json(&self, client: &Client) -> Value {
         let holds: Vec<HoldSnapshot> = self.locks.iter().map(|held| held.seen.clone()).collect();
-        let locks: Vec<Value> = self
-            .locks
-            .iter()
-            .map(|held| {
-                let mut lock = view::hold_json(&held.seen, client.witness(), held.waiters.len());
-                lock["waiters"] = view::waiters_json(&held.waiters.iter().collect::<Vec<_>>());
-                lock
-            })
-            .collect();
-        let tasks =
-            self.tasks.iter().map(|task| view::task_json(task, view::hold_of(task, &holds)));
+        let lock = |held: &Held| view::Lock {
+            hold: view::Hold::new(&held.seen, client.witness(), held.waiters.len()),
+            waiters: view::Waiter::all(&held.waiters),
+        };
+        let tasks = self.tasks.iter().map(|task| view::Task::among(task, &holds));
         json!({
             "revision": self.revision,
             "now": view::time(self.now),
             "store": { "url": self.store, "engine": self.engine, "local": self.local },
-            "locks": locks,
-            "counts": view::counts_json(self.counts),
+            "locks": self.locks.iter().map(lock).collect::<Vec<_>>(),
+            "counts": view::Counts::from(self.counts),
             "waiting": self.counts.waiting,
             "free_queues": self.free_queues,
-            "tallies": self.tallies.iter().map(tally_json).collect::<Vec<_>>(),
-            "sections": self.sections.iter().map(view::open_section_json).collect::<Vec<_>>(),
+            "tallies": self.tallies.iter().map(view::Tally::from).collect::<Vec<_>>(),
+            "sections": self.sections.iter().map(view::CountedSection::from).collect::<Vec<_>>(),
             "tasks": tasks.collect::<Vec<_>>(),
             "workers": self.workers.iter().map(|worker| &worker.json).collect::<Vec<_>>(),
-            "events": self.events.iter().map(view::event_json).collect::<Vec<_>>(),
+            "events": self.events.iter().map(view::Event::from).collect::<Vec<_>>(),
         })
     }
-}
-
-fn tally_json(tally: &Tally) -> Value {
-    json!({ "section": tally.section, "status": tally.status.word(), "count": tally.count })
 }
 
 fn locks(overview: &Overview<'_>, client: &Client) -> Vec<Held> {
@@ -188,7 +178,7 @@ fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
             .map(|seen| seen.hold.want.resource.to_string())
             .collect(),
         tasks: seen().filter(is_task).map(task).collect(),
-        json: view::worker_json(worker),
+        json: view::json(&view::Worker::new(worker)),
     }
 }
 

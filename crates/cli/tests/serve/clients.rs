@@ -1,5 +1,6 @@
 //! Tenure's own commands over what a server listens on: encrypted, with tokens, on a socket.
 
+use crate::http::get;
 use crate::server::{Server, token};
 use crate::support::{Ended, Running, StoreLocation, TENURE};
 use crate::tls::certificate;
@@ -52,4 +53,34 @@ fn on_a_socket() {
     assert_eq!((worked.code, worked.stdout.as_str()), (0, "did one\n"), "{worked:?}");
     let none = tenure(&place, "unix:nowhere", &[], &["status"]);
     assert!(none.code == 3 && none.stderr.contains("is not available"), "{none:?}");
+}
+
+/// How many requests a server has answered so far, by its own count.
+fn answered(server: &Server) -> u64 {
+    let numbers = server.ask(get("/metrics")).body;
+    let counts = numbers.lines().filter(|line| line.starts_with("tenure_http_responses_total{"));
+    counts.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn finishing_a_task_takes_two_requests() {
+    let place = StoreLocation::new();
+    let server = Server::start(&place, &["--no-auth"]);
+    let store = format!("http://{}", server.address());
+    let run = |words: &[&str]| {
+        let ended = tenure(&place, &store, &[], words);
+        assert_eq!(ended.code, 0, "{words:?}: {ended:?}");
+        ended.stdout
+    };
+    for id in ["one", "two"] {
+        run(&["tasks", "add", "--id", id, "--section", "Backend", "Do it"]);
+    }
+    for (id, gives_up) in [("one", false), ("two", true)] {
+        run(&["tasks", "claim", id, "--as", "alice"]);
+        let before = answered(&server);
+        let said = run(&["tasks", "complete", id, "--as", "alice"]);
+        // The count of the requests is a request too.
+        assert_eq!(answered(&server) - before - 1, 2, "{said}");
+        assert_eq!(said.contains("released it"), gives_up, "{said}");
+    }
 }

@@ -10,10 +10,9 @@ use crate::routes::{Access, Routes};
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tenure::Error;
 use tenure::core::Revision;
-use tenure_frontend::view::event_json;
+use tenure_frontend::view::Event;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
@@ -45,7 +44,7 @@ struct Asked {
 async fn events(
     State(api): State<Api>,
     Params(asked): Params<Asked>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Events>, Problem> {
     let after = Revision(asked.after.map_or(0, |after| after.0));
     let limit = asked.limit.map_or(200, |limit| limit.0) as u32;
     let deadline = Instant::now() + api.patience(asked.wait_ms);
@@ -61,6 +60,6 @@ async fn events(
     };
     let events = api.unless_stopping(api.wait(asked.wait_ms), look).await?;
     let revision = events.last().map_or(after, |event| event.revision);
-    let events: Vec<Value> = events.iter().map(event_json).collect();
-    Ok(Json(json!({ "events": events, "revision": revision })))
+    let events = events.iter().map(Event::from).collect();
+    Ok(Json(schema::Events { events, revision: revision.0 }))
 }

@@ -30,7 +30,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get};
-use serde_json::{Value, json};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -94,8 +93,8 @@ fn documented(app: App, wait_max: Duration) -> Routes {
     get, path = "/v1/workers", operation_id = "list_workers", tag = "workers",
     responses((status = 200, description = "Workers", body = schema::Workers)),
 )]
-async fn workers(State(api): State<Api>) -> Result<Json<Value>, Problem> {
-    Ok(Json(json!({ "workers": workers::workers(api.client()).await? })))
+async fn workers(State(api): State<Api>) -> Result<Json<schema::Workers>, Problem> {
+    Ok(Json(schema::Workers { workers: workers::workers(api.client()).await? }))
 }
 
 async fn no_route() -> Problem {

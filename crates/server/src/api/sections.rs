@@ -10,12 +10,11 @@ use crate::routes::{Access, Routes};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
 use tenure::Client;
 use tenure::core::Section;
 use tenure::core::rules::tasks::{EVERYTHING, SectionChange};
 use tenure_frontend::refusal::Refusal;
-use tenure_frontend::view;
+use tenure_frontend::view::OpenSection;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
@@ -32,16 +31,15 @@ pub(super) fn routes() -> Routes<Api> {
     get, path = "/v1/sections", operation_id = "list_sections", tag = "sections",
     responses((status = 200, description = "All sections", body = schema::Sections)),
 )]
-async fn sections(State(api): State<Api>) -> Result<Json<Value>, Problem> {
+async fn sections(State(api): State<Api>) -> Result<Json<schema::Sections>, Problem> {
     let client = api.client();
     let mut all = client.tasks().sections().await?;
     let paused = all.iter().any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
     all.retain(|seen| seen.section.name != EVERYTHING);
     all.sort_by(|a, b| order(&a.section).cmp(&order(&b.section)));
     let holds = client.look_everywhere().await?.holds;
-    let one = |seen| view::section_with_runners_json(seen, &holds, client.witness());
-    let all: Vec<Value> = all.iter().map(one).collect();
-    Ok(Json(json!({ "sections": all, "paused": paused })))
+    let one = |seen| OpenSection::among(seen, &holds, client.witness());
+    Ok(Json(schema::Sections { sections: all.iter().map(one).collect(), paused }))
 }
 
 fn order(section: &Section) -> (u8, i64, &str) {
@@ -98,7 +96,7 @@ async fn put_section(
     caller: Caller,
     name: SectionName,
     Body(asked): Body<SectionBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::OneSection>, Problem> {
     if name.0 == EVERYTHING {
         return Err(usage(format!(
             "{EVERYTHING:?} is reserved and cannot be the name of a section"
@@ -113,7 +111,7 @@ async fn put_section(
     };
     let client = api.actor(&caller, asked.label.as_ref())?;
     let section = client.tasks().change_sections(&[(name.0, change)]).await?.remove(0);
-    Ok(Json(json!({ "section": view::section_json(&section) })))
+    Ok(Json(schema::OneSection { section: (&section).into() }))
 }
 
 /// Declares whether tasks of a section are handed out.
@@ -134,7 +132,7 @@ macro_rules! pausing {
             caller: Caller,
             name: SectionName,
             MaybeBody(asked): MaybeBody<ByBody>,
-        ) -> Result<Json<Value>, Problem> {
+        ) -> Result<Json<schema::Paused>, Problem> {
             set_paused(&api.actor(&caller, asked.label.as_ref())?, name, $paused).await
         }
     };
@@ -154,12 +152,12 @@ async fn set_paused(
     client: &Client,
     SectionName(name): SectionName,
     paused: bool,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Paused>, Problem> {
     let known = client.tasks().sections().await?;
     if name != EVERYTHING && !known.iter().any(|seen| seen.section.name == name) {
         return Err(Refusal::no_such_section(&name).into());
     }
     let change = SectionChange { paused: Some(paused), ..SectionChange::default() };
     client.tasks().change_sections(&[(name.clone(), change)]).await?;
-    Ok(Json(json!({ "section": name, "paused": paused })))
+    Ok(Json(schema::Paused { section: name, paused }))
 }

@@ -113,7 +113,7 @@ impl Asked {
 fn failed(error: StoreError) -> Problem {
     let details = json!({ wire::STORE_ERROR: error });
     let mut problem = Problem::from(Error::Store(error));
-    problem.refusal.details = details;
+    problem.details = details;
     problem
 }
 

@@ -302,18 +302,20 @@ fn parse_grant(text: &str) -> Result<GrantId, String> {
     }
 }
 
+/// Only the usual form, whose numbers have at most six digits and no sign.
 fn parse_mode(text: &str) -> Result<Mode, String> {
-    let slots = |text: &str| -> Option<u32> {
-        let is_plain = (1..=6).contains(&text.len()) && !text.starts_with('0');
-        text.parse().ok().filter(|_| is_plain && text.bytes().all(|byte| byte.is_ascii_digit()))
+    let mode: Option<Mode> = text.parse().ok();
+    let is_plain = |mode: &Mode| match mode {
+        Mode::Slot { of } => (1..=SLOTS_MAX).contains(of) && mode.to_string() == text,
+        Mode::Exclusive | Mode::Shared => true,
     };
-    let mode = match text {
-        "exclusive" => Some(Mode::Exclusive),
-        "shared" => Some(Mode::Shared),
-        text => text.strip_prefix("slot:").and_then(slots).map(|of| Mode::Slot { of }),
-    };
-    mode.ok_or_else(|| "a mode is exclusive, shared, or slot:N with N from 1 to 999999".to_owned())
+    mode.filter(is_plain).ok_or_else(|| {
+        format!("a mode is exclusive, shared, or slot:N with N from 1 to {SLOTS_MAX}")
+    })
 }
+
+/// The most slots that a request can name.
+const SLOTS_MAX: u32 = 999_999;
 
 fn parse_moment(text: &str) -> Result<WallTime, String> {
     let time = text.parse::<jiff::Timestamp>();

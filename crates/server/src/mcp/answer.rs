@@ -1,6 +1,7 @@
 //! The result of a tool: an object, as structure and as text. A refusal also says what to do next,
 //! and never how to end other holders' holds.
 
+use crate::problem::Problem;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 use tenure::core::Task;
@@ -83,6 +84,13 @@ fn next(code: &str) -> &'static str {
             "Tell the user; calling again does not help."
         }
         _ => "Correct the arguments and call again.",
+    }
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Refused {
+        let Problem { code, message, details, .. } = problem;
+        Refused { code, message, next: next(code), details }
     }
 }
 

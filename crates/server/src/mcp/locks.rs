@@ -127,15 +127,8 @@ fn request(call: &Call, resources: &[Resource]) -> Result<Request, Refused> {
 }
 
 fn mode(text: Option<&str>) -> Result<Mode, Refused> {
-    let unknown = || Refused::usage("mode is \"exclusive\", \"shared\" or \"slot:N\"");
-    match text {
-        None | Some("exclusive") => Ok(Mode::Exclusive),
-        Some("shared") => Ok(Mode::Shared),
-        Some(text) => {
-            let of = text.strip_prefix("slot:").and_then(|of| of.parse().ok());
-            Ok(Mode::Slot { of: of.ok_or_else(unknown)? })
-        }
-    }
+    let unknown = |_| Refused::usage("mode is \"exclusive\", \"shared\" or \"slot:N\"");
+    text.map_or(Ok(Mode::Exclusive), |text| text.parse().map_err(unknown))
 }
 
 /// Waits for it and reports progress; `None` if it was cancelled.
@@ -246,8 +239,11 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
         .held()
         .take(SHOWN_MAX)
         .map(|seen| {
-            let mut value =
-                bounded_lists::entry(terse(view::hold_json(seen, witness, waiting_for(seen))));
+            let mut value = bounded_lists::entry(terse(view::json(&view::Hold::new(
+                seen,
+                witness,
+                waiting_for(seen),
+            ))));
             let is_own = |held: &Held| Proof::Grant(held.grant).recognises(seen);
             value["yours"] = json!(held.iter().any(is_own));
             value
@@ -258,7 +254,9 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
         .iter()
         .enumerate()
         .take(SHOWN_MAX)
-        .map(|(place, seen)| bounded_lists::entry(terse(view::waiter_json(seen, place + 1))))
+        .map(|(place, seen)| {
+            bounded_lists::entry(terse(view::json(&view::Waiter::new(seen, place + 1))))
+        })
         .collect();
     let counts = overview.counts();
     let (held, waiting) = (counts.held, counts.waiting);

@@ -112,7 +112,9 @@ pub(super) async fn status(client: &Client) -> Result<Value, Error> {
 pub(super) async fn get_all_tasks(call: &Call, arguments: ListArguments) -> Result<Value, Refused> {
     if let Some(text) = arguments.task_id.filter(|text| !text.is_empty()) {
         let task = call.client.tasks().find(&text).await?;
-        return Ok(json!({ "success": true, "tasks": [terse(view::task_json(&task, None))] }));
+        return Ok(
+            json!({ "success": true, "tasks": [terse(view::json(&view::Task::new(&task, None)))] }),
+        );
     }
     let status = match arguments.status_filter.as_deref() {
         None | Some("") => None,
@@ -148,7 +150,7 @@ pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, E
 }
 
 fn shown(tasks: &[Task]) -> Vec<Value> {
-    bounded_lists::entries(tasks.iter().map(|task| terse(view::task_json(task, None))))
+    bounded_lists::entries(tasks.iter().map(|task| terse(view::json(&view::Task::new(task, None)))))
 }
 
 /// As many tasks as fit, open ones first.
@@ -233,16 +235,16 @@ async fn newest_results(client: &Client, limit: usize) -> Result<Vec<Task>, Erro
 }
 
 fn result(task: &Task) -> Value {
-    let mut shown = view::task_json(task, None);
-    let mut part = |name: &str| shown.get_mut(name).map_or(Value::Null, Value::take);
+    let view::Task { id, title, status, result, error, feedback, finished_at, finished_by, .. } =
+        view::Task::new(task, None);
     terse(json!({
-        "task_id": part("id"),
-        "title": part("title"),
-        "status": part("status"),
-        "result": part("result"),
-        "error": part("error"),
-        "feedback": part("feedback"),
-        "finished_at": part("finished_at"),
-        "finished_by": part("finished_by"),
+        "task_id": id,
+        "title": title,
+        "status": status,
+        "result": result,
+        "error": error,
+        "feedback": feedback,
+        "finished_at": finished_at,
+        "finished_by": finished_by,
     }))
 }

@@ -6,11 +6,13 @@ use super::answer::Refused;
 use super::session_grants::SessionGrants;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
-use tenure::core::rules::tasks::{Claimed, Finish, Finished, Heartbeat};
+use std::time::Duration;
+use tenure::core::rules::tasks::{Claimed, Finish, Finished};
 use tenure::core::{
-    GrantId, HoldSnapshot, Kind, Proof, Resource, Scope, Task, TaskId, TaskScope, Token,
+    Claim, GrantId, HoldSnapshot, Kind, Part, Proof, Resource, Scope, Task, TaskId, TaskScope,
+    Token,
 };
-use tenure::store::Renewed;
+use tenure::store::{Renewal, Renewed};
 use tenure::{Binding, Client, Error, Lease};
 use tenure_frontend::refusal::Refusal;
 use tenure_frontend::view;
@@ -28,8 +30,27 @@ pub(super) struct Held {
     pub(super) grant: GrantId,
     token: Token,
     pub(super) resources: Vec<Resource>,
+    /// Length of its lease from each renewal.
+    ttl: Duration,
     /// The task, if it is a claim.
     task: Option<TaskId>,
+    /// The section that belongs to its claim and is kept from task to task.
+    section: Option<Resource>,
+}
+
+impl Held {
+    fn renewal(&self) -> Renewal {
+        let Held { grant, token, resources, ttl, .. } = self.clone();
+        Renewal { grant, token, resources, ttl, bind: None }
+    }
+}
+
+/// A section that the session keeps from task to task.
+struct KeptSection {
+    resource: Resource,
+    token: Token,
+    /// Length of its lease from each renewal.
+    ttl: Duration,
 }
 
 #[derive(Default)]
@@ -40,7 +61,7 @@ struct Holds {
     /// The tasks that were finished last, to recognise a repeated finish.
     finished: VecDeque<Held>,
     /// The sections that are kept from task to task.
-    sections: Vec<Resource>,
+    sections: Vec<KeptSection>,
     /// What was lost and not yet reported.
     lost: Vec<String>,
     /// What was held before the server restarted and not yet reported: the agent may have asked for
@@ -48,6 +69,12 @@ struct Holds {
     found: Vec<String>,
     /// Whether the session has ended.
     ended: bool,
+}
+
+impl Holds {
+    fn keeps(&self, section: &Resource) -> bool {
+        self.sections.iter().any(|kept| kept.resource == *section)
+    }
 }
 
 /// The name of a session.
@@ -165,7 +192,8 @@ impl Session {
         for seen in own {
             let (grant, resource) = (seen.hold.grant, seen.hold.want.resource.clone());
             if grant == self.runner() {
-                holds.sections.push(resource);
+                let (token, ttl) = (seen.hold.token, seen.hold.ttl);
+                holds.sections.push(KeptSection { resource, token, ttl });
                 continue;
             }
             let name = resource.to_string();
@@ -179,12 +207,18 @@ impl Session {
                     &mut holds.held
                 }
             };
-            let task = claimed.get(&grant).cloned();
+            let claim = claimed.get(&grant);
             match list.iter_mut().find(|held| held.grant == grant) {
                 Some(held) => held.resources.push(resource),
                 None => {
-                    let (token, resources) = (seen.hold.token, vec![resource]);
-                    list.push(Held { grant, token, resources, task });
+                    list.push(Held {
+                        grant,
+                        token: seen.hold.token,
+                        resources: vec![resource],
+                        ttl: seen.hold.ttl,
+                        task: claim.map(|(id, _)| id.clone()),
+                        section: claim.and_then(|(_, section)| section.clone()),
+                    });
                 }
             }
         }
@@ -193,14 +227,32 @@ impl Session {
         Ok(!(holds.held.is_empty() && holds.late.is_empty() && holds.sections.is_empty()))
     }
 
-    /// The claimed tasks by grant. A task can also be held like a lock.
-    async fn claimed(&self, own: &[&HoldSnapshot]) -> Result<HashMap<GrantId, TaskId>, Error> {
+    /// The claimed tasks by grant, each with the section that is kept for it. A task can also be held
+    /// like a lock.
+    async fn claimed(
+        &self,
+        own: &[&HoldSnapshot],
+    ) -> Result<HashMap<GrantId, (TaskId, Option<Resource>)>, Error> {
         let resources = own.iter().map(|seen| &seen.hold.want.resource);
         let tasks = resources.filter(|resource| resource.kind() == Kind::Task);
         let ids: Vec<TaskId> = tasks.filter_map(|task| task.name().parse().ok()).collect();
         let look = Scope::Tasks(TaskScope { ids, ..TaskScope::default() });
         let tasks = self.client.backend().read(&look).await?.tasks;
-        Ok(tasks.into_iter().filter_map(|task| Some((task.claim?.grant, task.id))).collect())
+        let claims = tasks.into_iter().filter_map(|task| Some((task.claim?, task.id)));
+        Ok(claims
+            .map(|(claim, id)| {
+                let section = self.kept_part(&claim).map(|part| part.resource.clone());
+                (claim.grant, (id, section))
+            })
+            .collect())
+    }
+
+    /// The part of a claim that is a section kept from task to task.
+    fn kept_part<'a>(&self, claim: &'a Claim) -> Option<&'a Part> {
+        claim
+            .parts
+            .iter()
+            .find(|part| part.resource.kind() == Kind::Section && part.grant == self.runner())
     }
 
     /// Resolves when the session has ended.
@@ -236,37 +288,36 @@ impl Session {
         holds.held.is_empty() && holds.sections.is_empty()
     }
 
-    /// Renews all leases. What turns out to be lost is remembered until it is reported.
+    /// Renews all leases in one call to the store. What turns out to be lost is remembered until it is
+    /// reported. A task is lost with the section that belongs to its claim.
     pub(super) async fn renew(&self) -> Result<(), Error> {
         let mut holds = self.holds().await;
-        for held in holds.held.clone() {
-            if !self.renew_one(&held).await? {
-                holds.held.retain(|other| other.grant != held.grant);
-                holds.lost.extend(held.resources.iter().map(Resource::to_string));
-                if held.task.is_some() {
-                    holds.late.push(held);
-                }
+        let sections = holds.sections.iter().map(|kept| Renewal {
+            grant: self.runner(),
+            token: kept.token,
+            resources: vec![kept.resource.clone()],
+            ttl: kept.ttl,
+            bind: None,
+        });
+        let renewals: Vec<Renewal> = sections.chain(holds.held.iter().map(Held::renewal)).collect();
+        if renewals.is_empty() {
+            return Ok(());
+        }
+        let answers = self.client.backend().renew(&renewals).await?;
+        let mut is_kept = answers.into_iter().map(|answer| answer == Renewed::Renewed);
+        holds.sections.retain(|_| is_kept.next().unwrap_or(false));
+        for held in std::mem::take(&mut holds.held) {
+            let has_section = held.section.as_ref().is_none_or(|section| holds.keeps(section));
+            if is_kept.next().unwrap_or(false) && has_section {
+                holds.held.push(held);
+                continue;
+            }
+            holds.lost.extend(held.resources.iter().map(Resource::to_string));
+            if held.task.is_some() {
+                holds.late.push(held);
             }
         }
-        if !holds.sections.is_empty() {
-            let proof = Proof::Grant(self.runner());
-            let answers = self.client.renew(&proof, Some(&holds.sections), None).await?;
-            let kept = answers.iter().filter(|(_, answer)| *answer == Renewed::Renewed);
-            holds.sections = kept.map(|(seen, _)| seen.hold.want.resource.clone()).collect();
-        }
         Ok(())
-    }
-
-    /// Renews everything that is held under one grant; returns whether all of it was held.
-    async fn renew_one(&self, held: &Held) -> Result<bool, Error> {
-        let proof = Proof::Grant(held.grant);
-        if let Some(task) = &held.task {
-            let answer = self.client.tasks().heartbeat(task, proof, Some(held.token), None).await?;
-            return Ok(matches!(answer, Heartbeat::Renewed { .. }));
-        }
-        let answers = self.client.renew(&proof, Some(&held.resources), None).await?;
-        let kept = answers.iter().filter(|(_, answer)| *answer == Renewed::Renewed).count();
-        Ok(kept == held.resources.len())
     }
 
     /// What was lost since the last call.
@@ -283,18 +334,36 @@ impl Session {
     pub(super) async fn keep_task(&self, claimed: &Claimed) -> Result<(), Refused> {
         let mut holds = self.holds().await;
         if holds.ended {
-            self.finish_held(&held_task(claimed), Finish::Release).await?;
+            self.finish_held(&self.held_task(claimed), Finish::Release).await?;
             return Err(Refused::cancelled());
         }
-        holds.held.push(held_task(claimed));
-        let section = kept_section(claimed).filter(|section| !holds.sections.contains(section));
-        holds.sections.extend(section);
+        let claim = claimed.task.claim.as_ref();
+        if let Some(part) = claim.and_then(|claim| self.kept_part(claim)) {
+            let (resource, token) = (part.resource.clone(), part.token);
+            let ttl = self.options.section_ttl.max(self.options.task_ttl);
+            holds.sections.retain(|kept| kept.resource != resource);
+            holds.sections.push(KeptSection { resource, token, ttl });
+        }
+        holds.held.push(self.held_task(claimed));
         Ok(())
+    }
+
+    fn held_task(&self, claimed: &Claimed) -> Held {
+        let claim = claimed.task.claim.as_ref();
+        let section = claim.and_then(|claim| self.kept_part(claim));
+        Held {
+            grant: claimed.grant,
+            token: claimed.token,
+            resources: claimed.resources.clone(),
+            ttl: self.options.task_ttl,
+            task: Some(claimed.task.id.clone()),
+            section: section.map(|part| part.resource.clone()),
+        }
     }
 
     /// Returns a task whose claim is no longer wanted.
     pub(super) async fn hand_back(&self, claimed: &Claimed) -> Result<(), Refused> {
-        self.finish_held(&held_task(claimed), Finish::Release).await?;
+        self.finish_held(&self.held_task(claimed), Finish::Release).await?;
         Ok(())
     }
 
@@ -305,9 +374,10 @@ impl Session {
             self.client.release(Proof::Grant(lease.grant), Some(&lease.resources)).await?;
             return Err(Refused::cancelled());
         }
-        let Lease { grant, token, .. } = *lease;
+        let Lease { grant, token, ttl, .. } = *lease;
         if !holds.held.iter().any(|held| held.grant == grant) {
-            holds.held.push(Held { grant, token, resources: lease.resources.clone(), task: None });
+            let resources = lease.resources.clone();
+            holds.held.push(Held { grant, token, resources, ttl, task: None, section: None });
         }
         Ok(())
     }
@@ -327,7 +397,7 @@ impl Session {
             Finished::Done { task, gave_up_section, repeated } => {
                 if gave_up_section {
                     let section = section(&task);
-                    holds.sections.retain(|other| Some(other) != section.as_ref());
+                    holds.sections.retain(|kept| Some(&kept.resource) != section.as_ref());
                 }
                 // It was not lost after all.
                 holds
@@ -393,6 +463,7 @@ impl Session {
             result = result.and(ended);
         }
         let sections = std::mem::take(&mut holds.sections);
+        let sections: Vec<Resource> = sections.into_iter().map(|kept| kept.resource).collect();
         if !sections.is_empty() {
             let proof = Proof::Grant(self.runner());
             result = result.and(self.client.release(proof, Some(&sections)).await.map(drop));
@@ -431,22 +502,6 @@ impl Session {
 /// The section of a task.
 fn section(task: &Task) -> Option<Resource> {
     Resource::new(Kind::Section, task.section.as_deref()?).ok()
-}
-
-/// The section that is kept from task to task and that this claim needs.
-fn kept_section(claimed: &Claimed) -> Option<Resource> {
-    let parts = &claimed.task.claim.as_ref()?.parts;
-    let kept = parts.iter().find(|part| part.resource.kind() == Kind::Section)?;
-    Some(kept.resource.clone())
-}
-
-fn held_task(claimed: &Claimed) -> Held {
-    Held {
-        grant: claimed.grant,
-        token: claimed.token,
-        resources: claimed.resources.clone(),
-        task: Some(claimed.task.id.clone()),
-    }
 }
 
 /// A program's name as a part of a label.

@@ -91,7 +91,7 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         }
         Ok(claimed) => {
             call.session.keep_task(&claimed).await?;
-            let task = claimed_json(&call.client, &claimed).await;
+            let task = terse(view::json(&view::Task::new(&claimed.task, Some(claimed.expires_at))));
             let mut value = json!({ "success": true, "task": task });
             let others = call.session.other_tasks(&claimed.task.id).await;
             if !others.is_empty() {
@@ -170,13 +170,6 @@ fn why(none: &NoClaim) -> String {
         NoClaim::AllTaken { .. } => "all are claimed".to_owned(),
         NoClaim::NotReady { .. } => "it is not ready".to_owned(),
     }
-}
-
-/// The claimed task, with the time left if it can be read.
-async fn claimed_json(client: &Client, claimed: &Claimed) -> Value {
-    let seen = client.look(&[claimed.task.id.resource()]).await.unwrap_or_default();
-    let hold = view::hold_of(&claimed.task, &seen.holds);
-    terse(view::task_json(&claimed.task, hold))
 }
 
 /// A claim without a task is a result, not an error.

@@ -20,8 +20,8 @@ use tenure_core::rules::tasks::{
     HeartbeatAsk, ImportAsk, Imported, ManualChange, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
-    GrantId, Holder, Owner, Proof, Reason, Resource, Scope, Section, SectionSnapshot, Task, TaskId,
-    TaskScope, Token, WallTime, rules,
+    GrantId, HoldSnapshot, Holder, Owner, Proof, Reason, Resource, Scope, Section, SectionSnapshot,
+    Task, TaskId, TaskScope, Token, WallTime, rules,
 };
 
 /// The verbs of tasks; see [`Client::tasks`].
@@ -237,12 +237,8 @@ impl Tasks {
         runner: Option<GrantId>,
         finish: Finish,
     ) -> Result<Finished, Error> {
-        let section = match runner {
-            Some(_) => self.get(task).await?.and_then(|task| task.section),
-            None => None,
-        };
         let ask = FinishAsk { task: task.clone(), proof, token, runner, finish };
-        Ok(self.client.inner.backend.perform(&FinishTask { ask, section }).await?)
+        Ok(self.client.inner.backend.perform(&FinishTask { ask, section: None }).await?)
     }
 
     /// Ends a worker's work on many tasks in one change, which costs one sync; says of each, in
@@ -315,6 +311,29 @@ impl Tasks {
             return Ok(task);
         }
         self.find_unlike_id(text).await
+    }
+
+    /// The same, with the hold by which its worker has it. Where the full id was given, both are seen
+    /// at one moment, in one call to the store.
+    pub async fn find_with_hold(&self, text: &str) -> Result<(Task, Option<HoldSnapshot>), Error> {
+        if let Ok(id) = text.parse::<TaskId>()
+            && let Some(found) = self.get_with_hold(&id).await?
+        {
+            return Ok(found);
+        }
+        let id = self.find_unlike_id(text).await?.id;
+        let found = self.get_with_hold(&id).await?;
+        found.ok_or_else(|| Error::NoSuchTask { text: text.to_owned() })
+    }
+
+    async fn get_with_hold(
+        &self,
+        id: &TaskId,
+    ) -> Result<Option<(Task, Option<HoldSnapshot>)>, Error> {
+        let look = Scope::Tasks(TaskScope { ids: vec![id.clone()], ..TaskScope::default() });
+        let seen = self.client.inner.backend.read(&look).await?.redacted();
+        let Some(task) = seen.task(id) else { return Ok(None) };
+        Ok(Some((task.clone(), rules::tasks::hold_of(task, &seen.holds).cloned())))
     }
 
     /// The same, for a text that is no task's full id.

@@ -184,7 +184,7 @@ async fn describe(context: &Context, args: DescribeArgs, done: &str) -> Result<i
         paused: None,
     };
     let section = client.tasks().change_sections(&[(args.name, change)]).await?.remove(0);
-    let data = json!({ "section": view::section_json(&section) });
+    let data = json!({ "section": view::Section::from(&section) });
     context.output.done(data, || match context.output.quiet {
         true => String::new(),
         false => format!("{done} section {}", styled(NAME, &section.name)),
@@ -202,7 +202,7 @@ async fn reorder(context: &Context, names: Vec<String>) -> Result<i32, Failure> 
         (name, SectionChange { position: Some(position), ..SectionChange::default() })
     });
     let changed = client.tasks().change_sections(&changes.collect::<Vec<_>>()).await?;
-    let data: Vec<_> = changed.iter().map(view::section_json).collect();
+    let data: Vec<_> = changed.iter().map(view::Section::from).collect();
     context.output.done(json!({ "sections": data }), || match context.output.quiet {
         true => String::new(),
         false => {

@@ -21,7 +21,7 @@ pub(super) async fn list(context: &Context) -> Result<i32, Failure> {
         .iter()
         .any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
     let holds = client.look_everywhere().await?.holds;
-    let one = |seen| view::section_with_runners_json(seen, &holds, client.witness());
+    let one = |seen| view::OpenSection::among(seen, &holds, client.witness());
     let data = json!({
         "sections": all.iter().map(one).collect::<Vec<_>>(),
         "paused": everything_paused,
@@ -71,8 +71,8 @@ pub(super) async fn one(context: &Context, name: &str) -> Result<i32, Failure> {
     let SectionSnapshot { section, open } = seen;
     let holds = client.look_everywhere().await?.holds;
     let runners = view::runners_of(section, &holds, client.witness());
-    let data =
-        json!({ "section": view::section_with_runners_json(seen, &holds, client.witness()) });
+    let shown = view::OpenSection::among(seen, &holds, client.witness());
+    let data = json!({ "section": shown });
     context.output.done(data, || {
         let paused = if section.paused { styled(WARN, "  paused") } else { String::new() };
         let mut lines = vec![format!("{}{paused}", styled(NAME, &section.name))];

@@ -13,6 +13,7 @@ use tenure::core::rules::tasks::{AddError, Added, NewTask};
 use tenure::core::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT};
 use tenure::core::{GrantId, TaskId};
 use tenure::{Client, Error};
+use tenure_frontend::view;
 
 /// How often a new id is drawn if a task already has it. With a million tasks one draw in four
 /// thousand collides, so this many in a row never do.
@@ -95,7 +96,7 @@ pub(super) async fn run(context: &Context, args: AddArgs) -> Result<i32, Failure
             format!("task {id} was deleted in the meantime"),
         )
     })?;
-    let data = json!({ "task": show::task_json(&task, None), "created": created });
+    let data = json!({ "task": view::Task::new(&task, None), "created": created });
     context.output.done(data, || match (brief, created) {
         (true, _) => id.to_string(),
         (false, true) => format!("Added {}", show::name(&task)),

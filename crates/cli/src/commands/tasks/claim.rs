@@ -1,13 +1,16 @@
 //! `tenure tasks claim`: claims the next ready task, or a named one.
 
-use super::claim_or_wait::{ClaimOptions, Obtained, claim_or_wait};
+use super::claim_or_wait::{ClaimOptions, claim_or_wait};
 use super::{find, show};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::show::time;
 use clap::Args;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tenure::ClaimRequest;
+use tenure::core::rules::tasks::Claimed;
+use tenure_frontend::view;
 
 /// Claim the next ready task, or a named one
 ///
@@ -61,8 +64,10 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
     let data = json!({ "tasks": obtained.iter().map(claimed_json).collect::<Vec<_>>() });
     context.output.done(data, || {
         let words = obtained.iter().map(|one| match context.output.quiet {
-            true => one.claimed.task.id.to_string(),
-            false => format!("Claimed {}\n{}", show::name(&one.claimed.task), claim_text(one)),
+            true => one.task.id.to_string(),
+            false => {
+                format!("Claimed {}\n{}", show::name(&one.task), claim_text(one, request.ttl))
+            }
         });
         words.collect::<Vec<_>>().join("\n")
     });
@@ -70,20 +75,16 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
 }
 
 /// A claimed task as JSON for its worker, with the grant that proves the claim.
-pub(super) fn claimed_json(obtained: &Obtained) -> Value {
-    let mut value = show::task_json(&obtained.claimed.task, obtained.hold.as_ref());
-    value["grant"] = json!(obtained.claimed.grant);
-    value["token"] = json!(obtained.claimed.token);
+pub(super) fn claimed_json(claimed: &Claimed) -> Value {
+    let mut value = view::json(&view::Task::new(&claimed.task, Some(claimed.expires_at)));
+    value["grant"] = json!(claimed.grant);
+    value["token"] = json!(claimed.token);
     value
 }
 
-/// What the worker must know about its claim.
-pub(super) fn claim_text(obtained: &Obtained) -> String {
-    let (grant, token) = (obtained.claimed.grant, obtained.claimed.token);
-    let mut text = format!("  grant    {grant}\n  token    {token}");
-    if let Some(seen) = &obtained.hold {
-        let left = tenure_frontend::duration::format_duration(seen.left);
-        text += &format!("\n  expires  {} (in {left})", time(seen.expires_at));
-    }
-    text
+/// What the worker must know about its claim, which just began.
+pub(super) fn claim_text(claimed: &Claimed, ttl: Duration) -> String {
+    let Claimed { grant, token, expires_at, .. } = claimed;
+    let (at, left) = (time(*expires_at), tenure_frontend::duration::format_duration(ttl));
+    format!("  grant    {grant}\n  token    {token}\n  expires  {at} (in {left})")
 }

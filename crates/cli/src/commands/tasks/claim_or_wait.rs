@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tenure::core::rules::tasks::{Claimed, NoClaim};
-use tenure::core::{HoldSnapshot, Kind, Resource, Status, Task};
+use tenure::core::{HoldSnapshot, Kind, Status, Task};
 use tenure::{Binding, ClaimRequest, Claims, Client, Wait};
 use tenure_frontend::config::Key;
 use tenure_frontend::refusal::Refusal as Refused;
@@ -37,12 +37,6 @@ pub(super) struct ClaimOptions {
     pid: Option<u32>,
 }
 
-/// A claimed task and when its lease ends.
-pub(super) struct Obtained {
-    pub(super) claimed: Claimed,
-    pub(super) hold: Option<HoldSnapshot>,
-}
-
 impl ClaimOptions {
     /// A claim that outlives this command. With a chosen label the worker keeps its section from
     /// claim to claim; without one, nothing identifies the worker of the next claim.
@@ -65,7 +59,7 @@ pub(super) async fn claim_or_wait(
     client: &Client,
     request: &ClaimRequest,
     how: &ClaimOptions,
-) -> Result<Vec<Obtained>, Failure> {
+) -> Result<Vec<Claimed>, Failure> {
     let wait = context.wait(how.nonblock, how.limit);
     let display = WaitDisplay::for_tasks(&context.output, wait);
     let begun = Instant::now();
@@ -76,7 +70,7 @@ pub(super) async fn claim_or_wait(
             Claims::Claimed { tasks, .. } => {
                 display.end(waits_for_lock);
                 leave_idle_sections(client, request).await?;
-                return with_holds(client, tasks).await;
+                return Ok(tasks);
             }
             Claims::None(none) => none,
         };
@@ -119,16 +113,6 @@ async fn leave_idle_sections(client: &Client, request: &ClaimRequest) -> Result<
         client.tasks().leave_idle_sections(runner).await?;
     }
     Ok(())
-}
-
-async fn with_holds(client: &Client, tasks: Vec<Claimed>) -> Result<Vec<Obtained>, Failure> {
-    let resources: Vec<Resource> = tasks.iter().map(|claimed| claimed.task.id.resource()).collect();
-    let holds = client.look(&resources).await?.holds;
-    let one = |claimed: Claimed| {
-        let hold = super::show::hold_of(&claimed.task, &holds).cloned();
-        Obtained { claimed, hold }
-    };
-    Ok(tasks.into_iter().map(one).collect())
 }
 
 /// Whether waiting could help.

@@ -2,7 +2,7 @@
 //! reports about its task.
 
 use super::ownership::{OwnTaskArgs, late, proof_of};
-use super::{find, manual_change, show, values};
+use super::{find_with_hold, manual_change, show, values};
 use crate::args;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -12,8 +12,9 @@ use serde_json::json;
 use std::time::Duration;
 use tenure::Client;
 use tenure::core::rules::tasks::{Finish, Finished, ManualChange};
-use tenure::core::{Status, Task};
+use tenure::core::{HoldSnapshot, Status, Task};
 use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view;
 
 /// Complete a task that you claimed
 ///
@@ -73,7 +74,7 @@ pub(super) async fn release(context: &Context, args: OwnTaskArgs) -> Result<i32,
 
 pub(super) async fn snooze(context: &Context, args: SnoozeArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
-    let task = find(&client, &args.own.task).await?;
+    let (task, hold) = find_with_hold(&client, &args.own.task).await?;
     if task.status != Status::InProgress {
         return manual_change::run(
             context,
@@ -82,15 +83,25 @@ pub(super) async fn snooze(context: &Context, args: SnoozeArgs) -> Result<i32, F
         )
         .await;
     }
-    end(context, &args.own, Finish::Snooze { pause: args.pause }).await
+    end_found(context, &client, (task, hold), &args.own, Finish::Snooze { pause: args.pause }).await
 }
 
 async fn end(context: &Context, args: &OwnTaskArgs, finish: Finish) -> Result<i32, Failure> {
     let client = context.client().await?;
-    let task = find(&client, &args.task).await?;
-    let ended = end_task(context, &client, &task, args, finish.clone()).await?;
+    let found = find_with_hold(&client, &args.task).await?;
+    end_found(context, &client, found, args, finish).await
+}
+
+async fn end_found(
+    context: &Context,
+    client: &Client,
+    (task, hold): (Task, Option<HoldSnapshot>),
+    args: &OwnTaskArgs,
+    finish: Finish,
+) -> Result<i32, Failure> {
+    let ended = end_task(context, client, &task, hold.as_ref(), args, finish.clone()).await?;
     let data = json!({
-        "task": show::task_json(&ended.task, None),
+        "task": view::Task::new(&ended.task, None),
         "gave_up_section": ended.gave_up_section,
         "repeated": ended.repeated,
     });
@@ -114,10 +125,11 @@ pub(super) async fn end_task(
     context: &Context,
     client: &Client,
     task: &Task,
+    hold: Option<&HoldSnapshot>,
     args: &OwnTaskArgs,
     finish: Finish,
 ) -> Result<EndedTask, Failure> {
-    let own = proof_of(context, client, task, &args.proof).await?;
+    let own = proof_of(context, hold, &args.proof)?;
     let finished =
         client.tasks().finish(&task.id, own.proof, args.token(), own.runner, finish).await?;
     match finished {
@@ -160,8 +172,8 @@ fn words(ended: &EndedTask, finish: &Finish) -> String {
 
 pub(super) async fn start(context: &Context, args: OwnTaskArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
-    let task = find(&client, &args.task).await?;
-    let own = proof_of(context, &client, &task, &args.proof).await?;
+    let (task, hold) = find_with_hold(&client, &args.task).await?;
+    let own = proof_of(context, hold.as_ref(), &args.proof)?;
     if let (Some(token), Some(claim)) = (args.token(), &task.claim)
         && claim.token != token
     {
@@ -175,7 +187,7 @@ pub(super) async fn start(context: &Context, args: OwnTaskArgs) -> Result<i32, F
         }
         Finished::NotFound => return Err(tenure::Error::NoSuchTask { text: args.task }.into()),
     };
-    let data = json!({ "task": show::task_json(&task, None) });
+    let data = json!({ "task": view::Task::new(&task, None) });
     context.output.done(data, || match context.output.quiet {
         true => String::new(),
         false => format!("Started {}", show::name(&task)),

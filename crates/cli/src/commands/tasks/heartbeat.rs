@@ -1,7 +1,7 @@
 //! `tenure tasks heartbeat`: renews the lease of a claim and of its section.
 
 use super::ownership::{OwnTaskArgs, hold_of, late, proof_of};
-use super::{find, show};
+use super::{find_with_hold, show};
 use crate::args;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use tenure::core::rules::tasks::Heartbeat;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view;
 
 /// Renew the lease of a task that you claimed, and of its section
 ///
@@ -26,8 +27,8 @@ pub(super) struct HeartbeatArgs {
 
 pub(super) async fn run(context: &Context, args: HeartbeatArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
-    let task = find(&client, &args.own.task).await?;
-    let own = proof_of(context, &client, &task, &args.own.proof).await?;
+    let (task, hold) = find_with_hold(&client, &args.own.task).await?;
+    let own = proof_of(context, hold.as_ref(), &args.own.proof)?;
     let token = args.own.token();
     let answer = client.tasks().heartbeat(&task.id, own.proof, token, args.ttl).await?;
     let (task, ttl, section_renewed) = match answer {
@@ -40,7 +41,7 @@ pub(super) async fn run(context: &Context, args: HeartbeatArgs) -> Result<i32, F
     };
     let hold = hold_of(&client, &task).await?;
     let data = json!({
-        "task": show::task_json(&task, hold.as_ref()),
+        "task": view::Task::new(&task, hold.map(|seen| seen.expires_at)),
         "ttl_seconds": ttl.as_secs_f64(),
         "section_renewed": section_renewed,
     });

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use tenure::Client;
 use tenure::core::{HoldSnapshot, Resource, Status, Task};
 use tenure::store::{Tally, TaskFilter};
+use tenure_frontend::view;
 
 /// List tasks, oldest first
 #[derive(Debug, Args)]
@@ -43,7 +44,7 @@ pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failur
     let more = tasks.len() > args.limit as usize;
     tasks.truncate(args.limit as usize);
     let holds = holds_of(&client, &tasks).await?;
-    let one = |task: &Task| show::task_json(task, show::hold_of(task, &holds));
+    let one = |task: &Task| view::Task::among(task, &holds);
     let data = json!({ "tasks": tasks.iter().map(one).collect::<Vec<_>>(), "more": more });
     context.output.done(data, || match tasks.is_empty() {
         true => "No tasks".to_owned(),
@@ -72,7 +73,8 @@ pub(super) async fn show_one(context: &Context, text: &str) -> Result<i32, Failu
         Status::Pending => client.tasks().why(&task.id).await?,
         _ => vec![],
     };
-    let data = json!({ "task": show::task_json(&task, hold.as_ref()), "waits_for": why });
+    let expires_at = hold.as_ref().map(|seen| seen.expires_at);
+    let data = json!({ "task": view::Task::new(&task, expires_at), "waits_for": why });
     context.output.done(data, || {
         let mut text = show::task_text(&task, hold.as_ref(), client.witness());
         for sentence in &why {

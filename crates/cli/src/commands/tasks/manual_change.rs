@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 use tenure::core::Status;
 use tenure::core::rules::tasks::ManualChange;
+use tenure_frontend::view;
 
 /// Reject a task in review: it has to be done again
 #[derive(Debug, Args)]
@@ -37,7 +38,7 @@ pub(super) async fn run(context: &Context, text: &str, verb: ManualChange) -> Re
         ManualChange::Update(_) => "Changed",
     };
     let task = client.tasks().edit(&task.id, verb).await?;
-    let data = json!({ "task": show::task_json(&task, None) });
+    let data = json!({ "task": view::Task::new(&task, None) });
     context.output.done(data, || match context.output.quiet {
         true => String::new(),
         false => format!("{done} {}", show::name(&task)),
@@ -49,7 +50,7 @@ pub(super) async fn delete(context: &Context, text: &str) -> Result<i32, Failure
     let client = context.client().await?;
     let task = find(&client, text).await?;
     let task = client.tasks().delete(&task.id).await?;
-    let data = json!({ "task": show::task_json(&task, None) });
+    let data = json!({ "task": view::Task::new(&task, None) });
     context.output.done(data, || match context.output.quiet {
         true => String::new(),
         false => format!("Deleted {}", show::name(&task)),
@@ -60,7 +61,7 @@ pub(super) async fn delete(context: &Context, text: &str) -> Result<i32, Failure
 pub(super) async fn recover(context: &Context) -> Result<i32, Failure> {
     let client = context.client().await?;
     let tasks = client.tasks().recover().await?;
-    let data: Vec<_> = tasks.iter().map(|task| show::task_json(task, None)).collect();
+    let data: Vec<_> = tasks.iter().map(|task| view::Task::new(task, None)).collect();
     context.output.confirm(json!({ "tasks": data }), || {
         if tasks.is_empty() {
             return "No task to recover".to_owned();

@@ -19,8 +19,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
 use tenure::Client;
-use tenure::core::Task;
 use tenure::core::rules::tasks::ManualChange;
+use tenure::core::{HoldSnapshot, Task};
 
 /// Add, claim, finish and show tasks
 ///
@@ -145,9 +145,21 @@ pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failu
 
 /// Finds a task by its id, a beginning of its id, or its title; also by `task:ID`.
 pub(crate) async fn find(client: &Client, text: &str) -> Result<Task, Failure> {
+    Ok(client.tasks().find(bare(text)?).await?)
+}
+
+/// The same, with the hold by which its worker has it.
+async fn find_with_hold(
+    client: &Client,
+    text: &str,
+) -> Result<(Task, Option<HoldSnapshot>), Failure> {
+    Ok(client.tasks().find_with_hold(bare(text)?).await?)
+}
+
+fn bare(text: &str) -> Result<&str, Failure> {
     let bare = text.strip_prefix("task:").unwrap_or(text);
-    if bare.trim().is_empty() {
-        return Err(Failure::usage("the name of a task must not be empty"));
+    match bare.trim().is_empty() {
+        true => Err(Failure::usage("the name of a task must not be empty")),
+        false => Ok(bare),
     }
-    Ok(client.tasks().find(bare).await?)
 }

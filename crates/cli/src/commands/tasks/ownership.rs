@@ -61,16 +61,14 @@ pub(super) async fn hold_of(client: &Client, task: &Task) -> Result<Option<HoldS
     Ok(super::show::hold_of(task, &seen.holds).cloned())
 }
 
-/// The caller's proof for this task: the first that matches the task's hold.
-pub(super) async fn proof_of(
+/// The caller's proof for a task: the first that matches the task's hold.
+pub(super) fn proof_of(
     context: &Context,
-    client: &Client,
-    task: &Task,
+    hold: Option<&HoldSnapshot>,
     args: &ProofArgs,
 ) -> Result<TaskProof, Failure> {
-    let hold = hold_of(client, task).await?;
     let own_grant = context.enclosing_grant().filter(|_| args.grant.is_none()).map(Proof::Grant);
-    let fits = |proof: &Proof| hold.as_ref().is_some_and(|seen| proof.recognises(seen));
+    let fits = |proof: &Proof| hold.is_some_and(|seen| proof.recognises(seen));
     // A command inside a worker has the worker's grant and perhaps another label.
     let proof = match own_grant.filter(fits) {
         Some(proof) => proof,

@@ -6,7 +6,7 @@ use tenure::core::{HoldSnapshot, Status, Task, TaskId, WallTime, Witness};
 use tenure::world::{Clock, SystemClock};
 use tenure_frontend::duration::format_duration;
 
-pub(crate) use tenure_frontend::view::{hold_of, task_json};
+pub(crate) use tenure_frontend::view::hold_of;
 
 /// An id for tables: long ones are cut, and still name the task if they are unique.
 fn short(id: &TaskId) -> String {

@@ -3,7 +3,7 @@
 use super::claim::{claim_text, claimed_json};
 use super::claim_or_wait::{ClaimOptions, claim_or_wait};
 use super::finish::end_task;
-use super::ownership::OwnTaskArgs;
+use super::ownership::{OwnTaskArgs, hold_of};
 use super::values::{self, Moment};
 use super::{find, show};
 use crate::args::numbers;
@@ -15,6 +15,7 @@ use serde_json::json;
 use tenure::core::rules::tasks::{Finish, ManualChange, TaskChange};
 use tenure::core::{GrantId, Status, Task};
 use tenure::{ClaimRequest, Client};
+use tenure_frontend::view;
 
 /// Change a task's fields or status
 ///
@@ -84,7 +85,7 @@ pub(super) async fn run(context: &Context, args: UpdateArgs) -> Result<i32, Fail
         Some(status) => task = set_status(context, &client, task, status, args.grant).await?,
         None => {}
     }
-    let data = json!({ "task": show::task_json(&task, None) });
+    let data = json!({ "task": view::Task::new(&task, None) });
     context.output.done(data, || match (context.output.quiet, args.status) {
         (true, _) => String::new(),
         (false, None) => format!("Updated {}", show::name(&task)),
@@ -121,9 +122,9 @@ async fn begin(
     let obtained = claim_or_wait(context, client, &request, how).await?.remove(0);
     let data = json!({ "task": claimed_json(&obtained) });
     context.output.done(data, || match context.output.quiet {
-        true => obtained.claimed.task.id.to_string(),
+        true => obtained.task.id.to_string(),
         false => {
-            format!("{}\n{}", status_words(&obtained.claimed.task), claim_text(&obtained))
+            format!("{}\n{}", status_words(&obtained.task), claim_text(&obtained, request.ttl))
         }
     });
     Ok(0)
@@ -159,7 +160,9 @@ async fn set_status(
                 }
                 _ => Finish::Release,
             };
-            return Ok(end_task(context, client, &task, &own, finish).await?.task);
+            let hold = hold_of(client, &task).await?;
+            let ended = end_task(context, client, &task, hold.as_ref(), &own, finish).await?;
+            return Ok(ended.task);
         }
     };
     Ok(client.tasks().edit(&task.id, verb).await?)

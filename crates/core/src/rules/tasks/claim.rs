@@ -7,10 +7,11 @@ use crate::millis;
 use crate::rules::draft::Draft;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::EVERYTHING;
+use crate::rules::tasks::finish::later;
 use crate::rules::tasks::parts::{ClaimState, claim_state, keeps, kept_section, parts_of};
 use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope, WaiterSnapshot};
 use crate::task::{Claim, PRIORITY_DEFAULT, Part, Section, Status, Task, TaskId, Verb, after};
-use crate::{GrantId, Holder, Kind, Owner, Resource, Token, Witness};
+use crate::{GrantId, Holder, Kind, Owner, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -82,6 +83,9 @@ pub struct Claimed {
     pub token: Token,
     /// All that is held under the grant.
     pub resources: Vec<Resource>,
+    /// When its lease ends unless it is renewed, by the store's time of day.
+    #[serde(default)]
+    pub expires_at: WallTime,
 }
 
 /// Why no task was handed out.
@@ -318,7 +322,8 @@ impl Round<'_> {
         task.finished_by = None;
         task.finished_claim = None;
         self.draft.write(Write::Task(Box::new(task.clone())));
-        self.claimed.push(Claimed { task, grant, token, resources });
+        let expires_at = later(self.seen.wall, self.ask.ttl);
+        self.claimed.push(Claimed { task, grant, token, resources, expires_at });
     }
 
     fn hold(&mut self, want: Want, grant: GrantId, token: Token, ttl: Duration, title: &str) {

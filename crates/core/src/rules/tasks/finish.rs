@@ -67,10 +67,11 @@ pub struct FinishAsk {
 }
 
 impl FinishAsk {
-    /// What must be seen to decide: the task, those that wait for it, and what else its section
-    /// has to offer.
+    /// What must be seen to decide: the task, those that wait for it, and, for a worker that keeps
+    /// its section, what else that has to offer. Where the section is not known, the first task of
+    /// every section is shown.
     pub fn scope(&self, section: Option<String>) -> Scope {
-        let pick = section.map(|section| Pick { section: Some(section), labels: vec![], depth: 1 });
+        let pick = self.runner.map(|_| Pick { section, labels: vec![], depth: 1 });
         Scope::Tasks(TaskScope {
             ids: vec![self.task.clone()],
             dependents: true,

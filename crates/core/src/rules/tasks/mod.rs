@@ -22,7 +22,7 @@ pub use finish_all::{finish_all, finish_all_look};
 pub use heartbeat::{Heartbeat, HeartbeatAsk, heartbeat};
 pub use idle::{idle_look, leave_idle_sections};
 pub use import::{ImportAsk, Imported, import};
-pub use parts::{ClaimState, belongs_to_lost_claim, claim_state, claims_look};
+pub use parts::{ClaimState, belongs_to_lost_claim, claim_state, claims_look, hold_of};
 pub use recover::recover;
 pub use sections::{SectionChange, SectionError, change_sections, put_section};
 

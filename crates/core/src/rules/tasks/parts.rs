@@ -34,6 +34,13 @@ pub fn claim_state(seen: &Snapshot, task: &Task, witness: &dyn Witness) -> Optio
     Some(state_of(task, task.claim.as_ref()?, find, witness))
 }
 
+/// The hold by which the worker of this task has it.
+pub fn hold_of<'a>(task: &Task, holds: &'a [HoldSnapshot]) -> Option<&'a HoldSnapshot> {
+    let claim = task.claim.as_ref()?;
+    let resource = task.id.resource();
+    holds.iter().find(|seen| seen.hold.token == claim.token && seen.hold.want.resource == resource)
+}
+
 /// The holds of a look by resource and grant, to judge many claims.
 pub(super) struct HeldParts<'a>(HashMap<(&'a Resource, GrantId), &'a HoldSnapshot>);
 

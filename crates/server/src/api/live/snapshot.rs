@@ -2,6 +2,7 @@
 
 use crate::api::workers;
 use crate::app::App;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -44,18 +45,16 @@ pub(super) async fn take(app: &App) -> Result<PageState, Error> {
     sections.retain(|seen| seen.section.name != EVERYTHING);
     let info = client.info();
     let overview = Overview::of(&seen, client.witness());
-    let tallies = tallies.iter().map(|tally| {
-        json!({ "section": tally.section, "status": tally.status.word(), "count": tally.count })
-    });
+    let tallies = tallies.iter().map(view::Tally::from);
     let body = json!({
         "revision": seen.revision,
         "now": view::time(seen.wall),
         "store": { "engine": info.engine, "local": info.local },
-        "counts": view::counts_json(overview.counts()),
+        "counts": view::Counts::from(overview.counts()),
         "locks": locks(&overview, client.witness()),
         "free_queues": free_queues(&overview),
         "tallies": tallies.collect::<Vec<_>>(),
-        "sections": sections.iter().map(view::open_section_json).collect::<Vec<_>>(),
+        "sections": sections.iter().map(view::CountedSection::from).collect::<Vec<_>>(),
         "paused": paused,
         "workers": workers::workers_in(&overview),
         "health": {
@@ -77,22 +76,32 @@ fn fresh_for(seen: &Snapshot) -> Duration {
     next.min().unwrap_or(FRESH_MAX).clamp(FRESH_MIN, FRESH_MAX)
 }
 
-fn locks(overview: &Overview<'_>, witness: &dyn Witness) -> Vec<Value> {
-    overview.holds.iter().map(|hold| lock_json(overview, hold, witness)).collect()
+/// A hold as the page shows it.
+#[derive(Serialize)]
+struct PageLock {
+    #[serde(flatten)]
+    hold: view::Hold,
+    ttl_ms: u64,
+    held_seconds: f64,
+    waiters: Vec<view::Waiter>,
 }
 
-fn lock_json(overview: &Overview<'_>, hold: &JudgedHold<'_>, witness: &dyn Witness) -> Value {
-    let seen = hold.seen;
-    let queue = overview.waiting_for(&seen.hold.want.resource);
-    let mut value = view::hold_json(seen, witness, queue.len());
-    value["ttl_ms"] = json!(seen.hold.ttl.as_millis() as u64);
-    value["held_seconds"] = json!(view::seconds(seen.held_for));
-    value["waiters"] = first_places(&queue);
-    value
+fn locks(overview: &Overview<'_>, witness: &dyn Witness) -> Vec<PageLock> {
+    let lock = |hold: &JudgedHold<'_>| {
+        let seen = hold.seen;
+        let queue = overview.waiting_for(&seen.hold.want.resource);
+        PageLock {
+            hold: view::Hold::new(seen, witness, queue.len()),
+            ttl_ms: seen.hold.ttl.as_millis() as u64,
+            held_seconds: view::seconds(seen.held_for),
+            waiters: first_places(&queue),
+        }
+    };
+    overview.holds.iter().map(lock).collect()
 }
 
-fn first_places(queue: &[&WaiterSnapshot]) -> Value {
-    view::waiters_json(&queue[..queue.len().min(WAITERS_SENT)])
+fn first_places(queue: &[&WaiterSnapshot]) -> Vec<view::Waiter> {
+    view::Waiter::all(queue.iter().copied().take(WAITERS_SENT))
 }
 
 /// What is waited for although nothing that counts holds it: the next in line was woken and has not
@@ -142,6 +151,6 @@ pub(super) async fn touched(
     let tasks = app.client.tasks().get_all(ids.clone()).await?;
     let there: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
     let deleted: Vec<&TaskId> = ids.iter().filter(|id| !there.contains(id)).collect();
-    let shown = tasks.iter().map(|task| view::task_json(task, view::hold_of(task, holds)));
+    let shown = tasks.iter().map(|task| view::Task::among(task, holds));
     Ok(Some(json!({ "tasks": shown.collect::<Vec<_>>(), "deleted": deleted })))
 }

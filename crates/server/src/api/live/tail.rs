@@ -3,7 +3,7 @@
 
 use super::snapshot::{self, PageState};
 use crate::app::App;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::Error;
@@ -122,7 +122,7 @@ pub(super) fn not_too_far_back(from: Revision, newest: Revision) -> Revision {
 
 /// These events as a message; none, none.
 pub(super) fn events_text(events: &[Event]) -> Option<String> {
-    let shown: Vec<Value> = events.iter().map(view::event_json).collect();
+    let shown: Vec<view::Event> = events.iter().map(view::Event::from).collect();
     (!shown.is_empty()).then(|| json!({ "events": shown }).to_string())
 }
 

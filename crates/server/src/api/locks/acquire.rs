@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tenure::core::{Blocker, Mode, Resource};
 use tenure::{Busy, Client, Lease, LeaseAttempt, PLACE_LEASE, Request, Wait};
 use tenure_frontend::refusal::Refusal;
@@ -61,7 +61,7 @@ pub(super) async fn acquire(
     State(api): State<Api>,
     caller: Caller,
     Body(asked): Body<AcquireBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Acquired>, Problem> {
     let client = api.holder(&caller, asked.label.as_ref())?;
     let mode = asked.mode.as_ref().map_or(Mode::Exclusive, |mode| mode.0);
     let wait = api.wait(asked.wait_ms);
@@ -69,7 +69,7 @@ pub(super) async fn acquire(
     let wanted = client.resolve(wanted).await?;
     let request = request(&client, &asked, &wanted, mode, wait);
     match api.unless_stopping(wait, request.lease()).await? {
-        LeaseAttempt::Held(lease) => Ok(Json(lease_json(&lease, mode))),
+        LeaseAttempt::Held(lease) => Ok(Json(acquired(&lease, mode))),
         LeaseAttempt::Busy(busy) => {
             let is_kept = asked.grant.is_some() && wait != Wait::No;
             Err(refused(&wanted, mode, &busy, is_kept))
@@ -122,31 +122,24 @@ fn refused(wanted: &[Resource], mode: Mode, busy: &Busy, is_kept: bool) -> Probl
     refusal.into()
 }
 
-fn lease_json(lease: &Lease, mode: Mode) -> Value {
-    let names: Vec<String> = lease.resources.iter().map(Resource::to_string).collect();
-    let took_over = lease.takeovers.iter().map(|takeover| {
-        json!({
-            "resource": takeover.from.hold.want.resource.to_string(),
-            "holder": takeover.from.hold.holder.label,
-            "token": takeover.from.hold.token,
-        })
+fn acquired(lease: &Lease, mode: Mode) -> schema::Acquired {
+    let took_over = lease.takeovers.iter().map(|takeover| schema::TookOver {
+        resource: takeover.from.hold.want.resource.to_string(),
+        holder: takeover.from.hold.holder.label.clone(),
+        token: takeover.from.hold.token.0,
     });
-    json!({
-        "grant": lease.grant,
-        "token": lease.token,
-        "holder": lease.holder.label,
-        "resources": names,
-        "mode": match mode {
-            Mode::Exclusive => "exclusive".to_owned(),
-            Mode::Shared => "shared".to_owned(),
-            Mode::Slot { of } => format!("slot:{of}"),
-        },
-        "slots": lease.slots,
-        "acquired_at": view::time(lease.acquired_at),
-        "expires_at": view::time(lease.expires_at),
-        "ttl_ms": lease.ttl.as_millis() as u64,
-        "reason": lease.reason.word(),
-        "waited_ms": lease.waited.as_millis() as u64,
-        "took_over": took_over.collect::<Vec<_>>(),
-    })
+    schema::Acquired {
+        grant: lease.grant.to_string(),
+        token: lease.token.0,
+        holder: lease.holder.label.clone(),
+        resources: lease.resources.iter().map(Resource::to_string).collect(),
+        mode: mode.to_string(),
+        slots: lease.slots.clone(),
+        acquired_at: view::time(lease.acquired_at),
+        expires_at: view::time(lease.expires_at),
+        ttl_ms: lease.ttl.as_millis() as u64,
+        reason: lease.reason.word().to_owned(),
+        waited_ms: lease.waited.as_millis() as u64,
+        took_over: took_over.collect(),
+    }
 }

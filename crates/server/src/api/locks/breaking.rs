@@ -9,11 +9,10 @@ use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tenure::Broken;
 use tenure::core::Token;
 use tenure_frontend::refusal::Refusal;
-use tenure_frontend::view::hold_json;
+use tenure_frontend::view::Hold;
 use utoipa::ToSchema;
 
 /// Which hold is to end, and why. It is named by its token, so that a successor is left alone.
@@ -43,17 +42,17 @@ pub(super) async fn break_hold(
     State(api): State<Api>,
     caller: Caller,
     Body(asked): Body<BreakBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Broken>, Problem> {
     let client = api.actor(&caller, asked.label.as_ref())?;
     let (ResourceName(resource), token) = (asked.resource, Token(asked.token.0));
     let resource = client.resolve_one(resource).await?;
     let reason = asked.reason.0.trim();
     match client.break_hold(&resource, token, reason).await? {
-        Broken::Ended(seen) => Ok(Json(json!({
-            "broken": hold_json(&seen, client.witness(), 0),
-            "reason": reason,
-            "by": client.holder().label,
-        }))),
+        Broken::Ended(seen) => Ok(Json(schema::Broken {
+            broken: Hold::new(&seen, client.witness(), 0),
+            reason: reason.to_owned(),
+            by: client.holder().label.clone(),
+        })),
         Broken::Gone(_) => Err(Refusal::nothing_to_break(&resource, Some(token)).into()),
     }
 }
@@ -79,10 +78,10 @@ pub(super) async fn clean_up(
     State(api): State<Api>,
     caller: Caller,
     MaybeBody(asked): MaybeBody<CleanupBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Cleaned>, Problem> {
     let client = api.actor(&caller, asked.label.as_ref())?;
     let cleanup = client.clean_up(asked.kind.map(KindWord::kind)).await?;
-    let removed = cleanup.holds.iter().map(|seen| hold_json(seen, client.witness(), 0));
-    let removed: Vec<Value> = removed.collect();
-    Ok(Json(json!({ "removed": removed, "leftovers": cleanup.leftovers })))
+    let removed = cleanup.holds.iter().map(|seen| Hold::new(seen, client.witness(), 0));
+    let leftovers = cleanup.leftovers as u64;
+    Ok(Json(schema::Cleaned { removed: removed.collect(), leftovers }))
 }

@@ -7,11 +7,10 @@ use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tenure::core::{JudgedHold, Kind, Overview, Token, VerifyAnswer};
 use tenure::{Client, Free};
 use tenure_frontend::refusal::Refusal;
-use tenure_frontend::view::{counts_json, hold_json, waiters_json};
+use tenure_frontend::view::{Hold, Lock, Waiter};
 use utoipa::{IntoParams, ToSchema};
 
 /// What a resource is.
@@ -52,23 +51,24 @@ pub(super) struct ListParams {
 pub(super) async fn locks(
     State(api): State<Api>,
     Params(asked): Params<ListParams>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Locks>, Problem> {
     let seen = api.client().look_everywhere().await?;
     let overview = Overview::of(&seen, api.client().witness());
     let wanted = |hold: &&JudgedHold<'_>| {
         asked.kind.is_none_or(|kind| hold.seen.hold.want.resource.kind() == kind.kind())
     };
     let holds = overview.holds.iter().filter(wanted);
-    let locks: Vec<Value> = holds.map(|hold| lock_json(api.client(), &overview, hold)).collect();
-    let counts = counts_json(overview.counts());
-    Ok(Json(json!({ "locks": locks, "counts": counts, "revision": seen.revision })))
+    Ok(Json(schema::Locks {
+        locks: holds.map(|hold| lock(api.client(), &overview, hold)).collect(),
+        counts: overview.counts().into(),
+        revision: seen.revision.0,
+    }))
 }
 
-fn lock_json(client: &Client, overview: &Overview<'_>, hold: &JudgedHold<'_>) -> Value {
+fn lock(client: &Client, overview: &Overview<'_>, hold: &JudgedHold<'_>) -> Lock {
     let waiters = overview.waiting_for(&hold.seen.hold.want.resource);
-    let mut value = hold_json(hold.seen, client.witness(), waiters.len());
-    value["waiters"] = waiters_json(&waiters);
-    value
+    let hold = Hold::new(hold.seen, client.witness(), waiters.len());
+    Lock { hold, waiters: Waiter::all(waiters) }
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -91,19 +91,19 @@ pub(super) struct ShowParams {
 pub(super) async fn show(
     State(api): State<Api>,
     Params(ShowParams { resource: ResourceName(resource) }): Params<ShowParams>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Shown>, Problem> {
     let client = api.client();
     let resource = client.resolve_one(resource).await?;
     let seen = client.look(std::slice::from_ref(&resource)).await?;
     let overview = Overview::of(&seen, client.witness());
     let waiting = overview.waiters.len();
-    let holds = seen.holds.iter().map(|hold| hold_json(hold, client.witness(), waiting));
-    Ok(Json(json!({
-        "resource": resource.to_string(),
-        "free": overview.is_free(&resource),
-        "holds": holds.collect::<Vec<_>>(),
-        "waiters": waiters_json(&overview.waiters),
-    })))
+    let holds = seen.holds.iter().map(|hold| Hold::new(hold, client.witness(), waiting));
+    Ok(Json(schema::Shown {
+        resource: resource.to_string(),
+        free: overview.is_free(&resource),
+        holds: holds.collect(),
+        waiters: Waiter::all(overview.waiters.iter().copied()),
+    }))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -130,13 +130,13 @@ pub(super) struct VerifyParams {
 pub(super) async fn verify(
     State(api): State<Api>,
     Params(asked): Params<VerifyParams>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Verified>, Problem> {
     let (ResourceName(resource), token) = (asked.resource, Token(asked.token.0));
     let resource = api.client().resolve_one(resource).await?;
     match api.client().verify(&resource, token).await? {
         VerifyAnswer::Valid => {
             let resource = resource.to_string();
-            Ok(Json(json!({ "resource": resource, "token": token, "valid": true })))
+            Ok(Json(schema::Verified { resource, token: token.0, valid: true }))
         }
         VerifyAnswer::Refused { current } => {
             Err(Refusal::token_refused(&resource, token, current).into())
@@ -169,12 +169,12 @@ pub(super) struct WaitParams {
 pub(super) async fn wait(
     State(api): State<Api>,
     Params(asked): Params<WaitParams>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Free>, Problem> {
     let resource = api.client().resolve_one(asked.resource.0).await?;
     let wait = api.wait(asked.wait_ms);
     let waiting = api.client().wait_until_free(&resource, wait);
     match api.unless_stopping(wait, waiting).await? {
-        Free::Free => Ok(Json(json!({ "resource": resource.to_string(), "free": true }))),
+        Free::Free => Ok(Json(schema::Free { resource: resource.to_string(), free: true })),
         Free::Busy(busy) => Err(Refusal::locked(&[resource], &busy).into()),
     }
 }

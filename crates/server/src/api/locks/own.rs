@@ -46,7 +46,7 @@ pub(super) struct RenewBody {
 pub(super) async fn renew(
     State(api): State<Api>,
     Body(asked): Body<RenewBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Renewed>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
     let named: Vec<Resource> = asked.resources.into_iter().flatten().map(|name| name.0).collect();
     let named = api.client().resolve(named).await?;
@@ -57,19 +57,17 @@ pub(super) async fn renew(
         return Err(Refusal::nothing_held(&proof, &named).into());
     }
     let is_renewed = |answer: &&(HoldSnapshot, Renewed)| answer.1 == Renewed::Renewed;
-    let renewed = answers.iter().filter(is_renewed).map(|(seen, _)| {
-        json!({
-            "resource": seen.hold.want.resource.to_string(),
-            "token": seen.hold.token,
-            "ttl_ms": ttl.unwrap_or(seen.hold.ttl).as_millis() as u64,
-        })
+    let renewed = answers.iter().filter(is_renewed).map(|(seen, _)| schema::RenewedLease {
+        resource: seen.hold.want.resource.to_string(),
+        token: seen.hold.token.0,
+        ttl_ms: ttl.unwrap_or(seen.hold.ttl).as_millis() as u64,
     });
-    let renewed: Vec<Value> = renewed.collect();
+    let renewed: Vec<schema::RenewedLease> = renewed.collect();
     let kept: Vec<&Resource> =
         answers.iter().filter(is_renewed).map(|(seen, _)| &seen.hold.want.resource).collect();
     let found = answers.iter().map(|(seen, _)| &seen.hold.want.resource);
     match missing(named.iter().chain(found), &kept) {
-        lost if lost.is_empty() => Ok(Json(json!({ "renewed": renewed }))),
+        lost if lost.is_empty() => Ok(Json(schema::Renewed { renewed })),
         lost => Err(partly_lost(&lost, json!({ "renewed": renewed, "lost": names(&lost) }))),
     }
 }
@@ -124,7 +122,7 @@ pub(super) struct ReleaseBody {
 pub(super) async fn release(
     State(api): State<Api>,
     Body(asked): Body<ReleaseBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Released>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
     let named: Vec<Resource> = asked.resources.into_iter().flatten().map(|name| name.0).collect();
     let named = api.client().resolve(named).await?;
@@ -149,7 +147,7 @@ pub(super) async fn release(
     let lost = missing(all, &released);
     let released: Vec<String> = released.iter().map(ToString::to_string).collect();
     match lost.is_empty() {
-        true => Ok(Json(json!({ "released": released }))),
+        true => Ok(Json(schema::Released { released })),
         false => Err(partly_lost(&lost, json!({ "released": released, "lost": names(&lost) }))),
     }
 }

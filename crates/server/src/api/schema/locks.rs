@@ -1,104 +1,11 @@
 //! Holds and those who wait for them.
 
-use serde::Deserialize;
+use super::{Counts, Hold, Lock, Waiter};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// One resource held by somebody. Sections and tasks have `section_id` or `task_id` too.
-#[derive(Debug, Deserialize, ToSchema)]
-pub struct Hold {
-    /// What is held.
-    pub resource: String,
-    /// `lock`, `section`, `task` or `path`.
-    pub kind: String,
-    /// Its name without the kind.
-    pub name: String,
-    /// Who holds it.
-    pub holder: String,
-    /// The same.
-    pub runner_id: String,
-    /// Where the holder runs, where that is known.
-    #[schema(required)]
-    pub hostname: Option<String>,
-    /// The holder's process, where that is known.
-    #[schema(required)]
-    pub pid: Option<u32>,
-    /// `exclusive`, `shared` or `slot of N`.
-    pub mode: String,
-    /// Which of the slots, from 0; none where it is not held by slots.
-    #[schema(required)]
-    pub slot: Option<u32>,
-    /// The fencing token.
-    pub token: u64,
-    /// What for.
-    #[schema(required)]
-    pub operation: Option<String>,
-    /// Since when.
-    pub acquired_at: String,
-    /// When it was last renewed.
-    pub heartbeat_at: String,
-    /// When it lapses unless renewed.
-    pub expires_at: String,
-    /// The same, from now.
-    pub seconds_left: f64,
-    /// `held`, `lapsed` or `dead`: only what is held excludes others.
-    pub state: String,
-    /// Whether it does not count any more.
-    pub is_stale: bool,
-    /// Why.
-    #[schema(required)]
-    pub stale_reason: Option<String>,
-    /// How many wait for it.
-    pub waiting: u64,
-}
-
-/// Somebody who waits.
-#[derive(Debug, Deserialize, ToSchema)]
-pub struct Waiter {
-    /// Its place in the queue, from 1.
-    pub place: u64,
-    /// Who waits.
-    pub holder: String,
-    /// The waiter's process, where that is known.
-    #[schema(required)]
-    pub pid: Option<u32>,
-    /// What for.
-    #[schema(required)]
-    pub operation: Option<String>,
-    /// All that it waits for.
-    pub resources: Vec<String>,
-    /// Since when.
-    pub waiting_since: String,
-    /// The same, until now.
-    pub waited_seconds: f64,
-}
-
-/// A hold with those who wait for it.
-#[derive(Debug, Deserialize, ToSchema)]
-pub struct Lock {
-    /// The hold.
-    #[serde(flatten)]
-    pub hold: Hold,
-    /// Who waits, in order.
-    pub waiters: Vec<Waiter>,
-}
-
-/// How many there are; the same numbers wherever they are shown.
-#[derive(Debug, Deserialize, ToSchema)]
-pub struct Counts {
-    /// Holds that count.
-    pub held: u64,
-    /// Holds whose time ran out.
-    pub lapsed: u64,
-    /// Holds whose holder was proved dead.
-    pub dead: u64,
-    /// Requests that wait, without those whose waiter died or fell silent.
-    pub waiting: u64,
-    /// Workers that hold something.
-    pub workers: u64,
-}
-
 /// Everything that is held.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Locks {
     /// The holds; those that no longer count are among them.
     pub locks: Vec<Lock>,
@@ -109,7 +16,7 @@ pub struct Locks {
 }
 
 /// Who holds and who waits for a resource, and for what overlaps it.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Shown {
     /// What was looked at.
     pub resource: String,
@@ -122,7 +29,7 @@ pub struct Shown {
 }
 
 /// What was obtained.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Acquired {
     /// Proves ownership: keep it to yourself.
     #[schema(format = "uuid")]
@@ -152,7 +59,7 @@ pub struct Acquired {
 }
 
 /// A hold that no longer counted and ended.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct TookOver {
     /// What was held.
     pub resource: String,
@@ -163,14 +70,14 @@ pub struct TookOver {
 }
 
 /// Leases that started anew.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Renewed {
     /// Each of them.
     pub renewed: Vec<RenewedLease>,
 }
 
 /// A lease that started anew.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct RenewedLease {
     /// What is held.
     pub resource: String,
@@ -181,14 +88,14 @@ pub struct RenewedLease {
 }
 
 /// What was given back.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Released {
     /// The resources.
     pub released: Vec<String>,
 }
 
 /// A hold that was ended by an operator.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Broken {
     /// The hold as it was.
     pub broken: Hold,
@@ -199,7 +106,7 @@ pub struct Broken {
 }
 
 /// The token holds the resource.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Verified {
     /// Which resource.
     pub resource: String,
@@ -210,7 +117,7 @@ pub struct Verified {
 }
 
 /// Nobody holds the resource.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Free {
     /// Which resource.
     pub resource: String,
@@ -219,7 +126,7 @@ pub struct Free {
 }
 
 /// What was removed.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Cleaned {
     /// Holds that had lapsed or whose holder was dead.
     pub removed: Vec<Hold>,

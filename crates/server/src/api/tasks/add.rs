@@ -12,14 +12,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashSet;
 use std::time::Duration;
 use tenure::core::rules::tasks::{AddError, Added, NewTask};
 use tenure::core::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT};
 use tenure::core::{GrantId, TaskId};
 use tenure::{Client, Error};
-use tenure_frontend::view::task_json;
+use tenure_frontend::view;
 use utoipa::ToSchema;
 
 /// Tasks to be added, all or none.
@@ -116,7 +116,7 @@ pub(super) async fn add(
     caller: Caller,
     headers: HeaderMap,
     Body(asked): Body<AddBody>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<schema::Added>), Problem> {
     let client = match &asked.label {
         Some(label) => api.holder(&caller, Some(label))?,
         None => api.actor(&caller, None)?,
@@ -132,15 +132,14 @@ pub(super) async fn add(
         .collect();
     let mut tasks = Vec::with_capacity(ids.len());
     for (id, created) in &ids {
-        let mut task = task_json(&super::get(&client, id).await?, None);
-        task["created"] = json!(created);
-        tasks.push(task);
+        let task = view::Task::new(&super::get(&client, id).await?, None);
+        tasks.push(schema::AddedTask { task, created: *created });
     }
     let status = match ids.iter().any(|(_, created)| *created) {
         true => StatusCode::CREATED,
         false => StatusCode::OK,
     };
-    Ok((status, Json(json!({ "tasks": tasks }))))
+    Ok((status, Json(schema::Added { tasks })))
 }
 
 /// Callers with tokens of their own do not get in each other's way.

@@ -1,6 +1,5 @@
 //! Handing out tasks.
 
-use super::holds_of;
 use crate::api::input::Body;
 use crate::api::values::{
     Count, Grant, Label, LeaseMs, SectionName, TaskLabel, TaskName, WaitMs, list,
@@ -11,14 +10,13 @@ use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 use tenure::core::Blocker;
 use tenure::core::rules::tasks::{Claimed, NoClaim};
 use tenure::{Binding, Busy, ClaimRequest, Claims, Client, Error};
-use tenure_frontend::exit::Exit;
-use tenure_frontend::refusal::Refusal;
-use tenure_frontend::view::{hold_of, task_json};
+use tenure_frontend::refusal::{Refusal, RefusalKind};
+use tenure_frontend::view;
 use utoipa::ToSchema;
 
 /// What a worker asks for.
@@ -61,7 +59,7 @@ pub(super) async fn claim(
     State(api): State<Api>,
     caller: Caller,
     Body(asked): Body<ClaimBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Claimed>, Problem> {
     let client = api.holder(&caller, asked.label.as_ref())?;
     let wait = api.wait(asked.wait_ms);
     let ttl = asked.ttl_ms.map_or(LEASE_DEFAULT, LeaseMs::span);
@@ -78,12 +76,12 @@ pub(super) async fn claim(
     };
     let tasks = client.tasks();
     let claims = api.unless_stopping(wait, tasks.claim_within(&request, wait)).await?;
-    let holder = &client.holder().label;
+    let holder = client.holder().label.clone();
     match claims {
         Claims::Claimed { tasks, .. } => {
             leave_idle_sections(&client, &request).await?;
-            let tasks = claimed_json(&client, tasks).await?;
-            Ok(Json(json!({ "tasks": tasks, "holder": holder, "why": null })))
+            let tasks = tasks.iter().map(claimed).collect();
+            Ok(Json(schema::Claimed { tasks, holder, why: None }))
         }
         Claims::None(NoClaim::NotFound) => {
             let text = request.task.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -93,8 +91,8 @@ pub(super) async fn claim(
             leave_idle_sections(&client, &request).await?;
             let refusal = why_none(&client, &request, none).await?;
             let Refusal { code, message, details, .. } = refusal;
-            let why = json!({ "code": code, "detail": message, "details": details });
-            Ok(Json(json!({ "tasks": [], "holder": holder, "why": why })))
+            let why = schema::WhyNone { code: code.to_owned(), detail: message, details };
+            Ok(Json(schema::Claimed { tasks: vec![], holder, why: Some(why) }))
         }
     }
 }
@@ -107,16 +105,9 @@ async fn leave_idle_sections(client: &Client, request: &ClaimRequest) -> Result<
     Ok(())
 }
 
-async fn claimed_json(client: &Client, claimed: Vec<Claimed>) -> Result<Vec<Value>, Error> {
-    let tasks: Vec<_> = claimed.iter().map(|claimed| claimed.task.clone()).collect();
-    let holds = holds_of(client, &tasks).await?;
-    let one = |claimed: &Claimed| {
-        let mut value = task_json(&claimed.task, hold_of(&claimed.task, &holds));
-        value["grant"] = json!(claimed.grant);
-        value["token"] = json!(claimed.token);
-        value
-    };
-    Ok(claimed.iter().map(one).collect())
+fn claimed(claimed: &Claimed) -> schema::ClaimedTask {
+    let task = view::Task::new(&claimed.task, Some(claimed.expires_at));
+    schema::ClaimedTask { task, grant: claimed.grant.to_string() }
 }
 
 async fn why_none(
@@ -130,7 +121,7 @@ async fn why_none(
             None => "No task can be claimed".to_owned(),
         };
         let message = format!("{what}: {}", why.join("; "));
-        Refusal::new(Exit::Locked, "NOT_READY", message).details(json!({ "why": why }))
+        Refusal::new(RefusalKind::Locked, "NOT_READY", message).details(json!({ "why": why }))
     };
     Ok(match none {
         NoClaim::NotFound | NoClaim::NothingReady => {

@@ -1,7 +1,7 @@
 //! What a worker says of its task: begun, still at it, done, failed, to be looked at, put off, given
 //! back.
 
-use super::{get, the_hold_of};
+use super::{get, shown};
 use crate::api::input::Body;
 use crate::api::values::{Grant, Label, LeaseMs, PauseMs, Reason, TaskName, TokenNumber, given};
 use crate::api::{Api, proof, schema};
@@ -9,13 +9,13 @@ use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, Finished, Heartbeat};
 use tenure::core::{Proof, TaskId, Token};
 use tenure::{Client, Error};
 use tenure_frontend::refusal::Refusal;
-use tenure_frontend::view::task_json;
+use tenure_frontend::view;
 use utoipa::ToSchema;
 
 /// Declares the body of a verb: what shows that the task is the caller's, and what else it says.
@@ -114,7 +114,7 @@ pub(super) async fn start(
     State(api): State<Api>,
     TaskName(id): TaskName,
     Body(asked): Body<OwnBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::OneTask>, Problem> {
     let own = asked.own()?;
     let client = api.client();
     let task = get(client, &id).await?;
@@ -131,8 +131,7 @@ pub(super) async fn start(
         }
         Finished::NotFound => return Err(not_found(&id)),
     };
-    let hold = the_hold_of(client, &task).await?;
-    Ok(Json(json!({ "task": task_json(&task, hold.as_ref()) })))
+    Ok(Json(schema::OneTask { task: shown(client, &task).await? }))
 }
 
 fn not_found(id: &TaskId) -> Problem {
@@ -153,7 +152,7 @@ pub(super) async fn heartbeat(
     State(api): State<Api>,
     TaskName(id): TaskName,
     Body(asked): Body<HeartbeatBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Heartbeat>, Problem> {
     let own = asked.own()?;
     let client = api.client();
     let ttl = asked.ttl_ms.map(LeaseMs::span);
@@ -166,12 +165,11 @@ pub(super) async fn heartbeat(
             }
             Heartbeat::NotFound => return Err(not_found(&id)),
         };
-    let hold = the_hold_of(client, &task).await?;
-    Ok(Json(json!({
-        "task": task_json(&task, hold.as_ref()),
-        "ttl_ms": ttl.as_millis() as u64,
-        "section_renewed": section,
-    })))
+    Ok(Json(schema::Heartbeat {
+        task: shown(client, &task).await?,
+        ttl_ms: ttl.as_millis() as u64,
+        section_renewed: section,
+    }))
 }
 
 async fn end(
@@ -179,14 +177,13 @@ async fn end(
     id: &TaskId,
     own: Own,
     finish: Finish,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::FinishedTask>, Problem> {
     let Own { proof, token, runner } = own;
     match client.tasks().finish(id, proof, token, runner, finish).await? {
-        Finished::Done { task, gave_up_section, repeated } => Ok(Json(json!({
-            "task": task_json(&task, None),
-            "gave_up_section": gave_up_section,
-            "repeated": repeated,
-        }))),
+        Finished::Done { task, gave_up_section, repeated } => {
+            let task = view::Task::new(&task, None);
+            Ok(Json(schema::FinishedTask { task, gave_up_section, repeated }))
+        }
         Finished::NotYours(task) => Err(Refusal::late(&task, token).into()),
         Finished::ClaimLost { task, part } => Err(Refusal::claim_lost(&task, &part).into()),
         Finished::NotFound => Err(not_found(id)),
@@ -214,7 +211,7 @@ macro_rules! ending {
             State(api): State<Api>,
             TaskName(id): TaskName,
             Body($asked): Body<$body>,
-        ) -> Result<Json<Value>, Problem> {
+        ) -> Result<Json<schema::FinishedTask>, Problem> {
             let own = $asked.own()?;
             end(api.client(), &id, own, $finish).await
         }

@@ -11,17 +11,20 @@ use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tenure::Client;
 use tenure::core::TaskId;
 use tenure::core::rules::tasks::{ManualChange, TaskChange};
-use tenure_frontend::view::task_json;
+use tenure_frontend::view;
 use utoipa::ToSchema;
 
-async fn edit(client: &Client, id: &TaskId, verb: ManualChange) -> Result<Json<Value>, Problem> {
+async fn edit(
+    client: &Client,
+    id: &TaskId,
+    verb: ManualChange,
+) -> Result<Json<schema::OneTask>, Problem> {
     let task = client.tasks().edit(id, verb).await?;
-    let hold = super::the_hold_of(client, &task).await?;
-    Ok(Json(json!({ "task": task_json(&task, hold.as_ref()) })))
+    Ok(Json(schema::OneTask { task: super::shown(client, &task).await? }))
 }
 
 /// Declares a verb that needs no claim.
@@ -42,7 +45,7 @@ macro_rules! by_hand {
             caller: Caller,
             TaskName(id): TaskName,
             MaybeBody(asked): MaybeBody<ByBody>,
-        ) -> Result<Json<Value>, Problem> {
+        ) -> Result<Json<schema::OneTask>, Problem> {
             edit(&api.actor(&caller, asked.label.as_ref())?, &id, $verb).await
         }
     };
@@ -94,7 +97,7 @@ pub(super) async fn reject(
     caller: Caller,
     TaskName(id): TaskName,
     Body(asked): Body<RejectBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::OneTask>, Problem> {
     let client = api.actor(&caller, asked.label.as_ref())?;
     edit(&client, &id, ManualChange::Reject { feedback: asked.feedback.0 }).await
 }
@@ -155,7 +158,7 @@ pub(super) async fn update(
     caller: Caller,
     TaskName(id): TaskName,
     Body(asked): Body<UpdateBody>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::OneTask>, Problem> {
     let client = api.actor(&caller, asked.label.as_ref())?;
     let change = TaskChange {
         title: asked.title.map(String::from),
@@ -187,7 +190,7 @@ pub(super) async fn delete(
     State(api): State<Api>,
     caller: Caller,
     TaskName(id): TaskName,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::OneTask>, Problem> {
     let task = api.actor(&caller, None)?.tasks().delete(&id).await?;
-    Ok(Json(json!({ "task": task_json(&task, None) })))
+    Ok(Json(schema::OneTask { task: view::Task::new(&task, None) }))
 }

@@ -1,6 +1,6 @@
 //! Looking at tasks.
 
-use super::{get, holds_of, the_hold_of};
+use super::{get, holds_of, shown};
 use crate::api::input::Params;
 use crate::api::values::{
     Count, RevisionNumber, Search, SectionName, StatusWord, TaskLabel, TaskName,
@@ -10,11 +10,10 @@ use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tenure::core::{Status, Task};
 use tenure::store::TaskFilter;
 use tenure::{Client, Error};
-use tenure_frontend::view::{hold_of, task_json};
+use tenure_frontend::view;
 use utoipa::IntoParams;
 
 #[derive(Deserialize, IntoParams)]
@@ -53,7 +52,7 @@ const SEARCHED_MAX: usize = 10_000;
 pub(super) async fn tasks(
     State(api): State<Api>,
     Params(asked): Params<ListParams>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Tasks>, Problem> {
     let client = api.client();
     let limit = asked.limit.map_or(200, |limit| limit.0) as usize;
     let filter = TaskFilter {
@@ -69,9 +68,8 @@ pub(super) async fn tasks(
         Some(search) => found_page(client, filter, limit, &search).await?,
     };
     let holds = holds_of(client, &page.tasks).await?;
-    let tasks = page.tasks.iter().map(|task| task_json(task, hold_of(task, &holds)));
-    let tasks: Vec<Value> = tasks.collect();
-    Ok(Json(json!({ "tasks": tasks, "next_after_age": page.next_after_age })))
+    let tasks = page.tasks.iter().map(|task| view::Task::among(task, &holds)).collect();
+    Ok(Json(schema::Tasks { tasks, next_after_age: page.next_after_age }))
 }
 
 struct Page {
@@ -137,14 +135,13 @@ fn contains(task: &Task, search: &str) -> bool {
 pub(super) async fn show(
     State(api): State<Api>,
     TaskName(id): TaskName,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::ShownTask>, Problem> {
     let task = get(api.client(), &id).await?;
-    let hold = the_hold_of(api.client(), &task).await?;
     let waits_for = match task.status {
         Status::Pending => api.client().tasks().why(&id).await?,
         _ => vec![],
     };
-    Ok(Json(json!({ "task": task_json(&task, hold.as_ref()), "waits_for": waits_for })))
+    Ok(Json(schema::ShownTask { task: shown(api.client(), &task).await?, waits_for }))
 }
 
 /// Why a task cannot be claimed now.
@@ -159,9 +156,9 @@ pub(super) async fn show(
 pub(super) async fn why(
     State(api): State<Api>,
     TaskName(id): TaskName,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<schema::Why>, Problem> {
     let why = api.client().tasks().why(&id).await?;
-    Ok(Json(json!({ "id": id, "ready": why.is_empty(), "why": why })))
+    Ok(Json(schema::Why { id: id.to_string(), ready: why.is_empty(), why }))
 }
 
 /// How many tasks there are of each section and status.
@@ -169,10 +166,7 @@ pub(super) async fn why(
     get, path = "/v1/tallies", operation_id = "count_tasks", tag = "tasks",
     responses((status = 200, description = "The counts", body = schema::Tallies)),
 )]
-pub(super) async fn tallies(State(api): State<Api>) -> Result<Json<Value>, Problem> {
+pub(super) async fn tallies(State(api): State<Api>) -> Result<Json<schema::Tallies>, Problem> {
     let tallies = api.client().tasks().tallies().await?;
-    let tallies = tallies.iter().map(|tally| {
-        json!({ "section": tally.section, "status": tally.status.word(), "count": tally.count })
-    });
-    Ok(Json(json!({ "tallies": tallies.collect::<Vec<_>>() })))
+    Ok(Json(schema::Tallies { tallies: tallies.iter().map(view::Tally::from).collect() }))
 }

@@ -11,7 +11,7 @@ use crate::http::limits::Limits;
 use crate::routes::{Access, Routes};
 use tenure::core::{HoldSnapshot, Resource, Task, TaskId};
 use tenure::{Client, Error};
-use tenure_frontend::view::hold_of;
+use tenure_frontend::view;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes<Api> {
@@ -54,7 +54,7 @@ async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<HoldSnapshot>, 
     }
 }
 
-/// The hold by which somebody has this task.
-async fn the_hold_of(client: &Client, task: &Task) -> Result<Option<HoldSnapshot>, Error> {
-    Ok(hold_of(task, &holds_of(client, std::slice::from_ref(task)).await?).cloned())
+/// A task as it is shown, with when its claim lapses.
+async fn shown(client: &Client, task: &Task) -> Result<view::Task, Error> {
+    Ok(view::Task::among(task, &holds_of(client, std::slice::from_ref(task)).await?))
 }

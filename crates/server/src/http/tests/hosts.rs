@@ -27,7 +27,7 @@ fn code(
         ["locks.example.org", "proxy.example.org:8443"].map(|name| Host::parse(name).unwrap());
     let hosts = Hosts::new(given.into());
     let uri: Uri = uri.parse().unwrap();
-    hosts.check(peer, &method, &uri, &headers(list)).err().map(|problem| problem.refusal.code)
+    hosts.check(peer, &method, &uri, &headers(list)).err().map(|problem| problem.code)
 }
 
 fn host(peer: &Peer, host: &str) -> Option<&'static str> {

@@ -1,6 +1,7 @@
 //! What is held, for how long, and what an agent learns of it.
 
 use super::*;
+use crate::metrics::Metrics;
 
 fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(60 * minutes)
@@ -34,6 +35,46 @@ async fn any_call_renews_all_that_is_held() {
     }
     let answer = agent.call("complete_task", json!({ "task_id": "build" })).await;
     assert_eq!(answer["status"], "completed");
+}
+
+#[tokio::test]
+async fn all_leases_are_renewed_in_one_call_to_the_store() {
+    let metrics = Metrics::new();
+    let meter = metrics.clone();
+    let builder = Client::builder().wrap(move |store| meter.meter(store));
+    let client = builder.open("memory:").await.unwrap();
+    let mut agent = holder(&client).await;
+    agent.call("acquire_lock", json!({ "resources": ["staging", "pen"] })).await;
+    for id in ["one", "two"] {
+        let task = json!({ "id": id, "description": "Do it", "section": "Backend" });
+        agent.call("create_task", task).await;
+        agent.call("claim_task", json!({ "task_id": id })).await;
+    }
+    let calls = async |call: &str| {
+        let text = metrics.text().await.unwrap();
+        let name = format!("tenure_store_call_seconds_count{{call=\"{call}\"}} ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&name)?.parse::<f64>().ok());
+        value.unwrap_or_default()
+    };
+    let (renewed, written) = (calls("renew").await, calls("transact").await);
+    let answer = agent.call("heartbeat", json!({})).await;
+    assert_eq!(answer["holding"].as_array().map(Vec::len), Some(6), "{answer}");
+    assert_eq!(calls("renew").await - renewed, 1.0);
+    assert_eq!(calls("transact").await, written);
+}
+
+#[tokio::test]
+async fn a_task_is_lost_with_its_section() {
+    let (client, _) = store().await;
+    let mut agent = Agent::start(&client, Options::default()).await;
+    let task = json!({ "id": "one", "description": "Do it", "section": "Backend" });
+    agent.call("create_task", task).await;
+    agent.call("claim_task", json!({})).await;
+    let held = client.look(&["section:Backend".parse().unwrap()]).await.unwrap().holds;
+    let broken = client.break_hold("section:Backend", held[0].hold.token, "stuck").await;
+    broken.unwrap();
+    let answer = agent.call("get_status", json!({})).await;
+    assert_eq!(answer["lost"], json!(["task:one"]), "{answer}");
 }
 
 #[tokio::test]

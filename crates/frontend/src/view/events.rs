@@ -1,0 +1,90 @@
+//! Events.
+
+use super::{time, why_left};
+use serde::{Deserialize, Serialize};
+use tenure::core::{self, EventKind, Resource};
+use utoipa::ToSchema;
+
+/// Something that happened. Some kinds have more fields, such as `operation`, `by`, `reason`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Event {
+    /// Its place in the store's history.
+    pub revision: u64,
+    /// When.
+    pub at: String,
+    /// What, in a word.
+    pub event: String,
+    /// To what.
+    #[schema(required)]
+    pub resource: Option<String>,
+    /// To whose hold or place, or by whom.
+    pub holder: String,
+    /// Under which token.
+    #[schema(required)]
+    pub token: Option<u64>,
+    /// What a hold is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub operation: Option<String>,
+    /// When a lease ended that lapsed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub ended_at: Option<String>,
+    /// Who broke a hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub by: Option<String>,
+    /// Why a hold was broken, or a task failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub reason: Option<String>,
+    /// Why a waiter left its queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub why: Option<String>,
+    /// Whether a task that failed is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub retry: Option<bool>,
+    /// What a reviewer said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub feedback: Option<String>,
+}
+
+impl From<&core::Event> for Event {
+    fn from(event: &core::Event) -> Event {
+        let core::Event { revision, at, event } = event;
+        let mut shown = Event {
+            revision: revision.0,
+            at: time(*at),
+            event: event.kind.word().to_owned(),
+            resource: event.resource.as_ref().map(Resource::to_string),
+            holder: event.label.clone(),
+            token: event.token.map(|token| token.0),
+            operation: None,
+            ended_at: None,
+            by: None,
+            reason: None,
+            why: None,
+            retry: None,
+            feedback: None,
+        };
+        match &event.kind {
+            EventKind::Acquired { operation } => shown.operation = operation.clone(),
+            EventKind::Lapsed { ended_at } => shown.ended_at = ended_at.map(time),
+            EventKind::Broken { by, reason } => {
+                shown.by = Some(by.clone());
+                shown.reason = Some(reason.clone());
+            }
+            EventKind::Left { why } => shown.why = Some(why_left(*why).to_owned()),
+            EventKind::Failed { reason, retry } => {
+                shown.reason = Some(reason.clone());
+                shown.retry = Some(*retry);
+            }
+            EventKind::Rejected { feedback } => shown.feedback = Some(feedback.clone()),
+            _ => {}
+        }
+        shown
+    }
+}

@@ -1,0 +1,249 @@
+//! Tasks and sections.
+
+use super::{runners_of, time};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tenure::core::{self, HoldSnapshot, SectionSnapshot, TaskId, WallTime, Witness};
+use utoipa::ToSchema;
+
+/// Something to be done by one worker.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Task {
+    /// Its id.
+    pub id: String,
+    /// In a line.
+    pub title: String,
+    /// In full.
+    #[schema(required)]
+    pub description: Option<String>,
+    /// Which section it belongs to.
+    #[schema(required)]
+    pub section: Option<String>,
+    /// `pending`, `in_progress`, `review`, `completed`, `failed`, `cancelled`, `blocked`, `skipped`.
+    pub status: String,
+    /// Lower goes first, 0 to 100.
+    pub priority: u8,
+    /// Among equals of priority, lower goes first.
+    pub position: i64,
+    /// What must be completed before.
+    pub depends_on: Vec<String>,
+    /// How many of those are not yet.
+    pub unmet: u32,
+    /// For picking.
+    pub labels: Vec<String>,
+    /// Globs of the files that it touches.
+    pub files: Vec<String>,
+    /// Anything for the worker.
+    #[schema(value_type = Value)]
+    pub payload: Value,
+    /// How often it may be tried in all.
+    pub max_attempts: u32,
+    /// How often it was taken.
+    pub attempts: u32,
+    /// How often it came back because its worker died or fell silent.
+    pub recoveries: u32,
+    /// How long a worker may take.
+    #[schema(required)]
+    pub timeout_seconds: Option<f64>,
+    /// Not to be taken before this time.
+    #[schema(required)]
+    pub not_before: Option<String>,
+    /// Adding a second task with this key adds none.
+    #[schema(required)]
+    pub key: Option<String>,
+    /// Who has it.
+    #[schema(required)]
+    pub claimed_by: Option<String>,
+    /// Under which token.
+    #[schema(required)]
+    pub token: Option<u64>,
+    /// When the claim lapses unless renewed.
+    #[schema(required)]
+    pub expires_at: Option<String>,
+    /// What its worker made of it.
+    #[schema(value_type = Value)]
+    pub result: Value,
+    /// Why it failed last.
+    #[schema(required)]
+    pub error: Option<String>,
+    /// What a reviewer said.
+    #[schema(required)]
+    pub feedback: Option<String>,
+    /// When it was added.
+    pub created_at: String,
+    /// When it was last taken.
+    #[schema(required)]
+    pub claimed_at: Option<String>,
+    /// When its worker last said that it began.
+    #[schema(required)]
+    pub started_at: Option<String>,
+    /// When it came to its end.
+    #[schema(required)]
+    pub finished_at: Option<String>,
+    /// The worker that finished it or sent it to review, or who cancelled or skipped it.
+    #[schema(required)]
+    pub finished_by: Option<String>,
+}
+
+impl Task {
+    /// A task whose claim, if it has one, lapses at this time.
+    pub fn new(task: &core::Task, expires_at: Option<WallTime>) -> Task {
+        let claim = task.claim.as_ref();
+        Task {
+            id: task.id.to_string(),
+            title: task.title.clone(),
+            description: task.description.clone(),
+            section: task.section.clone(),
+            status: task.status.word().to_owned(),
+            priority: task.priority,
+            position: task.position,
+            depends_on: task.depends_on.iter().map(TaskId::to_string).collect(),
+            unmet: task.unmet,
+            labels: task.labels.clone(),
+            files: task.files.clone(),
+            payload: value(task.payload.as_deref()),
+            max_attempts: task.max_attempts,
+            attempts: task.attempts,
+            recoveries: task.recoveries,
+            timeout_seconds: task.timeout.map(|timeout| timeout.as_secs_f64()),
+            not_before: task.not_before.map(time),
+            key: task.key.clone(),
+            claimed_by: claim.map(|claim| claim.by.clone()),
+            token: claim.map(|claim| claim.token.0),
+            expires_at: expires_at.map(time),
+            result: value(task.result.as_deref()),
+            error: task.error.clone(),
+            feedback: task.feedback.clone(),
+            created_at: time(task.created_at),
+            claimed_at: task.claimed_at.map(time),
+            started_at: task.started_at.map(time),
+            finished_at: task.finished_at.map(time),
+            finished_by: task.finished_by.clone(),
+        }
+    }
+
+    /// A task with the hold by which its worker has it, found among others.
+    pub fn among(task: &core::Task, holds: &[HoldSnapshot]) -> Task {
+        Task::new(task, super::hold_of(task, holds).map(|seen| seen.expires_at))
+    }
+}
+
+/// Stored JSON as a value; text that is no JSON, as older versions stored it, as text.
+fn value(stored: Option<&str>) -> Value {
+    stored.map_or(Value::Null, |text| {
+        serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+    })
+}
+
+/// How many tasks of a section have a status.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Tally {
+    /// Of which section; null for tasks without one.
+    #[schema(required)]
+    pub section: Option<String>,
+    /// With which status.
+    pub status: String,
+    /// How many.
+    pub count: u64,
+}
+
+impl From<&tenure::store::Tally> for Tally {
+    fn from(tally: &tenure::store::Tally) -> Tally {
+        Tally {
+            section: tally.section.clone(),
+            status: tally.status.word().to_owned(),
+            count: tally.count,
+        }
+    }
+}
+
+/// A section of the task list.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// How many runners may work in it at once; null means any number.
+    #[schema(required)]
+    pub max_runners: Option<u32>,
+    /// Lower goes first.
+    pub priority: u8,
+    /// Among equals of priority, lower goes first.
+    pub position: i64,
+    /// Sections that must be done before.
+    pub depends_on: Vec<String>,
+    /// Whether nothing of it is handed out for now.
+    pub paused: bool,
+}
+
+impl From<&core::Section> for Section {
+    fn from(section: &core::Section) -> Section {
+        Section {
+            name: section.name.clone(),
+            max_runners: section.max_runners,
+            priority: section.priority,
+            position: section.position,
+            depends_on: section.depends_on.clone(),
+            paused: section.paused,
+        }
+    }
+}
+
+/// A section, with how many of its tasks have not come to their end.
+#[derive(Clone, Debug, Serialize)]
+pub struct CountedSection {
+    /// Its description.
+    #[serde(flatten)]
+    pub section: Section,
+    /// How many of its tasks have not come to their end.
+    pub open: u64,
+}
+
+impl From<&SectionSnapshot> for CountedSection {
+    fn from(seen: &SectionSnapshot) -> CountedSection {
+        CountedSection { section: (&seen.section).into(), open: seen.open }
+    }
+}
+
+/// A section, with what goes on in it.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct OpenSection {
+    /// Its description.
+    #[serde(flatten)]
+    pub section: Section,
+    /// How many of its tasks have not come to their end.
+    pub open: u64,
+    /// Who works in it.
+    pub runners: Vec<SectionRunner>,
+}
+
+impl OpenSection {
+    /// A section with the holds by which runners work in it, found among others.
+    pub fn among(
+        seen: &SectionSnapshot,
+        holds: &[HoldSnapshot],
+        witness: &dyn Witness,
+    ) -> OpenSection {
+        let runner = |seen: &HoldSnapshot| SectionRunner {
+            runner_id: seen.hold.holder.label.clone(),
+            acquired_at: time(seen.acquired_at),
+            expires_at: time(seen.expires_at),
+        };
+        let runners = runners_of(&seen.section, holds, witness);
+        OpenSection {
+            section: (&seen.section).into(),
+            open: seen.open,
+            runners: runners.into_iter().map(runner).collect(),
+        }
+    }
+}
+
+/// Somebody who works in a section.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct SectionRunner {
+    /// Its label.
+    pub runner_id: String,
+    /// Since when.
+    pub acquired_at: String,
+    /// Until when, unless renewed.
+    pub expires_at: String,
+}
