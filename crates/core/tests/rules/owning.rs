@@ -168,8 +168,8 @@ fn of_several_holds_that_cover_a_want_the_same_is_named() {
         ] {
             world.must_grant(&ask(outer, &wants));
             let inner = wants.iter().find(|want| !want.resource.name().contains('*')).unwrap();
-            let under = world.must_grant(&ask(9, &[inner.clone()]).owning(&[outer]));
-            assert_eq!(under.owned.unwrap().resources, [inner.resource.clone()]);
+            let under = world.must_grant(&ask(9, std::slice::from_ref(inner)).owning(&[outer]));
+            assert_eq!(under.owned.unwrap().resources, std::slice::from_ref(&inner.resource));
         }
     });
 }

@@ -75,7 +75,8 @@ fn a_claim_takes_the_task_its_files_and_its_section() {
         let mut resources: Vec<String> =
             expected.iter().filter(|hold| hold.1 == 1).map(|hold| hold.0.clone()).collect();
         let mut shown: Vec<String> = claimed.resources.iter().map(ToString::to_string).collect();
-        (resources.sort(), shown.sort());
+        resources.sort();
+        shown.sort();
         assert_eq!(shown, resources, "{case}");
         let mut parts = vec![("path:x", grant), ("path:y/**", grant)];
         parts.extend(section.map(|_| ("section:S", runner.unwrap_or(grant))));

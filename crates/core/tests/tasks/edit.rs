@@ -42,10 +42,13 @@ fn standing_at(status: Status) -> World {
     world
 }
 
+/// A change, the word for it, and where it leads from where.
+type Change = (ManualChange, &'static str, &'static [(Status, Status)]);
+
 #[test]
 fn each_change_is_possible_from_where_it_makes_sense() {
     use Status::*;
-    let changes: [(ManualChange, &str, &[(Status, Status)]); 6] = [
+    let changes: [Change; 6] = [
         (ManualChange::Approve, "approved", &[(Review, Completed)]),
         (reject(), "rejected", &[(Review, Pending)]),
         (
@@ -178,10 +181,13 @@ fn a_cancelled_task_is_told_of_even_if_its_hold_was_broken() {
     assert_eq!(news, ["cancelled task:a boss", "released path:a/** w", "released section:S w"]);
 }
 
+/// An update, and what it does to the task.
+type Update = (TaskChange, fn(&mut Task));
+
 #[test]
 fn an_update_changes_what_it_names_and_nothing_else() {
     let change = TaskChange::default;
-    let cases: [(TaskChange, fn(&mut Task)); 9] = [
+    let cases: [Update; 9] = [
         (change(), |_| {}),
         (TaskChange { title: Some("T".into()), ..change() }, |task| task.title = "T".into()),
         (TaskChange { description: Some("D".into()), ..change() }, |task| {

@@ -113,6 +113,29 @@ fn each_waiter_is_woken_once() {
 }
 
 #[test]
+fn a_waiter_for_what_two_of_them_held_is_woken_when_both_are_done() {
+    for (tasks, is_woken) in [(&["a", "b"][..], true), (&["a"], false), (&["b"], false)] {
+        let mut world = World::with(vec![in_section("a"), in_section("b")]);
+        claim_all(&mut world, &["a", "b"]);
+        let waiting = world.queue_for("path:**");
+        let list: Vec<_> = tasks.iter().map(|task| (*task, complete())).collect();
+        world.act(&asks("w", true, &list));
+        assert_eq!(world.last_woken.contains(&waiting), is_woken, "{tasks:?}");
+    }
+}
+
+#[test]
+fn each_section_of_a_runner_goes_by_itself() {
+    let of = |name: &str, section: &str| NewTask { section: Some(section.into()), ..plain(name) };
+    let mut world = World::with(vec![of("a", "S"), of("b", "T"), of("c", "T")]);
+    claim_all(&mut world, &["a", "b", "c"]);
+    let answers = world.act(&asks("w", true, &[("a", complete()), ("b", complete())]));
+    let all_done = answers.iter().all(|one| matches!(one, Finished::Done { repeated: false, .. }));
+    assert!(all_done, "{answers:?}");
+    assert_eq!(world.held(), ["section:T", "task:c"]);
+}
+
+#[test]
 fn a_place_that_no_longer_counts_ends_once() {
     let mut world = World::with(vec![in_section("a"), in_section("b")]);
     claim_all(&mut world, &["a", "b"]);

@@ -3,7 +3,7 @@
 use crate::support::World;
 use crate::support::tasks::*;
 use std::time::Duration;
-use tenure_core::rules::tasks::{ClaimAsk, Heartbeat, HeartbeatAsk};
+use tenure_core::rules::tasks::{ClaimAsk, Heartbeat, HeartbeatAsk, NewTask};
 use tenure_core::{GrantId, Proof, Token};
 
 fn ask(task: &str, proof: Proof) -> HeartbeatAsk {
@@ -59,11 +59,17 @@ fn all_leases_of_the_claim_start_anew() {
 }
 
 #[test]
-fn a_claim_without_a_section_renews_none() {
-    let mut world = World::with(vec![plain("a")]);
-    world.claim("w", "a");
-    let answer = world.heartbeat("w", "a");
-    assert!(matches!(answer, Heartbeat::Renewed { section: false, .. }), "{answer:?}");
+fn it_is_said_whether_a_section_was_renewed() {
+    let with_files = NewTask { files: vec!["x".into()], ..plain("a") };
+    let with_section = NewTask { section: Some("S".into()), ..plain("a") };
+    for (task, expected) in
+        [(plain("a"), false), (with_files, false), (with_section, true), (in_section("a"), true)]
+    {
+        let mut world = World::with(vec![task]);
+        world.claim("w", "a");
+        let Heartbeat::Renewed { section, .. } = world.heartbeat("w", "a") else { panic!() };
+        assert_eq!(section, expected);
+    }
 }
 
 #[test]

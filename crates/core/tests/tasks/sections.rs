@@ -112,6 +112,9 @@ fn change_all(
     world.act(&ChangeSections { changes, by: "boss".into() })
 }
 
+/// A change, what it does to the section, and the word for it.
+type Case = (SectionChange, fn(&mut Section), &'static str);
+
 #[test]
 fn a_change_sets_what_it_names_and_nothing_else() {
     let none = SectionChange::default;
@@ -123,7 +126,7 @@ fn a_change_sets_what_it_names_and_nothing_else() {
         depends_on: vec!["T".into()],
         paused: false,
     };
-    let cases: [(SectionChange, fn(&mut Section), &str); 8] = [
+    let cases: [Case; 8] = [
         (none(), |_| {}, "updated"),
         (SectionChange { max_runners: Some(None), ..none() }, |s| s.max_runners = None, "updated"),
         (
