@@ -3,9 +3,8 @@
 use crate::args::{self, Global, ResourceArg};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Output, WARN, styled};
+use crate::output::{self, Output, WARN, styled};
 use std::cell::OnceCell;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use tenure::locate::{Subject, Trust};
 use tenure::place::{self, PathError, PlaceError, PlaceKind, Reach, StoreLocation, Surroundings};
 use tenure::server_support::local_server::ServerFolder;
 use tenure::store::Dialect;
-use tenure::url::{Address, RemoteOptions, StoreUrl};
+use tenure::url::{RemoteOptions, StoreUrl};
 use tenure::{Client, ClientBuilder, Wait};
 use tenure_frontend::config::{Key, Origin, Settings, Sources};
 use tenure_server::metrics::Metrics;
@@ -43,14 +42,8 @@ pub(crate) struct Context {
 /// Grants that enclosing commands keep while this one runs, separated by commas.
 pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
 
-/// The token for a server.
-const SERVER_TOKEN_VARIABLE: &str = "TENURE_SERVER_TOKEN";
-
 /// The default label.
 pub(crate) const AGENT_VARIABLE: &str = "TENURE_AGENT";
-
-/// A token is far shorter. The limit keeps a wrong path from filling the memory.
-const TOKEN_BYTES_MAX: u64 = 16 * 1024;
 
 /// The grant under which this command was started.
 pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
@@ -417,6 +410,7 @@ impl Context {
     /// A client builder with the settings and the label.
     fn builder(&self) -> Result<ClientBuilder, Failure> {
         let builder = Client::builder()
+            .on_warning(output::warning)
             .remote(self.remote()?)
             .poll_interval(self.settings.duration(Key::PollInterval))
             .recoveries_max(self.settings.integer(Key::MaxRecoveries));
@@ -431,43 +425,15 @@ impl Context {
         let StoreUrl::Remote(address) = self.store_url()? else {
             return Ok(RemoteOptions::default());
         };
-        let ca_file = self.path_setting(Key::CaFile);
-        let token = self.token_for(&address)?.map(Secret::new);
+        let ca_file = locate::path_setting(&self.settings, Key::CaFile);
+        if let Some(text) = self.settings.text(Key::ServerUrl)
+            && let Ok(StoreUrl::Remote(owner)) = text.parse()
+            && !owner.is_same_server(&address)
+        {
+            self.output.detail(&format!("The token is for {text}; it is not sent."));
+        }
+        let token = locate::token_for(&address, &self.settings)?.map(Secret::new);
         Ok(RemoteOptions { token, local_servers: self.servers.clone(), ca_file, label: None })
-    }
-
-    /// The token for this server, if there is one and it is meant for this address.
-    fn token_for(&self, address: &Address) -> Result<Option<String>, Failure> {
-        if let Some(text) = self.settings.text(Key::ServerUrl) {
-            let Ok(StoreUrl::Remote(owner)) = text.parse::<StoreUrl>() else {
-                let message = format!("server.url: {text:?} is not a server address");
-                return Err(Failure::new(Exit::Configuration, "CONFIG", message)
-                    .hint("Write http://HOST:PORT, https://HOST:PORT or unix:SOCKET."));
-            };
-            if !owner.is_same_server(address) {
-                self.output.detail(&format!("The token is for {text}; it is not sent."));
-                return Ok(None);
-            }
-        }
-        let token = self.variable(SERVER_TOKEN_VARIABLE).filter(|token| !token.is_empty());
-        match (token, self.path_setting(Key::TokenFile)) {
-            (None, Some(file)) => read_token(&file).map(Some).map_err(|error| {
-                let message = format!("cannot read the token in {}: {error}", file.display());
-                Failure::new(Exit::Configuration, "SERVER_TOKEN", message)
-            }),
-            (token, _) => Ok(token),
-        }
-    }
-
-    /// A path in a setting; in a project's file it is relative to the project.
-    fn path_setting(&self, key: Key) -> Option<PathBuf> {
-        let path = self.settings.text(key)?;
-        Some(match &self.settings.setting(key).origin {
-            Origin::Project(file) => {
-                file.parent().and_then(Path::parent).unwrap_or(Path::new("")).join(path)
-            }
-            _ => path.into(),
-        })
     }
 
     /// Whether the label was given on this command line.
@@ -587,13 +553,4 @@ fn other_store_in(folder: &Path) -> Option<String> {
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut stores = names.filter_map(|name| Some(name.strip_suffix(".side")?.to_owned()));
     stores.find(|name| folder.join(name).is_file())
-}
-
-fn read_token(file: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    std::fs::File::open(file)?.take(TOKEN_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > TOKEN_BYTES_MAX {
-        return Err(std::io::Error::other("it is too long for a token"));
-    }
-    Ok(text.trim().to_owned())
 }

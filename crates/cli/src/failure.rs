@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::error::Error as _;
 use tenure::core::{Mode, Resource, ResourceError};
 use tenure::file::FileError;
-use tenure::locate::LocateError;
+use tenure::locate::{LocateError, TokenError as ServerTokenError};
 use tenure::place::{PathError, PlaceError};
 use tenure::server_support::local_server::ServerFolderError;
 use tenure::{Busy, Error};
@@ -180,6 +180,19 @@ impl From<LocateError> for Failure {
             Failure::new(Exit::Configuration, code, error.to_string()).details(details);
         failure.hint = error.hint();
         failure
+    }
+}
+
+impl From<ServerTokenError> for Failure {
+    fn from(error: ServerTokenError) -> Failure {
+        let message = error.to_string();
+        match error {
+            ServerTokenError::ServerUrl { .. } => {
+                Failure::new(Exit::Configuration, "CONFIG", message)
+                    .hint("Write http://HOST:PORT, https://HOST:PORT or unix:SOCKET.")
+            }
+            _ => Failure::new(Exit::Configuration, "SERVER_TOKEN", message),
+        }
     }
 }
 

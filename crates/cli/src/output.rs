@@ -222,3 +222,8 @@ fn end_if_closed(written: io::Result<()>) {
     let _ = writeln!(stderr, "{}: cannot write the result: {error}", styled(BAD, "Error"));
     end(Exit::Error.code());
 }
+
+/// Prints what the library warns of, though nothing failed.
+pub(crate) fn warning(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "tenure: warning: {text}");
+}

@@ -150,6 +150,7 @@ pub(crate) fn event_text(event: &Event) -> String {
         EventKind::Paused => format!("{holder} paused {resource}"),
         EventKind::Resumed => format!("{holder} resumed {resource}"),
         EventKind::Rebooted => "the machine was rebooted; tokens jumped ahead".to_owned(),
+        other => format!("{holder}: {} {resource}{token}", other.word()),
     };
     format!("{} {sentence}", styled(DIM, time(event.at)))
 }

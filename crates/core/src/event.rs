@@ -33,6 +33,7 @@ pub struct Event {
 /// The kinds of event. Renewals are none: they would drown the rest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum EventKind {
     /// A grant was made.
     Acquired {

@@ -19,6 +19,7 @@ pub struct Holder {
 
 /// The text cannot be a label.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LabelError {
     /// Nothing was given.
     #[error("a label cannot be empty")]

@@ -69,6 +69,7 @@ impl fmt::Debug for GrantId {
 
 /// The text is not a grant id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum GrantIdError {
     /// It has another form.
     #[error("{text:?} is not a grant: a grant looks like 01234567-89ab-cdef-0123-456789abcdef")]

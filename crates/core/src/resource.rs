@@ -72,6 +72,7 @@ const WORKTREE_MARK: &str = "//";
 /// The text does not name a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ResourceError {
     /// Nothing was written, or nothing after the colon.
     #[error("the name of a {kind} is empty")]

@@ -2,6 +2,7 @@
 
 use crate::resource::{Kind, Resource, ResourceError};
 use crate::{GrantId, Token, WallTime, millis};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -26,6 +27,11 @@ pub const RECOVERIES_MAX: u32 = 3;
 pub struct TaskId(String);
 
 impl TaskId {
+    /// An id of 16 hexadecimal digits that no other task has.
+    pub fn random() -> TaskId {
+        TaskId(format!("{:016x}", uuid::Uuid::new_v4().as_u128() >> 64))
+    }
+
     /// The task's resource: to hold it is to work on the task.
     pub fn resource(&self) -> Resource {
         Resource::new(Kind::Task, &self.0).expect("a task id was checked when it was made")
@@ -345,6 +351,16 @@ pub struct FinishedClaim {
 }
 
 impl Task {
+    /// The payload as a value of this type; `None` if the task has none.
+    pub fn payload_as<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
+        self.payload.as_deref().map(serde_json::from_str).transpose()
+    }
+
+    /// The result as a value of this type; `None` if there is none yet.
+    pub fn result_as<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
+        self.result.as_deref().map(serde_json::from_str).transpose()
+    }
+
     /// This task as others than its worker may see it: with the public form of its grants.
     pub fn redacted(mut self) -> Task {
         if let Some(claim) = &mut self.claim {

@@ -316,6 +316,7 @@ impl From<Error> for Refusal {
             Error::Section(SectionError::Cycle { .. }) => (Kind::Contradiction, "SECTION_REFUSED"),
             Error::Section(_) => (Kind::Usage, "SECTION_REFUSED"),
             Error::Ambiguous { .. } => (Kind::Usage, "TASK_AMBIGUOUS"),
+            _ => (Kind::StoreFailed, "ERROR"),
         };
         let mut refusal = Refusal::new(kind, code, error.to_string());
         refusal.hint = error.hint();

@@ -3,13 +3,15 @@
 //! Each call blocks its thread. Not to be used from inside an async runtime.
 
 use crate::client::{
-    self, Attempt as AsyncAttempt, Busy, IntoResource, Lease, ReleaseOutcome, Request, Wait,
+    self, Attempt as AsyncAttempt, Busy, ClaimRequest, IntoResource, Lease, Next, ReleaseOutcome,
+    Request, Wait, Work,
 };
 use crate::error::Error;
-use crate::store::StoreError;
+use crate::store::{StoreError, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{GrantId, Token};
+use tenure_core::rules::tasks::{Added, Finish, Finished, NewTask};
+use tenure_core::{GrantId, Task, TaskId, Token};
 use tokio::runtime::Runtime;
 
 /// What threads that still write are given to end. One may wait for its turn behind a process that
@@ -67,15 +69,29 @@ impl Client {
 
     /// Opens the store that the URL names, with these settings.
     pub fn open_with(builder: client::ClientBuilder, url: &str) -> Result<Client, Error> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| StoreError::Unavailable {
-            store: url.to_owned(),
-            reason: format!("no runtime can be started: {error}"),
-            hint: None,
-        })?;
-        let runtime = Arc::new(RuntimeHandle { runtime: Some(runtime) });
+        let runtime = start_runtime(url)?;
         let client = runtime.block_on(builder.open(url))?;
         Ok(Client { client, runtime })
+    }
+
+    /// Opens the store that the command would use here; see
+    /// [`Client::discover`](crate::Client::discover).
+    #[cfg(feature = "discover")]
+    pub fn discover() -> Result<Client, crate::locate::DiscoverError> {
+        let runtime = start_runtime("the current folder").map_err(Error::from)?;
+        let client = runtime.block_on(client::Client::discover())?;
+        Ok(Client { client, runtime })
+    }
+
+    /// The verbs of tasks.
+    pub fn tasks(&self) -> Tasks {
+        Tasks { tasks: self.client.tasks(), runtime: self.runtime.clone() }
+    }
+
+    /// A worker that takes tasks as the request says.
+    pub fn runner(&self, request: ClaimRequest) -> Runner {
+        let runner = client::Runner::new(&self.client, request);
+        Runner { runner, runtime: self.runtime.clone() }
     }
 
     /// The async client, for verbs that this one does not have; see [`Client::run`].
@@ -121,6 +137,91 @@ impl Client {
                 Attempt::Held(Guard { guard: Some(guard), runtime: self.runtime.clone() })
             }
         })
+    }
+}
+
+fn start_runtime(store: &str) -> Result<Arc<RuntimeHandle>, StoreError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| StoreError::Unavailable {
+        store: store.to_owned(),
+        reason: format!("no runtime can be started: {error}"),
+        hint: None,
+    })?;
+    Ok(Arc::new(RuntimeHandle { runtime: Some(runtime) }))
+}
+
+/// The verbs of tasks, as calls that block; see [`crate::Tasks`] for what each does.
+#[derive(Clone)]
+pub struct Tasks {
+    tasks: client::Tasks,
+    runtime: Arc<RuntimeHandle>,
+}
+
+impl Tasks {
+    /// Adds tasks, all or none.
+    pub fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Added>, Error> {
+        self.runtime.block_on(self.tasks.add(tasks))
+    }
+
+    /// Tasks, oldest first.
+    pub fn list(&self, filter: &TaskFilter) -> Result<Vec<Task>, Error> {
+        self.runtime.block_on(self.tasks.list(filter))
+    }
+
+    /// The task with this id.
+    pub fn get(&self, id: &TaskId) -> Result<Option<Task>, Error> {
+        self.runtime.block_on(self.tasks.get(id))
+    }
+
+    /// The task that a person means: by id, by a unique beginning of it, or by its exact title.
+    pub fn find(&self, text: &str) -> Result<Task, Error> {
+        self.runtime.block_on(self.tasks.find(text))
+    }
+}
+
+/// A worker that takes one task after another; see [`crate::Runner`]. Claims are renewed in the
+/// background while the caller works.
+pub struct Runner {
+    runner: client::Runner,
+    runtime: Arc<RuntimeHandle>,
+}
+
+impl Runner {
+    /// Takes the next task, waiting for one if told to.
+    pub fn next(&self, wait: Wait) -> Result<Next, Error> {
+        self.runtime.block_on(self.runner.next(wait))
+    }
+
+    /// Says how the work ended. If the store fails, the task is handed back.
+    pub fn finish(&self, work: Work, finish: Finish) -> Result<Finished, Error> {
+        self.runtime.block_on(self.runner.finish(work, finish))
+    }
+
+    /// Works on one task after another until none is handed out, and says how many there were.
+    pub fn work(&self, wait: Wait, mut work: impl FnMut(&Work) -> Finish) -> Result<u64, Error> {
+        let mut done = 0;
+        while let Next::Work(task) = self.next(wait)? {
+            let finish = work(&task);
+            self.finish(task, finish)?;
+            done += 1;
+        }
+        self.leave()?;
+        Ok(done)
+    }
+
+    /// Gives up the section that the worker keeps.
+    pub fn leave(&self) -> Result<(), Error> {
+        self.runtime.block_on(self.runner.leave())
+    }
+}
+
+impl Attempt {
+    /// The guard, or what was in the way as an error.
+    pub fn into_result(self) -> Result<Guard, Busy> {
+        match self {
+            Attempt::Held(guard) => Ok(guard),
+            Attempt::Busy(busy) => Err(busy),
+        }
     }
 }
 

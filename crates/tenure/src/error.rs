@@ -8,6 +8,7 @@ use tenure_core::{Cycle, LabelError, ResourceError};
 /// A client could not do what was asked. That something is held by another is not an error but an
 /// answer: see [`Attempt`](crate::Attempt).
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The store failed; its error says whether anything was written.
     #[error(transparent)]
@@ -54,6 +55,7 @@ pub enum Error {
 
 /// A request that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RequestError {
     /// No resource was named.
     #[error("no resource given")]

@@ -1,57 +1,113 @@
 //! Locks, leases and task claims for fleets of agents and workers.
 //!
-//! ```
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let folder = tempfile::tempdir()?;
-//! # let url = format!("sqlite:{}", folder.path().join("locks.db").display());
-//! use tenure::blocking::{Attempt, Client};
+//! A program holds a *resource* (a lock, a section, a task or the files of a glob) under a *lease*. The
+//! lease is renewed while the program lives, ends when the program gives it back or dies, and always
+//! has a limit. Each hold has a *token* that only rises, so that a store further on can refuse a late
+//! writer. What is held is remembered by a *store*, which many processes share.
 //!
-//! let client = Client::open(&url)?; // "sqlite:locks.db"
-//! let guard = client.acquire("deploy")?;
-//! println!("held under token {}", guard.token());
-//!
-//! // Whoever else asks meanwhile is told who is in the way.
-//! let other = Client::open(&url)?;
-//! assert!(matches!(other.try_acquire("deploy")?, Attempt::Busy(_)));
-//!
-//! drop(guard);
-//! assert!(matches!(other.try_acquire("deploy")?, Attempt::Held(_)));
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! The same in async code, waiting up to a limit and noticing the loss of the lease:
+//! # A lock
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), tenure::Error> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let url = &format!("sqlite:{}", folder.path().join("locks.db").display());
 //! use std::time::Duration;
 //! use tenure::{Attempt, Client};
 //!
-//! let client = Client::open("memory:").await?;
+//! let client = Client::open(url).await?; // for example "sqlite:locks.db"
 //! match client.acquire_within("deploy", Duration::from_secs(5)).await? {
 //!     Attempt::Held(guard) => {
 //!         tokio::select! {
 //!             () = guard.lost() => eprintln!("lost: stop writing"),
-//!             () = async { /* the work */ } => { guard.release().await?; }
+//!             () = async { /* the work, under token guard.token() */ } => { guard.release().await?; }
 //!         }
 //!     }
-//!     Attempt::Busy(busy) => eprintln!("not in time: {} in the way", busy.blockers.len()),
+//!     Attempt::Busy(busy) => eprintln!("{busy}"),
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The parts, in reading order:
+//! # Tasks
 //!
-//! 1. [`tenure_core`]: the rules, pure.
-//! 2. [`store`]: what a store promises; [`store::memory`] is the reference,
-//!    [`store::sqlite`] the embedded default. [`conformance`] is the test that each passes.
-//! 3. [`world`]: time, randomness and processes, which a test can replace.
-//! 4. [`Client`], [`Request`], [`Guard`]: asking, waiting, keeping, losing. [`blocking`]: the same
-//!    without async.
-//! 5. [`url`] and [`local_server`]: naming a store, and finding the servers of this user.
-//! 6. [`mod@file`]: files that many processes change, replaced whole or appended to in whole lines.
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use tenure::{ClaimRequest, Client, Finish, NewTask, Swarm};
+//!
+//! let client = Client::open("memory:").await?;
+//! let task = NewTask::titled("resize photo").with_payload(&"photo.jpg")?;
+//! client.tasks().add(vec![task]).await?;
+//!
+//! let swarm = Swarm::new(&client, ClaimRequest::default()).workers(3);
+//! let report = swarm
+//!     .run(
+//!         |work| async move {
+//!             let name: Option<String> = work.task().payload_as().unwrap_or_default();
+//!             Finish::completed_with(&name).unwrap_or_else(|error| Finish::failed(error.to_string()))
+//!         },
+//!         |_event| (),
+//!     )
+//!     .await?;
+//! assert_eq!(report.completed, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The parts, in reading order
+//!
+//! 1. [`Client`] opens a store: by its URL ([`Client::open`]), or the one that the command would use in
+//!    this folder ([`Client::discover`]). [`blocking`] is the same without async.
+//! 2. [`Request`] asks for a resource, [`Guard`] holds it, [`Lease`] is what was obtained, [`Busy`] says
+//!    what is in the way.
+//! 3. [`Tasks`] adds, claims and finishes tasks; [`Runner`] takes one after another; [`Swarm`] runs many
+//!    workers in one process.
+//! 4. [`Error`] is what can go wrong. That something is held by another is an answer, not an error.
+//! 5. [`store`] is the contract of stores, with those that come with the library; [`url`] names them;
+//!    [`place`] and [`locate`] find the one that is meant.
+//! 6. [`core`] has the types and the rules, which do no I/O.
+//! 7. [`world`] is where time, randomness and processes come from, which a test can replace;
+//!    [`conformance`] is the test that each store passes; [`mod@file`] changes files that many
+//!    processes change.
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `sqlite` | yes | `sqlite:PATH` and `machine:`: one database, for processes of one machine |
+//! | `file-store` | yes | `file:FOLDER`: readable files, also the lock files and task lists of other programs |
+//! | `http` | yes | `http://`, `https://` and `unix:`: a server as a store |
+//! | `discover` | yes | [`Client::discover`] and [`locate`]: settings files and `.tenure` folders |
+//! | `file` | no | [`mod@file`]: files replaced whole, or appended to in whole lines |
+//! | `conformance` | no | [`conformance`]: the tests of the store contract |
+//!
+//! `memory:` is always there, for one process.
+//!
+//! # What is promised
+//!
+//! - At most one holder of an exclusive resource by the store's clock, and tokens that rise with each
+//!   hold of it.
+//! - A guard counts its lease from before the request that obtained or renewed it, and ends its trust
+//!   early. When [`Guard::lost`] returns, or [`Guard::is_held`] is false, others may hold it soon, not
+//!   before.
+//! - A resource whose holder died on this machine is free at once; elsewhere when its lease ends.
+//! - Requests are granted in the order in which they came.
+//!
+//! # What is not promised
+//!
+//! - A process that is stopped for longer than its lease, and goes on before it looks, still writes. Only
+//!   a token that the written store checks can prevent that.
+//! - Nothing keeps a program from changing what it does not hold: all who share a resource must ask.
+//! - What the documentation does not show may change with any version.
+//!
+//! # Cancellation
+//!
+//! All futures may be dropped at any await. A request that is dropped leaves nothing held and nothing
+//! queued, in a local store and behind a server: what it was granted meanwhile is released in the
+//! background, and so is its place in the queue. If the process ends first, the store sees that it is
+//! gone. Dropping a [`Guard`] releases in the background; [`Guard::release`] waits for it and says whether
+//! it was held until then.
 
 #![cfg_attr(
     not(all(feature = "sqlite", feature = "file-store", feature = "http")),
@@ -83,12 +139,14 @@ pub mod world;
 
 pub use client::{
     Attempt, Binding, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Free,
-    GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, PLACE_LEASE, ReleaseOutcome,
+    GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, Next, PLACE_LEASE, ReleaseOutcome,
     Request, Runner, Stop, Stopper, Swarm, SwarmReport, Tasks, Wait, Waiting, Work, WorkEvent,
 };
 pub use error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 pub use secret::Secret;
 pub use tenure_core as core;
+pub use tenure_core::rules::tasks::{Finish, Finished, NewTask, NoClaim};
+pub use tenure_core::{Resource, Status, Task, TaskId, Token};
 
 /// What the server and the command of the same version need besides the public API: the protocol
 /// between client and server, and the record of the servers that run on this machine.

@@ -114,6 +114,7 @@ pub(crate) enum Opened {
 
 /// The text does not name a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum UrlError {
     /// It begins with no word that we know.
     #[error("{url:?} is not the URL of a store")]

@@ -84,7 +84,7 @@ async fn work_well(client: &Client, request: ClaimRequest, folder: &Path) {
 /// Never asks whether it still has its task: only the store can refuse what it says.
 async fn work_stubbornly(client: &Client, request: ClaimRequest, folder: &Path) {
     let runner = Runner::new(client, request);
-    while let Ok(work) = runner.next(Wait::UpTo(IDLE)).await.unwrap() {
+    while let tenure::Next::Work(work) = runner.next(Wait::UpTo(IDLE)).await.unwrap() {
         let (id, token) = (work.task().id.clone(), work.lease().token.to_string());
         std::thread::sleep(Duration::from_millis(30));
         let finish = Finish::Complete { result: Some(token.clone()) };

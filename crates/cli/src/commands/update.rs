@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure::Guard;
 use tenure::core::{Mode, Resource};
-use tenure::file::{self, Draft, FileError, Format, Original, Replace};
+use tenure::file::{self, Content, Draft, FileError, Format, Original, Replace};
 
 /// Change a shared file through a command, one at a time
 ///
@@ -261,13 +261,12 @@ fn check(original: &Original, draft: &mut Draft<'_>, args: &UpdateArgs) -> Resul
             .hint("To make the file empty, pass --allow-empty."));
     }
     let Some(format) = args.validate else { return Ok(()) };
-    draft.check(format)?.map_err(|invalid| {
-        let message = format!(
-            "The command's output is not valid {}: {invalid}; {}",
-            format.name(),
-            state(original)
-        );
-        Failure::new(Exit::Error, "INVALID_CONTENT", message)
-            .details(json!({ "line": invalid.line, "column": invalid.column }))
-    })
+    let Content::Invalid(invalid) = draft.check(format)? else { return Ok(()) };
+    let message = format!(
+        "The command's output is not valid {}: {invalid}; {}",
+        format.name(),
+        state(original)
+    );
+    Err(Failure::new(Exit::Error, "INVALID_CONTENT", message)
+        .details(json!({ "line": invalid.line, "column": invalid.column })))
 }

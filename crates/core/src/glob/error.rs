@@ -9,6 +9,7 @@ use thiserror::Error;
 /// [`GlobError::hint`] says what to write instead, where that is not plain from the sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum GlobError {
     /// The glob, or one of its alternatives, names nothing.
     #[error("glob `{}` is empty or has an empty alternative", shown(.glob))]

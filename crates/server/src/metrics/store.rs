@@ -69,6 +69,7 @@ impl StoreNumbers {
             StoreError::Unsupported { .. } => "unsupported",
             StoreError::Refused { .. } => "refused",
             StoreError::Contended { .. } => "contended",
+            _ => "other",
         };
         self.errors.get_or_create(&[("call", call), ("kind", kind)]).inc();
     }

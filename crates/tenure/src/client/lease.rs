@@ -6,6 +6,7 @@ use tenure_core::{GrantId, Holder, Reason, Resource, Takeover, Token, WallTime};
 
 /// A grant with its token and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Lease {
     /// What is held.
     pub resources: Vec<Resource>,

@@ -25,7 +25,7 @@ pub use swarm::{Stop, Stopper, Swarm, SwarmReport, WorkEvent};
 pub use tasks::{ClaimRequest, Claims, Tasks, Work};
 pub use tenure_core::act::Broken;
 pub use verbs::{Cleanup, Free};
-pub use work::Runner;
+pub use work::{Next, Runner};
 
 use crate::error::Error;
 #[cfg(feature = "file-store")]
@@ -112,6 +112,13 @@ impl ClientBuilder {
         self
     }
 
+    /// The name under which this client holds, unless one was given already.
+    #[cfg(feature = "discover")]
+    pub(crate) fn label_unless_given(mut self, label: &str) -> ClientBuilder {
+        self.label.get_or_insert_with(|| label.to_owned());
+        self
+    }
+
     /// Another world than the machine itself, for tests: see [`crate::world`].
     pub fn world(mut self, world: impl World + 'static) -> ClientBuilder {
         self.world = Arc::new(world);
@@ -145,7 +152,7 @@ impl ClientBuilder {
     }
 
     /// What to do with warnings, each a sentence, such as one of a wait without a limit for what a
-    /// guard of the same client holds. Unless told otherwise they go to standard error.
+    /// guard of the same client holds. They go nowhere unless this is set: the library prints nothing.
     pub fn on_warning(mut self, warn: impl Fn(&str) + Send + Sync + 'static) -> ClientBuilder {
         self.warn = Arc::new(warn);
         self
@@ -227,11 +234,6 @@ impl ClientBuilder {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the warning is for a person, and nobody asked for it")]
-fn print_warning(warning: &str) {
-    eprintln!("tenure: warning: {warning}");
-}
-
 /// Host and process for people to recognise, and something random because both repeat.
 fn unique_label(world: &dyn World) -> String {
     let host = world.this_machine().host;
@@ -254,7 +256,7 @@ impl Client {
             poll_interval: Duration::from_secs(5),
             look_only: false,
             recoveries_max: RECOVERIES_MAX,
-            warn: Arc::new(print_warning),
+            warn: Arc::new(|_| ()),
             remote: RemoteOptions::of_user(),
             wrap: None,
         }

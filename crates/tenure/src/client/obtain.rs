@@ -8,11 +8,12 @@ use super::revocable::Revocable;
 use crate::error::Error;
 use crate::store::StoreError;
 use crate::world::Task;
+use std::fmt;
 use std::time::Duration;
 use tenure_core::act::{Acquire, CallOff, Leave};
 use tenure_core::{
-    Ask, Blocker, Evidence, Grant, GrantId, HoldSnapshot, Kind, Liveness, Outcome, Owned, Resource,
-    TURN_TIMEOUT, WallTime,
+    Ask, Blocker, Evidence, Grant, GrantId, Hold, HoldSnapshot, Kind, Liveness, Outcome, Owned,
+    Resource, TURN_TIMEOUT, WallTime, format_duration,
 };
 
 /// How long a place in a queue lasts without a sign of life: so long can a stopped process keep
@@ -49,6 +50,33 @@ pub struct Busy {
     /// How long it was waited for.
     pub waited: Duration,
 }
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let holds = self.blockers.iter().filter_map(|blocker| match blocker {
+            Blocker::Hold(seen) => Some(seen),
+            Blocker::Waiter(_) => None,
+        });
+        let holds: Vec<_> = holds.collect();
+        match holds.as_slice() {
+            [] => f.write_str("free, but other requests came first")?,
+            [first, more @ ..] => {
+                let Hold { want, holder, .. } = &first.hold;
+                let held_for = format_duration(first.held_for);
+                write!(f, "{} is held by {} for {held_for}", want.resource, holder.label)?;
+                if !more.is_empty() {
+                    write!(f, ", and {} more holds are in the way", more.len())?;
+                }
+            }
+        }
+        match self.waited.is_zero() {
+            true => Ok(()),
+            false => write!(f, "; waited {}", format_duration(self.waited)),
+        }
+    }
+}
+
+impl std::error::Error for Busy {}
 
 /// What a request that waits knows.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,6 +30,16 @@ pub enum Attempt {
     Busy(Busy),
 }
 
+impl Attempt {
+    /// The guard, or what was in the way as an error.
+    pub fn into_result(self) -> Result<Guard, Busy> {
+        match self {
+            Attempt::Held(guard) => Ok(guard),
+            Attempt::Busy(busy) => Err(busy),
+        }
+    }
+}
+
 /// What came of a request for a lease.
 #[derive(Debug)]
 #[expect(
@@ -41,6 +51,16 @@ pub enum LeaseAttempt {
     Held(Lease),
     /// It was not free, or did not become free in time.
     Busy(Busy),
+}
+
+impl LeaseAttempt {
+    /// The lease, or what was in the way as an error.
+    pub fn into_result(self) -> Result<Lease, Busy> {
+        match self {
+            LeaseAttempt::Held(lease) => Ok(lease),
+            LeaseAttempt::Busy(busy) => Err(busy),
+        }
+    }
 }
 
 /// Names a resource: a [`Resource`], or its written form.

@@ -12,6 +12,16 @@ use std::time::Duration;
 use tenure_core::rules::tasks::{Finish, Finished, NoClaim};
 use tenure_core::{GrantId, Kind, Part, Reason, Task, WallTime};
 
+/// What a worker got when it asked for its next task.
+#[must_use = "dropping the work hands the task back"]
+#[allow(clippy::large_enum_variant, reason = "work is the usual answer, and is not kept in bulk")]
+pub enum Next {
+    /// This task, which is the worker's now.
+    Work(Work),
+    /// None, for this reason.
+    None(NoClaim),
+}
+
 /// A worker's identity from task to task: it keeps its section while there is work in it.
 pub struct Runner {
     tasks: Tasks,
@@ -37,15 +47,16 @@ impl Runner {
     }
 
     /// Takes the next task, waiting for one if told to.
-    pub async fn next(&self, wait: Wait) -> Result<Result<Work, NoClaim>, Error> {
+    pub async fn next(&self, wait: Wait) -> Result<Next, Error> {
         let claims = self.tasks.claim_within(&self.request, wait).await?;
         let (claimed, asked_at) = match claims {
-            Claims::None(none) => return Ok(Err(none)),
+            Claims::None(none) => return Ok(Next::None(none)),
             Claims::Claimed { mut tasks, asked_at } => (tasks.remove(0), asked_at),
         };
         let section = self.keep_section(&claimed.task, asked_at);
         let kept = Kept { runner: self.id, section };
-        Ok(Ok(self.tasks.keep(claimed, self.request.ttl, self.margin, asked_at, kept)))
+        let work = self.tasks.keep(claimed, self.request.ttl, self.margin, asked_at, kept);
+        Ok(Next::Work(work))
     }
 
     fn section(&self) -> parking_lot::MutexGuard<'_, Option<Arc<TrackedLease>>> {

@@ -59,6 +59,15 @@ impl FromStr for Format {
     }
 }
 
+/// What a check of a file found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// It is in the format.
+    Valid,
+    /// It is not, here and for this reason.
+    Invalid(Invalid),
+}
+
 impl Format {
     /// The name of the format in messages.
     pub fn name(self) -> &'static str {
@@ -71,14 +80,18 @@ impl Format {
     }
 
     /// Checks a file from its beginning.
-    pub fn check(self, file: &mut File) -> io::Result<Result<(), Invalid>> {
+    pub fn check(self, file: &mut File) -> io::Result<Content> {
         file.rewind()?;
-        match self {
-            Format::Json => json(BufReader::new(file)),
-            Format::JsonLines => json_lines(BufReader::new(file)),
-            Format::Yaml => Ok(whole(file)?.and_then(|text| yaml(&text))),
-            Format::Toml => Ok(whole(file)?.and_then(|text| toml(&text))),
-        }
+        let checked = match self {
+            Format::Json => json(BufReader::new(file))?,
+            Format::JsonLines => json_lines(BufReader::new(file))?,
+            Format::Yaml => whole(file)?.and_then(|text| yaml(&text)),
+            Format::Toml => whole(file)?.and_then(|text| toml(&text)),
+        };
+        Ok(match checked {
+            Ok(()) => Content::Valid,
+            Err(invalid) => Content::Invalid(invalid),
+        })
     }
 
     /// Checks one line, with or without its line break. Every format is checked as JSON.
@@ -189,8 +202,10 @@ mod tests {
     fn check(format: Format, text: &str) -> Result<(), (usize, usize)> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let checked = format.check(&mut file).unwrap();
-        checked.map_err(|invalid| (invalid.line, invalid.column))
+        match format.check(&mut file).unwrap() {
+            Content::Valid => Ok(()),
+            Content::Invalid(invalid) => Err((invalid.line, invalid.column)),
+        }
     }
 
     #[test]
@@ -231,7 +246,9 @@ mod tests {
     fn bytes_that_are_no_text_are_named_too() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"a: 1\nb: \xff\n").unwrap();
-        let invalid = Format::Yaml.check(&mut file).unwrap().unwrap_err();
+        let Content::Invalid(invalid) = Format::Yaml.check(&mut file).unwrap() else {
+            panic!("it is valid");
+        };
         assert_eq!((invalid.line, invalid.column), (2, 4));
     }
 }

@@ -24,7 +24,7 @@ mod tests;
 
 pub use append::{Appended, Appender, LINE_MAX_BYTES};
 pub use error::FileError;
-pub use format::{Format, Invalid};
+pub use format::{Content, Format, Invalid};
 pub use leftovers::{remove_all_leftovers, remove_leftovers};
 pub use original::Original;
 pub use replace::{Draft, Replace, Sealed};

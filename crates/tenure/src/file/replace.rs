@@ -3,7 +3,7 @@
 use super::leftovers::create_draft;
 use super::original::Found;
 use super::stamp::Stamp;
-use super::{FileError, Format, Invalid, Original};
+use super::{Content, FileError, Format, Original};
 use crate::kernel_lock::lock_within;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -65,7 +65,7 @@ impl Draft<'_> {
     }
 
     /// Checks the format of the draft.
-    pub fn check(&mut self, format: Format) -> Result<Result<(), Invalid>, FileError> {
+    pub fn check(&mut self, format: Format) -> Result<Content, FileError> {
         format.check(&mut self.temporary.file).map_err(|error| self.unwritten(error))
     }
 

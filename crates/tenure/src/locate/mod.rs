@@ -7,6 +7,7 @@
 //!
 //! [`locate`] returns the store or the obstacle. It never falls back to another store.
 
+mod discover;
 mod inside;
 mod ownership;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use crate::place::{PlaceKind, StoreLocation};
 use crate::url::{StoreUrl, UrlError};
+pub use discover::{DiscoverError, TokenError, path_setting, token_for};
 pub use inside::Link;
 pub use ownership::{ForeignOwner, User};
 use tenure_text::config::{Key, Origin, Settings};

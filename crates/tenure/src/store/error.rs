@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A store could not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StoreError {
     /// Nothing was written. Trying again later may help.
     #[error("the store at {store} is not available: {reason}")]

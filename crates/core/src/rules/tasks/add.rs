@@ -57,6 +57,16 @@ pub struct NewTask {
 }
 
 impl NewTask {
+    /// A task with this title and a random id that no other task has.
+    pub fn titled(title: impl Into<String>) -> NewTask {
+        NewTask::new(TaskId::random(), title)
+    }
+
+    /// The same task with this value as its payload, as JSON.
+    pub fn with_payload(self, payload: &impl Serialize) -> Result<NewTask, serde_json::Error> {
+        Ok(NewTask { payload: Some(serde_json::to_string(payload)?), ..self })
+    }
+
     /// A task with this name and title, and nothing special.
     pub fn new(id: TaskId, title: impl Into<String>) -> NewTask {
         NewTask {
@@ -114,6 +124,7 @@ pub enum Added {
 /// Why nothing was added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum AddError {
     /// There is a task with this id.
     #[error("task {id} already exists")]

@@ -89,6 +89,7 @@ impl EditAsk {
 /// Why a task was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum EditError {
     /// There is none with this id.
     #[error("no task {id}")]

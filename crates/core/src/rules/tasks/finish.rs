@@ -51,6 +51,28 @@ pub enum Finish {
     Release,
 }
 
+impl Finish {
+    /// The task is done, and there is nothing to say about it.
+    pub fn completed() -> Finish {
+        Finish::Complete { result: None }
+    }
+
+    /// The task is done, with this value as its result, as JSON.
+    pub fn completed_with(result: &impl Serialize) -> Result<Finish, serde_json::Error> {
+        Ok(Finish::Complete { result: Some(serde_json::to_string(result)?) })
+    }
+
+    /// The task could not be done, and must not be tried again.
+    pub fn failed(reason: impl Into<String>) -> Finish {
+        Finish::Fail { reason: reason.into(), retry: false }
+    }
+
+    /// The task could not be done, and may be tried again while attempts are left.
+    pub fn failed_for_now(reason: impl Into<String>) -> Finish {
+        Finish::Fail { reason: reason.into(), retry: true }
+    }
+}
+
 /// A worker ends its work on a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FinishAsk {

@@ -32,6 +32,7 @@ fn present<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Option<u32>>, 
 /// Why no section was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SectionError {
     /// A name is not acceptable.
     #[error(transparent)]

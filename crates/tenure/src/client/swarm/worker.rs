@@ -4,7 +4,7 @@ use super::caught::caught;
 use super::{Stop, Swarm, SwarmReport, WorkEvent};
 use crate::client::request::Wait;
 use crate::client::tasks::{ClaimRequest, Work};
-use crate::client::work::Runner;
+use crate::client::work::{Next, Runner};
 use crate::error::Error;
 use crate::store::{StoreError, TaskFilter};
 use crate::world::World;
@@ -87,8 +87,8 @@ where
             return Ok(false);
         };
         let work = match runner.next(Wait::No).await? {
-            Ok(work) => Arc::new(work),
-            Err(none) => {
+            Next::Work(work) => Arc::new(work),
+            Next::None(none) => {
                 drop(place);
                 return self.idle(worker, runner, &none, idle_since).await;
             }
