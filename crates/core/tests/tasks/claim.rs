@@ -88,6 +88,7 @@ fn a_claim_takes_the_task_its_files_and_its_section() {
         assert_eq!((claim.by.as_str(), claim.grant, claim.token), ("w", grant, token), "{case}");
         assert_eq!(claim.parts, parts, "{case}");
         assert_eq!(world.task("a"), &claimed.task, "{case}");
+        assert_eq!(claimed.expires_at, WallTime(world.wall().0 + 60_000), "{case}");
         assert!(world.holds.iter().all(|stored| stored.hold.operation.as_deref() == Some("a")));
         assert!(world.holds.iter().all(|stored| stored.hold.token == token), "{case}");
         assert!(world.last_was_durable);

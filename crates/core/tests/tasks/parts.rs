@@ -3,7 +3,9 @@
 use crate::support::World;
 use crate::support::tasks::*;
 use tenure_core::rules::tasks::ClaimState::{Held, Lapsed, Lost};
-use tenure_core::rules::tasks::{ClaimAsk, belongs_to_lost_claim, claim_state, claims_look};
+use tenure_core::rules::tasks::{
+    ClaimAsk, belongs_to_lost_claim, claim_state, claims_look, hold_of,
+};
 use tenure_core::{Scope, TaskScope, Token};
 
 #[test]
@@ -51,6 +53,22 @@ fn the_state_of_a_claim_is_that_of_its_worst_part() {
     let mut world = claimed();
     world.kill(7);
     assert_eq!(world.state("a"), Some(Lapsed { part: resource("section:S") }), "dead");
+}
+
+#[test]
+fn the_hold_of_a_task_is_that_of_its_claim() {
+    let mut world = World::with(vec![in_section("a"), plain("b"), plain("free")]);
+    let token = world.claim("w", "a").token;
+    world.claim("v", "b");
+    let holds = world.seen().holds;
+    let found =
+        |world: &World, task: &str| hold_of(world.task(task), &holds).map(|seen| seen.hold.clone());
+    let own = found(&world, "a").unwrap();
+    assert_eq!((own.want.resource, own.token), (resource("task:a"), token));
+    assert_eq!(found(&world, "b").unwrap().want.resource, resource("task:b"));
+    assert_eq!(found(&world, "free"), None);
+    world.tasks[0].claim.as_mut().unwrap().token = Token(99);
+    assert_eq!(found(&world, "a"), None, "the hold is of another claim");
 }
 
 #[test]
