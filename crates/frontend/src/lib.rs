@@ -1,11 +1,12 @@
-//! What all front ends of tenure share: the command line, the HTTP API and the MCP server.
+//! The parts that all front ends of tenure share: the command line, the HTTP API and the MCP
+//! server.
 //!
-//! - [`view`]: how holds, waiters, tasks, sections and events look as JSON.
-//! - [`refusal`]: why something was not done, in one sentence, with a code for scripts and a hint.
-//! - [`hint`]: what to do about an error of the library, in the words of the command line.
-//! - [`exit`]: what each exit code means.
+//! - [`view`]: holds, waiters, tasks, sections and events as JSON.
+//! - [`refusal`]: why a request was refused, in one sentence, with an error code and a hint.
+//! - [`hint`]: the next step after an error of the library, in the words of the command line.
+//! - [`exit`]: the exit codes.
 //! - [`config`], [`duration`], [`exchange`], [`time`]: settings, durations, task files and times as
-//!   text, from `tenure-text`.
+//! text, from `tenure-text`.
 
 pub mod exit;
 pub mod hint;

@@ -151,7 +151,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         (Format::Json, newer, "the file has version 2; this tenure supports version 1"),
         (Format::Yaml, "tasks:\n- title: a\n  title: b\n", "line 3, column 3: duplicate"),
         (Format::Yaml, "", "the file is nothing; expected a list"),
-        (Format::Markdown, "\n- [?] a\n", "line 2, column 1: [?] is no state"),
+        (Format::Markdown, "\n- [?] a\n", "line 2, column 1: [?] is not a status"),
         (Format::Markdown, "\n  - [ ] (id: a)\n", "line 2, column 3: a task needs a title"),
         (Format::Markdown, "- [ ] a (priority: no)", "line 1, column 1: priority: \"no\""),
         (Format::Markdown, "## a\u{7}b", "line 1, column 1: the name"),

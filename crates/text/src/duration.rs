@@ -1,8 +1,8 @@
-//! Durations as people write and read them.
+//! Parses and formats durations.
 //!
-//! Three readers, because three places mean different things by a number:
-//! [`parse_duration`] wants a unit, [`parse_lease`] also wants a length that a lease can have,
-//! and [`parse_seconds`] takes bare seconds as flock(1) does.
+//! There are three parsers, because a number means different things in three places:
+//! [`parse_duration`] needs a unit, [`parse_lease`] also checks the bounds of a lease, and
+//! [`parse_seconds`] accepts bare seconds as flock(1) does.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub use tenure_core::format_duration;
 /// The shortest lease: a shorter one would lapse before its first renewal could reach a store.
 pub const SHORTEST_LEASE: Duration = Duration::from_millis(100);
 
-/// The longest lease: beyond a year a lease no longer protects anybody from a holder that is gone.
+/// The longest lease: beyond a year a lease no longer protects against a holder that is gone.
 pub const LONGEST_LEASE: Duration = Duration::from_secs(365 * DAY_S);
 
 /// The longest duration of any kind, a hundred years: added to any clock it cannot overflow.
@@ -19,7 +19,7 @@ pub const LONGEST_DURATION: Duration = Duration::from_secs(100 * 365 * DAY_S);
 
 const DAY_S: u64 = 86_400;
 
-/// A message quotes at most this much of what was written.
+/// How much of the input a message quotes.
 const QUOTED_CHARACTERS: usize = 40;
 
 /// A text that is not a usable duration.
@@ -28,65 +28,65 @@ const QUOTED_CHARACTERS: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// Nothing was written.
+    /// The text is empty.
     #[error("the duration is empty: write 90s, 15m or 1h30m")]
     Empty,
-    /// A number stands without its unit.
+    /// A number has no unit.
     #[error("{text} has no unit: write {number}s, {number}m or {number}h")]
     MissingUnit {
-        /// What was written.
+        /// The input.
         text: String,
         /// The number without a unit.
         number: String,
     },
-    /// The unit is not one of time.
+    /// The unit is not a unit of time.
     #[error("{text} has the unknown unit {unit}: use ms, s, m, h, d or w")]
     UnknownUnit {
-        /// What was written.
+        /// The input.
         text: String,
         /// The unknown unit.
         unit: String,
     },
-    /// The duration is below zero.
+    /// The duration is negative.
     #[error("{text} is negative: a duration is zero or more")]
     Negative {
-        /// What was written.
+        /// The input.
         text: String,
     },
-    /// The text is no duration at all.
+    /// The text is not a duration.
     #[error("{text} is not a duration: write 90s, 15m or 1h30m")]
     Malformed {
-        /// What was written.
+        /// The input.
         text: String,
     },
     /// The text is neither a number of seconds nor a duration.
     #[error("{text} is not a time in seconds: write 10, 0.5 or 1m30s")]
     MalformedSeconds {
-        /// What was written.
+        /// The input.
         text: String,
     },
-    /// The duration is shorter than allowed here.
+    /// The duration is shorter than allowed.
     #[error("{text} is too short: at least {} is needed", format_duration(*.shortest))]
     TooShort {
-        /// What was written.
+        /// The input.
         text: String,
-        /// The shortest that is allowed.
+        /// The shortest allowed.
         shortest: Duration,
     },
-    /// The duration is longer than allowed here.
+    /// The duration is longer than allowed.
     #[error("{text} is too long: at most {} is allowed", format_duration(*.longest))]
     TooLong {
-        /// What was written.
+        /// The input.
         text: String,
-        /// The longest that is allowed.
+        /// The longest allowed.
         longest: Duration,
     },
 }
 
-/// Reads a duration with units, such as `60m`, `1h30m`, `250ms` or `1d 12h`.
+/// Parses a duration with units, such as `60m`, `1h30m`, `250ms` or `1d 12h`.
 ///
-/// A number without a unit is refused, zero among them: `0` could be meant in any unit, `0s` is fine.
-/// At most [`LONGEST_DURATION`].
+/// A number without a unit is refused, including zero: `0` could have any unit, `0s` is fine. At
+/// most [`LONGEST_DURATION`].
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
@@ -105,13 +105,13 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     Ok(total)
 }
 
-/// Reads the length of a lease: a duration between [`SHORTEST_LEASE`] and [`LONGEST_LEASE`].
+/// Parses the length of a lease: a duration between [`SHORTEST_LEASE`] and [`LONGEST_LEASE`].
 pub fn parse_lease(text: &str) -> Result<Duration, DurationError> {
     parse_between(text, SHORTEST_LEASE, LONGEST_LEASE)
 }
 
-/// Reads a time to wait as flock(1) does: a bare number is seconds, fractions allowed, and `0`
-/// means not at all. Everything that [`parse_duration`] reads is accepted too.
+/// Parses a time to wait as flock(1) does: a bare number is seconds, fractions allowed, and `0`
+/// means not at all. Everything that [`parse_duration`] accepts is accepted too.
 pub fn parse_seconds(text: &str) -> Result<Duration, DurationError> {
     let trimmed = text.trim();
     if is_bare_number(trimmed) {
@@ -123,7 +123,7 @@ pub fn parse_seconds(text: &str) -> Result<Duration, DurationError> {
     })
 }
 
-/// Reads a duration that must lie between two others, both allowed.
+/// Parses a duration between two bounds, inclusive.
 pub fn parse_between(
     text: &str,
     shortest: Duration,
@@ -140,10 +140,10 @@ pub fn parse_between(
     Ok(duration)
 }
 
-/// Cuts `1h 30m` into `1h ` and `30m`.
+/// Splits `1h 30m` into `1h ` and `30m`.
 ///
-/// humantime is given one term at a time because its own sum can overflow and panic, and because
-/// it would join the digits of `1 30m` to 130 minutes.
+/// humantime gets one term at a time because its own sum can overflow and panic, and because it
+/// would read `1 30m` as 130 minutes.
 fn terms(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

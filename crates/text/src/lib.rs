@@ -1,4 +1,4 @@
-//! What people and other programs write for tenure, read and written as text.
+//! Reads and writes the text formats that people and other programs use.
 //!
 //! - [`duration`]: `90s`, `1h30m`.
 //! - [`time`]: ISO 8601 and seconds since 1970.

@@ -1,4 +1,4 @@
-//! Times as the programs around write them.
+//! Parses and formats times.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -12,7 +12,7 @@ const MILLISECONDS_FROM: f64 = 1e11;
 /// Whole numbers up to here are exact in floating point.
 const EXACT_BELOW: f64 = 9e15;
 
-/// Reads a time: ISO 8601 with `T` or a space, with an offset, `Z` or neither (then it is UTC), or
+/// Parses a time: ISO 8601 with `T` or a space, with an offset, `Z` or neither (then it is UTC), or
 /// seconds since 1970, fractions allowed.
 pub fn parse_time(text: &str) -> Option<WallTime> {
     let text = text.trim();
@@ -29,7 +29,7 @@ pub fn parse_time(text: &str) -> Option<WallTime> {
     Some(WallTime(timestamp.as_millisecond()))
 }
 
-/// Reads a time that may be a number.
+/// Parses a time that may be a number.
 pub fn from_value(value: &Value) -> Option<WallTime> {
     match value {
         Value::String(text) => parse_time(text),
@@ -43,8 +43,8 @@ fn from_number(number: f64) -> Option<WallTime> {
     (ms.abs() < EXACT_BELOW).then_some(WallTime(ms.round() as i64))
 }
 
-/// Writes a time in RFC 3339, in UTC, to the millisecond; milliseconds since 1970 for a time beyond the
-/// years that can be written so.
+/// Formats a time in RFC 3339, in UTC, to the millisecond; a time beyond the years of that format
+/// becomes milliseconds since 1970.
 pub fn to_value(time: WallTime) -> Value {
     match Timestamp::from_millisecond(time.0) {
         Ok(timestamp) => timestamp.to_string().into(),
@@ -52,7 +52,7 @@ pub fn to_value(time: WallTime) -> Value {
     }
 }
 
-/// Writes a time for people and scripts: RFC 3339 in UTC, to the second.
+/// Formats a time for people and scripts: RFC 3339 in UTC, to the second.
 pub fn to_seconds_text(time: WallTime) -> String {
     match Timestamp::from_millisecond(time.0) {
         Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -60,7 +60,7 @@ pub fn to_seconds_text(time: WallTime) -> String {
     }
 }
 
-/// Writes a time for other programs' files, in the one form that every version of Python's
+/// Formats a time for other programs' files, in the one form that every version of Python's
 /// `datetime.fromisoformat` reads: six digits, and an offset instead of `Z`.
 pub fn to_foreign_text(time: WallTime) -> String {
     match Timestamp::from_millisecond(time.0) {

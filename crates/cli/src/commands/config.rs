@@ -72,7 +72,7 @@ pub(crate) fn run(context: &Context, args: ConfigArgs) -> Result<i32, Failure> {
 }
 
 /// Whether the setting is in effect: a project's file may need trust.
-fn counts(context: &Context, setting: &Setting) -> bool {
+fn is_in_effect(context: &Context, setting: &Setting) -> bool {
     let settings = &context.settings;
     let waits = setting.key.needs_trust() && settings.is_from_project(setting.key);
     !waits || context.located().is_ok()
@@ -85,7 +85,7 @@ fn setting_json(context: &Context, setting: &Setting) -> Value {
         "origin": setting.origin.to_string(),
         "default": setting.key.info().default,
         "description": setting.key.info().description,
-        "counts": counts(context, setting),
+        "counts": is_in_effect(context, setting),
     })
 }
 
@@ -98,7 +98,7 @@ fn show_all(context: &Context) -> Result<i32, Failure> {
             [
                 setting.key.name().to_owned(),
                 setting.value.clone(),
-                match counts(context, setting) {
+                match is_in_effect(context, setting) {
                     true => setting.origin.to_string(),
                     false => format!("{} (not trusted)", setting.origin),
                 },
@@ -107,7 +107,7 @@ fn show_all(context: &Context) -> Result<i32, Failure> {
         });
         show::table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
     });
-    if let Some(untrusted) = settings.iter().find(|setting| !counts(context, setting)) {
+    if let Some(untrusted) = settings.iter().find(|setting| !is_in_effect(context, setting)) {
         context.output.note(&format!(
             "{} is not trusted, so some of it is ignored; see `tenure trust --show`.",
             untrusted.origin

@@ -5,7 +5,7 @@ use crate::args;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::selftest::{self, Effort, LIMITS, Report, Scratch};
+use crate::selftest::{self, LIMITS, Report, Scratch, TestSize};
 use crate::show;
 use clap::Args;
 use serde_json::json;
@@ -51,7 +51,7 @@ pub(crate) struct SelftestArgs {
 }
 
 impl SelftestArgs {
-    fn effort(&self, url: &StoreUrl) -> Result<Effort, Failure> {
+    fn size(&self, url: &StoreUrl) -> Result<TestSize, Failure> {
         if !SPANS.contains(&self.span) {
             let span = format_duration(self.span);
             return Err(Failure::usage(format!("--for: {span} is not between 1s and 10m")));
@@ -61,34 +61,34 @@ impl SelftestArgs {
         #[cfg(not(debug_assertions))]
         let without_lock = false;
         let (processes, strict) = (self.processes.into(), !url.dialect().is_native());
-        Ok(Effort { processes, span: self.span, strict, without_lock })
+        Ok(TestSize { processes, span: self.span, strict, without_lock })
     }
 }
 
 pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<i32, Failure> {
     let url = context.store_url()?;
-    let effort = args.effort(&url)?;
-    let ground = Ground::of(&url)?;
+    let size = args.size(&url)?;
+    let tested = TestedFileSystem::of(&url)?;
     let begun = Instant::now();
     let report = {
         let scratch = Scratch::beside(&url)?;
         remove_when_interrupted(scratch.folder().to_owned());
         context.output.note(&format!(
             "Running {} processes for {} on {} ...",
-            effort.processes,
-            format_duration(effort.span),
-            ground.file_system
+            size.processes,
+            format_duration(size.span),
+            tested.file_system
         ));
-        selftest::run(&scratch, &effort, |trial| context.output.detail(trial.word()))?
+        selftest::run(&scratch, &size, |trial| context.output.detail(trial.word()))?
     };
-    let record = match &ground.record_in {
-        Some(folder) => Some(record(&report, &effort, &ground).write(folder)?),
+    let record = match &tested.record_in {
+        Some(folder) => Some(record(&report, &size, &tested).write(folder)?),
         None => None,
     };
     let mut data = report.json();
     data["store"] = json!(url.to_string());
-    data["file_system"] = json!(ground.file_system);
-    data["processes"] = json!(effort.processes);
+    data["file_system"] = json!(tested.file_system);
+    data["processes"] = json!(size.processes);
     data["seconds"] = json!(show::seconds(begun.elapsed()));
     data["record"] = json!(record);
     let failure = report.wrong().map(|wrong| {
@@ -118,15 +118,15 @@ fn words(report: &Report, record: Option<&Path>) -> String {
 }
 
 /// The file system under test.
-struct Ground {
+struct TestedFileSystem {
     file_system: String,
     /// Where the result is recorded, for a file system that is refused without it.
     record_in: Option<PathBuf>,
 }
 
-impl Ground {
+impl TestedFileSystem {
     /// A refused file system is tested only for a store that can be allowed on it.
-    fn of(url: &StoreUrl) -> Result<Ground, Failure> {
+    fn of(url: &StoreUrl) -> Result<TestedFileSystem, Failure> {
         let (Some(folder), Some(own_folder)) = (url.folder(), url.own_folder()) else {
             let message = "a memory store cannot be shared by several processes";
             return Err(Failure::new(Exit::Configuration, "STORE_URL", message)
@@ -134,7 +134,7 @@ impl Ground {
         };
         let refused = |error: PlaceError| match (error.file_system(), url) {
             (Some(name), StoreUrl::File { .. }) => {
-                Ok(Ground { file_system: name.to_owned(), record_in: Some(own_folder) })
+                Ok(TestedFileSystem { file_system: name.to_owned(), record_in: Some(own_folder) })
             }
             _ => Err(error.into()),
         };
@@ -144,19 +144,19 @@ impl Ground {
             Ok(FileSystem::Unchecked) => "this file system".to_owned(),
             Err(error) => return refused(error),
         };
-        Ok(Ground { file_system, record_in: None })
+        Ok(TestedFileSystem { file_system, record_in: None })
     }
 }
 
-fn record(report: &Report, effort: &Effort, ground: &Ground) -> ExclusionRecord {
+fn record(report: &Report, size: &TestSize, tested: &TestedFileSystem) -> ExclusionRecord {
     let shown = report.wrong().is_none();
     ExclusionRecord {
         version: ExclusionRecord::VERSION,
         result: if shown { ExclusionResult::Shown } else { ExclusionResult::Failed },
         at: show::time(SystemClock.wall()),
         host: platform::this_process().host,
-        file_system: ground.file_system.clone(),
-        processes: effort.processes,
+        file_system: tested.file_system.clone(),
+        processes: size.processes,
         rounds: report.rounds(),
         kills: report.kills(),
         limits: LIMITS.to_owned(),

@@ -5,9 +5,9 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{GOOD, NAME, WARN, styled};
-use crate::swarm::{Scope, View};
-use crate::worker::stop_signals::{self, Patience};
-use crate::worker::{Outlet, TaskCommand, WorkerArgs, event_lines};
+use crate::swarm::{TaskTotals, View};
+use crate::worker::stop_signals::{self, StopPolicy};
+use crate::worker::{OutputTarget, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -58,19 +58,20 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     let swarm = args.worker.swarm(context, &client).workers(workers);
     let swarm = if args.forever { swarm.forever() } else { swarm };
     let logs = logs(context, &args.worker)?;
-    let outlet = Outlet::Files(logs.clone());
-    let command = Arc::new(TaskCommand::new(context, &args.worker, &swarm, outlet)?);
+    let target = OutputTarget::Files(logs.clone());
+    let command = Arc::new(TaskCommand::new(context, &args.worker, &swarm, target)?);
 
     let begun = Instant::now();
     let mut signals = stop_signals::listen()?;
     let view = Arc::new(View::new(&context.output, workers));
-    let (stop, patience) = (swarm.stopper(), Patience::Person(args.worker.grace(context)));
+    let (stop, policy) =
+        (swarm.stopper(), StopPolicy::UntilSecondCtrlC(args.worker.grace(context)));
     let (runs, shown) = (command.clone(), view.clone());
     let work = swarm
         .run(move |work| TaskCommand::run(runs.clone(), work), move |event| shown.tell(&event));
     let report = tokio::select! {
         report = work => report,
-        () = stop_signals::obey(&mut signals, &stop, patience, |text| view.note(text)) => {
+        () = stop_signals::obey(&mut signals, &stop, policy, |text| view.note(text)) => {
             unreachable!("obeying signals has no end")
         }
         () = watch(&client, &args.worker, &view) => unreachable!("watching has no end"),
@@ -80,15 +81,15 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     if let Some(failure) = command.broken() {
         return Err(failure);
     }
-    let scope = scope(&client, &args.worker).await?;
+    let totals = totals(&client, &args.worker).await?;
     let took = begun.elapsed();
-    let failure = (!scope.all_done()).then(|| {
-        let message = format!("Not all tasks are done: {}", scope.open_text());
+    let failure = (!totals.all_done()).then(|| {
+        let message = format!("Not all tasks are done: {}", totals.open_text());
         Failure::new(Exit::Error, "NOT_ALL_DONE", message)
             .hint(format!("See the logs in {}.", logs.display()))
     });
-    let data = report_json(&report, &scope, took, &logs);
-    context.output.done_unless(failure.as_ref(), data, || summary(&report, &scope, took, &logs));
+    let data = report_json(&report, &totals, took, &logs);
+    context.output.done_unless(failure.as_ref(), data, || summary(&report, &totals, took, &logs));
     Ok(failure.map_or(Exit::Ok.code(), |failure| failure.exit))
 }
 
@@ -104,21 +105,21 @@ fn logs(context: &Context, args: &WorkerArgs) -> Result<PathBuf, Failure> {
     })
 }
 
-async fn scope(client: &Client, args: &WorkerArgs) -> Result<Scope, tenure::Error> {
-    Scope::look(client, args.section.as_deref(), &args.labels).await
+async fn totals(client: &Client, args: &WorkerArgs) -> Result<TaskTotals, tenure::Error> {
+    TaskTotals::look(client, args.section.as_deref(), &args.labels).await
 }
 
 async fn watch(client: &Client, args: &WorkerArgs, view: &View) {
     loop {
         // The workers report errors of the store.
-        if let Ok(scope) = scope(client, args).await {
-            view.progress(&scope);
+        if let Ok(totals) = totals(client, args).await {
+            view.progress(&totals);
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
-fn summary(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> String {
+fn summary(report: &SwarmReport, totals: &TaskTotals, took: Duration, logs: &Path) -> String {
     let mut text = format!(
         "{} in {}: {} completed, {} failed, {} retried, {} lost",
         styled(NAME, taken_words(report.taken())),
@@ -136,18 +137,18 @@ fn summary(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> 
     if let Some((title, took)) = &report.slowest {
         text += &format!("\nSlowest: {title:?} in {}", event_lines::span(*took));
     }
-    text + &match scope.all_done() {
-        true => format!("\n{}", styled(GOOD, format!("All {} tasks are done", scope.total()))),
+    text + &match totals.all_done() {
+        true => format!("\n{}", styled(GOOD, format!("All {} tasks are done", totals.total()))),
         false => format!(
             "\n{}: {}; see the logs in {}",
             styled(WARN, "Not all tasks are done"),
-            scope.open_text(),
+            totals.open_text(),
             logs.display()
         ),
     }
 }
 
-fn report_json(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path) -> Value {
+fn report_json(report: &SwarmReport, totals: &TaskTotals, took: Duration, logs: &Path) -> Value {
     let seconds = |time: Duration| time.as_millis() as f64 / 1000.0;
     let slowest = report.slowest.as_ref();
     json!({
@@ -160,8 +161,8 @@ fn report_json(report: &SwarmReport, scope: &Scope, took: Duration, logs: &Path)
         "lost": report.lost,
         "slowest": slowest.map(|(title, took)| json!({ "title": title, "seconds": seconds(*took) })),
         "seconds": seconds(took),
-        "all_done": scope.all_done(),
-        "tasks": scope.json(),
+        "all_done": totals.all_done(),
+        "tasks": totals.json(),
         "logs": logs.display().to_string(),
     })
 }

@@ -4,8 +4,8 @@ use crate::args;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::worker::stop_signals::{self, Patience};
-use crate::worker::{Outlet, TaskCommand, WorkerArgs, event_lines};
+use crate::worker::stop_signals::{self, StopPolicy};
+use crate::worker::{OutputTarget, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,13 +55,13 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
     let client = context.worker_client().await?;
     args.worker.import(context, &client).await?;
     let swarm = swarm(context, &client, &args);
-    let outlet = match &args.worker.logs {
-        Some(folder) => Outlet::Files(folder.clone()),
-        None => Outlet::PassOn(context.output.clone()),
+    let target = match &args.worker.logs {
+        Some(folder) => OutputTarget::Files(folder.clone()),
+        None => OutputTarget::PassOn(context.output.clone()),
     };
-    let command = Arc::new(TaskCommand::new(context, &args.worker, &swarm, outlet)?);
+    let command = Arc::new(TaskCommand::new(context, &args.worker, &swarm, target)?);
     let mut signals = stop_signals::listen()?;
-    let (stop, patience) = (swarm.stopper(), Patience::Grace(args.worker.grace(context)));
+    let (stop, policy) = (swarm.stopper(), StopPolicy::Grace(args.worker.grace(context)));
     let (runs, output) = (command.clone(), context.output.clone());
     let work = swarm.run(
         move |work| TaskCommand::run(runs.clone(), work),
@@ -73,7 +73,7 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
     );
     let report = tokio::select! {
         report = work => report?,
-        () = stop_signals::obey(&mut signals, &stop, patience, |text| context.output.note(text)) => {
+        () = stop_signals::obey(&mut signals, &stop, policy, |text| context.output.note(text)) => {
             unreachable!("obeying signals has no end")
         }
     };

@@ -43,7 +43,7 @@ pub(super) enum Violation {
 
 /// The counts of a valid sequence of turns.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Judgement {
+pub(super) struct TurnCounts {
     /// The number of turns.
     pub(super) turns: u64,
     /// The number of turns after a holder that was killed.
@@ -51,10 +51,10 @@ pub(super) struct Judgement {
 }
 
 /// Checks all turns of a lock, given in any order.
-pub(super) fn judge(turns: &[Turn]) -> Result<Judgement, Violation> {
+pub(super) fn check_turns(turns: &[Turn]) -> Result<TurnCounts, Violation> {
     let mut turns = turns.to_vec();
     turns.sort_by_key(|turn| turn.entered);
-    let mut judgement = Judgement { turns: turns.len() as u64, takeovers: 0 };
+    let mut judgement = TurnCounts { turns: turns.len() as u64, takeovers: 0 };
     for pair in turns.windows(2) {
         let [earlier, later] = pair else { continue };
         if later.entered < earlier.left {
@@ -86,24 +86,24 @@ mod tests {
     fn turns_one_after_the_other_are_fine_in_whatever_order_they_are_told() {
         let killed = Turn { killed: true, ..turn(2, 5, 20, 30) };
         let turns = [turn(3, 9, 30, 31), turn(1, 4, 10, 20), killed];
-        assert_eq!(judge(&turns), Ok(Judgement { turns: 3, takeovers: 1 }));
+        assert_eq!(check_turns(&turns), Ok(TurnCounts { turns: 3, takeovers: 1 }));
         // Without a successor, nothing was taken over.
-        assert_eq!(judge(&turns[1..]), Ok(Judgement { turns: 2, takeovers: 0 }));
-        assert_eq!(judge(&[]), Ok(Judgement::default()));
+        assert_eq!(check_turns(&turns[1..]), Ok(TurnCounts { turns: 2, takeovers: 0 }));
+        assert_eq!(check_turns(&[]), Ok(TurnCounts::default()));
     }
 
     #[test]
     fn an_overlap_is_seen() {
         let turns = [turn(1, 4, 10_000, 20_000), turn(2, 5, 19_000, 30_000)];
         let expected = Violation::Overlap { earlier: 1, later: 2, microseconds: 1 };
-        assert_eq!(judge(&turns), Err(expected));
+        assert_eq!(check_turns(&turns), Err(expected));
     }
 
     #[test]
     fn a_token_that_falls_or_repeats_is_seen() {
         for later in [3, 4] {
             let turns = [turn(1, 4, 10, 20), turn(2, later, 20, 30)];
-            assert_eq!(judge(&turns), Err(Violation::Token { earlier: 4, later }));
+            assert_eq!(check_turns(&turns), Err(Violation::Token { earlier: 4, later }));
         }
     }
 }

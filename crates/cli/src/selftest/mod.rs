@@ -24,7 +24,7 @@ pub(crate) use worker::work;
 use std::time::Duration;
 
 /// The size of the test.
-pub(crate) struct Effort {
+pub(crate) struct TestSize {
     /// The number of processes.
     pub(crate) processes: usize,
     /// The duration of all trials together.
@@ -39,14 +39,14 @@ pub(crate) struct Effort {
 /// Runs all trials; `tell` is called before each.
 pub(crate) fn run(
     scratch: &Scratch,
-    effort: &Effort,
+    size: &TestSize,
     mut tell: impl FnMut(Trial),
 ) -> Result<Report, SelftestError> {
     let mut report = Report::default();
     for trial in Trial::EACH {
         tell(trial);
-        let outcome = processes::run(trial, scratch, effort)?;
-        report.checks.push(report::Check::of(trial, outcome, effort.strict));
+        let outcome = processes::run(trial, scratch, size)?;
+        report.checks.push(report::Check::of(trial, outcome, size.strict));
     }
     Ok(report)
 }

@@ -5,8 +5,8 @@ use super::exclusion_check::Turn;
 use super::file_replacement;
 use super::scratch::Scratch;
 use super::trial::Trial;
-use super::worker::{GO, KEEP, Word, Work, ticks};
-use super::{Effort, SelftestError};
+use super::worker::{GO, KEEP, Work, WorkerMessage, ticks};
+use super::{SelftestError, TestSize};
 use crate::bench::own_program;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -42,21 +42,21 @@ pub(super) struct Outcome {
 pub(super) fn run(
     trial: Trial,
     scratch: &Scratch,
-    effort: &Effort,
+    size: &TestSize,
 ) -> Result<Outcome, SelftestError> {
     let folder = scratch.sub_folder(trial.word())?;
     file_replacement::prepare(trial, &folder)
         .map_err(|source| SelftestError::Folder { folder: folder.clone(), source })?;
-    let span = effort.span * trial.share() / Trial::SHARES;
+    let span = size.span * trial.share() / Trial::SHARES;
     let work = Work {
         trial,
         folder: folder.clone(),
         url: scratch.store(),
-        rounds_max: ROUNDS_MAX / effort.processes as u64,
-        without_lock: effort.without_lock,
+        rounds_max: ROUNDS_MAX / size.processes as u64,
+        without_lock: size.without_lock,
     };
     let begun = Instant::now();
-    let mut crew = Processes::start(work, effort.processes)?;
+    let mut crew = Processes::start(work, size.processes)?;
     crew.listen(span)?;
     let mut outcome = std::mem::take(&mut crew.outcome);
     drop(crew);
@@ -72,8 +72,8 @@ struct Processes {
     work: Work,
     members: Vec<Member>,
     /// Reports of the members; `None` when a member ended.
-    words: Receiver<(usize, Option<Word>)>,
-    speaker: Sender<(usize, Option<Word>)>,
+    words: Receiver<(usize, Option<WorkerMessage>)>,
+    speaker: Sender<(usize, Option<WorkerMessage>)>,
     outcome: Outcome,
     /// When the trial ends, in nanoseconds on the shared clock; `None` until all are ready.
     ends_at: Option<u64>,
@@ -189,30 +189,30 @@ impl Processes {
         self.outcome.kills += 1;
     }
 
-    fn hear(&mut self, number: usize, word: Word, ends_at: u64) {
+    fn hear(&mut self, number: usize, word: WorkerMessage, ends_at: u64) {
         let member = &mut self.members[number];
         match word {
-            Word::Ready => {
+            WorkerMessage::Ready => {
                 member.state = State::Trying;
                 self.let_begin(number, ends_at);
             }
-            Word::Entered { token, at, keeps } => {
+            WorkerMessage::Entered { token, at, keeps } => {
                 member.holds = Some((at, token));
                 if keeps && member.killed_at.is_none() {
                     self.kill(number);
                 }
             }
-            Word::Left { at } => {
+            WorkerMessage::Left { at } => {
                 let turn = member.turn(|entered| at.unwrap_or(entered), false);
                 self.outcome.turns.extend(turn);
             }
-            Word::Done(tally) => {
+            WorkerMessage::Done(tally) => {
                 member.state = State::Done;
                 self.outcome.rounds += tally.rounds;
                 self.outcome.gaps += tally.gaps;
             }
-            Word::Missing { why } => self.outcome.missing = Some(why),
-            Word::Wrong { sentence } => self.outcome.wrong = Some(sentence),
+            WorkerMessage::Missing { why } => self.outcome.missing = Some(why),
+            WorkerMessage::Wrong { sentence } => self.outcome.wrong = Some(sentence),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The report of a selftest, as text and JSON.
 
-use super::exclusion_check::{Judgement, judge};
+use super::exclusion_check::{TurnCounts, check_turns};
 use super::file_replacement::Wrong;
 use super::processes::Outcome;
 use super::trial::Trial;
@@ -89,8 +89,8 @@ impl Report {
 impl Check {
     /// The result of a trial; if `strict`, a flaw is a failure.
     pub(super) fn of(trial: Trial, outcome: Outcome, strict: bool) -> Check {
-        let unjudged = Judgement { turns: outcome.turns.len() as u64, takeovers: 0 };
-        let (judgement, violation) = match judge(&outcome.turns) {
+        let unjudged = TurnCounts { turns: outcome.turns.len() as u64, takeovers: 0 };
+        let (judgement, violation) = match check_turns(&outcome.turns) {
             Ok(judgement) => (judgement, None),
             Err(violation) => (unjudged, Some(violation.to_string())),
         };

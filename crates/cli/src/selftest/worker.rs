@@ -42,7 +42,7 @@ pub(crate) struct Work {
 /// A report of a worker, one per line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Word {
+pub(super) enum WorkerMessage {
     /// It is ready to start.
     Ready,
     /// It holds, at the latest since this time.
@@ -78,7 +78,7 @@ pub(super) fn ticks() -> u64 {
 /// Does the work and prints reports.
 pub(crate) fn work(work: &Work) -> Result<(), SelftestError> {
     let outcome = Contender::new(work).map(|contender| (contender, Orders::listen()));
-    say(&Word::Ready)?;
+    say(&WorkerMessage::Ready)?;
     let ended = match outcome {
         Err(reason) => Err(reason),
         Ok((contender, orders)) => {
@@ -90,9 +90,9 @@ pub(crate) fn work(work: &Work) -> Result<(), SelftestError> {
         }
     };
     say(&match ended {
-        Ok(tally) => Word::Done(tally),
-        Err(NoTurn::Missing(why)) => Word::Missing { why: why.to_string() },
-        Err(reason) => Word::Wrong { sentence: reason.to_string() },
+        Ok(tally) => WorkerMessage::Done(tally),
+        Err(NoTurn::Missing(why)) => WorkerMessage::Missing { why: why.to_string() },
+        Err(reason) => WorkerMessage::Wrong { sentence: reason.to_string() },
     })
 }
 
@@ -114,13 +114,13 @@ fn take_turns(
             Err(reason) => return Ok(Err(reason)),
         };
         let (at, keeps) = (ticks(), orders.keep.load(Ordering::Relaxed));
-        say(&Word::Entered { token, at, keeps })?;
+        say(&WorkerMessage::Entered { token, at, keeps })?;
         if keeps {
             std::thread::sleep(super::contender::LIMIT);
         }
         std::thread::sleep(STAY);
         let at = ticks();
-        say(&Word::Left { at: contender.is_held().then_some(at) })?;
+        say(&WorkerMessage::Left { at: contender.is_held().then_some(at) })?;
         if let Err(reason) = contender.leave() {
             return Ok(Err(reason));
         }
@@ -180,7 +180,7 @@ impl Orders {
     }
 }
 
-fn say(word: &Word) -> Result<(), SelftestError> {
+fn say(word: &WorkerMessage) -> Result<(), SelftestError> {
     let mut line = serde_json::to_string(word).expect("plain records always serialise");
     line.push('\n');
     let mut stdout = std::io::stdout().lock();

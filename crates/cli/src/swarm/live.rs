@@ -1,6 +1,6 @@
 //! The live view of a swarm: a line for each worker and a bar, redrawn in place.
 
-use super::{Scope, worker_of};
+use super::{TaskTotals, worker_of};
 use crate::output::{DIM, WARN, styled};
 use crate::worker::event_lines;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -82,10 +82,10 @@ impl Live {
         let _ = self.all.println(text);
     }
 
-    pub(super) fn progress(&self, scope: &Scope) {
-        self.total.set_length(scope.total());
-        self.total.set_position(scope.done());
-        let bad = scope.stuck();
+    pub(super) fn progress(&self, totals: &TaskTotals) {
+        self.total.set_length(totals.total());
+        self.total.set_position(totals.done());
+        let bad = totals.stuck();
         let message = if bad > 0 { styled(WARN, format!("({bad} stuck)")) } else { String::new() };
         self.total.set_message(message);
     }

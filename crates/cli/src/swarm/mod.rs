@@ -1,9 +1,9 @@
 //! The display of a swarm: a live view on a terminal, lines elsewhere.
 
 mod live;
-mod scope;
+mod task_totals;
 
-pub(crate) use scope::Scope;
+pub(crate) use task_totals::TaskTotals;
 
 use crate::output::{self, Output};
 use crate::worker::event_lines;
@@ -54,9 +54,9 @@ impl View {
     }
 
     /// Shows the progress.
-    pub(crate) fn progress(&self, scope: &Scope) {
+    pub(crate) fn progress(&self, totals: &TaskTotals) {
         if let View::Live(live) = self {
-            live.progress(scope);
+            live.progress(totals);
         }
     }
 

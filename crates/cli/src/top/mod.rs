@@ -18,14 +18,14 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use keys::{Flow, State};
-use model::Board;
+use model::ViewData;
 use ratatui::crossterm::event::Event;
 use screen::Screen;
 use std::time::Duration;
 use text::Theme;
 use tokio::sync::watch as channel;
 use tokio::time::{Instant, sleep_until};
-use watch::Sight;
+use watch::LatestData;
 
 /// The shortest time between two drawings.
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -36,8 +36,8 @@ const TICK: Duration = Duration::from_secs(1);
 /// Prints one snapshot.
 pub(crate) async fn snapshot(context: &Context) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let board = Board::look(&client, &Board::default()).await?;
-    context.output.done(board.to_json(&client), || print_once::text(&board, &client));
+    let data = ViewData::look(&client, &ViewData::default()).await?;
+    context.output.done(data.to_json(&client), || print_once::text(&data, &client));
     Ok(0)
 }
 
@@ -53,10 +53,10 @@ pub(crate) async fn live(context: &Context) -> Result<i32, Failure> {
     let colours = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
     let shutdown_signal = crate::shutdown::shutdown_signal();
     let mut screen = Screen::take().map_err(no_terminal)?;
-    let (send, sights) = channel::channel(Sight::nothing());
+    let (send, latest) = channel::channel(LatestData::nothing());
     tokio::select! {
         () = watch::follow(context, client, send) => Ok(0),
-        code = show(&mut screen, sights, Theme { colours }) => code.map_err(no_terminal),
+        code = show(&mut screen, latest, Theme { colours }) => code.map_err(no_terminal),
         code = shutdown_signal => Ok(code),
     }
 }
@@ -64,7 +64,7 @@ pub(crate) async fn live(context: &Context) -> Result<i32, Failure> {
 /// Draws the view and handles keys.
 async fn show(
     screen: &mut Screen,
-    mut sights: channel::Receiver<Sight>,
+    mut latest: channel::Receiver<LatestData>,
     theme: Theme,
 ) -> std::io::Result<i32> {
     let mut state = State::default();
@@ -72,13 +72,13 @@ async fn show(
     let mut next = Instant::now();
     loop {
         sleep_until(next).await;
-        let sight = sights.borrow_and_update().clone();
-        let ago = sight.looked_at.elapsed();
-        screen.terminal.draw(|frame| view::draw(frame, &sight, &mut state, theme, ago))?;
+        let latest = latest.borrow_and_update().clone();
+        let ago = latest.looked_at.elapsed();
+        screen.terminal.draw(|frame| view::draw(frame, &latest, &mut state, theme, ago))?;
         let drawn = Instant::now();
         next = drawn + BETWEEN;
         tokio::select! {
-            _ = sights.changed() => {}
+            _ = latest.changed() => {}
             () = sleep_until(drawn + TICK) => {}
             event = input.recv() => {
                 // `None` means that the terminal is gone. All pending keys are handled before the

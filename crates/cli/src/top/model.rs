@@ -18,7 +18,7 @@ const TASKS_MAX: u32 = 200;
 
 /// A snapshot of everything.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Board {
+pub(crate) struct ViewData {
     pub(crate) store: String,
     pub(crate) engine: String,
     pub(crate) local: bool,
@@ -68,9 +68,9 @@ pub(crate) struct Worker {
     pub(crate) json: Value,
 }
 
-impl Board {
+impl ViewData {
     /// Reads everything; events before `known` are taken from there.
-    pub(crate) async fn look(client: &Client, known: &Board) -> Result<Board, Error> {
+    pub(crate) async fn look(client: &Client, known: &ViewData) -> Result<ViewData, Error> {
         let seen = client.look_everywhere().await?;
         let tasks = client.tasks();
         let in_progress = TaskFilter {
@@ -81,7 +81,7 @@ impl Board {
         let in_progress = tasks.list(&in_progress).await?;
         let info = client.info();
         let overview = Overview::of(&seen, client.witness());
-        Ok(Board {
+        Ok(ViewData {
             store: info.url,
             engine: info.engine,
             local: info.local,
@@ -183,7 +183,7 @@ fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
 }
 
 /// The newest events: the known ones and those since.
-async fn events(client: &Client, known: &Board) -> Result<Vec<Event>, Error> {
+async fn events(client: &Client, known: &ViewData) -> Result<Vec<Event>, Error> {
     let newest = client.changed(Revision(0), Duration::ZERO).await?;
     let mut events = known.events.clone();
     if events.last().is_some_and(|event| event.revision > newest) {

@@ -1,7 +1,7 @@
 //! The rows of each pane.
 
 use super::keys::Pane;
-use super::model::{Board, Held, Worker};
+use super::model::{Held, ViewData, Worker};
 use super::text::{Theme, bar, clean};
 use crate::show;
 use ratatui::layout::Constraint;
@@ -23,7 +23,7 @@ pub(crate) struct Listing {
 
 /// What the cells depend on besides the data: width, colours, age.
 #[derive(Clone, Copy)]
-pub(crate) struct Ground {
+pub(crate) struct Drawing {
     pub(crate) theme: Theme,
     pub(crate) width: u16,
     /// How long ago the data was read.
@@ -31,12 +31,12 @@ pub(crate) struct Ground {
 }
 
 /// The main table of a pane.
-pub(crate) fn listing(pane: Pane, board: &Board, ground: Ground) -> Listing {
+pub(crate) fn listing(pane: Pane, data: &ViewData, drawing: Drawing) -> Listing {
     match pane {
-        Pane::Locks => locks(board, ground),
-        Pane::Tasks => tasks(board, ground),
-        Pane::Workers => workers(board, ground),
-        Pane::Events => events(board, ground),
+        Pane::Locks => locks(data, drawing),
+        Pane::Tasks => tasks(data, drawing),
+        Pane::Workers => workers(data, drawing),
+        Pane::Events => events(data, drawing),
     }
 }
 
@@ -67,8 +67,8 @@ const WIDE: u16 = 72;
 /// From this width on, there is more than the names.
 const MIDDLE: u16 = 56;
 
-fn locks(board: &Board, ground: Ground) -> Listing {
-    let (header, widths) = match ground.width {
+fn locks(data: &ViewData, drawing: Drawing) -> Listing {
+    let (header, widths) = match drawing.width {
         WIDE.. => (
             vec!["RESOURCE", "HOLDER", "FOR", "AGE", "LEFT"],
             vec![
@@ -94,18 +94,18 @@ fn locks(board: &Board, ground: Ground) -> Listing {
         ),
     };
     let mut rows = Vec::new();
-    for (index, held) in board.locks.iter().enumerate() {
+    for (index, held) in data.locks.iter().enumerate() {
         let resource = held.seen.hold.want.resource.to_string();
         let hold = &held.seen.hold;
         let operation = hold.operation.as_deref().unwrap_or_default();
         let search = format!("{resource} {} {operation}", hold.holder.label);
-        rows.push((search, hold_cells(held, &resource, ground)));
-        if has_more_holders(&board.locks[index + 1..], held) {
+        rows.push((search, hold_cells(held, &resource, drawing)));
+        if has_more_holders(&data.locks[index + 1..], held) {
             continue;
         }
         for (waiter, place) in held.waiters.iter().zip(1..) {
             let search = format!("{resource} {}", waiter.waiter.holder.label);
-            rows.push((search, waiter_cells(waiter, place, ground)));
+            rows.push((search, waiter_cells(waiter, place, drawing)));
         }
     }
     Listing { header, widths, rows, empty: "nothing is held" }
@@ -116,39 +116,39 @@ pub(crate) fn has_more_holders(after: &[Held], held: &Held) -> bool {
     after.iter().any(|other| other.seen.hold.want.resource == held.seen.hold.want.resource)
 }
 
-fn hold_cells(held: &Held, resource: &str, ground: Ground) -> Vec<Line<'static>> {
+fn hold_cells(held: &Held, resource: &str, drawing: Drawing) -> Vec<Line<'static>> {
     let seen = &held.seen;
-    let theme = ground.theme;
+    let theme = drawing.theme;
     let mut cells =
         vec![styled(theme.name(), clean(resource)), plain(clean(&seen.hold.holder.label))];
-    if ground.width >= WIDE {
+    if drawing.width >= WIDE {
         cells.push(plain(clean(seen.hold.operation.as_deref().unwrap_or_default())));
     }
-    if ground.width >= MIDDLE {
-        cells.push(plain(short(seen.held_for + ground.ago)));
+    if drawing.width >= MIDDLE {
+        cells.push(plain(short(seen.held_for + drawing.ago)));
     }
     cells.push(match &held.stale {
         // The lock file of another program gives the reason in its own words.
-        Some(reason) if seen.stale.is_some() && ground.width >= MIDDLE => {
+        Some(reason) if seen.stale.is_some() && drawing.width >= MIDDLE => {
             styled(theme.bad(), clean(reason))
         }
         Some(_) => styled(theme.bad(), held.state.word()),
-        None => left(seen.left, seen.hold.ttl, ground),
+        None => left(seen.left, seen.hold.ttl, drawing),
     });
     cells
 }
 
 /// The time left, as a bar that drains.
-fn left(left: Duration, ttl: Duration, ground: Ground) -> Line<'static> {
-    let left = left.saturating_sub(ground.ago);
+fn left(left: Duration, ttl: Duration, drawing: Drawing) -> Line<'static> {
+    let left = left.saturating_sub(drawing.ago);
     let part = left.as_secs_f64() / ttl.as_secs_f64().max(0.001);
-    let width = match ground.width {
+    let width = match drawing.width {
         WIDE.. => 12,
         MIDDLE.. => 8,
         _ => 0,
     };
     let time = short(left);
-    let look = ground.theme.draining(part);
+    let look = drawing.theme.draining(part);
     match width {
         0 => styled(look, time),
         width => {
@@ -157,24 +157,24 @@ fn left(left: Duration, ttl: Duration, ground: Ground) -> Line<'static> {
     }
 }
 
-fn waiter_cells(seen: &WaiterSnapshot, place: usize, ground: Ground) -> Vec<Line<'static>> {
-    let dim = ground.theme.dim();
+fn waiter_cells(seen: &WaiterSnapshot, place: usize, drawing: Drawing) -> Vec<Line<'static>> {
+    let dim = drawing.theme.dim();
     let mut cells = vec![
         styled(dim, format!("  {place}. waits")),
         styled(dim, clean(&seen.waiter.holder.label)),
     ];
-    if ground.width >= WIDE {
+    if drawing.width >= WIDE {
         let operation = seen.waiter.operation.as_deref().unwrap_or_default();
         cells.push(styled(dim, clean(operation)));
     }
-    if ground.width >= MIDDLE {
-        cells.push(styled(dim, short(seen.waited_for + ground.ago)));
+    if drawing.width >= MIDDLE {
+        cells.push(styled(dim, short(seen.waited_for + drawing.ago)));
     }
     cells
 }
 
-fn tasks(board: &Board, ground: Ground) -> Listing {
-    let wide = ground.width >= MIDDLE;
+fn tasks(data: &ViewData, drawing: Drawing) -> Listing {
+    let wide = drawing.width >= MIDDLE;
     let (header, widths) = if wide {
         (
             vec!["TASK", "IN PROGRESS", "SECTION", "WORKER", "AGE"],
@@ -194,29 +194,29 @@ fn tasks(board: &Board, ground: Ground) -> Listing {
         let section = task.section.clone().unwrap_or_default();
         let search = format!("{} {} {section} {by}", task.id, task.title);
         let title = clean(&task.title);
-        let begun = task.claimed_at.unwrap_or(board.now);
-        let age = Duration::from_millis(board.now.0.saturating_sub(begun.0).max(0) as u64);
+        let begun = task.claimed_at.unwrap_or(data.now);
+        let age = Duration::from_millis(data.now.0.saturating_sub(begun.0).max(0) as u64);
         let cells = if wide {
             vec![
-                styled(ground.theme.name(), clean(task.id.as_str())),
+                styled(drawing.theme.name(), clean(task.id.as_str())),
                 plain(title),
                 plain(clean(&section)),
                 plain(clean(&by)),
-                plain(short(age + ground.ago)),
+                plain(short(age + drawing.ago)),
             ]
         } else {
-            vec![styled(ground.theme.name(), title), plain(clean(&by))]
+            vec![styled(drawing.theme.name(), title), plain(clean(&by))]
         };
         (search, cells)
     };
-    let rows = board.tasks.iter().map(row).collect();
+    let rows = data.tasks.iter().map(row).collect();
     Listing { header, widths, rows, empty: "no task is in progress" }
 }
 
 /// Sections with their progress.
-pub(crate) fn sections(board: &Board, ground: Ground) -> Listing {
-    let wide = ground.width >= MIDDLE;
-    let bar_width = if ground.width >= WIDE { 16 } else { 8 };
+pub(crate) fn sections(data: &ViewData, drawing: Drawing) -> Listing {
+    let wide = drawing.width >= MIDDLE;
+    let bar_width = if drawing.width >= WIDE { 16 } else { 8 };
     let mut header = vec!["SECTION", "DONE", "OPEN"];
     let mut widths =
         vec![Constraint::Fill(1), Constraint::Length(bar_width as u16 + 5), Constraint::Length(7)];
@@ -225,16 +225,16 @@ pub(crate) fn sections(board: &Board, ground: Ground) -> Listing {
         widths.extend([Constraint::Length(8), Constraint::Length(7), Constraint::Length(6)]);
     }
     let mut names: Vec<Option<&str>> = vec![None];
-    names.extend(board.sections.iter().map(|seen| Some(seen.section.name.as_str())));
+    names.extend(data.sections.iter().map(|seen| Some(seen.section.name.as_str())));
     let row = |name: Option<&str>| {
-        let count = |status| board.count(status, name);
+        let count = |status| data.count(status, name);
         let done = count(Status::Completed) + count(Status::Skipped);
         let total: u64 = Status::ALL.into_iter().map(count).sum();
         let stuck = count(Status::Failed) + count(Status::Blocked);
         let open = count(Status::Pending) + count(Status::InProgress) + count(Status::Review);
         let part = done as f64 / total.max(1) as f64;
         let shown = name.map_or("all tasks".to_owned(), clean);
-        let theme = ground.theme;
+        let theme = drawing.theme;
         let mut cells = vec![
             styled(if name.is_none() { theme.name() } else { Style::new() }, shown),
             Line::from(vec![
@@ -244,7 +244,7 @@ pub(crate) fn sections(board: &Board, ground: Ground) -> Listing {
             plain(open.to_string()),
         ];
         if wide {
-            let paused = board
+            let paused = data
                 .sections
                 .iter()
                 .any(|seen| Some(seen.section.name.as_str()) == name && seen.section.paused);
@@ -259,8 +259,8 @@ pub(crate) fn sections(board: &Board, ground: Ground) -> Listing {
     Listing { header, widths, rows, empty: "" }
 }
 
-fn workers(board: &Board, ground: Ground) -> Listing {
-    let wide = ground.width >= MIDDLE;
+fn workers(data: &ViewData, drawing: Drawing) -> Listing {
+    let wide = drawing.width >= MIDDLE;
     let (header, widths) = if wide {
         (
             vec!["WORKER", "PROCESS", "IS", "SINCE", "LEFT", "HAS"],
@@ -284,37 +284,39 @@ fn workers(board: &Board, ground: Ground) -> Listing {
         let has: Vec<String> = titles.chain(worker.locks.iter().cloned()).collect();
         let has = has.join(", ");
         let look = match worker.liveness {
-            Liveness::Alive => ground.theme.good(),
-            Liveness::Dead => ground.theme.bad(),
-            Liveness::Unknown => ground.theme.dim(),
+            Liveness::Alive => drawing.theme.good(),
+            Liveness::Dead => drawing.theme.bad(),
+            Liveness::Unknown => drawing.theme.dim(),
         };
         let process = match (&worker.host, worker.pid) {
             (Some(host), Some(pid)) => format!("{pid} on {host}"),
             (Some(host), None) => host.clone(),
             (None, _) => "elsewhere".to_owned(),
         };
-        let mut cells = vec![styled(ground.theme.name(), clean(&worker.label))];
+        let mut cells = vec![styled(drawing.theme.name(), clean(&worker.label))];
         if wide {
             cells.push(plain(clean(&process)));
         }
         let (look, word) = match worker.liveness {
-            Liveness::Alive | Liveness::Unknown if worker.is_gone => (ground.theme.bad(), "lapsed"),
+            Liveness::Alive | Liveness::Unknown if worker.is_gone => {
+                (drawing.theme.bad(), "lapsed")
+            }
             liveness => (look, alive_word(liveness)),
         };
         cells.push(styled(look, word));
         if wide {
-            cells.push(plain(short(worker.held_for + ground.ago)));
-            cells.push(plain(short(worker.left.saturating_sub(ground.ago))));
+            cells.push(plain(short(worker.held_for + drawing.ago)));
+            cells.push(plain(short(worker.left.saturating_sub(drawing.ago))));
         }
         cells.push(plain(clean(&has)));
         (format!("{} {process} {has}", worker.label), cells)
     };
-    let rows = board.workers.iter().map(row).collect();
+    let rows = data.workers.iter().map(row).collect();
     Listing { header, widths, rows, empty: "nothing is held" }
 }
 
 /// Events, newest first.
-fn events(board: &Board, ground: Ground) -> Listing {
+fn events(data: &ViewData, drawing: Drawing) -> Listing {
     let row = |event: &Event| {
         // The text begins with date and time; the time of day is enough here.
         let words = anstream::adapter::strip_str(&show::event_text(event)).to_string();
@@ -322,28 +324,28 @@ fn events(board: &Board, ground: Ground) -> Listing {
         let time = time.split_once('T').map_or(time, |(_, time)| time).trim_end_matches('Z');
         let look = match &event.event.kind {
             EventKind::Died | EventKind::Lapsed { .. } | EventKind::Recovered => {
-                ground.theme.warn()
+                drawing.theme.warn()
             }
             EventKind::Broken { .. }
             | EventKind::Deadlock
             | EventKind::SetAside
-            | EventKind::Failed { .. } => ground.theme.bad(),
-            EventKind::Completed => ground.theme.good(),
+            | EventKind::Failed { .. } => drawing.theme.bad(),
+            EventKind::Completed => drawing.theme.good(),
             _ => Style::new(),
         };
-        (words.to_owned(), vec![styled(ground.theme.dim(), time), styled(look, clean(words))])
+        (words.to_owned(), vec![styled(drawing.theme.dim(), time), styled(look, clean(words))])
     };
     Listing {
         header: vec!["UTC", "EVENT"],
         widths: vec![Constraint::Length(8), Constraint::Fill(1)],
-        rows: board.events.iter().rev().map(row).collect(),
+        rows: data.events.iter().rev().map(row).collect(),
         empty: "no events yet",
     }
 }
 
 /// [`totals`], shortened to this width.
-pub(crate) fn totals_within(board: &Board, width: u16) -> String {
-    let full = totals(board);
+pub(crate) fn totals_within(data: &ViewData, width: u16) -> String {
+    let full = totals(data);
     let shorter = full.replace("in progress", "working").replace("completed", "done");
     let shortest = shorter.replace(" · ", " ");
     let fits = |text: &&String| text.chars().count() <= usize::from(width);
@@ -351,13 +353,13 @@ pub(crate) fn totals_within(board: &Board, width: u16) -> String {
 }
 
 /// The totals in the header.
-pub(crate) fn totals(board: &Board) -> String {
-    let counts = board.counts;
+pub(crate) fn totals(data: &ViewData) -> String {
+    let counts = data.counts;
     let mut words = vec![format!("{} held", counts.held), format!("{} waiting", counts.waiting)];
     words.extend((counts.lapsed > 0).then(|| format!("{} lapsed", counts.lapsed)));
     words.extend((counts.dead > 0).then(|| format!("{} dead", counts.dead)));
     for status in Status::ALL {
-        let count = board.count(status, None);
+        let count = data.count(status, None);
         let always = matches!(status, Status::Pending | Status::InProgress);
         if count > 0 || always {
             words.push(format!("{count} {}", status.word().replace('_', " ")));

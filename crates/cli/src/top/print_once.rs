@@ -1,6 +1,6 @@
 //! Prints one snapshot as text, for pipes and logs.
 
-use super::model::Board;
+use super::model::ViewData;
 use super::panes::{has_more_holders, totals};
 use super::text::clean;
 use crate::output::{DIM, NAME, styled};
@@ -16,20 +16,14 @@ const BRIEF: usize = 40;
 const EVENTS: usize = 10;
 
 /// Everything, part by part; empty parts are omitted.
-pub(crate) fn text(board: &Board, client: &Client) -> String {
-    let store = match board.engine.as_str() {
+pub(crate) fn text(data: &ViewData, client: &Client) -> String {
+    let store = match data.engine.as_str() {
         "memory" => "none yet".to_owned(),
-        engine => format!("{} ({engine})", board.store),
+        engine => format!("{} ({engine})", data.store),
     };
-    let head = format!("Store  {store}\n       {}", totals(board));
-    let parts = [
-        Some(head),
-        locks(board, client),
-        sections(board),
-        tasks(board),
-        workers(board),
-        events(board),
-    ];
+    let head = format!("Store  {store}\n       {}", totals(data));
+    let parts =
+        [Some(head), locks(data, client), sections(data), tasks(data), workers(data), events(data)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
@@ -45,14 +39,14 @@ fn part(title: &str, text: String) -> Option<String> {
     Some(format!("{}\n{text}", styled(NAME, title)))
 }
 
-fn locks(board: &Board, client: &Client) -> Option<String> {
-    if board.locks.is_empty() && board.free_queues.is_empty() {
+fn locks(data: &ViewData, client: &Client) -> Option<String> {
+    if data.locks.is_empty() && data.free_queues.is_empty() {
         return None;
     }
-    let holds: Vec<&HoldSnapshot> = board.locks.iter().map(|held| &held.seen).collect();
-    let all: Vec<HoldSnapshot> = board.locks.iter().map(|held| held.seen.clone()).collect();
+    let holds: Vec<&HoldSnapshot> = data.locks.iter().map(|held| &held.seen).collect();
+    let all: Vec<HoldSnapshot> = data.locks.iter().map(|held| held.seen.clone()).collect();
     let waiting = |resource: &Resource| {
-        let mut held = board.locks.iter();
+        let mut held = data.locks.iter();
         let held = held.find(|held| held.seen.hold.want.resource == *resource);
         held.map_or(0, |held| held.waiters.len())
     };
@@ -60,8 +54,8 @@ fn locks(board: &Board, client: &Client) -> Option<String> {
         true => "Nothing is held".to_owned(),
         false => show::hold_table(&holds, &all, &waiting, client.witness()),
     };
-    for (index, held) in board.locks.iter().enumerate() {
-        if held.waiters.is_empty() || has_more_holders(&board.locks[index + 1..], held) {
+    for (index, held) in data.locks.iter().enumerate() {
+        if held.waiters.is_empty() || has_more_holders(&data.locks[index + 1..], held) {
             continue;
         }
         text += &format!("\nWaiting for {}:", held.seen.hold.want.resource);
@@ -69,21 +63,21 @@ fn locks(board: &Board, client: &Client) -> Option<String> {
             text += &format!("\n{}", show::waiter_text(waiter, place));
         }
     }
-    for sentence in &board.free_queues {
+    for sentence in &data.free_queues {
         text += &format!("\nFree: {sentence}");
     }
     part("Locks", text)
 }
 
-fn sections(board: &Board) -> Option<String> {
-    if board.tallies.is_empty() {
+fn sections(data: &ViewData) -> Option<String> {
+    if data.tallies.is_empty() {
         return None;
     }
     let header = ["SECTION", "PENDING", "IN PROGRESS", "REVIEW", "DONE", "STUCK"];
     let mut rows = vec![header.map(str::to_owned)];
-    let names = board.sections.iter().map(|seen| Some(seen.section.name.as_str()));
+    let names = data.sections.iter().map(|seen| Some(seen.section.name.as_str()));
     for name in std::iter::once(None).chain(names) {
-        let count = |status| board.count(status, name);
+        let count = |status| data.count(status, name);
         let done = count(Status::Completed) + count(Status::Skipped);
         let stuck = count(Status::Failed) + count(Status::Blocked);
         rows.push([
@@ -98,12 +92,12 @@ fn sections(board: &Board) -> Option<String> {
     part("Tasks", show::table(&rows))
 }
 
-fn tasks(board: &Board) -> Option<String> {
-    if board.tasks.is_empty() {
+fn tasks(data: &ViewData) -> Option<String> {
+    if data.tasks.is_empty() {
         return None;
     }
     let mut rows = vec![["TASK", "TITLE", "SECTION", "WORKER"].map(str::to_owned)];
-    rows.extend(board.tasks.iter().map(|task| {
+    rows.extend(data.tasks.iter().map(|task| {
         [
             task.id.to_string(),
             brief(&clean(&task.title)),
@@ -114,12 +108,12 @@ fn tasks(board: &Board) -> Option<String> {
     part("In progress", show::table(&rows))
 }
 
-fn workers(board: &Board) -> Option<String> {
-    if board.workers.is_empty() {
+fn workers(data: &ViewData) -> Option<String> {
+    if data.workers.is_empty() {
         return None;
     }
     let mut rows = vec![["WORKER", "PROCESS", "IS", "HAS"].map(str::to_owned)];
-    rows.extend(board.workers.iter().map(|worker| {
+    rows.extend(data.workers.iter().map(|worker| {
         let titles = worker.tasks.iter().map(|(_, title)| clean(title));
         let has: Vec<String> = titles.chain(worker.locks.iter().map(|lock| clean(lock))).collect();
         [
@@ -135,8 +129,8 @@ fn workers(board: &Board) -> Option<String> {
     part("Workers", show::table(&rows))
 }
 
-fn events(board: &Board) -> Option<String> {
-    let newest = &board.events[board.events.len().saturating_sub(EVENTS)..];
+fn events(data: &ViewData) -> Option<String> {
+    let newest = &data.events[data.events.len().saturating_sub(EVENTS)..];
     if newest.is_empty() {
         return None;
     }

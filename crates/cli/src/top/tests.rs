@@ -1,10 +1,10 @@
 //! Whole screens, drawn into memory.
 
 use super::keys::{Pane, State};
-use super::model::{Board, Held, Worker};
+use super::model::{Held, ViewData, Worker};
 use super::text::Theme;
 use super::view;
-use super::watch::{Health, Sight};
+use super::watch::{Health, LatestData};
 use insta::assert_snapshot;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -159,11 +159,11 @@ fn acquired() -> EventKind {
     EventKind::Acquired { operation: None }
 }
 
-fn busy() -> Board {
+fn busy() -> ViewData {
     let mut deploy = held("deploy", "alice", Some("release 4.2"), 12, 24);
     deploy.waiters = vec![waiter("bob", "hotfix"), waiter("carol", "docs")];
     let paused = Section { paused: true, ..Section::named("backend") };
-    Board {
+    ViewData {
         store: "sqlite:/srv/shop/.tenure/tenure.db".to_owned(),
         engine: "sqlite 3.51".to_owned(),
         local: true,
@@ -214,15 +214,15 @@ fn busy() -> Board {
     }
 }
 
-fn screen(width: u16, height: u16, board: Board, state: &mut State) -> String {
-    screen_of(width, height, board, Health::Live, state)
+fn screen(width: u16, height: u16, data: ViewData, state: &mut State) -> String {
+    screen_of(width, height, data, Health::Live, state)
 }
 
-fn screen_of(width: u16, height: u16, board: Board, health: Health, state: &mut State) -> String {
-    let sight = Sight { board: Arc::new(board), health, looked_at: Instant::now() };
+fn screen_of(width: u16, height: u16, data: ViewData, health: Health, state: &mut State) -> String {
+    let latest = LatestData { data: Arc::new(data), health, looked_at: Instant::now() };
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     let theme = Theme { colours: false };
-    terminal.draw(|frame| view::draw(frame, &sight, state, theme, seconds(1))).unwrap();
+    terminal.draw(|frame| view::draw(frame, &latest, state, theme, seconds(1))).unwrap();
     terminal.backend().to_string()
 }
 
@@ -232,14 +232,14 @@ fn at(pane: Pane) -> State {
 
 #[test]
 fn nothing_is_held() {
-    let nowhere = screen_of(80, 24, Board::default(), Health::NoStore, &mut State::default());
+    let nowhere = screen_of(80, 24, ViewData::default(), Health::NoStore, &mut State::default());
     assert_snapshot!("no_store", nowhere);
-    let board = Board {
+    let data = ViewData {
         store: "sqlite:x.db".to_owned(),
         engine: "sqlite 3.51".to_owned(),
-        ..Board::default()
+        ..ViewData::default()
     };
-    assert_snapshot!("empty", screen(80, 24, board, &mut State::default()));
+    assert_snapshot!("empty", screen(80, 24, data, &mut State::default()));
 }
 
 #[test]
@@ -278,26 +278,26 @@ fn trouble_is_said_and_what_was_seen_last_stays() {
 
 #[test]
 fn what_others_write_stays_in_its_cell() {
-    let mut board = busy();
+    let mut data = busy();
     let hostile = "\x1b[31m\u{202e}evil\r\n日本語日本語日本語日本語日本語日本語 שלום e\u{301}\u{301}\u{301}\u{301}";
-    board.locks.truncate(1);
-    board.locks[0].seen.hold.operation = Some(hostile.to_owned());
-    board.locks[0].seen.hold.holder.label =
+    data.locks.truncate(1);
+    data.locks[0].seen.hold.operation = Some(hostile.to_owned());
+    data.locks[0].seen.hold.holder.label =
         "👨\u{200d}👩\u{200d}👧 team 👨\u{200d}👩\u{200d}👧".to_owned();
-    board.tasks[0].title = hostile.to_owned();
-    board.workers[0].tasks[0].1 = hostile.to_owned();
+    data.tasks[0].title = hostile.to_owned();
+    data.workers[0].tasks[0].1 = hostile.to_owned();
     let panes = [Pane::Locks, Pane::Tasks, Pane::Workers];
-    let screens = panes.map(|pane| screen(90, 12, board.clone(), &mut at(pane)));
+    let screens = panes.map(|pane| screen(90, 12, data.clone(), &mut at(pane)));
     assert_snapshot!(screens.join("\n"));
 }
 
 #[test]
 fn scrolling_stops_at_the_end() {
-    let mut board = busy();
+    let mut data = busy();
     let hold = |n: u64| held(&format!("lock {n:02}"), "x", None, n, 20);
-    board.locks = (0..30).map(hold).collect();
+    data.locks = (0..30).map(hold).collect();
     let mut state = State { scroll: [usize::MAX; 4], ..State::default() };
-    let shown = screen(60, 14, board, &mut state);
+    let shown = screen(60, 14, data, &mut state);
     assert!(shown.contains("lock 29") && !shown.contains("lock 10"), "{shown}");
     assert_eq!(state.scroll[0], 21);
 }
@@ -318,8 +318,8 @@ fn no_size_is_too_small() {
 fn a_resource_of_every_kind_can_be_shown() {
     for kind in Kind::ALL {
         let resource = Resource::new(kind, "x").unwrap().to_string();
-        let mut board = busy();
-        board.locks = vec![held(&resource, "x", None, 1, 5)];
-        assert!(screen(80, 24, board, &mut State::default()).contains(&resource));
+        let mut data = busy();
+        data.locks = vec![held(&resource, "x", None, 1, 5)];
+        assert!(screen(80, 24, data, &mut State::default()).contains(&resource));
     }
 }

@@ -1,6 +1,6 @@
 //! The timeline: who held which resource when, as bars.
 
-use super::model::Board;
+use super::model::ViewData;
 use super::text::{Theme, clean};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -30,15 +30,15 @@ struct Lane {
 const SPAN_MS: (i64, i64) = (60_000, 3_600_000);
 
 /// The lanes, most recent change first.
-fn lanes(board: &Board) -> Vec<Lane> {
+fn lanes(data: &ViewData) -> Vec<Lane> {
     let mut open: HashMap<(Resource, Token), Stretch> = HashMap::new();
     let mut all: HashMap<Resource, Vec<Stretch>> = HashMap::new();
-    for held in &board.locks {
+    for held in &data.locks {
         let hold = &held.seen.hold;
         // The time of death is unknown; in any case the lease excludes no one after its end.
         let to = match held.state {
             HoldState::Held => None,
-            HoldState::Lapsed | HoldState::Dead => Some(held.seen.expires_at.min(board.now)),
+            HoldState::Lapsed | HoldState::Dead => Some(held.seen.expires_at.min(data.now)),
         };
         let stretch = Stretch {
             from: held.seen.acquired_at,
@@ -48,7 +48,7 @@ fn lanes(board: &Board) -> Vec<Lane> {
         };
         open.insert((hold.want.resource.clone(), hold.token), stretch);
     }
-    for event in &board.events {
+    for event in &data.events {
         let (Some(resource), Some(token)) = (&event.event.resource, event.event.token) else {
             continue;
         };
@@ -98,16 +98,16 @@ fn lanes(board: &Board) -> Vec<Lane> {
 /// Draws at most this many lines of this width, and returns the span that they cover. `ago` is how
 /// long ago the data was read: present holds extend until now.
 pub(crate) fn draw(
-    board: &Board,
+    data: &ViewData,
     theme: Theme,
     width: usize,
     height: usize,
     ago: Duration,
 ) -> (Vec<Line<'static>>, String) {
-    let lanes = lanes(board);
+    let lanes = lanes(data);
     let shown = &lanes[..lanes.len().min(height)];
     let first = shown.iter().flat_map(|lane| &lane.stretches).map(|stretch| stretch.from.0).min();
-    let now = board.now.0.saturating_add(ago.as_millis() as i64);
+    let now = data.now.0.saturating_add(ago.as_millis() as i64);
     let span = (now - first.unwrap_or(now)).clamp(SPAN_MS.0, SPAN_MS.1);
     let longest = shown.iter().map(|lane| lane.resource.chars().count()).max().unwrap_or(0);
     let name_width = longest.min(width / 3);

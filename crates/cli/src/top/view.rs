@@ -2,10 +2,10 @@
 
 use super::columns;
 use super::keys::{Pane, State};
-use super::panes::{self, Ground, Listing};
+use super::panes::{self, Drawing, Listing};
 use super::text::{Theme, clean};
 use super::timeline;
-use super::watch::{Health, Sight};
+use super::watch::{Health, LatestData};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Margin, Rect};
 use ratatui::text::{Line, Span};
@@ -21,14 +21,14 @@ const WITH_TIMELINE: u16 = 18;
 /// Draws everything. `ago` is how long ago the data was read.
 pub(crate) fn draw(
     frame: &mut Frame<'_>,
-    sight: &Sight,
+    latest: &LatestData,
     state: &mut State,
     theme: Theme,
     ago: Duration,
 ) {
     let area = frame.area();
     if area.width < 10 || area.height < 4 {
-        return frame.render_widget(Paragraph::new(panes::totals(&sight.board)), area);
+        return frame.render_widget(Paragraph::new(panes::totals(&latest.data)), area);
     }
     let at_once = area.width >= ALL_AT_ONCE.0 && area.height >= ALL_AT_ONCE.1;
     let tabs = u16::from(!at_once);
@@ -39,8 +39,8 @@ pub(crate) fn draw(
         Constraint::Length(1),
     ])
     .areas(area);
-    header(frame, head, sight, theme, ago);
-    let mut painter = Painter { frame, sight, state, theme, ago };
+    header(frame, head, latest, theme, ago);
+    let mut painter = Painter { frame, latest, state, theme, ago };
     if at_once {
         painter.all(body);
     } else {
@@ -53,36 +53,36 @@ pub(crate) fn draw(
     }
 }
 
-fn header(frame: &mut Frame<'_>, area: Rect, sight: &Sight, theme: Theme, ago: Duration) {
-    let board = &sight.board;
+fn header(frame: &mut Frame<'_>, area: Rect, latest: &LatestData, theme: Theme, ago: Duration) {
+    let data = &latest.data;
     let [first, second] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
-    let (word, look) = match &sight.health {
+    let (word, look) = match &latest.health {
         Health::Live => ("● live".to_owned(), theme.good()),
         Health::NoStore => ("○ no store yet".to_owned(), theme.warn()),
         Health::Trouble(message) => (format!("✗ {}", clean(message)), theme.bad()),
     };
-    let troubled = matches!(sight.health, Health::Trouble(_));
+    let troubled = matches!(latest.health, Health::Trouble(_));
     // An error matters most; the store's name makes room for it.
     let most = if troubled { first.width.saturating_sub(8) } else { first.width / 2 };
     let word_width = (Span::raw(word.as_str()).width() as u16).min(most);
     let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(word_width)])
         .spacing(1)
         .areas(first);
-    let engine = match board.engine.as_str() {
+    let engine = match data.engine.as_str() {
         "" | "memory" => String::new(),
         engine => format!(" ({})", clean(engine)),
     };
     let title = Line::from(vec![
         Span::styled("tenure ", theme.accent()),
-        Span::raw(clean(&board.store)),
+        Span::raw(clean(&data.store)),
         Span::styled(engine, theme.dim()),
     ]);
     frame.render_widget(title, left);
     let word = Line::from(Span::styled(word, look)).alignment(Alignment::Right);
     frame.render_widget(word, right);
     let totals = match troubled {
-        true => format!("{} · {}", panes::age_text(ago), panes::totals(board)),
-        false => panes::totals_within(board, second.width),
+        true => format!("{} · {}", panes::age_text(ago), panes::totals(data)),
+        false => panes::totals_within(data, second.width),
     };
     frame.render_widget(Line::from(totals), second);
 }
@@ -90,7 +90,7 @@ fn header(frame: &mut Frame<'_>, area: Rect, sight: &Sight, theme: Theme, ago: D
 /// What is needed to draw a part.
 struct Painter<'a, 'b> {
     frame: &'a mut Frame<'b>,
-    sight: &'a Sight,
+    latest: &'a LatestData,
     state: &'a mut State,
     theme: Theme,
     ago: Duration,
@@ -144,13 +144,13 @@ impl Painter<'_, '_> {
     }
 
     fn pane(&mut self, pane: Pane, area: Rect) {
-        let ground = self.ground(area);
-        let board = self.sight.board.clone();
-        let listing = panes::listing(pane, &board, ground);
+        let drawing = self.drawing(area);
+        let data = self.latest.data.clone();
+        let listing = panes::listing(pane, &data, drawing);
         if pane != Pane::Tasks {
             return self.list(pane, listing, area);
         }
-        let sections = panes::sections(&board, ground);
+        let sections = panes::sections(&data, drawing);
         let wanted = sections.rows.len() as u16 + 2;
         let height = wanted.min((area.height / 2).max(2));
         let [above, below] =
@@ -161,8 +161,8 @@ impl Painter<'_, '_> {
         self.list(pane, listing, below);
     }
 
-    fn ground(&self, area: Rect) -> Ground {
-        Ground { theme: self.theme, width: area.width, ago: self.ago }
+    fn drawing(&self, area: Rect) -> Drawing {
+        Drawing { theme: self.theme, width: area.width, ago: self.ago }
     }
 
     fn list(&mut self, pane: Pane, listing: Listing, area: Rect) {
@@ -199,7 +199,7 @@ impl Painter<'_, '_> {
         let block = Block::bordered().border_style(self.theme.dim());
         let inner = block.inner(area);
         let (width, height) = (inner.width as usize, inner.height as usize);
-        let (lines, span) = timeline::draw(&self.sight.board, self.theme, width, height, self.ago);
+        let (lines, span) = timeline::draw(&self.latest.data, self.theme, width, height, self.ago);
         let title = Span::styled(format!(" Timeline, {span} "), self.theme.dim());
         self.frame.render_widget(block.title(title), area);
         let nothing = Line::styled("no holds lately", self.theme.dim());

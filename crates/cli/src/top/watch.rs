@@ -1,6 +1,6 @@
 //! Reads the store whenever it changed, in the background of the view.
 
-use super::model::Board;
+use super::model::ViewData;
 use crate::context::Context;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use tokio::sync::watch;
 
 /// The latest data and when it was read.
 #[derive(Clone, Debug)]
-pub(crate) struct Sight {
-    pub(crate) board: Arc<Board>,
+pub(crate) struct LatestData {
+    pub(crate) data: Arc<ViewData>,
     pub(crate) health: Health,
     pub(crate) looked_at: Instant,
 }
@@ -26,13 +26,13 @@ pub(crate) enum Health {
     Trouble(String),
 }
 
-impl Sight {
-    pub(crate) fn nothing() -> Sight {
-        Sight { board: Arc::default(), health: Health::NoStore, looked_at: Instant::now() }
+impl LatestData {
+    pub(crate) fn nothing() -> LatestData {
+        LatestData { data: Arc::default(), health: Health::NoStore, looked_at: Instant::now() }
     }
 
-    fn troubled(&self, message: String) -> Sight {
-        Sight { health: Health::Trouble(message), ..self.clone() }
+    fn troubled(&self, message: String) -> LatestData {
+        LatestData { health: Health::Trouble(message), ..self.clone() }
     }
 }
 
@@ -47,29 +47,33 @@ const LOOK_EVERY: (Duration, Duration) = (Duration::from_millis(500), Duration::
 const BREATH: Duration = Duration::from_millis(100);
 
 /// Follows the store until the receiver is gone.
-pub(crate) async fn follow(context: &Context, first: Option<Client>, sights: watch::Sender<Sight>) {
+pub(crate) async fn follow(
+    context: &Context,
+    first: Option<Client>,
+    latest: watch::Sender<LatestData>,
+) {
     let mut client = first;
     loop {
-        let known = sights.borrow().clone();
+        let known = latest.borrow().clone();
         if client.is_none() {
             match context.watcher().await {
                 Ok(opened) => client = opened,
-                Err(failure) => drop(sights.send(known.troubled(failure.message))),
+                Err(failure) => drop(latest.send(known.troubled(failure.message))),
             }
         }
         let Some(open) = &client else {
             tokio::time::sleep(LOOK_AGAIN).await;
             continue;
         };
-        match Board::look(open, &known.board).await {
-            Ok(board) => {
-                let (revision, patience) = (board.revision, patience(&board));
-                let sight = Sight {
-                    board: Arc::new(board),
+        match ViewData::look(open, &known.data).await {
+            Ok(data) => {
+                let (revision, patience) = (data.revision, patience(&data));
+                let latest = LatestData {
+                    data: Arc::new(data),
                     health: Health::Live,
                     looked_at: Instant::now(),
                 };
-                if sights.send(sight).is_err() {
+                if latest.send(latest).is_err() {
                     return;
                 }
                 tokio::time::sleep(BREATH).await;
@@ -77,7 +81,7 @@ pub(crate) async fn follow(context: &Context, first: Option<Client>, sights: wat
                 let _ = open.changed(revision, patience).await;
             }
             Err(error) => {
-                if sights.send(known.troubled(error.to_string())).is_err() {
+                if latest.send(known.troubled(error.to_string())).is_err() {
                     return;
                 }
                 tokio::time::sleep(LOOK_AGAIN).await;
@@ -86,7 +90,7 @@ pub(crate) async fn follow(context: &Context, first: Option<Client>, sights: wat
     }
 }
 
-fn patience(board: &Board) -> Duration {
-    let shortest = board.locks.iter().map(|held| held.seen.hold.ttl).min();
+fn patience(data: &ViewData) -> Duration {
+    let shortest = data.locks.iter().map(|held| held.seen.hold.ttl).min();
     shortest.map_or(LOOK_EVERY.1, |ttl| (ttl / 3).clamp(LOOK_EVERY.0, LOOK_EVERY.1))
 }

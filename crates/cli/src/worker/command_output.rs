@@ -1,7 +1,7 @@
 //! Follows the output of a command while it runs.
 
 use super::last_line::LastLine;
-use super::logs::Sink;
+use super::output_target::AttemptOutput;
 use crate::child::{Child, Ended, Output};
 use std::pin::pin;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const REST_MAX: Duration = Duration::from_secs(2);
 pub(super) struct CommandOutput {
     stdout: Stream,
     stderr: Stream,
-    sink: Sink,
+    sink: AttemptOutput,
 }
 
 struct Stream {
@@ -40,7 +40,7 @@ impl Stream {
 }
 
 impl CommandOutput {
-    pub(super) fn of(child: &mut Child, sink: Sink) -> CommandOutput {
+    pub(super) fn of(child: &mut Child, sink: AttemptOutput) -> CommandOutput {
         let stream = |output| Stream { output, last: LastLine::default() };
         CommandOutput {
             stdout: stream(child.take_stdout()),

@@ -8,12 +8,12 @@ mod args;
 mod command_output;
 pub(crate) mod event_lines;
 mod last_line;
-mod logs;
+mod output_target;
 pub(crate) mod stop_signals;
 mod task_command;
 mod task_env;
 mod task_result;
 
 pub(crate) use args::WorkerArgs;
-pub(crate) use logs::Outlet;
+pub(crate) use output_target::OutputTarget;
 pub(crate) use task_command::TaskCommand;

@@ -15,12 +15,12 @@ const TERMINATE: i32 = 15;
 
 /// How long running commands may continue after the first signal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience {
+pub(crate) enum StopPolicy {
     /// This long, after any signal.
     Grace(Duration),
     /// Until they end after Ctrl-C, because a person can press it again; this long after other
     /// signals.
-    Person(Duration),
+    UntilSecondCtrlC(Duration),
 }
 
 pub(crate) fn listen() -> Result<Signals, Failure> {
@@ -35,19 +35,19 @@ pub(crate) fn listen() -> Result<Signals, Failure> {
 pub(crate) async fn obey(
     signals: &mut Signals,
     stop: &Stopper,
-    patience: Patience,
+    policy: StopPolicy,
     tell: impl Fn(&str),
 ) {
     let first = next(signals).await;
     stop.stop(Stop::Drain);
-    match patience {
-        Patience::Person(_) if first == INTERRUPT => {
+    match policy {
+        StopPolicy::UntilSecondCtrlC(_) if first == INTERRUPT => {
             tell(
                 "Stopping: waiting for running commands; press Ctrl-C again to return their tasks",
             );
             next(signals).await;
         }
-        Patience::Person(grace) | Patience::Grace(grace) => {
+        StopPolicy::UntilSecondCtrlC(grace) | StopPolicy::Grace(grace) => {
             let grace_words = format_duration(grace);
             tell(&format!("Stopping: running commands have {grace_words} to finish"));
             let _ = timeout(grace, next(signals)).await;

@@ -1,7 +1,7 @@
 //! Runs the command of a worker for a task.
 
 use super::command_output::CommandOutput;
-use super::logs::Outlet;
+use super::output_target::OutputTarget;
 use super::{task_env, task_result};
 use crate::child::{self, ChildSpec, SpawnError, Stdin, Stdout};
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(crate) struct TaskCommand {
     keeps: Vec<GrantId>,
     grace: Duration,
     snooze: Duration,
-    outlet: Outlet,
+    target: OutputTarget,
     stop: Stopper,
     state: Mutex<State>,
 }
@@ -38,7 +38,7 @@ impl TaskCommand {
         context: &Context,
         args: &super::WorkerArgs,
         swarm: &Swarm,
-        outlet: Outlet,
+        target: OutputTarget,
     ) -> Result<TaskCommand, Failure> {
         Ok(TaskCommand {
             command: args.command.words(),
@@ -46,7 +46,7 @@ impl TaskCommand {
             keeps: context.kept_grants(),
             grace: args.grace(context),
             snooze: args.snooze,
-            outlet,
+            target,
             stop: swarm.stopper(),
             state: Mutex::default(),
         })
@@ -69,7 +69,7 @@ impl TaskCommand {
     /// Runs the command for a task. If the work is called off, the command and all its processes
     /// are stopped.
     pub(crate) async fn run(self: Arc<TaskCommand>, work: Arc<Work>) -> Finish {
-        let sink = match self.outlet.open(work.task()) {
+        let sink = match self.target.open(work.task()) {
             Ok(sink) => sink,
             Err(error) => {
                 let reason = format!("cannot write the log: {error}");

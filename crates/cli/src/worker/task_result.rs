@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure::core::rules::tasks::Finish;
 
 /// EX_TEMPFAIL: try again later.
-const NOT_NOW: i32 = 75;
+const TRY_LATER: i32 = 75;
 
 /// The command finished, and a person should review the result.
 const NEEDS_REVIEW: i32 = 76;
@@ -14,15 +14,15 @@ const NEEDS_REVIEW: i32 = 76;
 /// How much of the last output line becomes part of a failure's reason.
 const LAST_WORDS_MAX: usize = 300;
 
-pub(super) fn of(ended: Ended, printed: &CommandOutput, snooze: Duration) -> Finish {
+pub(super) fn of(ended: Ended, output: &CommandOutput, snooze: Duration) -> Finish {
     let reason = match ended {
-        Ended::Code(0) => return Finish::Complete { result: printed.result() },
-        Ended::Code(NEEDS_REVIEW) => return Finish::Review { result: printed.result() },
-        Ended::Code(NOT_NOW) => return Finish::Snooze { pause: snooze },
+        Ended::Code(0) => return Finish::Complete { result: output.result() },
+        Ended::Code(NEEDS_REVIEW) => return Finish::Review { result: output.result() },
+        Ended::Code(TRY_LATER) => return Finish::Snooze { pause: snooze },
         Ended::Code(code) => format!("exit code {code}"),
         Ended::Signal(signal) => format!("killed by signal {signal}"),
     };
-    let reason = match printed.last_words(LAST_WORDS_MAX) {
+    let reason = match output.last_words(LAST_WORDS_MAX) {
         Some(words) => format!("{reason}: {words}"),
         None => reason,
     };

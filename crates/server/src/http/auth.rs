@@ -12,7 +12,7 @@ const HINT: &str = "Send `Authorization: Bearer TOKEN`. The user who runs the se
     `tenure token show`, and creates tokens for others with `tenure token create`.";
 
 /// Why a request is not authenticated.
-pub(crate) enum Unknown {
+pub(crate) enum NotAuthenticated {
     /// There was no token.
     Missing,
     /// The token is not valid.
@@ -24,14 +24,14 @@ pub(crate) fn caller(
     keyring: &Keyring,
     peer: &Peer,
     headers: &HeaderMap,
-) -> Result<Caller, Unknown> {
+) -> Result<Caller, NotAuthenticated> {
     if keyring.needs_no_token(peer) {
         return Ok(Caller::local());
     }
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
-    let Some(value) = given.next() else { return Err(Unknown::Missing) };
+    let Some(value) = given.next() else { return Err(NotAuthenticated::Missing) };
     let secret = secret(value).filter(|_| given.next().is_none());
-    secret.and_then(|secret| keyring.caller(secret)).ok_or(Unknown::Wrong)
+    secret.and_then(|secret| keyring.caller(secret)).ok_or(NotAuthenticated::Wrong)
 }
 
 fn secret(value: &HeaderValue) -> Option<&str> {
@@ -39,11 +39,11 @@ fn secret(value: &HeaderValue) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
-impl IntoResponse for Unknown {
+impl IntoResponse for NotAuthenticated {
     fn into_response(self) -> Response {
         let (message, challenge) = match self {
-            Unknown::Missing => ("this server requires a token", "Bearer"),
-            Unknown::Wrong => {
+            NotAuthenticated::Missing => ("this server requires a token", "Bearer"),
+            NotAuthenticated::Wrong => {
                 ("the token is unknown, revoked or expired", "Bearer error=\"invalid_token\"")
             }
         };

@@ -1,10 +1,10 @@
 //! Limits the number of connections, and chooses which one to close for a new one.
 //!
 //! A connection is anonymous until a request over it carries a valid token or is authenticated in
-//! another way. Anonymous connections get a part of all places, and those of one address half of
-//! that part, on this machine too. When there is no place for a new connection, the one that has
+//! another way. Anonymous connections get a part of all slots, and those of one address half of
+//! that part, on this machine too. When there is no slot for a new connection, the one that has
 //! been idle longest is closed. So a client that opens many silent connections only shuts out
-//! itself, and there is always a place for a health check or for a caller that is about to send its
+//! itself, and there is always a slot for a health check or for a caller that is about to send its
 //! token.
 
 use super::peer::Peer;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 
-/// The origin of a connection; connections of one origin share a part of the places.
+/// The origin of a connection; connections of one origin share a part of the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Source {
     /// This machine, by any of its loopback addresses.
@@ -42,20 +42,20 @@ impl Source {
     }
 }
 
-/// The places for connections.
+/// The slots for connections.
 #[derive(Clone)]
 pub(crate) struct ConnectionLimit {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// All places.
+    /// All slots.
     most: usize,
-    /// The most places for anonymous connections.
+    /// The most slots for anonymous connections.
     strangers_max: usize,
-    /// The most places for anonymous connections from one source.
+    /// The most slots for anonymous connections from one source.
     each_max: usize,
-    /// The most places for authenticated callers, so that there is room for new connections.
+    /// The most slots for authenticated callers, so that there is room for new connections.
     known_max: usize,
     state: Mutex<State>,
     freed: Notify,
@@ -131,7 +131,7 @@ impl State {
 }
 
 impl ConnectionLimit {
-    /// A limit of this many places: three quarters for anonymous connections, half for those from
+    /// A limit of this many slots: three quarters for anonymous connections, half for those from
     /// one source, and an eighth that authenticated callers cannot use.
     pub(crate) fn new(most: usize) -> ConnectionLimit {
         let most = most.max(1);
@@ -147,20 +147,20 @@ impl ConnectionLimit {
         ConnectionLimit { shared: Arc::new(shared) }
     }
 
-    /// A place for a new connection. It waits only while all places are taken by authenticated
+    /// A slot for a new connection. It waits only while all slots are taken by authenticated
     /// callers with requests in progress.
-    pub(crate) async fn place(&self, source: Source) -> Place {
+    pub(crate) async fn slot(&self, source: Source) -> ConnectionSlot {
         loop {
             let freed = self.shared.freed.notified();
-            if let Some(place) = self.try_place(source) {
-                return place;
+            if let Some(slot) = self.try_slot(source) {
+                return slot;
             }
             freed.await;
         }
     }
 
-    /// As [`ConnectionLimit::place`], without waiting.
-    pub(crate) fn try_place(&self, source: Source) -> Option<Place> {
+    /// As [`ConnectionLimit::slot`], without waiting.
+    pub(crate) fn try_slot(&self, source: Source) -> Option<ConnectionSlot> {
         let shared = &self.shared;
         let mut state = shared.lock();
         if state.strangers.get(&source).is_some_and(|count| *count >= shared.each_max) {
@@ -190,8 +190,8 @@ impl ConnectionLimit {
         state.connections.insert(number, connection);
         *state.strangers.entry(source).or_default() += 1;
         drop(state);
-        let has_asked = AtomicBool::new(false);
-        Some(Place { number, close, has_asked, shared: shared.clone() })
+        let has_sent_request = AtomicBool::new(false);
+        Some(ConnectionSlot { number, close, has_sent_request, shared: shared.clone() })
     }
 }
 
@@ -201,28 +201,28 @@ impl Shared {
     }
 }
 
-/// The place of a connection, until it is dropped or closed for another.
-pub(crate) struct Place {
+/// The slot of a connection, until it is dropped or closed for another.
+pub(crate) struct ConnectionSlot {
     number: u64,
     close: Arc<Notify>,
-    has_asked: AtomicBool,
+    has_sent_request: AtomicBool,
     shared: Arc<Shared>,
 }
 
-impl Place {
-    /// Resolves when the place is needed for another connection.
+impl ConnectionSlot {
+    /// Resolves when the slot is needed for another connection.
     pub(crate) async fn closed(&self) {
         self.close.notified().await;
     }
 
     /// Whether a request came over this connection.
-    pub(crate) fn has_asked(&self) -> bool {
-        self.has_asked.load(Ordering::Relaxed)
+    pub(crate) fn has_sent_request(&self) -> bool {
+        self.has_sent_request.load(Ordering::Relaxed)
     }
 
     /// Marks the caller as authenticated for the rest of the connection. Returns false if too many
     /// authenticated callers have requests in progress.
-    pub(crate) fn know(&self) -> bool {
+    pub(crate) fn mark_authenticated(&self) -> bool {
         let mut state = self.shared.lock();
         let Some(own) = state.connections.get(&self.number) else { return false };
         if own.is_known {
@@ -243,10 +243,10 @@ impl Place {
     }
 
     /// Marks a request as in progress until the result is dropped.
-    pub(crate) fn answer(self: &Arc<Place>) -> Answering {
-        self.has_asked.store(true, Ordering::Relaxed);
+    pub(crate) fn answer(self: &Arc<ConnectionSlot>) -> RequestInProgress {
+        self.has_sent_request.store(true, Ordering::Relaxed);
         self.count(|requests| requests + 1);
-        Answering { place: self.clone() }
+        RequestInProgress { slot: self.clone() }
     }
 
     fn count(&self, change: impl Fn(usize) -> usize) {
@@ -259,7 +259,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.shared.lock().remove(self.number);
         self.shared.freed.notify_one();
@@ -267,14 +267,14 @@ impl Drop for Place {
 }
 
 /// A request in progress.
-pub(crate) struct Answering {
-    place: Arc<Place>,
+pub(crate) struct RequestInProgress {
+    slot: Arc<ConnectionSlot>,
 }
 
-impl Drop for Answering {
+impl Drop for RequestInProgress {
     fn drop(&mut self) {
-        self.place.count(|requests| requests.saturating_sub(1));
+        self.slot.count(|requests| requests.saturating_sub(1));
         // An idle connection can be closed for another.
-        self.place.shared.freed.notify_one();
+        self.slot.shared.freed.notify_one();
     }
 }

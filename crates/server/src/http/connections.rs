@@ -1,7 +1,7 @@
 //! Accepts and serves connections until the server shuts down.
 
 use super::Note;
-use super::connection_limit::{Answering, ConnectionLimit, Place};
+use super::connection_limit::{ConnectionLimit, ConnectionSlot, RequestInProgress};
 use super::listen::{Incoming, Listener};
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -70,8 +70,8 @@ impl Connections {
             match listener.accept().await {
                 Ok(incoming) => {
                     failed = false;
-                    let place = self.limit.place(incoming.source()).await;
-                    self.serve(incoming, Arc::new(place));
+                    let slot = self.limit.slot(incoming.source()).await;
+                    self.serve(incoming, Arc::new(slot));
                 }
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) => {
@@ -85,14 +85,14 @@ impl Connections {
         }
     }
 
-    fn serve(&self, incoming: Incoming, place: Arc<Place>) {
+    fn serve(&self, incoming: Incoming, slot: Arc<ConnectionSlot>) {
         let (router, builder) = (self.router.clone(), self.builder.clone());
         let watcher = self.graceful.watcher();
         tokio::spawn(async move {
             // An error of one connection matters only to its client.
             tokio::select! {
-                _ = converse(incoming, router, &builder, watcher, &place) => {}
-                () = place.closed() => {}
+                _ = converse(incoming, router, &builder, watcher, &slot) => {}
+                () = slot.closed() => {}
             }
         });
     }
@@ -108,14 +108,14 @@ async fn converse(
     router: Router,
     builder: &http1::Builder,
     watcher: Watcher,
-    place: &Arc<Place>,
+    slot: &Arc<ConnectionSlot>,
 ) -> Option<()> {
     let (stream, peer) = timeout(HANDSHAKE_WITHIN, incoming.open()).await.ok()?.ok()?;
     let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
-        let answering = place.answer();
+        let answering = slot.answer();
         let mut request: Request = request.map(Body::new);
         request.extensions_mut().insert(peer);
-        request.extensions_mut().insert(place.clone());
+        request.extensions_mut().insert(slot.clone());
         let answer = router.clone().call(request);
         async move {
             let answer = answer.await.unwrap_or_else(|never| match never {});
@@ -125,14 +125,14 @@ async fn converse(
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::select! {
         ended = watcher.watch(connection) => ended.ok(),
-        () = says_nothing(place) => None,
+        () = no_request_in_time(slot) => None,
     }
 }
 
 /// Resolves when a client has sent no request in time.
-async fn says_nothing(place: &Place) {
+async fn no_request_in_time(slot: &ConnectionSlot) {
     sleep(FIRST_HEAD_WITHIN).await;
-    if place.has_asked() {
+    if slot.has_sent_request() {
         std::future::pending().await
     }
 }
@@ -140,7 +140,7 @@ async fn says_nothing(place: &Place) {
 /// A response; its connection is not idle until it ends.
 struct Answer {
     body: Body,
-    _answering: Answering,
+    _answering: RequestInProgress,
 }
 
 impl HttpBody for Answer {

@@ -18,11 +18,11 @@ pub(crate) struct Keyring {
     clock: Arc<dyn Clock>,
     known: RwLock<Known>,
     /// How callers authenticate without a token file.
-    otherwise: Otherwise,
+    without_token_file: WithoutTokenFile,
 }
 
 /// How callers authenticate without a token file.
-pub(crate) enum Otherwise {
+pub(crate) enum WithoutTokenFile {
     /// Every user of this machine is admitted.
     LetIn,
     /// By the token that the server created for its user.
@@ -38,43 +38,43 @@ struct Known {
 
 impl Keyring {
     /// Reads the file, if there is one. Without it no caller is admitted until
-    /// [`otherwise`](Keyring::otherwise) is called.
+    /// [`without_token_file`](Keyring::without_token_file) is called.
     pub(crate) fn open(file: TokenFile, clock: Arc<dyn Clock>) -> Result<Keyring, TokenError> {
-        let otherwise = Otherwise::Own(OwnToken::none());
-        let keyring = Keyring { file, clock, known: RwLock::default(), otherwise };
+        let without_token_file = WithoutTokenFile::Own(OwnToken::none());
+        let keyring = Keyring { file, clock, known: RwLock::default(), without_token_file };
         keyring.refresh()?;
         Ok(keyring)
     }
 
     /// Sets how callers authenticate without a token file.
-    pub(crate) fn otherwise(self, otherwise: Otherwise) -> Keyring {
-        Keyring { otherwise, ..self }
+    pub(crate) fn without_token_file(self, without_token_file: WithoutTokenFile) -> Keyring {
+        Keyring { without_token_file, ..self }
     }
 
     /// Whether there is or was a token file, so that only its tokens are valid.
-    pub(crate) fn is_in_force(&self) -> bool {
+    pub(crate) fn has_token_file(&self) -> bool {
         self.tokens().is_some()
     }
 
     /// Whether this caller needs no token.
     pub(crate) fn needs_no_token(&self, peer: &Peer) -> bool {
-        !self.is_in_force()
-            && match self.otherwise {
-                Otherwise::LetIn => peer.is_local(),
-                Otherwise::Own(_) => peer.is_same_user(),
+        !self.has_token_file()
+            && match self.without_token_file {
+                WithoutTokenFile::LetIn => peer.is_local(),
+                WithoutTokenFile::Own(_) => peer.is_same_user(),
             }
     }
 
     /// Reads the server's own token again if it was replaced.
     pub(crate) fn refresh_own(&self) -> Result<(), ServerFolderError> {
-        match &self.otherwise {
-            Otherwise::Own(own) if !self.is_in_force() => own.refresh(),
+        match &self.without_token_file {
+            WithoutTokenFile::Own(own) if !self.has_token_file() => own.refresh(),
             _ => Ok(()),
         }
     }
 
     /// Whether any token is valid.
-    pub(crate) fn lets_anybody_in(&self) -> bool {
+    pub(crate) fn has_valid_token(&self) -> bool {
         let now = self.clock.wall();
         self.tokens().is_some_and(|tokens| tokens.iter().any(|token| !token.is_expired(now)))
     }
@@ -105,7 +105,7 @@ impl Keyring {
     pub(crate) fn caller(&self, secret: &str) -> Option<Caller> {
         let presented = hash(secret);
         let Some(tokens) = self.tokens() else {
-            let Otherwise::Own(own) = &self.otherwise else { return None };
+            let WithoutTokenFile::Own(own) = &self.without_token_file else { return None };
             return own.is(&presented).then(Caller::local);
         };
         let mut found = u32::MAX;
@@ -120,7 +120,7 @@ impl Keyring {
 
     /// Whether this caller is still admitted: its token was not revoked and has not expired.
     pub(crate) fn still_admits(&self, caller: &Caller) -> bool {
-        let Some(name) = &caller.name else { return !self.is_in_force() };
+        let Some(name) = &caller.name else { return !self.has_token_file() };
         let now = self.clock.wall();
         let counts = |token: &Token| {
             token.name == *name && token.role == caller.role && !token.is_expired(now)

@@ -61,12 +61,12 @@ pub(crate) enum Incoming {
 }
 
 /// Addresses that are bound but not listening yet.
-pub(crate) struct Bound {
+pub(crate) struct BoundSockets {
     sockets: Vec<(TcpSocket, SocketAddr)>,
     tls: Option<Arc<Tls>>,
 }
 
-impl Bound {
+impl BoundSockets {
     /// The addresses, with the ports that the system chose.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.sockets.iter().map(|(_, address)| *address).collect()
@@ -89,18 +89,21 @@ impl Bound {
 }
 
 /// Binds all requested addresses, or none.
-pub(crate) async fn bind(options: &Options, checks: &RequestChecks) -> Result<Bound, ServeError> {
+pub(crate) async fn bind(
+    options: &Options,
+    checks: &RequestChecks,
+) -> Result<BoundSockets, ServeError> {
     let mut sockets = Vec::new();
     for text in &options.listen {
         for address in resolve(text).await? {
-            if !address.ip().to_canonical().is_loopback() && !checks.keyring.lets_anybody_in() {
+            if !address.ip().to_canonical().is_loopback() && !checks.keyring.has_valid_token() {
                 return Err(ServeError::NoTokens { address });
             }
             let bound = bind_tcp(address);
             sockets.push(bound.map_err(|source| refused(&address.to_string(), source))?);
         }
     }
-    Ok(Bound { sockets, tls: checks.tls.clone() })
+    Ok(BoundSockets { sockets, tls: checks.tls.clone() })
 }
 
 fn refused(address: &str, source: io::Error) -> ServeError {

@@ -38,8 +38,8 @@ use crate::routes::Routes;
 use connections::Connections;
 use futures_util::future::join_all;
 use hosts::{Host, Hosts};
-use keyring::{Keyring, Otherwise};
-use own_token::Made;
+use keyring::{Keyring, WithoutTokenFile};
+use own_token::CreatedToken;
 use rate::Rate;
 use request_checks::RequestChecks;
 use signals::Signals;
@@ -156,7 +156,7 @@ pub async fn serve(
     let note = options.note;
     let connections = Connections::new(router, options.connections_max, note.clone());
     let addresses = listeners.iter().map(|listener| listener.address()).collect();
-    let auth = match (&made, checks.keyring.is_in_force()) {
+    let auth = match (&made, checks.keyring.has_token_file()) {
         (Some(made), _) => made.auth(),
         (None, true) => Auth::Tokens(checks.keyring.path()),
         (None, false) => Auth::None,
@@ -164,7 +164,7 @@ pub async fn serve(
     listening(&Listening { addresses, auth });
     tokio::select! {
         _ = join_all(listeners.iter().map(|listener| connections.accept(listener))) => {}
-        () = keep_up(&checks, &note) => {}
+        () = follow_files(&checks, &note) => {}
         () = signals.next() => {}
     }
     drop(announced);
@@ -178,16 +178,19 @@ pub async fn serve(
     Ok(())
 }
 
-fn checks(app: &App, options: &Options) -> Result<(RequestChecks, Option<Made>), ServeError> {
+fn checks(
+    app: &App,
+    options: &Options,
+) -> Result<(RequestChecks, Option<CreatedToken>), ServeError> {
     let hosts = options.hosts.iter().map(|name| {
         Host::parse(name).ok_or_else(|| ServeError::Host { name: name.chars().take(80).collect() })
     });
     let hosts = Hosts::new(hosts.collect::<Result<_, _>>()?);
     let keyring = Keyring::open(TokenFile::at(&options.tokens), Arc::new(SystemClock))?;
-    if options.needs_tokens && !keyring.is_in_force() {
+    if options.needs_tokens && !keyring.has_token_file() {
         return Err(ServeError::NoTokenFile { file: keyring.path() });
     }
-    let (keyring, made) = otherwise(keyring, &options.without_tokens)?;
+    let (keyring, made) = without_token_file(keyring, &options.without_tokens)?;
     let checks = RequestChecks {
         app: app.clone(),
         hosts,
@@ -201,22 +204,22 @@ fn checks(app: &App, options: &Options) -> Result<(RequestChecks, Option<Made>),
 }
 
 /// Creates the server's own token if it is needed.
-fn otherwise(
+fn without_token_file(
     keyring: Keyring,
     without: &WithoutTokens,
-) -> Result<(Keyring, Option<Made>), ServeError> {
-    let (in_force, file) = (keyring.is_in_force(), keyring.path());
+) -> Result<(Keyring, Option<CreatedToken>), ServeError> {
+    let (in_force, file) = (keyring.has_token_file(), keyring.path());
     match without {
         WithoutTokens::NoAuth if in_force => Err(ServeError::NoAuthWithTokens { file }),
         WithoutTokens::OwnToken { renew: true, .. } if in_force => {
             Err(ServeError::NewTokenUnused { file })
         }
         _ if in_force => Ok((keyring, None)),
-        WithoutTokens::NoAuth => Ok((keyring.otherwise(Otherwise::LetIn), None)),
+        WithoutTokens::NoAuth => Ok((keyring.without_token_file(WithoutTokenFile::LetIn), None)),
         WithoutTokens::OwnToken { folder: None, .. } => Err(ServeError::NoHome),
         WithoutTokens::OwnToken { folder: Some(folder), store, renew } => {
-            let made = Made::get(folder, store, *renew)?;
-            Ok((keyring.otherwise(Otherwise::Own(made.token())), Some(made)))
+            let made = CreatedToken::get(folder, store, *renew)?;
+            Ok((keyring.without_token_file(WithoutTokenFile::Own(made.token())), Some(made)))
         }
     }
 }
@@ -233,7 +236,7 @@ fn routes(app: &App) -> Routes {
 }
 
 /// Follows changes of the token file and the certificate, and forgets old callers.
-async fn keep_up(checks: &RequestChecks, note: &Note) {
+async fn follow_files(checks: &RequestChecks, note: &Note) {
     let mut ticks = interval(LOOK_EVERY);
     let mut said = String::new();
     loop {

@@ -13,20 +13,20 @@ use tenure::server_support::local_server::{Announcement, Record, ServerFolder, S
 use tenure::url::StoreUrl;
 
 /// The token at the start of the server.
-pub(crate) struct Made {
+pub(crate) struct CreatedToken {
     folder: ServerFolder,
     store: StoreUrl,
     file: PathBuf,
     secret: Secret,
 }
 
-impl Made {
+impl CreatedToken {
     /// The token of this store's servers; created if there is none or a new one is requested.
     pub(crate) fn get(
         folder: &ServerFolder,
         store: &StoreUrl,
         renew: bool,
-    ) -> Result<Made, ServeError> {
+    ) -> Result<CreatedToken, ServeError> {
         let new = Secret::new(random_secret()?);
         let secret = match renew {
             true => {
@@ -36,7 +36,7 @@ impl Made {
             false => folder.keep_token(store, new)?,
         };
         let file = folder.token_file(store);
-        Ok(Made { folder: folder.clone(), store: store.clone(), file, secret })
+        Ok(CreatedToken { folder: folder.clone(), store: store.clone(), file, secret })
     }
 
     /// Announces to this user's clients where the server listens.
@@ -50,8 +50,8 @@ impl Made {
     /// The token for the keyring.
     pub(crate) fn token(&self) -> OwnToken {
         let known = Known { stamp: stamp(&self.file), hash: Some(hash(self.secret.reveal())) };
-        let place = Some((self.folder.clone(), self.store.clone(), self.file.clone()));
-        OwnToken { place, known: RwLock::new(known) }
+        let location = Some((self.folder.clone(), self.store.clone(), self.file.clone()));
+        OwnToken { location, known: RwLock::new(known) }
     }
 
     /// The token for the user who started the server.
@@ -62,7 +62,7 @@ impl Made {
 
 /// The token of a running server; it follows changes of its file.
 pub(crate) struct OwnToken {
-    place: Option<(ServerFolder, StoreUrl, PathBuf)>,
+    location: Option<(ServerFolder, StoreUrl, PathBuf)>,
     known: RwLock<Known>,
 }
 
@@ -75,7 +75,7 @@ struct Known {
 impl OwnToken {
     /// A token that matches no secret.
     pub(crate) fn none() -> OwnToken {
-        OwnToken { place: None, known: RwLock::default() }
+        OwnToken { location: None, known: RwLock::default() }
     }
 
     /// Whether this is the hash of the token, in constant time.
@@ -85,7 +85,7 @@ impl OwnToken {
 
     /// Reads the file again if it changed. If it is removed, the known token stays valid.
     pub(crate) fn refresh(&self) -> Result<(), ServerFolderError> {
-        let Some((folder, store, file)) = &self.place else { return Ok(()) };
+        let Some((folder, store, file)) = &self.location else { return Ok(()) };
         let stamp = stamp(file);
         if stamp == self.known().stamp {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The middleware of every request: checks host, caller, rate, size and time limit in this order,
 //! and completes the response.
 
-use super::connection_limit::Place;
+use super::connection_limit::ConnectionSlot;
 use super::hosts::Hosts;
 use super::keyring::Keyring;
 use super::limits::{self, Limits};
@@ -97,10 +97,10 @@ impl RequestChecks {
         self.hosts.check(&peer, method, uri, request.headers()).map_err(refuse)?;
         let caller = auth::caller(&self.keyring, &peer, request.headers());
         self.rate.check(&peer, caller.as_ref().ok())?;
-        let place = request.extensions().get::<Arc<Place>>();
+        let slot = request.extensions().get::<Arc<ConnectionSlot>>();
         let caller = match caller {
-            Ok(_) if place.is_some_and(|place| !place.know()) => {
-                return Err(Box::new(responses::full()));
+            Ok(_) if slot.is_some_and(|slot| !slot.mark_authenticated()) => {
+                return Err(Box::new(responses::too_many_connections()));
             }
             Ok(caller) => caller,
             Err(_) if declared.is_open => Caller { name: None, role: Role::Read },
@@ -130,10 +130,10 @@ impl RequestChecks {
         let response = tokio::select! {
             answer = tokio::time::timeout(limits.time(), answer) => match answer {
                 Ok(Ok(response)) => response,
-                Ok(Err(_)) => return responses::broken().into_response(),
+                Ok(Err(_)) => return responses::internal_error().into_response(),
                 Err(_) => return limits::too_slow().into_response(),
             },
-            () = stopped => return responses::stopping(),
+            () = stopped => return responses::shutting_down(),
         };
         responses::bounded_stream(response, self.app.clone(), self.keyring.clone(), caller)
     }

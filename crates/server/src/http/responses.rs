@@ -94,13 +94,13 @@ fn sentence(status: StatusCode) -> String {
 }
 
 /// The response after a panic or another internal error.
-pub(crate) fn broken() -> Problem {
+pub(crate) fn internal_error() -> Problem {
     let message = "internal server error; the request may still have taken effect";
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", message)
 }
 
 /// The response to a waiting request when the server shuts down.
-pub(crate) fn stopping() -> Response {
+pub(crate) fn shutting_down() -> Response {
     let problem = Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "SHUTTING_DOWN",
@@ -113,7 +113,7 @@ pub(crate) fn stopping() -> Response {
 }
 
 /// The response to a caller when all connections are in use.
-pub(crate) fn full() -> Response {
+pub(crate) fn too_many_connections() -> Response {
     let message = "all connections of this server are in use";
     let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", message)
         .hint("Retry in a moment, or start the server with a larger --max-connections.");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 
 /// A tool as it is offered.
-struct Offer {
+struct ToolSpec {
     name: &'static str,
     description: &'static str,
     /// The role that a caller needs.
@@ -22,22 +22,22 @@ struct Offer {
     schema: fn() -> Result<Arc<JsonObject>, String>,
 }
 
-const OFFERS: [Offer; 12] = [
-    Offer {
+const TOOLS: [ToolSpec; 12] = [
+    ToolSpec {
         name: "create_task",
         description: "Add a task for some agent to claim.",
         role: Role::Work,
         named: false,
         schema: schema_for_input::<tasks::NewTaskArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "create_tasks_batch",
         description: "Add several tasks, all or none.",
         role: Role::Work,
         named: false,
         schema: schema_for_input::<tasks::BatchArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "claim_task",
         description: "Claim the next ready task, or a named one. It is yours alone, with the files \
             and section that it names, until complete_task or fail_task. If none is ready: \
@@ -46,21 +46,21 @@ const OFFERS: [Offer; 12] = [
         named: true,
         schema: schema_for_input::<work::ClaimArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "complete_task",
         description: "Complete a task that you claimed.",
         role: Role::Work,
         named: true,
         schema: schema_for_input::<work::CompleteArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "fail_task",
         description: "Report that a task you claimed failed.",
         role: Role::Work,
         named: true,
         schema: schema_for_input::<work::FailArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "heartbeat",
         description: "Renew everything that you hold, as every other call does too. Call it now and \
             then during long work. Returns what you hold, and in `lost` what you no longer hold.",
@@ -68,28 +68,28 @@ const OFFERS: [Offer; 12] = [
         named: true,
         schema: schema_for_input::<queries::NoArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "get_status",
         description: "The number of tasks by status, and who holds what.",
         role: Role::Read,
         named: false,
         schema: schema_for_input::<queries::NoArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "get_all_tasks",
         description: "List tasks, oldest first.",
         role: Role::Read,
         named: false,
         schema: schema_for_input::<queries::ListArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "get_results",
         description: "The results of finished tasks.",
         role: Role::Read,
         named: false,
         schema: schema_for_input::<queries::ResultsArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "acquire_lock",
         description: "Lock something before you change it. If another agent holds it: success \
             false, with the holder and the time left; then do not touch it.",
@@ -97,14 +97,14 @@ const OFFERS: [Offer; 12] = [
         named: true,
         schema: schema_for_input::<locks::AcquireArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "release_lock",
         description: "Release what you hold, as soon as you are done with it.",
         role: Role::Work,
         named: false,
         schema: schema_for_input::<locks::ReleaseArguments>,
     },
-    Offer {
+    ToolSpec {
         name: "who_holds",
         description: "Who holds and who waits, for how long and what for.",
         role: Role::Read,
@@ -121,15 +121,15 @@ pub(super) static SESSIONLESS: LazyLock<Vec<Tool>> = LazyLock::new(|| tools(true
 
 /// The role that a caller needs; `None` if there is no such tool.
 pub(super) fn role(name: &str) -> Option<Role> {
-    OFFERS.iter().find(|offer| offer.name == name).map(|offer| offer.role)
+    TOOLS.iter().find(|tool| tool.name == name).map(|tool| tool.role)
 }
 
 fn tools(sessionless: bool) -> Vec<Tool> {
-    OFFERS.iter().map(|offer| tool(offer, sessionless)).collect()
+    TOOLS.iter().map(|tool| tool(tool, sessionless)).collect()
 }
 
-fn tool(offer: &Offer, sessionless: bool) -> Tool {
-    let schema = (offer.schema)().expect("arguments are structs, so their schemas are objects");
+fn tool(tool: &ToolSpec, sessionless: bool) -> Tool {
+    let schema = (tool.schema)().expect("arguments are structs, so their schemas are objects");
     let mut schema = Value::Object((*schema).clone());
     slim(&mut schema);
     if !schema["properties"].is_object() {
@@ -138,7 +138,7 @@ fn tool(offer: &Offer, sessionless: bool) -> Tool {
     let mut also = |name: &str, description: &str| {
         schema["properties"][name] = json!({ "type": "string", "description": description });
     };
-    if offer.named {
+    if tool.named {
         also("agent_id", "Your name, shown to others");
     }
     if sessionless {
@@ -148,8 +148,8 @@ fn tool(offer: &Offer, sessionless: bool) -> Tool {
         Value::Object(schema) => schema,
         _ => unreachable!("it was made from an object"),
     };
-    let tool = Tool::new(offer.name, offer.description, Arc::new(schema));
-    match offer.role {
+    let tool = Tool::new(tool.name, tool.description, Arc::new(schema));
+    match tool.role {
         Role::Read => tool.with_annotations(ToolAnnotations::new().read_only(true)),
         Role::Work | Role::Admin => tool,
     }

@@ -40,7 +40,7 @@ impl Drop for EventFollower {
 }
 
 async fn follow(client: Client, history: EventCounts) {
-    let mut spans = Spans::default();
+    let mut spans = OpenSpans::default();
     let mut revision = loop {
         match client.look_everywhere().await {
             Ok(seen) => {
@@ -64,7 +64,7 @@ async fn follow(client: Client, history: EventCounts) {
 async fn catch_up(
     client: &Client,
     history: &EventCounts,
-    spans: &mut Spans,
+    spans: &mut OpenSpans,
     after: Revision,
 ) -> Result<Revision, tenure::Error> {
     let changed = client.changed(after, PATIENCE).await?;
@@ -152,7 +152,7 @@ impl EventCounts {
     }
 
     /// Counts one event.
-    pub(super) fn count(&self, event: &Event, spans: &mut Spans) {
+    pub(super) fn count(&self, event: &Event, spans: &mut OpenSpans) {
         let Some(resource) = &event.event.resource else { return };
         let kind = resource.kind();
         match &event.event.kind {
@@ -187,7 +187,7 @@ impl EventCounts {
     }
 
     /// Records the start of a span, and the duration of one that this event ends.
-    fn measure(&self, event: &Event, resource: &Resource, spans: &mut Spans) {
+    fn measure(&self, event: &Event, resource: &Resource, spans: &mut OpenSpans) {
         let label = &event.event.label;
         match (&event.event.kind, event.event.token) {
             (EventKind::Waiting, _) => spans.wait(resource, label, event.at),
@@ -232,7 +232,7 @@ impl EventCounts {
 
 /// Started holds and waits, with their start times.
 #[derive(Default)]
-pub(super) struct Spans {
+pub(super) struct OpenSpans {
     holds: HashMap<(Resource, Token), WallTime>,
     /// Of several waits under one label, the first one is taken to end first.
     waits: HashMap<(Resource, String), VecDeque<WallTime>>,
@@ -242,7 +242,7 @@ pub(super) struct Spans {
 /// Beyond this number, holds and waits are counted but not measured.
 const SPANS_MAX: usize = 100_000;
 
-impl Spans {
+impl OpenSpans {
     /// Records what had started before events were followed.
     fn begin(&mut self, seen: &Snapshot) {
         for seen in &seen.holds {

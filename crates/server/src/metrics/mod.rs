@@ -29,7 +29,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use store::StoreNumbers;
+use store::StoreMetrics;
 use tenure::Client;
 use tenure::store::Store;
 
@@ -46,7 +46,7 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 pub struct Metrics {
     registry: Registry,
     started: Instant,
-    store: StoreNumbers,
+    store: StoreMetrics,
     history: EventCounts,
     refused_tokens: Counter,
     requests: Counter1,
@@ -72,7 +72,7 @@ impl Metrics {
         );
         Arc::new(Metrics {
             started: Instant::now(),
-            store: StoreNumbers::new(&mut registry, refused_tokens.clone()),
+            store: StoreMetrics::new(&mut registry, refused_tokens.clone()),
             history: EventCounts::new(&mut registry),
             refused_tokens,
             requests,

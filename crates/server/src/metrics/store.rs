@@ -18,7 +18,7 @@ use tenure::store::{
 
 /// The metrics of store calls. Clones share them.
 #[derive(Clone)]
-pub(super) struct StoreNumbers {
+pub(super) struct StoreMetrics {
     calls: Histograms<1>,
     errors: Counter2,
     renewals: Counter1,
@@ -27,15 +27,15 @@ pub(super) struct StoreNumbers {
     leases: Arc<Mutex<Leases>>,
 }
 
-impl StoreNumbers {
-    pub(super) fn new(registry: &mut Registry, refused_tokens: Counter) -> StoreNumbers {
+impl StoreMetrics {
+    pub(super) fn new(registry: &mut Registry, refused_tokens: Counter) -> StoreMetrics {
         let errors = Counter2::default();
         registry.register(
             "store_errors",
             "Calls of this server to its store that failed, by call and kind of error",
             errors.clone(),
         );
-        StoreNumbers {
+        StoreMetrics {
             calls: seconds(
                 registry,
                 "store_call",
@@ -165,11 +165,11 @@ fn lease_writes(decision: &Decision) -> Vec<LeaseWrite> {
 /// A store whose calls are measured; it keeps the contract of the wrapped store.
 pub struct Metered {
     store: Arc<dyn Store>,
-    numbers: StoreNumbers,
+    numbers: StoreMetrics,
 }
 
 impl Metered {
-    pub(super) fn new(store: Arc<dyn Store>, numbers: StoreNumbers) -> Metered {
+    pub(super) fn new(store: Arc<dyn Store>, numbers: StoreMetrics) -> Metered {
         Metered { store, numbers }
     }
 

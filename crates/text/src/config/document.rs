@@ -1,9 +1,9 @@
-//! A settings file as a tree that remembers where everything stands.
+//! Parses a settings file into a tree that remembers positions.
 //!
-//! Settings are mappings of keys to single values, so this reads that part of YAML and refuses
-//! the rest (lists, aliases, tags, several documents). It uses the parser below serde-saphyr
-//! rather than serde, for two reasons: a value stays the text that was written (`no` and `007`
-//! are labels like any other), and its place in the file is known, which editing needs.
+//! Settings are mappings of keys to single values, so this accepts only that part of YAML and
+//! refuses lists, aliases, tags and several documents. It uses the parser below serde-saphyr rather
+//! than serde, for two reasons: a value stays the text that was written (`no` and `007` are labels
+//! like any other), and its position in the file is known, which editing needs.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,11 +16,11 @@ use serde_saphyr::granit_parser::{
 const NESTING_AT_MOST: usize = 8;
 const TOO_DEEP: &str = "nested too deeply";
 
-/// There are some twenty keys. Each new one is compared with those before it, so a file of a
-/// megabyte full of them would take minutes.
+/// There are some twenty keys. Each new one is compared with those before it, so a megabyte of keys
+/// would take minutes.
 const KEYS_AT_MOST: usize = 256;
 
-/// A place in a file. Both numbers count from one.
+/// A position in a file. Both numbers count from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// The line.
@@ -35,7 +35,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// A file that is not YAML, or not the part of it that settings use.
+/// A file that is not YAML, or uses a part of it that settings do not use.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub position: Position,
@@ -53,9 +53,9 @@ pub(super) enum Node {
 pub(super) struct Scalar {
     /// The value without its quotes.
     pub text: String,
-    /// Nothing, or an unquoted `~` or `null`.
+    /// Whether it is empty, or an unquoted `~` or `null`.
     pub is_null: bool,
-    /// The bytes of the file that the value takes up, quotes included.
+    /// The bytes of the value in the file, including quotes.
     pub range: Range<usize>,
 }
 
@@ -63,9 +63,9 @@ pub(super) struct Scalar {
 #[derive(Debug)]
 pub(super) struct Mapping {
     pub entries: Vec<Entry>,
-    /// Written in braces.
+    /// Whether it is written in braces.
     pub is_flow: bool,
-    /// The bytes of the file from brace to brace. Meaningless without braces.
+    /// The bytes of the file from brace to brace; meaningless without braces.
     pub range: Range<usize>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Entry {
     pub node: Node,
 }
 
-/// A key as it stands in the file.
+/// A key and its position.
 #[derive(Debug)]
 pub(super) struct Name {
     pub text: String,
@@ -89,7 +89,7 @@ impl Mapping {
     }
 }
 
-/// Reads a file. `None` if there is nothing in it but blanks and comments.
+/// Parses a file. `None` if it has only blanks and comments.
 pub(super) fn parse(text: &str) -> Result<Option<Mapping>, Malformed> {
     let options = granit_parser::options! {
         emit_comments: false,
@@ -117,7 +117,7 @@ struct Builder {
 
 struct OpenMapping {
     mapping: Mapping,
-    /// A key that waits for its value.
+    /// A key without its value yet.
     key: Option<Name>,
 }
 
@@ -167,7 +167,7 @@ impl Builder {
 
     fn close_mapping(&mut self, span: &Span) -> Result<(), Malformed> {
         let Some(OpenMapping { mut mapping, .. }) = self.open.pop() else {
-            return Err(malformed(&span.start, "a mapping ends that did not begin"));
+            return Err(malformed(&span.start, "unexpected end of a mapping"));
         };
         mapping.range.end = byte_range(span)?.end;
         match self.open.last_mut() {

@@ -1,7 +1,7 @@
-//! Changes one value in a settings file and leaves everything else as the user wrote it.
+//! Changes one value in a settings file and keeps everything else as the user wrote it.
 //!
 //! The new text is the old one with one piece replaced or inserted. Before it is written, it is
-//! read again: unless exactly the wanted value changed, the file stays as it was.
+//! parsed again: unless exactly the wanted value changed, the file is not changed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,12 +14,11 @@ use super::keys::{Key, Kind};
 use super::layers::{self, VALUE};
 use super::{ConfigError, Origin};
 
-/// Sets a key in a file, creating the file and the folders above it as needed.
+/// Sets a key in a file, creating the file and its folders if needed.
 ///
-/// The file appears with its new content in one step. Several processes may do this at once: on
-/// Unix none of the changes is lost, elsewhere the last one may win. A file behind a symbolic
-/// link is changed where it is. For a file in a [`Place`](crate::place::Place), call its `prepare`
-/// first: this function creates folders, but no `.gitignore`.
+/// The file gets its new content in one step. Several processes may do this at once; no change is
+/// lost. A file behind a symbolic link is changed where it is. This function creates folders, but no
+/// `.gitignore`.
 pub fn set(file: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
     let key = layers::known(key, Origin::Flag, None)?;
     layers::check(key, value, Origin::Flag, None)?;
@@ -59,7 +58,7 @@ fn edited(before: &str, file: &Path, key: Key, value: &str) -> Result<String, Co
     }
 }
 
-/// A piece of text to put in place of another, and the path of the value that it changes.
+/// A replacement of a piece of text, and the path of the value that it changes.
 struct Change {
     range: Range<usize>,
     text: String,
@@ -85,7 +84,7 @@ fn change(before: &str, root: Option<&Mapping>, key: Key, value: &str) -> Change
 
 /// Follows `path` down from `mapping` as far as it exists, and changes or adds there.
 ///
-/// Adds the last step to `path` if the key turns out to be described.
+/// Adds the last step to `path` if the key turns out to have a description.
 fn change_in(
     before: &str,
     mut mapping: &Mapping,
@@ -136,21 +135,21 @@ fn add_to(before: &str, mapping: &Mapping, path: &[&str], value: &str) -> (Range
     }
 }
 
-/// The first entry of a group that has none.
+/// The first entry of an empty group.
 fn add_below(before: &str, group: &Entry, path: &[&str], value: &str) -> (Range<usize>, String) {
     let at = end_of_line(before, end_of(group));
     let lines = block(before, path, value, indent_of(before, group) + 2);
     (at..at, on_own_lines(before, at, &lines))
 }
 
-/// The value of a key that has none.
+/// The value of a key without one.
 fn add_after_colon(before: &str, entry: &Entry, value: &str) -> (Range<usize>, String) {
     let end = entry.key.range.end;
     let colon = before[end..].find(':').map_or(end, |offset| end + offset + 1);
     (colon..colon, format!(" {value}"))
 }
 
-/// Where the last piece of an entry ends.
+/// The end of an entry.
 fn end_of(entry: &Entry) -> usize {
     match &entry.node {
         Node::Scalar(scalar) if scalar.range.is_empty() => entry.key.range.end,
@@ -160,7 +159,7 @@ fn end_of(entry: &Entry) -> usize {
     }
 }
 
-/// The start of the line after `position`, past a comment that follows it.
+/// The start of the line after `position`, past a trailing comment.
 fn end_of_line(text: &str, position: usize) -> usize {
     // A value over several lines ends where the next line starts.
     if text[..position].ends_with('\n') {
@@ -195,7 +194,7 @@ fn block(text: &str, path: &[&str], value: &str, indent: usize) -> String {
     lines
 }
 
-/// Starts a new line first if the text before `at` does not end with one.
+/// Starts a new line if the text before `at` does not end with one.
 fn on_own_lines(text: &str, at: usize, lines: &str) -> String {
     if text[..at].is_empty() || text[..at].ends_with('\n') {
         lines.to_owned()
@@ -208,7 +207,7 @@ fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Every value in the file by its path, descriptions included.
+/// Every value in the file by its path, including descriptions.
 fn flatten(root: &Mapping) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     let mut ahead: Vec<(String, &Mapping)> = vec![(String::new(), root)];
@@ -227,7 +226,7 @@ fn flatten(root: &Mapping) -> BTreeMap<String, String> {
     values
 }
 
-/// The file behind a symbolic link, so that the link survives the replacement.
+/// The file behind a symbolic link, so that the link is kept.
 fn resolve(file: &Path) -> io::Result<PathBuf> {
     match fs::symlink_metadata(file) {
         Ok(metadata) if metadata.is_symlink() => fs::canonicalize(file),
@@ -242,11 +241,11 @@ fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// One process at a time, from reading a file to replacing it.
+/// Lets one process at a time read and replace a file.
 ///
-/// The kernel lock is on the folder, because the file itself is replaced, and so that nothing
-/// extra is left behind. Where a folder cannot be locked, as on some network file systems, the
-/// change goes on without: the replacement is still whole, only the last one wins.
+/// The kernel lock is on the folder, because the file itself is replaced, and so that no extra file
+/// is left. If a folder cannot be locked, as on some network file systems, the change is made
+/// without: the replacement is still complete, but the last one wins.
 struct Turn {
     _folder: Option<fs::File>,
 }
@@ -259,7 +258,7 @@ impl Turn {
     }
 }
 
-/// Writes beside the file, then renames over it.
+/// Writes a temporary file, then renames it over the file.
 fn replace(file: &Path, content: &str) -> io::Result<()> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let temporary = file.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4()));

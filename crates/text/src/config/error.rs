@@ -1,4 +1,4 @@
-//! Why settings cannot be read or changed.
+//! Errors of reading or changing settings.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,29 +7,29 @@ use super::Origin;
 use super::document::Position;
 use super::keys::{Key, ValueError};
 
-/// Settings that cannot be read or changed. Each names the file or layer in question.
+/// Settings cannot be read or changed. Each error names the file or layer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A file that was asked for does not exist.
+    /// A named file does not exist.
     #[error("the settings file {} does not exist", .path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// A folder stands where a file is expected.
+    /// A folder is in the place of the file.
     #[error("the settings file {} is a directory", .path.display())]
     Directory {
         /// The folder.
         path: PathBuf,
     },
-    /// A pipe, a socket or a device stands where a file is expected.
+    /// A pipe, a socket or a device is in the place of the file.
     #[error("the settings file {} is not a plain file", .path.display())]
     NotAFile {
-        /// What is there.
+        /// The path.
         path: PathBuf,
     },
-    /// A link stands where a file is expected, and leads nowhere.
+    /// A broken link is in the place of the file.
     #[error("the settings file {} is a link to a missing file", .path.display())]
     DanglingLink {
         /// The link.
@@ -40,7 +40,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The file is far larger than settings can be.
@@ -48,7 +48,7 @@ pub enum ConfigError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most that is read.
+        /// The limit.
         limit_bytes: u64,
     },
     /// The file is not UTF-8.
@@ -56,78 +56,75 @@ pub enum ConfigError {
     NotUtf8 {
         /// The file.
         path: PathBuf,
-        /// The first line that is not.
+        /// The first invalid line.
         line: usize,
     },
-    /// The file is not YAML, has a key twice, or has a shape that settings do not have.
+    /// The file is not YAML, has a key twice, or has an invalid shape.
     #[error("{}:{position}: {problem}", .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where in the file.
+        /// The position in the file.
         position: Position,
-        /// What is wrong there.
+        /// The problem.
         problem: String,
     },
-    /// A key that does not exist.
+    /// The key does not exist.
     #[error("{}: unknown key {key:?}; the nearest known key is {nearest}", whence(.origin, .position))]
     UnknownKey {
         /// The unknown key, with its group.
         key: String,
-        /// The layer that has it.
+        /// Its layer.
         origin: Origin,
-        /// Where in the file, if it is one.
+        /// The position in the file, if the layer is one.
         position: Option<Position>,
-        /// The known key that looks most like it.
+        /// The most similar known key.
         nearest: &'static str,
     },
-    /// A value that does not fit its key.
+    /// The value does not fit its key.
     #[error("{}: {}: {problem}", whence(.origin, .position), .key.name())]
     BadValue {
         /// The key.
         key: Key,
-        /// The layer that has the value.
+        /// The layer of the value.
         origin: Origin,
-        /// Where in the file, if it is one.
+        /// The position in the file, if the layer is one.
         position: Option<Position>,
-        /// What is wrong with the value.
+        /// The problem.
         problem: ValueError,
     },
-    /// The file could not be written. It is as it was.
+    /// The file could not be written and is unchanged.
     #[error("cannot write the settings file {}: {source}", .path.display())]
     NotWritable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The file is written in a way that [`set`](super::edit::set) cannot change safely. It is as
-    /// it was.
+    /// The file is written in a way that [`set`](super::edit::set) cannot change safely. It is
+    /// unchanged.
     #[error("cannot change {} in {} without changing something else", .key.name(), .path.display())]
     NotEditable {
         /// The file.
         path: PathBuf,
-        /// The key that was to be changed.
+        /// The key to change.
         key: Key,
     },
 }
 
 impl ConfigError {
-    /// What to do about it, in one sentence.
+    /// The next step for the user, in one sentence.
     pub fn hint(&self) -> String {
         match self {
-            Self::Missing { .. } => "check the path, or leave it out to use the usual files".into(),
+            Self::Missing { .. } => "check the path, or omit it to use the default files".into(),
             Self::Directory { path } => {
-                format!(
-                    "move the directory away, or use {} in it",
-                    path.join("config.yaml").display()
-                )
+                format!("remove the directory, or use {} in it", path.join("config.yaml").display())
             }
-            Self::NotAFile { .. } => "replace it by a file, or remove it".into(),
+            Self::NotAFile { .. } => "replace it with a file, or remove it".into(),
             Self::DanglingLink { .. } => {
                 "create the file that the link points to, or remove the link".into()
             }
-            Self::Unreadable { .. } => "check that you may read it".into(),
+            Self::Unreadable { .. } => "check that it is readable".into(),
             Self::TooLarge { .. } => "check that it is the right file".into(),
             Self::NotUtf8 { .. } => "save the file as UTF-8".into(),
             Self::Malformed { .. } => {

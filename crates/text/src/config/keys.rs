@@ -1,4 +1,4 @@
-//! The one table of what can be set.
+//! The table of all settings.
 
 use std::time::Duration;
 
@@ -42,18 +42,18 @@ impl Key {
         found.map(|info| info.key)
     }
 
-    /// What the table says about the key.
+    /// The table row of the key.
     pub fn info(self) -> &'static KeyInfo {
         &KEYS[self as usize]
     }
 
     /// Whether a project's file may set this only after its user has trusted the file: such a key
-    /// decides where data and credentials go, or under whose name the user acts.
+    /// decides where data and credentials go, or under which label the user acts.
     pub fn needs_trust(self) -> bool {
         matches!(self, Self::Store | Self::Agent) || self.name().starts_with("server.")
     }
 
-    /// The name by which people write the key.
+    /// The name of the key in files and commands.
     pub fn name(self) -> &'static str {
         self.info().name
     }
@@ -66,9 +66,9 @@ pub struct KeyInfo {
     pub key: Key,
     /// Its name: a group and a name with a dot between, or a name alone.
     pub name: &'static str,
-    /// What values it takes.
+    /// The kind of its values.
     pub kind: Kind,
-    /// The built-in value, as a user would write it.
+    /// The default, as a user would write it.
     pub default: &'static str,
     /// What it is for, in one line.
     pub description: &'static str,
@@ -76,19 +76,19 @@ pub struct KeyInfo {
     pub variable: &'static str,
 }
 
-/// What values a key takes.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A duration with units, at least as long as this and at most a year.
     Duration {
-        /// The shortest that is allowed.
+        /// The shortest allowed.
         shortest: Duration,
     },
     /// One line of text. May be empty.
     Text,
     /// A whole number.
     Integer {
-        /// The smallest that is allowed.
+        /// The smallest allowed.
         least: u32,
     },
     /// `true` or `false`.
@@ -97,20 +97,20 @@ pub enum Kind {
 
 const LEASE: Kind = Kind::Duration { shortest: duration::SHORTEST_LEASE };
 
-/// Zero has a meaning here: do not wait.
+/// Zero means: do not wait.
 const WAIT: Kind = Kind::Duration { shortest: Duration::ZERO };
 
 /// Below this, polling is a busy loop.
 const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 
-/// Every key that can be set.
+/// All keys.
 pub static KEYS: [KeyInfo; 13] = [
     KeyInfo {
         key: Key::TaskTimeout,
         name: "locking.taskTimeout",
         kind: LEASE,
         default: "60m",
-        description: "how long a claimed task stays claimed without a sign of life",
+        description: "lease of a claimed task",
         variable: "TENURE_TASK_TIMEOUT",
     },
     KeyInfo {
@@ -118,7 +118,7 @@ pub static KEYS: [KeyInfo; 13] = [
         name: "locking.sectionTimeout",
         kind: LEASE,
         default: "120m",
-        description: "how long a section stays held without a sign of life",
+        description: "lease of a section",
         variable: "TENURE_SECTION_TIMEOUT",
     },
     KeyInfo {
@@ -126,7 +126,7 @@ pub static KEYS: [KeyInfo; 13] = [
         name: "locking.lockTimeout",
         kind: LEASE,
         default: "60m",
-        description: "how long a lock or path taken by `acquire` stays held without a sign of life",
+        description: "lease of a lock or path taken by `acquire`",
         variable: "TENURE_LOCK_TIMEOUT",
     },
     KeyInfo {
@@ -142,7 +142,7 @@ pub static KEYS: [KeyInfo; 13] = [
         name: "locking.waitTimeout",
         kind: WAIT,
         default: "30m",
-        description: "how long a command waits for a lock when it is given no limit",
+        description: "how long a command waits for a lock without a given limit",
         variable: "TENURE_WAIT_TIMEOUT",
     },
     KeyInfo {
@@ -150,7 +150,7 @@ pub static KEYS: [KeyInfo; 13] = [
         name: "locking.pollInterval",
         kind: INTERVAL,
         default: "5s",
-        description: "how often to look again at a store that cannot wake its waiters",
+        description: "how often to look where the system cannot notify of changes",
         variable: "TENURE_POLL_INTERVAL",
     },
     KeyInfo {
@@ -158,7 +158,7 @@ pub static KEYS: [KeyInfo; 13] = [
         name: "locking.grace",
         kind: WAIT,
         default: "5s",
-        description: "time between SIGTERM and SIGKILL for a child whose lease is lost",
+        description: "time between SIGTERM and SIGKILL for a command whose lease is lost",
         variable: "TENURE_GRACE",
     },
     KeyInfo {
@@ -166,7 +166,7 @@ pub static KEYS: [KeyInfo; 13] = [
         name: "tasks.maxRecoveries",
         kind: Kind::Integer { least: 1 },
         default: "3",
-        description: "how often workers of a task may die or fall silent before it is blocked",
+        description: "how often workers of a task may die or stop renewing before it is blocked",
         variable: "TENURE_MAX_RECOVERIES",
     },
     KeyInfo {
@@ -182,7 +182,7 @@ pub static KEYS: [KeyInfo; 13] = [
         name: "agent",
         kind: Kind::Text,
         default: "",
-        description: "label of the holder; empty to make one up",
+        description: "label of the holder; empty for a generated one",
         variable: "TENURE_AGENT",
     },
     KeyInfo {
@@ -206,7 +206,7 @@ pub static KEYS: [KeyInfo; 13] = [
         name: "server.caFile",
         kind: Kind::Text,
         default: "",
-        description: "certificates (PEM) of who vouches for a server; empty for the system's",
+        description: "CA certificates (PEM) for a server; empty for the system's",
         variable: "TENURE_SERVER_CA_FILE",
     },
 ];
@@ -215,7 +215,7 @@ pub static KEYS: [KeyInfo; 13] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// Not a duration, or not one that is allowed here.
+    /// Not a duration, or not an allowed one.
     #[error(transparent)]
     Duration(#[from] DurationError),
     /// An environment variable that is not Unicode.
@@ -224,10 +224,10 @@ pub enum ValueError {
     /// Text with a line break or another control character in it.
     #[error("control characters such as line breaks are not allowed")]
     ControlCharacter,
-    /// Not a whole number, or too small a one.
+    /// Not a whole number, or too small.
     #[error("use a whole number of at least {least}")]
     NotInteger {
-        /// The smallest that is allowed.
+        /// The smallest allowed.
         least: u32,
     },
     /// Not true or false.
@@ -236,7 +236,7 @@ pub enum ValueError {
 }
 
 impl Kind {
-    /// Checks a value. The answer holds the duration, where the kind is one.
+    /// Checks a value; returns the duration if the kind is one.
     pub fn check(self, text: &str) -> Result<Option<Duration>, ValueError> {
         let (is_valid, otherwise) = match self {
             Self::Duration { shortest } => {
@@ -254,36 +254,36 @@ impl Kind {
     }
 }
 
-/// Whether keys exist inside a group of this name.
+/// Whether this is the name of a group.
 pub(super) fn is_group(name: &str) -> bool {
     let mut groups = KEYS.iter().filter_map(|info| info.name.split_once('.'));
     groups.any(|(group, _)| group == name)
 }
 
-/// The known key that looks most like `name`, for a message about an unknown one.
+/// The most similar known key, for a message about an unknown one.
 pub(super) fn nearest(name: &str) -> &'static str {
     let wanted = plain(name);
     let distance = |info: &&KeyInfo| {
         let last = info.name.rsplit('.').next().unwrap_or(info.name);
         let wanted_last = wanted.rsplit('.').next().unwrap_or(&wanted);
-        // What stands below a key that has nothing below it means that key.
+        // Something below a key that has nothing below it means that key.
         if wanted.strip_prefix(&plain(info.name)).is_some_and(|rest| rest.starts_with('.')) {
             return 0;
         }
-        // A key may stand in the wrong group or in none: the last part alone counts as well.
+        // A key may be in the wrong group or in none, so the last part alone is compared too.
         let whole = edit_distance(&wanted, &plain(info.name));
         whole.min(edit_distance(wanted_last, &plain(last)) + 1)
     };
     KEYS.iter().min_by_key(distance).map_or("store", |info| info.name)
 }
 
-/// Without what people vary: `task_timeout`, `task-timeout` and `taskTimeout` are alike.
+/// Normalises a name: `task_timeout`, `task-timeout` and `taskTimeout` are alike.
 fn plain(name: &str) -> String {
     let letters = name.chars().take(100).filter(|c| !matches!(c, '_' | '-'));
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// How many letters must be added, removed or changed (Levenshtein).
+/// The number of letters to add, remove or change (Levenshtein).
 fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// A key that is added to the group of servers needs trust without anybody thinking of it.
+    /// A new key in the group of servers needs trust automatically.
     #[test]
     fn what_decides_where_things_go_needs_trust() {
         for info in &KEYS {

@@ -1,4 +1,4 @@
-//! Reads the layers and puts one over the other.
+//! Reads the layers of settings and merges them.
 
 use std::fs;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 /// A settings file is a few hundred bytes. The limit keeps a wrong path from filling the memory.
 const FILE_BYTES_AT_MOST: u64 = 1024 * 1024;
 
-/// What may stand beside the keys of a file, of a group, or of a key.
+/// The field for a description, beside the keys of a file, of a group, or of a key.
 const DESCRIPTION: &str = "_description";
 const DEFAULT: &str = "_default";
 pub(super) const VALUE: &str = "value";
@@ -44,7 +44,7 @@ pub(super) fn load(sources: &Sources) -> Result<Settings, ConfigError> {
         }
     }
     for info in &KEYS {
-        // An empty variable is how scripts unset one.
+        // Scripts set a variable to empty to unset it.
         if let Some(value) = sources.environment.get(info.variable)
             && !value.is_empty()
         {
@@ -62,7 +62,7 @@ pub(super) fn load(sources: &Sources) -> Result<Settings, ConfigError> {
 /// A file to read.
 struct File<'a> {
     path: &'a Path,
-    /// Named for this one command: it must exist.
+    /// Whether it was named for this command and must exist.
     named: bool,
     is_project: bool,
 }
@@ -87,7 +87,7 @@ fn project_file(path: &Path, text: &str, found: &[(Key, String, Position)]) -> P
     }
 }
 
-/// The key with this name, or an error that names the nearest one.
+/// The key with this name, or an error with the most similar one.
 pub(super) fn known(
     name: &str,
     origin: Origin,
@@ -96,7 +96,7 @@ pub(super) fn known(
     Key::named(name).ok_or_else(|| unknown(name, origin, position))
 }
 
-/// Checks a value and makes it a setting.
+/// Checks a value and converts it to a setting.
 pub(super) fn check(
     key: Key,
     value: &str,
@@ -112,7 +112,7 @@ pub(super) fn check(
 /// The text of a file, or `None` if there is no file.
 ///
 /// A file that was named for this command may also be a pipe. Others must be plain files: nothing
-/// that lies in a project may keep a command waiting.
+/// in a project may block a command.
 pub(super) fn read_text(path: &Path, named: bool) -> Result<Option<String>, ConfigError> {
     let bytes = match read_bytes(path, named) {
         Ok(Some(bytes)) => bytes,
@@ -137,7 +137,7 @@ pub(super) fn read_text(path: &Path, named: bool) -> Result<Option<String>, Conf
     }
 }
 
-/// The tree of a file's text.
+/// Parses the text of a file.
 pub(super) fn parse(text: &str, path: &Path) -> Result<Option<Mapping>, ConfigError> {
     document::parse(text).map_err(|error| ConfigError::Malformed {
         path: path.to_owned(),
@@ -146,7 +146,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Option<Mapping>, ConfigEr
     })
 }
 
-/// The values that a file gives to keys. Refuses unknown keys.
+/// The values that a file sets. Unknown keys are refused.
 pub(super) fn values(
     root: &Mapping,
     path: &Path,
@@ -154,7 +154,7 @@ pub(super) fn values(
     let mut found = Vec::new();
     for entry in keys_of(root) {
         let name = entry.key.text.as_str();
-        // Two ways to write one key could contradict each other in one file.
+        // Two spellings of one key could contradict each other in one file.
         if let Some((group, member)) = name.split_once('.')
             && Key::named(name).is_some()
         {
@@ -179,7 +179,7 @@ pub(super) fn values(
     Ok(found)
 }
 
-/// The value of one key, if it has one: plain, or described.
+/// The value of one key, if it has one: plain, or with a description.
 fn value_of(
     name: &str,
     entry: &Entry,
@@ -227,15 +227,14 @@ fn read_bytes(path: &Path, named: bool) -> io::Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file at the limit from one beyond it.
+    // One byte more than allowed distinguishes a file at the limit from one beyond it.
     file.take(FILE_BYTES_AT_MOST + 1).read_to_end(&mut bytes)?;
     Ok(Some(bytes))
 }
 
 fn absent_or_unreadable(path: &Path, source: io::Error) -> Result<Option<String>, ConfigError> {
     match source.kind() {
-        // A link that leads nowhere is a mistake; going on without its settings could mean another
-        // store.
+        // A broken link is an error: continuing without its settings could select another store.
         io::ErrorKind::NotFound if fs::symlink_metadata(path).is_ok() => {
             Err(ConfigError::DanglingLink { path: path.to_owned() })
         }

@@ -1,9 +1,9 @@
-//! Settings, in layers: what is built in, the user's file, the project's file, the environment,
-//! the flags of a command. A later layer wins, key by key.
+//! Settings in layers: defaults, the user's file, the project's file, the environment, command-line
+//! options. A later layer wins, key by key.
 //!
-//! [`keys`] is the one table of what can be set. [`Settings::load`] reads the layers and refuses
-//! whatever it does not understand, naming file, line and column. [`edit::set`] changes one value
-//! in a file and leaves the rest as the user wrote it.
+//! [`keys`] is the table of all settings. [`Settings::load`] reads the layers and refuses whatever
+//! it does not understand, with file, line and column. [`edit::set`] changes one value in a file
+//! and keeps the rest as the user wrote it.
 
 mod document;
 pub mod edit;
@@ -23,19 +23,19 @@ pub use document::Position;
 pub use error::ConfigError;
 pub use keys::{KEYS, Key, KeyInfo, Kind, ValueError};
 
-/// Where settings come from, besides the built-in ones.
+/// The sources of settings, besides the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     /// The user's own file. May be absent.
     pub user_file: Option<PathBuf>,
     /// The project's file. May be absent.
     pub project_file: Option<PathBuf>,
-    /// Whether `project_file` is the user's own as well, because there is no project: it lies beside
-    /// the user's own store.
+    /// Whether `project_file` is the user's own as well, because there is no project: it is beside
+    /// the per-user store.
     pub project_is_own: bool,
-    /// A file named for this one command. It replaces the other two and must exist.
+    /// A file named for this command. It replaces the other two and must exist.
     pub explicit_file: Option<PathBuf>,
-    /// Environment variables. Those of the key table count, unless empty; others are ignored.
+    /// Environment variables. Those of the key table are used unless empty; others are ignored.
     pub environment: BTreeMap<String, String>,
     /// Names of keys, and their values, from the command line. The last of a name wins.
     pub flags: Vec<(String, String)>,
@@ -44,8 +44,8 @@ pub struct Sources {
 impl Sources {
     /// The user's file and the environment of this process.
     ///
-    /// Reads the environment. A variable of the key table must be Unicode: guessing at a store's
-    /// path would lead to another store.
+    /// Reads the environment. A variable of the key table must be Unicode: a guessed path would
+    /// select another store.
     pub fn of_process() -> Result<Self, ConfigError> {
         let mut environment = BTreeMap::new();
         for info in &KEYS {
@@ -54,7 +54,7 @@ impl Sources {
             }
         }
         let variable = |name: &str| match name {
-            // Also known where HOME is not set, as in some services.
+            // It is also known without HOME, as in some services.
             "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
             _ => std::env::var_os(name),
         };
@@ -71,7 +71,7 @@ fn unicode(info: &KeyInfo, value: OsString) -> Result<String, ConfigError> {
     })
 }
 
-/// The path of the user's settings file, whether it exists or not.
+/// The path of the user's settings file, which need not exist.
 ///
 /// `variable` looks up an environment variable. Empty and relative paths in it are ignored.
 pub fn user_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
@@ -88,14 +88,14 @@ pub fn user_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf>
     Some(config_home?.join("tenure").join("config.yaml"))
 }
 
-/// The layer that a value came from.
+/// The layer of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody set it.
+    /// The default.
     BuiltIn,
     /// This file of the user, or one that was named for this command.
     File(PathBuf),
-    /// This file of the project, which may be a stranger's.
+    /// This file of the project, which may come from a stranger.
     Project(PathBuf),
     /// This environment variable.
     Environment(String),
@@ -114,14 +114,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One key with the value that won, and where it came from.
+/// One key with its effective value and origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The key.
     pub key: Key,
     /// The value as it was written.
     pub value: String,
-    /// The layer that it came from.
+    /// Its layer.
     pub origin: Origin,
     duration: Option<Duration>,
 }
@@ -141,14 +141,14 @@ pub struct ProjectFile {
     pub path: PathBuf,
     /// The SHA-256 of its content, in hexadecimal.
     pub sha256: String,
-    /// What it sets that needs trust, whether another layer won or not.
+    /// Its settings that need trust, even if another layer overrides them.
     pub claims: Vec<(Key, String)>,
 }
 
 impl Settings {
     /// Reads all layers.
     ///
-    /// A file that does not exist costs one failed open, and no YAML is parsed for it.
+    /// A missing file costs one failed open, and no YAML is parsed.
     pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
         layers::load(sources)
     }
@@ -158,7 +158,7 @@ impl Settings {
         self.project.as_ref()
     }
 
-    /// Whether the project's file decides this setting.
+    /// Whether this setting comes from the project's file.
     pub fn is_from_project(&self, key: Key) -> bool {
         matches!(self.setting(key).origin, Origin::Project(_))
     }
@@ -182,7 +182,7 @@ impl Settings {
     ///
     /// # Panics
     ///
-    /// If the key table gives `key` another kind: a mistake of the caller, not of the user.
+    /// If the key table gives `key` another kind: an error of the program, not of the user.
     pub fn duration(&self, key: Key) -> Duration {
         match self.setting(key).duration {
             Some(duration) => duration,
@@ -190,9 +190,9 @@ impl Settings {
         }
     }
 
-    /// The value of a key whose values are whole numbers.
+    /// The value of a whole-number key.
     ///
-    /// Panics for a key of another kind: that is a mistake in the program, not of the user.
+    /// Panics for a key of another kind: an error of the program, not of the user.
     pub fn integer(&self, key: Key) -> u32 {
         match self.setting(key).value.parse() {
             Ok(number) => number,
@@ -200,9 +200,9 @@ impl Settings {
         }
     }
 
-    /// The value of a text key, or `None` where it is empty, which means: not chosen.
+    /// The value of a text key, or `None` if it is empty, which means: not set.
     ///
-    /// Keys of other kinds give the text as it was written.
+    /// Keys of other kinds return the text as written.
     pub fn text(&self, key: Key) -> Option<&str> {
         let text = self.setting(key).value.as_str();
         (!text.is_empty()).then_some(text)

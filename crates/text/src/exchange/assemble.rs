@@ -1,31 +1,31 @@
-//! From what was read one by one to a list: names for the nameless, and who waits for whom.
+//! Turns parsed entries into a task list: assigns ids and resolves dependencies.
 
 use std::collections::{HashMap, HashSet};
 use tenure_core::TaskId;
 use tenure_core::rules::tasks::NewTask;
 
-/// A task as it was read. Its id and dependencies are settled when all are known.
+/// A parsed task. Its id and dependencies are resolved when all tasks are known.
 pub(super) struct Draft {
-    /// The id that the file gives.
+    /// The id in the file.
     pub(super) id: Option<TaskId>,
-    /// The rest; its own id and dependencies mean nothing yet.
+    /// The other fields; its id and dependencies are not set yet.
     pub(super) task: NewTask,
-    /// The ids, or titles, of those before it.
+    /// The ids or titles of its dependencies.
     pub(super) after: Vec<TaskId>,
-    /// The drafts before it, by their place in the list.
+    /// Dependencies by their index in the list.
     pub(super) after_drafts: Vec<usize>,
 }
 
-/// A stand-in for an id that is made up once all tasks are known.
+/// A placeholder for an id that is assigned later.
 pub(super) fn unnamed() -> TaskId {
     "t".parse().expect("a letter is an id")
 }
 
-/// Settles ids and dependencies.
+/// Assigns ids and resolves dependencies.
 ///
-/// A task without an id gets one made of its section, its title, and how many of both came before:
-/// so the same file gives the same ids again, and still does when tasks are inserted between. The
-/// id is its key too, so that reading the file again adds nothing.
+/// A task without an id gets one derived from its section, its title, and how many earlier tasks
+/// have the same ones: so the same file always gives the same ids, even if other tasks are
+/// inserted. The id is also its key, so that importing the file again adds nothing.
 pub(super) fn assemble(drafts: Vec<Draft>) -> Vec<NewTask> {
     let mut taken: HashSet<TaskId> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
     let mut twins: HashMap<(Option<&str>, &str), u64> = HashMap::new();
@@ -57,7 +57,7 @@ pub(super) fn assemble(drafts: Vec<Draft>) -> Vec<NewTask> {
         .collect()
 }
 
-/// Where each title stands; nowhere if it stands more than once.
+/// The index of each title; `None` if it occurs more than once.
 fn unique_titles<'a>(drafts: &'a [Draft], ids: &[TaskId]) -> HashMap<&'a str, Option<usize>> {
     let mut titles = HashMap::with_capacity(ids.len());
     for (index, draft) in drafts.iter().enumerate() {
@@ -69,7 +69,7 @@ fn unique_titles<'a>(drafts: &'a [Draft], ids: &[TaskId]) -> HashMap<&'a str, Op
     titles
 }
 
-/// Twelve digits: short enough to type, and two of a hundred thousand hardly ever meet.
+/// Twelve digits: short enough to type, and collisions among a hundred thousand are very rare.
 fn make_id(task: &NewTask, twin: u64, taken: &mut HashSet<TaskId>) -> TaskId {
     let mut salt = 0_u64;
     loop {
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// These ids are in people's stores: they must never change.
+    /// These ids are in users' stores and must never change.
     #[test]
     fn made_up_ids_stay_the_same_for_ever() {
         let tasks = assemble(vec![draft(None, "Build", &[]), draft(None, "Build", &[])]);

@@ -1,15 +1,15 @@
-//! The formats, and how to tell one from another.
+//! The formats of task files, and their detection.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// How a task file is written.
+/// The format of a task file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// tenure's own: `{"version", "tasks", "sections"}`, or a bare list of tasks.
     Json,
-    /// The same as YAML.
+    /// As [`Format::Json`], in YAML.
     Yaml,
     /// A checklist under headings.
     Markdown,
@@ -20,11 +20,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 5] =
         [Format::Json, Format::Yaml, Format::Markdown, Format::Coordination, Format::Queue];
 
-    /// The word for it.
+    /// The name of the format.
     pub fn word(self) -> &'static str {
         match self {
             Format::Json => "json",
@@ -35,8 +35,8 @@ impl Format {
         }
     }
 
-    /// Tells the format from a file's name and content. A guess where neither tells: reading then
-    /// says what is wrong.
+    /// Detects the format from a file's name and content. If neither tells, it guesses, and reading
+    /// reports the error.
     pub fn detect(path: &Path, text: &str) -> Format {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
         match extension.to_ascii_lowercase().as_str() {
@@ -57,8 +57,8 @@ fn by_content(path: &Path, text: &str) -> Format {
     if text.lines().any(checklist) { Format::Markdown } else { Format::Yaml }
 }
 
-/// The dialects differ in a few words at the top. Looking for these words alone, not for their
-/// place, would take a title for one; so the keys of the outermost object are what counts.
+/// The dialects differ in a few keys of the outermost object. Only these keys are compared, because
+/// a title could contain the same words.
 fn json_dialect(path: &Path, text: &str) -> Format {
     let folder = path.parent().and_then(Path::file_name);
     let keys = super::tree::outer_keys(text);
@@ -79,7 +79,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The word is no format.
+/// The word is not a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{word:?} is not a format; formats are json, yaml, markdown, coordination and queue")]
 pub struct FormatWordError {

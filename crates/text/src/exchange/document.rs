@@ -1,4 +1,4 @@
-//! A whole file of JSON or YAML: the list of tasks, and what stands around it.
+//! Reads a whole JSON or YAML file: the list of tasks, and the fields around it.
 
 use super::assemble::{Draft, assemble};
 use super::fields::{Fields, kind};
@@ -13,15 +13,15 @@ use tenure_core::{Section, Status, TaskId};
 /// The version that is written.
 pub(super) const VERSION: u64 = 1;
 
-/// What stands around foreign tasks and means nothing here.
+/// Fields of foreign files that have no meaning here.
 const AROUND_FOREIGN: [&str; 3] = ["version", "created_at", "last_updated"];
 
-/// An entry of a file that makes no sense.
+/// An invalid entry of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The task, where the entry has a usable id of its own.
+    /// The id of the task, if the entry has a usable one.
     pub id: Option<TaskId>,
-    /// Which entry, and what is wrong with it.
+    /// The entry, and what is wrong with it.
     pub reason: String,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn read(value: Value, format: Format) -> Result<TaskFile, ExchangeErr
     read_with(value, format, None)
 }
 
-/// The same, where an entry that makes no sense does not stop the others.
+/// As [`read`], but an invalid entry does not affect the others.
 pub(super) fn read_each(
     value: Value,
     format: Format,
@@ -101,7 +101,7 @@ fn read_with(
     Ok(TaskFile { tasks: assemble(drafts), sections, format, notes: notes.sentences() })
 }
 
-/// Reads one entry. Where it makes no sense, it is blocked and its problem noted.
+/// Reads one entry. An invalid one becomes a blocked task, and its problem is recorded.
 fn read_or_block(
     value: Value,
     number: usize,
@@ -116,7 +116,7 @@ fn read_or_block(
     let reason = error.to_string();
     let raw = value.as_object();
     let id = raw.and_then(|raw| raw.get("id").or_else(|| raw.get("task_id"))).cloned();
-    // Most often the status alone is wrong; else its id must do.
+    // Usually only the status is wrong; otherwise the id has to be enough.
     let mut without_status = value;
     if let Value::Object(object) = &mut without_status {
         object.retain(|name, _| !matches!(name.as_str(), "status" | "state"));
@@ -136,7 +136,7 @@ fn read_or_block(
     draft
 }
 
-/// Of several entries with one id the first counts.
+/// Keeps the first of several entries with one id.
 fn drop_twins(drafts: &mut Vec<Draft>, problems: &mut Vec<Problem>) {
     let mut known = HashSet::new();
     drafts.retain(|draft| match &draft.id {
@@ -149,8 +149,8 @@ fn drop_twins(drafts: &mut Vec<Draft>, problems: &mut Vec<Problem>) {
     });
 }
 
-/// Reads the lists of those that came to an end, each an object or only an id. One that stands in
-/// the list of tasks too only gets its status there.
+/// Reads the lists of ended tasks, each an object or only an id. A task that is also in the list of
+/// tasks only gets its status from here.
 fn add_ended(
     object: &mut Map<String, Value>,
     drafts: &mut Vec<Draft>,

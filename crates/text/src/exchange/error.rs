@@ -1,9 +1,9 @@
-//! Why a task file cannot be read or written.
+//! Errors of reading or writing a task file.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A task file that cannot be read or written. Nothing of it was taken.
+/// A task file cannot be read or written. Nothing was added.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
@@ -12,74 +12,74 @@ pub enum ExchangeError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The file is larger than any list of tasks.
+    /// The file is larger than the limit.
     #[error("the file is larger than {limit_bytes} bytes")]
     TooLarge {
-        /// The most that is read.
+        /// The limit.
         limit_bytes: u64,
     },
     /// The file is not UTF-8.
     #[error("line {line} is not UTF-8 text")]
     NotUtf8 {
-        /// The first line that is not.
+        /// The first invalid line.
         line: usize,
     },
-    /// The text is not of its format: torn, nested too deeply, or with a key given twice.
+    /// The text is not valid: incomplete, nested too deeply, or with a key given twice.
     #[error("line {line}, column {column}: {problem}")]
     Malformed {
         /// The line, from one.
         line: usize,
         /// The column, from one.
         column: usize,
-        /// What is wrong there.
+        /// The problem.
         problem: String,
     },
-    /// The text is of its format but is no list of tasks.
+    /// The text is valid but not a list of tasks.
     #[error("{place} is {found}; expected {expected}")]
     Shape {
-        /// Which part of the file.
+        /// The part of the file.
         place: String,
-        /// What stands there.
+        /// What it is.
         found: &'static str,
-        /// What should.
+        /// What is expected.
         expected: &'static str,
     },
-    /// A field of a task or section does not make sense.
+    /// A field of a task or section is invalid.
     #[error("{place}: {field}: {problem}")]
     Field {
-        /// Which task or section.
+        /// The task or section.
         place: String,
-        /// Which field.
+        /// The field.
         field: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// The file was written by a version that knows more.
+    /// A newer version wrote the file.
     #[error("the file has version {version}; this tenure supports version {known} and below")]
     Newer {
-        /// What the file says.
+        /// The version of the file.
         version: u64,
-        /// What is known.
+        /// The newest known version.
         known: u64,
     },
     /// The tasks cannot be expressed in the format.
     #[error("the tasks cannot be written as {format}: {problem}")]
     NotWritable {
-        /// Which format.
+        /// The format.
         format: super::Format,
-        /// Why.
+        /// The cause.
         problem: String,
     },
 }
 
 impl ExchangeError {
-    /// What to do about it, in one sentence.
+    /// The next step for the user, in one sentence.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Unreadable { .. } => "Check the path and that you may read it.",
+            Self::Unreadable { .. } => "Check the path and its permissions.",
             Self::TooLarge { .. } => "Split it into several files.",
             Self::NotUtf8 { .. } => "Save the file as UTF-8.",
             Self::Malformed { .. } | Self::Field { .. } => {
@@ -94,10 +94,10 @@ impl ExchangeError {
     }
 }
 
-/// At most this much of a text is quoted in a message.
+/// How much of a text a message quotes.
 const QUOTED_CHARACTERS: usize = 40;
 
-/// The text, quoted and shortened, for messages.
+/// A text, quoted and shortened, for messages.
 pub(super) fn quote(text: &str) -> String {
     match text.char_indices().nth(QUOTED_CHARACTERS) {
         Some((end, _)) => format!("{:?}…", &text[..end]),

@@ -1,4 +1,4 @@
-//! Writing tasks. Grants and tokens are never written: they prove ownership.
+//! Writes tasks to files. Grants and tokens are never written: they prove ownership.
 
 use super::document::VERSION;
 use super::{CONTEXT_FILES, ExchangeError, Format, priority};
@@ -12,10 +12,10 @@ use tenure_core::{Section, Status, Task};
 
 /// Writes tasks and sections.
 ///
-/// As JSON or YAML, nothing that [`read`](super::read()) understands is lost, apart from white
-/// space within payloads. Markdown leaves out payloads, results and what is known of sections
-/// beyond their name; the two foreign formats what those programs do not know: in theirs, who
-/// claimed a task that is done is who finished it.
+/// JSON and YAML keep everything that [`read`](super::read()) understands, except white space
+/// within payloads. Markdown omits payloads, results and the description of sections. The two
+/// foreign formats omit what those programs do not know: in them, the claimer of a completed task
+/// is the worker that finished it.
 pub fn write(
     tasks: &[Task],
     sections: &[Section],
@@ -44,7 +44,7 @@ fn own(tasks: &[Task], sections: &[Section]) -> Value {
     })
 }
 
-/// An object whose usual values are left out.
+/// An object that omits default values.
 #[derive(Default)]
 struct Sparse(Map<String, Value>);
 
@@ -65,7 +65,7 @@ impl Sparse {
         }
     }
 
-    /// JSON that is kept as text: embedded, unless that would change more than white space.
+    /// JSON that is stored as text: embedded, unless that would change more than white space.
     fn put_json(&mut self, embedded: &str, as_text: &str, json: Option<&String>) {
         let Some(json) = json else { return };
         let same = |value: &Value| {
@@ -79,7 +79,7 @@ impl Sparse {
     }
 }
 
-/// JSON without the white space between its parts.
+/// JSON without white space between its parts.
 fn without_space(json: &str) -> String {
     let (mut in_text, mut escaped) = (false, false);
     let significant = |character: &char| {
@@ -141,7 +141,7 @@ fn ids(task: &Task) -> Vec<&str> {
     task.depends_on.iter().map(|id| id.as_str()).collect()
 }
 
-/// Everything that there is to say, in one text: those programs know only a description.
+/// All text of a task in one: those programs have only a description.
 fn in_full(task: &Task) -> String {
     match &task.description {
         Some(description) if description.trim_start().starts_with(&task.title) => {
@@ -163,7 +163,7 @@ fn coordination(tasks: &[Task]) -> Value {
     })
 }
 
-/// A task as those programs know it.
+/// A task in the format of those programs.
 pub fn coordination_task(task: &Task) -> Value {
     let payload = task.payload.as_ref().and_then(|json| serde_json::from_str::<Value>(json).ok());
     let hints = payload.as_ref().and_then(|payload| payload.get("hints")).cloned();
@@ -188,7 +188,7 @@ pub fn coordination_task(task: &Task) -> Value {
     })
 }
 
-/// The files that a worker is told of: those to read, and those that it holds.
+/// The files that a worker is told about: those to read, and those that it holds.
 fn told_files(task: &Task, payload: Option<&Value>) -> Vec<Value> {
     let context = payload.and_then(|payload| payload.get(CONTEXT_FILES)).and_then(Value::as_array);
     let mut told = context.cloned().unwrap_or_default();
@@ -197,13 +197,13 @@ fn told_files(task: &Task, payload: Option<&Value>) -> Vec<Value> {
     told
 }
 
-/// The worker that did the task, or tried to: not who cancelled or skipped it.
+/// The worker that finished or failed the task, not the person who cancelled or skipped it.
 fn finisher(task: &Task) -> Option<&str> {
     let by_worker = matches!(task.status, Status::Completed | Status::Failed | Status::Review);
     task.finished_by.as_deref().filter(|_| by_worker)
 }
 
-/// Gives the status word that a coordination file has for this status.
+/// The word of a coordination file for this status.
 pub fn coordination_status(status: Status) -> &'static str {
     match status {
         Status::Pending => "available",
@@ -227,7 +227,7 @@ fn queue(tasks: &[Task]) -> Value {
     })
 }
 
-/// A task as those programs know it.
+/// A task in the format of those programs.
 pub fn queue_task(task: &Task) -> Value {
     json!({
         "id": task.id.as_str(),

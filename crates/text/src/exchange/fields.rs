@@ -1,19 +1,19 @@
-//! The fields of one object, taken under any of their names.
+//! Takes the fields of an object under any of their names.
 
 use super::ExchangeError;
 use super::error::quote;
 use serde_json::{Map, Value};
 
-/// An object whose fields are taken one by one; what is left at the end has no place.
+/// An object whose fields are taken one by one; what remains is unknown.
 pub(super) struct Fields {
-    /// Which task or section, for messages.
+    /// The task or section, for messages.
     place: String,
     map: Map<String, Value>,
 }
 
 impl Fields {
-    /// Names are brought to one spelling: `maxAttempts` and `max-attempts` are `max_attempts`.
-    /// Where two come to the same, the first keeps it.
+    /// Normalises names: `maxAttempts` and `max-attempts` become `max_attempts`. Of two that become
+    /// the same, the first one wins.
     pub(super) fn new(place: String, object: Map<String, Value>) -> Fields {
         let mut map = Map::with_capacity(object.len());
         for (name, value) in object {
@@ -24,7 +24,7 @@ impl Fields {
         Fields { place, map }
     }
 
-    /// What to call the object in messages.
+    /// The name of the object in messages.
     pub(super) fn place(&self) -> &str {
         &self.place
     }
@@ -33,25 +33,25 @@ impl Fields {
         self.place = place;
     }
 
-    /// Takes the first of these that is there and not null.
+    /// Takes the first of these that exists and is not null.
     pub(super) fn take(&mut self, names: &[&'static str]) -> Option<(&'static str, Value)> {
         let name = names.iter().find(|name| self.map.get(**name).is_some_and(|v| !v.is_null()))?;
         self.map.shift_remove(*name).map(|value| (*name, value))
     }
 
-    /// Gives a field that the object lacks.
+    /// Adds a field that is missing.
     pub(super) fn put_if_absent(&mut self, name: &str, value: Value) {
         if !self.map.contains_key(name) {
             self.map.insert(name.to_owned(), value);
         }
     }
 
-    /// Whether the field is given, be it as null.
+    /// Whether the field exists, even as null.
     pub(super) fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }
 
-    /// Takes a text; a number counts as its digits, since ids are often written so.
+    /// Takes a text; a number becomes its digits, because ids are often numbers.
     pub(super) fn text(&mut self, names: &[&'static str]) -> Result<Option<String>, ExchangeError> {
         let Some((name, value)) = self.take(names) else { return Ok(None) };
         match as_text(value) {
@@ -122,7 +122,7 @@ impl Fields {
         }
     }
 
-    /// Takes yes or no.
+    /// Takes true or false.
     pub(super) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, ExchangeError> {
         match self.take(&[name]) {
             None => Ok(None),
@@ -137,7 +137,7 @@ impl Fields {
         ExchangeError::Field { place, field, problem: problem.into() }
     }
 
-    /// What was not taken, without nulls and empty lists, which say nothing.
+    /// The fields that were not taken, without nulls and empty lists.
     pub(super) fn rest(self) -> Map<String, Value> {
         let says_nothing = |value: &Value| match value {
             Value::Null => true,
@@ -161,7 +161,7 @@ fn expected(what: &str, value: &Value) -> String {
     format!("expected {what}, not {}", show(value))
 }
 
-/// A value for messages: short ones as they are.
+/// A value for messages; only short ones are shown.
 pub(super) fn show(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
@@ -170,7 +170,7 @@ pub(super) fn show(value: &Value) -> String {
     }
 }
 
-/// What kind of thing a value is, for messages.
+/// The type of a value, for messages.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",

@@ -1,4 +1,5 @@
-//! Checklists: headings are sections, items are tasks, and an item waits for those nested in it.
+//! Reads checklists: headings are sections, items are tasks, and an item depends on the items
+//! nested in it.
 
 use super::assemble::{Draft, assemble};
 use super::markdown_item::{Item, after_bullet, attributes, item};
@@ -8,10 +9,10 @@ use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use tenure_core::{Kind, Resource, Section};
 
-/// A tab reaches to the next multiple of so many columns.
+/// The columns between tab stops.
 const TAB_COLUMNS: usize = 4;
 
-/// Reads a checklist. Text that belongs to no item is passed over: it is for people.
+/// Reads a checklist. Text outside of items is ignored.
 pub(super) fn read(text: &str) -> Result<TaskFile, ExchangeError> {
     let mut reader = Reader::default();
     for (index, line) in text.lines().enumerate() {
@@ -19,7 +20,7 @@ pub(super) fn read(text: &str) -> Result<TaskFile, ExchangeError> {
     }
     let mut notes = reader.notes.sentences();
     if reader.drafts.is_empty() {
-        notes.push("There is no checklist in it: nothing like `- [ ] title`.".to_owned());
+        notes.push("It contains no checklist: no line like `- [ ] title`.".to_owned());
     }
     let drafts = reader.drafts.into_iter().map(Open::close).collect();
     let sections = reader.sections;
@@ -29,24 +30,24 @@ pub(super) fn read(text: &str) -> Result<TaskFile, ExchangeError> {
 #[derive(Default)]
 struct Reader {
     drafts: Vec<Open>,
-    /// The items around the current line: how far each is indented, and its place in the list.
+    /// The items around the current line, with their indentation and their index in the list.
     around: Vec<(usize, usize)>,
     heading: Option<String>,
     sections: Vec<Section>,
     known_sections: HashSet<String>,
-    /// The code block that the current line is in.
+    /// The code block around the current line.
     fence: Option<Fence>,
     notes: Notes,
 }
 
-/// A code block, in which nothing is a task.
+/// A code block, which contains no tasks.
 struct Fence {
     end: &'static str,
-    /// How far the item around it is indented; the block ends with the item.
+    /// The indentation of the item around it; the block ends with the item.
     within: Option<usize>,
 }
 
-/// A task whose description may go on.
+/// A task whose description may continue.
 struct Open {
     draft: Draft,
     description: Vec<String>,
@@ -108,11 +109,13 @@ impl Reader {
         };
         let (title, attributes) = attributes(item.text);
         if title.is_empty() {
-            return Err(malformed("a task needs a title behind its box".into()));
+            return Err(malformed("a task needs a title after its box".into()));
         }
         let Some(status) = status(item.mark) else {
             let mark = item.mark;
-            return Err(malformed(format!("[{mark}] is no state: use [ ], [x], [~], [/] or [-]")));
+            return Err(malformed(format!(
+                "[{mark}] is not a status: use [ ], [x], [~], [/] or [-]"
+            )));
         };
         let object = object(title, status, self.heading.as_deref(), attributes);
         let read = record::read(object, self.drafts.len() + 1, Format::Markdown, &mut self.notes);
@@ -133,7 +136,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Sections come in the order of their headings, if they have tasks.
+    /// Adds the current section if it has tasks, in the order of the headings.
     fn note_section(&mut self) {
         let Some(name) = &self.heading else { return };
         if self.known_sections.insert(name.clone()) {
@@ -142,7 +145,8 @@ impl Reader {
         }
     }
 
-    /// Adds a line to the item that it is indented under; a line that is not ends all items.
+    /// Adds a line to the item that it is indented under; a line without indentation ends all
+    /// items.
     fn describe(&mut self, indent: usize, line: &str) {
         let blank = line.trim().is_empty();
         if !blank {
@@ -218,7 +222,7 @@ fn section_name(line: usize, heading: &str) -> Result<Option<String>, ExchangeEr
     }
 }
 
-/// `- \[ ] text` in a description is no task: that is how one is written there.
+/// Removes the escape of `- \[ ] text` in a description, which is not a task.
 fn unescaped(line: &str) -> String {
     match after_bullet(line.trim_start()) {
         Some(text) if text.trim_start().starts_with("\\[") => line.replacen("\\[", "[", 1),
@@ -226,7 +230,7 @@ fn unescaped(line: &str) -> String {
     }
 }
 
-/// A line of a description, written so that it is read as one.
+/// Escapes a line of a description so that it is not read as a task.
 pub(super) fn escaped(line: &str) -> String {
     let text = after_bullet(line.trim_start()).map(str::trim_start);
     match text.is_some_and(|text| text.starts_with('[') || text.starts_with("\\[")) {
@@ -235,7 +239,7 @@ pub(super) fn escaped(line: &str) -> String {
     }
 }
 
-/// How far a line is indented.
+/// The indentation of a line in columns.
 fn columns(line: &str) -> usize {
     let mut columns = 0;
     for character in line.chars() {
@@ -248,7 +252,7 @@ fn columns(line: &str) -> usize {
     columns
 }
 
-/// The line without so many columns of indentation, or all of it where there is less.
+/// The line without this many columns of indentation, or without all of it if there is less.
 fn without_columns(line: &str, mut wanted: usize) -> &str {
     let mut rest = line;
     while wanted > 0 {

@@ -1,11 +1,11 @@
-//! One line of a checklist: its box, its title, and what stands in brackets behind it.
+//! Parses one line of a checklist: its box, its title, and the attributes after it.
 
 /// A checklist item.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item<'a> {
-    /// What stands in the box.
+    /// The character in the box.
     pub(super) mark: char,
-    /// The text behind it, attributes included.
+    /// The text after it, including attributes.
     pub(super) text: &'a str,
 }
 
@@ -14,18 +14,18 @@ pub(super) fn is_item(line: &str) -> bool {
     item(line).is_some()
 }
 
-/// Reads `- [ ] text`, with any usual bullet or number.
+/// Parses `- [ ] text`, with any usual bullet or number.
 pub(super) fn item(line: &str) -> Option<Item<'_>> {
     let inside = after_bullet(line)?.trim_start().strip_prefix('[')?;
     let mut characters = inside.chars();
     let mark = characters.next()?;
     let rest = characters.as_str().strip_prefix(']')?;
-    // Behind the box comes a space: `[a](link)` is none.
+    // A space follows the box: `[a](link)` is not a box.
     let ends = rest.is_empty() || rest.starts_with([' ', '\t']);
     ends.then(|| Item { mark, text: rest.trim() })
 }
 
-/// What follows the bullet or number of a list item.
+/// The text after the bullet or number of a list item.
 pub(super) fn after_bullet(line: &str) -> Option<&str> {
     let rest = match line.strip_prefix(['-', '*', '+']) {
         Some(rest) => rest,
@@ -40,7 +40,7 @@ pub(super) fn after_bullet(line: &str) -> Option<&str> {
     rest.starts_with([' ', '\t']).then_some(rest)
 }
 
-/// The attributes that are understood.
+/// The known attributes.
 const KNOWN: [&str; 13] = [
     "id",
     "status",
@@ -57,11 +57,11 @@ const KNOWN: [&str; 13] = [
     "finished_by",
 ];
 
-/// Brackets tried from the right: a title may contain some of its own.
+/// How many parentheses are tried from the right: a title may contain some.
 const BRACKETS_TRIED: usize = 8;
 
-/// Splits a text into its title and the attributes behind it, if it ends in
-/// `(name: value, …)` with known names only. A name may stand more than once.
+/// Splits a text into its title and the attributes after it, if it ends in `(name: value, …)` with
+/// known names only. A name may occur more than once.
 pub(super) fn attributes(text: &str) -> (&str, Vec<(&'static str, String)>) {
     let Some(body) = text.strip_suffix(')') else { return (text, vec![]) };
     for (start, _) in body.rmatch_indices('(').take(BRACKETS_TRIED) {
@@ -109,7 +109,7 @@ fn value(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Writes a value so that [`attributes`] reads it.
+/// Quotes a value so that [`attributes`] reads it.
 pub(super) fn quoted(value: &str) -> String {
     let plain =
         !value.is_empty() && value.trim() == value && !value.contains(['"', '(', ')', ',', '\\']);

@@ -1,12 +1,12 @@
-//! Task files: what other programs and people wrote, and what tenure writes for them.
+//! Reads and writes task files of people and other programs.
 //!
-//! [`read`] turns text into tasks to be added, [`write()`] the other way round; only [`read_file`]
-//! touches the disk. Whatever has no place in a task is kept in its payload or named in the notes,
-//! so that nothing is lost silently. The file is taken whole or not at all.
+//! [`read`] parses text into tasks to add, [`write()`] does the reverse; only [`read_file`] touches
+//! the disk. What has no field in a task goes to its payload or into the notes, so that nothing is
+//! lost silently. A file is read as a whole or not at all.
 //!
 //! Reading order: [`Format`], then `tree` (text to values), `fields` and `record` (a value to a
-//! task), `document` (lists of them), `priority` (other scales), `markdown`, `assemble` (ids and dependencies), `notes`,
-//! and `export` for writing.
+//! task), `document` (lists of them), `priority` (other scales), `markdown`, `assemble` (ids and
+//! dependencies), `notes`, and `export` for writing.
 
 mod assemble;
 mod detect;
@@ -32,33 +32,33 @@ use std::path::Path;
 use tenure_core::Section;
 use tenure_core::rules::tasks::NewTask;
 
-/// The largest file that is read: a million tasks fit well, and memory does not run out.
+/// The largest file that is read: enough for a million tasks, without running out of memory.
 pub const FILE_MAX_BYTES: u64 = 512 * 1024 * 1024;
 
-/// Where a task's payload has the files that its worker should read. They are told, never held.
+/// The field of a task's payload with the files that its worker should read. They are not held.
 pub const CONTEXT_FILES: &str = "context_files";
 
-/// What was read from a task file.
+/// The content of a task file.
 #[derive(Clone, Debug)]
 pub struct TaskFile {
     /// The tasks, in the order of the file.
     pub tasks: Vec<NewTask>,
     /// The sections that the file describes.
     pub sections: Vec<Section>,
-    /// How it was written.
+    /// The format of the file.
     pub format: Format,
-    /// What could not be carried over, one sentence each.
+    /// What could not be imported, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Reads one file; its format is told from its name and content, unless it is given.
+/// Reads one file in this format; by default the format is detected from its name and content.
 pub fn read_file(path: &Path, format: Option<Format>) -> Result<TaskFile, ExchangeError> {
     let text = text_of(path)?;
     read(&text, format.unwrap_or_else(|| Format::detect(path, &text)))
 }
 
-/// Reads another program's file so that one entry that makes no sense does not stop the others: it
-/// is a blocked task with the reason as its error, or left out where it has no usable id.
+/// Reads another program's file so that an invalid entry does not affect the others: it becomes a
+/// blocked task with the reason as its error, or is omitted if it has no usable id.
 pub fn read_foreign_file(
     path: &Path,
     format: Format,
@@ -68,12 +68,12 @@ pub fn read_foreign_file(
     document::read_each(tree::json(text)?, format)
 }
 
-/// The content of a text file without the mark that editors and PowerShell put before it.
+/// The content of a text file without the byte order mark that editors and PowerShell add.
 pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }
 
-/// Reads text of this format.
+/// Reads text in this format.
 pub fn read(text: &str, format: Format) -> Result<TaskFile, ExchangeError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match format {

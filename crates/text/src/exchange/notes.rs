@@ -1,26 +1,26 @@
-//! What could not be carried over, gathered so that a hundred thousand tasks make a few sentences.
+//! Collects what could not be imported, so that a hundred thousand tasks make a few sentences.
 
 use std::collections::{BTreeMap, HashSet};
 
-/// So many examples are named.
+/// How many examples are named.
 const NAMED_MAX: usize = 5;
 
-/// Why something stayed behind.
+/// Why something was not imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Loss {
-    /// A task that somebody works on elsewhere.
+    /// A task that is in progress elsewhere.
     Claimed,
-    /// A field that a task has no place for.
+    /// A field that a task does not have.
     Field,
-    /// A file that is no acceptable glob.
+    /// A file that is not a valid glob.
     File,
     /// A priority outside of its scale.
     Priority,
-    /// Times, attempts and reviewers' words.
+    /// Times, attempts and review comments.
     History,
     /// A finished task of which only the id is known.
     OnlyId,
-    /// A part of the file around the tasks.
+    /// A field of the file outside of the tasks.
     Around,
 }
 
@@ -36,7 +36,7 @@ struct Names {
 }
 
 impl Notes {
-    /// Notes one case; `name` is a task, or a field.
+    /// Records one case; `name` is a task, or a field.
     pub(super) fn add(&mut self, loss: Loss, name: &str) {
         let names = self.losses.entry(loss).or_default();
         if names.all.insert(name.to_owned()) && names.first.len() < NAMED_MAX {
@@ -54,11 +54,11 @@ fn sentence(loss: Loss, names: &Names) -> String {
     let (what, noun) = match loss {
         Loss::Claimed => ("In progress elsewhere, pending here:", "task"),
         Loss::Field => ("Kept in the payload, because a task has no such field:", "field"),
-        Loss::File => ("Kept in the payload, because they are no globs: files of", "task"),
+        Loss::File => ("Kept in the payload, because they are not globs: files of", "task"),
         Loss::Priority => ("Set to the nearest priority of the scale:", "task"),
-        Loss::History => ("Left behind: attempts, times and reviews of", "task"),
+        Loss::History => ("Not imported: attempts, times and reviews of", "task"),
         Loss::OnlyId => ("Added as ended, with the id as title:", "task"),
-        Loss::Around => ("Left out, because they stand beside the tasks:", "field"),
+        Loss::Around => ("Not imported, because they are outside of the tasks:", "field"),
     };
     let count = names.all.len();
     let plural = if count == 1 { "" } else { "s" };

@@ -1,9 +1,9 @@
-//! Priorities between tenure's scale, 0 to 100, and that of `tasks.json`, 1 to 10; lower goes first
-//! on both.
+//! Converts priorities between tenure's scale, 0 to 100, and that of `tasks.json`, 1 to 10; lower
+//! goes first on both.
 //!
-//! From 2 on, theirs is a tenth of ours: 20 is 2, 50 is 5, 100 is 10. Our 0 to 20 lie between their 1
-//! and 2. So each of our priorities has one of theirs, in the same order, and the other way round;
-//! what lies between two of their whole numbers is written as a fraction.
+//! From 2 on, theirs is a tenth of ours: 20 is 2, 50 is 5, 100 is 10. Our 0 to 20 are between their
+//! 1 and 2. So each of our priorities has one of theirs, in the same order, and vice versa; values
+//! between two of their whole numbers are written as a fraction.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 const MEET_OURS: f64 = 20.0;
 const MEET_THEIRS: f64 = 2.0;
 
-/// Their priority on our scale. May lie outside of it if theirs did.
+/// Their priority on our scale. It may be outside of it if theirs was.
 pub(super) fn from_coordination(theirs: f64) -> f64 {
     match theirs < MEET_THEIRS {
         true => (theirs - 1.0) * MEET_OURS,

@@ -1,4 +1,4 @@
-//! One object of a file to one task.
+//! Converts one object of a file to one task.
 
 use super::assemble::{Draft, unnamed};
 use super::error::quote;
@@ -13,10 +13,10 @@ use tenure_core::rules::tasks::NewTask;
 use tenure_core::task::PRIORITY_MAX;
 use tenure_core::{Kind, Resource, Status, TaskId};
 
-/// A title made of a longer description is cut here; the description keeps all of it.
+/// The length of a title that is made from a longer description; the description keeps all of it.
 const TITLE_CHARACTERS: usize = 120;
 
-/// What happened to a task elsewhere: known, but not carried over.
+/// Fields about the task's history elsewhere, which are not imported.
 const HISTORY: [&str; 9] = [
     "attempts",
     "recoveries",
@@ -29,11 +29,11 @@ const HISTORY: [&str; 9] = [
     "completed_at",
 ];
 
-/// Words for who has a task.
+/// Names of the field with the worker of a task.
 const OWNER: [&str; 6] =
     ["claimed_by", "worker_id", "terminal_id", "agent_id", "runner_id", "session_id"];
 
-/// Reads the task that is the `number`-th of its list. A text alone is a title.
+/// Reads the `number`-th task of a list. A text alone is a title.
 pub(super) fn read(
     value: Value,
     number: usize,
@@ -72,12 +72,12 @@ fn read_id(fields: &mut Fields) -> Result<Option<TaskId>, ExchangeError> {
 
 struct Reader<'a> {
     fields: Fields,
-    /// The id, or the place in the file.
+    /// The id, or the position in the file.
     name: String,
     has_id: bool,
     format: Format,
     notes: &'a mut Notes,
-    /// What goes into the payload, because it has no place elsewhere.
+    /// Unknown fields, which go into the payload.
     extra: Map<String, Value>,
 }
 
@@ -106,13 +106,13 @@ impl Reader<'_> {
         task.error = self.fields.text(&["error"])?;
         task.finished_by = self.fields.text(&["finished_by", "completed_by"])?;
         if self.is_foreign() && task.finished_by.is_none() && is_done(task.status) {
-            // Programs that keep only who claimed a task mean who finished it.
+            // Programs that only record the claimer mean the worker that finished it.
             task.finished_by = self.fields.text(&OWNER)?;
         }
         Ok(task)
     }
 
-    /// The title, and the description unless the title says all of it.
+    /// The title, and the description unless it equals the title.
     fn title(&mut self) -> Result<(String, Option<String>), ExchangeError> {
         let title = self.fields.text(&["title", "name"])?;
         let texts: &[&'static str] = match self.is_foreign() {
@@ -168,11 +168,11 @@ impl Reader<'_> {
         Ok(Some(scaled.clamp(0.0, most) as u8))
     }
 
-    /// The files that are held with the task. Files that are only to be read go into the payload,
-    /// where the worker finds them.
+    /// The files that are held with the task. Files to read go into the payload, where the worker
+    /// finds them.
     ///
-    /// In foreign files, what is no glob within the repository goes there too; in our own it is a
-    /// mistake, which adding the task names.
+    /// In foreign files, files that are not globs within the repository go there too; in our own
+    /// files they are an error, which adding the task reports.
     fn files(&mut self) -> Result<Vec<String>, ExchangeError> {
         self.spread_context();
         let context = self.fields.texts(&["context_files"], false)?.unwrap_or_default();
@@ -190,8 +190,7 @@ impl Reader<'_> {
         Ok(files)
     }
 
-    /// `context: {files, hints, …}` stands for `context_files`, and for `hints` and the rest beside
-    /// it.
+    /// Expands `context: {files, hints, …}` to `context_files`, `hints` and the rest.
     fn spread_context(&mut self) {
         let Some((_, context)) = self.fields.take(&["context"]) else { return };
         match context {
@@ -237,7 +236,7 @@ impl Reader<'_> {
         }
     }
 
-    /// JSON, embedded, or as text where embedding would change it.
+    /// JSON, embedded, or as text if embedding would change it.
     fn json(
         &mut self,
         embedded: &'static str,
@@ -264,7 +263,8 @@ impl Reader<'_> {
         matches!(self.format, Format::Coordination | Format::Queue)
     }
 
-    /// Puts what is left into the payload. In our own files, history is left behind instead.
+    /// Puts the remaining fields into the payload. In our own files, the history is dropped
+    /// instead.
     fn finish(mut self, task: &mut NewTask) -> Result<(), ExchangeError> {
         let foreign = self.is_foreign();
         let known = |name: &str| HISTORY.contains(&name) || OWNER.contains(&name);
@@ -286,12 +286,13 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a worker brought the task here.
+/// Whether a worker brought the task to this status.
 fn is_done(status: Status) -> bool {
     matches!(status, Status::Completed | Status::Failed | Status::Review)
 }
 
-/// Joins what is left to the payload; where names would clash, the payload moves aside whole.
+/// Adds the remaining fields to the payload; if names would clash, the payload becomes a field
+/// itself.
 fn with_extra(payload: Option<String>, mut extra: Map<String, Value>) -> String {
     let payload = payload
         .map(|json| serde_json::from_str::<Value>(&json).unwrap_or_else(|_| Value::String(json)));

@@ -1,4 +1,4 @@
-//! JSON and YAML as values, read strictly: a key given twice is an error.
+//! Parses JSON and YAML to values, strictly: a key given twice is an error.
 
 use super::ExchangeError;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -6,14 +6,14 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::{alias_limits, budget, options};
 use std::fmt;
 
-/// Deeper files are no task lists. The same for both formats.
+/// The deepest nesting, for both formats. Deeper files are not task lists.
 const NESTING_MAX: usize = 100;
 
-/// So much of a YAML file may come from aliases: enough for defaults shared by many tasks, and a
+/// How much of a YAML file may come from aliases: enough for defaults shared by many tasks, but a
 /// small file cannot fill the memory.
 const REPLAYED_MAX: usize = 200_000;
 
-/// Reads JSON.
+/// Parses JSON.
 pub(super) fn json(text: &str) -> Result<Value, ExchangeError> {
     serde_json::from_str::<Strict>(text).map(|strict| strict.0).map_err(|error| {
         let problem = error.to_string();
@@ -26,7 +26,7 @@ pub(super) fn json(text: &str) -> Result<Value, ExchangeError> {
     })
 }
 
-/// Reads YAML. A hundred thousand tasks are no attack; aliases stay bounded.
+/// Parses YAML, with room for a hundred thousand tasks and bounded aliases.
 pub(super) fn yaml(text: &str) -> Result<Value, ExchangeError> {
     let options = options! {
         budget: budget! {
@@ -49,7 +49,7 @@ pub(super) fn yaml(text: &str) -> Result<Value, ExchangeError> {
             if let Some(end) = problem.find(&format!(" at line {line}, column {column}")) {
                 problem.truncate(end);
             }
-            // What a program could set is of no use to who wrote the file.
+            // Advice for programmers does not help the author of the file.
             let problem = problem.split(", set ").next().unwrap_or_default();
             let problem = problem.lines().next().unwrap_or_default().to_owned();
             ExchangeError::Malformed { line, column, problem }
@@ -57,11 +57,11 @@ pub(super) fn yaml(text: &str) -> Result<Value, ExchangeError> {
     )
 }
 
-/// The keys of the outermost object, as far as the text can be read; none for anything else.
+/// The keys of the outermost object, as far as the text can be parsed; none for anything else.
 pub(super) fn outer_keys(text: &str) -> Vec<String> {
     let mut keys = Vec::new();
     let mut reader = serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}'));
-    // A torn file still tells what it was meant to be.
+    // An incomplete file still shows its format.
     let _ = reader.deserialize_map(OuterKeys(&mut keys));
     keys
 }
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for OuterKeys<'_> {
     }
 }
 
-/// A value without keys given twice.
+/// A value without duplicate keys.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {

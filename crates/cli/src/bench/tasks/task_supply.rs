@@ -6,7 +6,7 @@ use tenure::core::rules::tasks::NewTask;
 use tenure::core::{Status, TaskId};
 
 /// How many tasks are added in one change: enough to share a sync, few enough for memory.
-const LOT: usize = 10_000;
+const BATCH_TASKS: usize = 10_000;
 
 /// How many tasks of each status a store has.
 #[derive(Clone, Copy, Default)]
@@ -54,9 +54,9 @@ pub(super) fn fill(client: &Client, total: usize, pending: usize) -> Result<usiz
         }
         task
     };
-    for first in (0..added).step_by(LOT) {
-        let lot = (first..added.min(first + LOT)).map(task).collect();
-        client.run(client.asynchronous().tasks().add(lot))?;
+    for first in (0..added).step_by(BATCH_TASKS) {
+        let batch = (first..added.min(first + BATCH_TASKS)).map(task).collect();
+        client.run(client.asynchronous().tasks().add(batch))?;
     }
     Ok(added)
 }

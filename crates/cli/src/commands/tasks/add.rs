@@ -67,7 +67,7 @@ pub(super) struct AddArgs {
     #[arg(long, value_name = "DURATION", value_parser = args::span)]
     timeout: Option<Duration>,
     /// Start only after this time: 2026-01-29T20:30:00Z, or +10m from now
-    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
     not_before: Option<Moment>,
     /// Idempotency key: add no second task with this key
     #[arg(long, value_name = "KEY")]

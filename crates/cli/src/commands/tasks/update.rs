@@ -57,7 +57,7 @@ pub(super) struct UpdateArgs {
     #[arg(long, value_name = "N", value_parser = numbers::attempts)]
     max_attempts: Option<u32>,
     /// Start only after this time: 2026-01-29T20:30:00Z, or +10m from now
-    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
     not_before: Option<Moment>,
     /// The grant of your claim, to end it
     #[arg(long, value_name = "GRANT")]

@@ -32,16 +32,16 @@ pub(crate) fn json_or_text(text: &str) -> String {
 
 /// A point in time, or a duration from now.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Moment {
+pub(crate) enum TimeArg {
     At(WallTime),
     In(Duration),
 }
 
-impl Moment {
+impl TimeArg {
     pub(crate) fn wall(self) -> WallTime {
         match self {
-            Moment::At(time) => time,
-            Moment::In(span) => {
+            TimeArg::At(time) => time,
+            TimeArg::In(span) => {
                 let span_ms = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
                 WallTime(SystemClock.wall().0.saturating_add(span_ms))
             }
@@ -50,11 +50,11 @@ impl Moment {
 }
 
 /// Parses RFC 3339, or `+` and a duration.
-pub(crate) fn moment(text: &str) -> Result<Moment, String> {
+pub(crate) fn time(text: &str) -> Result<TimeArg, String> {
     if let Some(span) = text.strip_prefix('+') {
-        return crate::args::span(span).map(Moment::In).map_err(|error| error.to_string());
+        return crate::args::span(span).map(TimeArg::In).map_err(|error| error.to_string());
     }
     let time = text.parse::<jiff::Timestamp>();
-    time.map(|time| Moment::At(WallTime(time.as_millisecond())))
+    time.map(|time| TimeArg::At(WallTime(time.as_millisecond())))
         .map_err(|_| "a time is 2026-01-29T20:30:00Z, or +10m for ten minutes from now".to_owned())
 }

@@ -1,7 +1,7 @@
 //! What a running server knows of the tokens, as the file changes.
 
 use crate::caller::{Caller, Role};
-use crate::http::keyring::{Keyring, Otherwise};
+use crate::http::keyring::{Keyring, WithoutTokenFile};
 use crate::http::tokens::TokenFile;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Scene {
 
     fn keyring(&self) -> Keyring {
         let keyring = Keyring::open(self.file.clone(), self.clock.clone()).unwrap();
-        keyring.otherwise(Otherwise::LetIn)
+        keyring.without_token_file(WithoutTokenFile::LetIn)
     }
 }
 
@@ -79,10 +79,10 @@ fn a_token_ends_with_its_time() {
     let secret = scene.make("ci", Role::Work, Some(60));
     let keyring = scene.keyring();
     let caller = keyring.caller(&secret).unwrap();
-    assert!(keyring.lets_anybody_in() && keyring.still_admits(&caller));
+    assert!(keyring.has_valid_token() && keyring.still_admits(&caller));
     scene.clock.advance(Duration::from_secs(60));
     assert_eq!(keyring.caller(&secret), None);
-    assert!(keyring.is_in_force() && !keyring.lets_anybody_in());
+    assert!(keyring.has_token_file() && !keyring.has_valid_token());
     assert!(!keyring.still_admits(&caller));
 }
 
@@ -90,10 +90,10 @@ fn a_token_ends_with_its_time() {
 fn once_in_force_tokens_stay_in_force() {
     let scene = Scene::new();
     let keyring = scene.keyring();
-    assert!(!keyring.is_in_force() && keyring.still_admits(&Caller::local()));
+    assert!(!keyring.has_token_file() && keyring.still_admits(&Caller::local()));
     let secret = scene.make("ci", Role::Work, None);
     keyring.refresh().unwrap();
-    assert!(keyring.is_in_force() && !keyring.still_admits(&Caller::local()));
+    assert!(keyring.has_token_file() && !keyring.still_admits(&Caller::local()));
     // An unreadable file leaves the known tokens valid; without the file no caller is admitted.
     let good = std::fs::read(scene.file.path()).unwrap();
     std::fs::write(scene.file.path(), "nonsense").unwrap();
@@ -101,7 +101,7 @@ fn once_in_force_tokens_stay_in_force() {
     assert_eq!(role(keyring.caller(&secret)), Some(Role::Work));
     std::fs::remove_file(scene.file.path()).unwrap();
     keyring.refresh().unwrap();
-    assert!(keyring.is_in_force());
+    assert!(keyring.has_token_file());
     assert_eq!(keyring.caller(&secret), None);
     std::fs::write(scene.file.path(), good).unwrap();
     keyring.refresh().unwrap();

@@ -3,9 +3,9 @@
 use crate::app::App;
 use crate::caller::{Caller, Role};
 use crate::http::hosts::Hosts;
-use crate::http::keyring::{Keyring, Otherwise};
+use crate::http::keyring::{Keyring, WithoutTokenFile};
 use crate::http::limits::Limits;
-use crate::http::own_token::Made;
+use crate::http::own_token::CreatedToken;
 use crate::http::peer::Peer;
 use crate::http::rate::Rate;
 use crate::http::request_checks::{RequestChecks, router};
@@ -47,27 +47,30 @@ impl Scene {
     }
 
     async fn with(rate: Option<u32>) -> Scene {
-        Scene::otherwise(rate, |_| Otherwise::LetIn).await
+        Scene::without_token_file(rate, |_| WithoutTokenFile::LetIn).await
     }
 
-    async fn otherwise(rate: Option<u32>, otherwise: impl FnOnce(&Path) -> Otherwise) -> Scene {
-        Scene::build(routes(), rate, otherwise).await
+    async fn without_token_file(
+        rate: Option<u32>,
+        without_token_file: impl FnOnce(&Path) -> WithoutTokenFile,
+    ) -> Scene {
+        Scene::build(routes(), rate, without_token_file).await
     }
 
     /// A server with these routes that lets in everybody on this machine.
     pub(super) async fn of(routes: Routes) -> Scene {
-        Scene::build(routes, None, |_| Otherwise::LetIn).await
+        Scene::build(routes, None, |_| WithoutTokenFile::LetIn).await
     }
 
     async fn build(
         routes: Routes,
         rate: Option<u32>,
-        otherwise: impl FnOnce(&Path) -> Otherwise,
+        without_token_file: impl FnOnce(&Path) -> WithoutTokenFile,
     ) -> Scene {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::at(folder.path().join("tokens"));
         let keyring = Keyring::open(file.clone(), Arc::new(SystemClock)).unwrap();
-        let keyring = keyring.otherwise(otherwise(folder.path()));
+        let keyring = keyring.without_token_file(without_token_file(folder.path()));
         let app = App::new(Client::open("memory:").await.unwrap());
         let lines = Arc::new(Mutex::new(Vec::new()));
         let log = lines.clone();
@@ -146,9 +149,9 @@ pub(super) async fn code(response: Response) -> String {
 #[tokio::test]
 async fn a_servers_own_token_lets_its_user_in_and_nobody_else() {
     let store = "memory:".parse().unwrap();
-    let scene = Scene::otherwise(None, |folder| {
+    let scene = Scene::without_token_file(None, |folder| {
         let folder = ServerFolder::at(folder.join("servers"));
-        Otherwise::Own(Made::get(&folder, &store, false).unwrap().token())
+        WithoutTokenFile::Own(CreatedToken::get(&folder, &store, false).unwrap().token())
     })
     .await;
     let folder = ServerFolder::at(scene._folder.path().join("servers"));

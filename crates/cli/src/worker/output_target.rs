@@ -8,7 +8,7 @@ use tenure::core::Task;
 
 /// The destination of the commands' output.
 #[derive(Debug)]
-pub(crate) enum Outlet {
+pub(crate) enum OutputTarget {
     /// Passed on to tenure's own output.
     PassOn(Output),
     /// A file for each attempt, in this folder.
@@ -16,7 +16,7 @@ pub(crate) enum Outlet {
 }
 
 /// The destination of one attempt's output.
-pub(super) enum Sink {
+pub(super) enum AttemptOutput {
     PassOn(Output),
     File(LogFile),
 }
@@ -44,15 +44,15 @@ impl LogFile {
 /// A file name can have 255 bytes; this leaves room for the attempt.
 const NAME_MAX_BYTES: usize = 200;
 
-impl Outlet {
-    pub(super) fn open(&self, task: &Task) -> io::Result<Sink> {
+impl OutputTarget {
+    pub(super) fn open(&self, task: &Task) -> io::Result<AttemptOutput> {
         match self {
-            Outlet::PassOn(output) => Ok(Sink::PassOn(output.clone())),
-            Outlet::Files(folder) => {
+            OutputTarget::PassOn(output) => Ok(AttemptOutput::PassOn(output.clone())),
+            OutputTarget::Files(folder) => {
                 std::fs::create_dir_all(folder)?;
                 // A read-only folder is reported before the command runs.
                 writable(folder)?;
-                Ok(Sink::File(LogFile { path: log_path(folder, task), file: None }))
+                Ok(AttemptOutput::File(LogFile { path: log_path(folder, task), file: None }))
             }
         }
     }
@@ -83,20 +83,20 @@ fn file_name(id: &str) -> String {
     name
 }
 
-impl Sink {
+impl AttemptOutput {
     pub(super) fn stdout(&mut self, bytes: &[u8]) {
         match self {
-            Sink::PassOn(output) if output.json => output.pass_on_error(bytes),
-            Sink::PassOn(output) => output.pass_on(bytes),
+            AttemptOutput::PassOn(output) if output.json => output.pass_on_error(bytes),
+            AttemptOutput::PassOn(output) => output.pass_on(bytes),
             // A full disk must not fail the task.
-            Sink::File(file) => drop(file.write(bytes)),
+            AttemptOutput::File(file) => drop(file.write(bytes)),
         }
     }
 
     pub(super) fn stderr(&mut self, bytes: &[u8]) {
         match self {
-            Sink::PassOn(output) => output.pass_on_error(bytes),
-            Sink::File(file) => drop(file.write(bytes)),
+            AttemptOutput::PassOn(output) => output.pass_on_error(bytes),
+            AttemptOutput::File(file) => drop(file.write(bytes)),
         }
     }
 }

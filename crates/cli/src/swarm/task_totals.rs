@@ -7,25 +7,25 @@ use tenure::{Client, Error};
 
 /// How many of the swarm's tasks have each status.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scope {
+pub(crate) struct TaskTotals {
     counts: [u64; Status::ALL.len()],
 }
 
-impl Scope {
+impl TaskTotals {
     /// Reads the tasks of this section, or of all, that have all of these labels.
     pub(crate) async fn look(
         client: &Client,
         section: Option<&str>,
         labels: &[String],
-    ) -> Result<Scope, Error> {
-        let mut scope = Scope::default();
+    ) -> Result<TaskTotals, Error> {
+        let mut totals = TaskTotals::default();
         let Some(label) = labels.first() else {
             for tally in client.tasks().tallies().await? {
                 if section.is_none() || section == tally.section.as_deref() {
-                    scope.add(tally.status, tally.count);
+                    totals.add(tally.status, tally.count);
                 }
             }
-            return Ok(scope);
+            return Ok(totals);
         };
         let filter = TaskFilter {
             section: section.map(str::to_owned),
@@ -34,8 +34,8 @@ impl Scope {
         };
         let wanted = |task: &&Task| labels.iter().all(|label| task.labels.contains(label));
         let tasks = client.tasks().list(&filter).await?;
-        tasks.iter().filter(wanted).for_each(|task| scope.add(task.status, 1));
-        Ok(scope)
+        tasks.iter().filter(wanted).for_each(|task| totals.add(task.status, 1));
+        Ok(totals)
     }
 
     fn add(&mut self, status: Status, count: u64) {
