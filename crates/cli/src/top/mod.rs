@@ -53,10 +53,10 @@ pub(crate) async fn live(context: &Context) -> Result<i32, Failure> {
     let colours = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
     let shutdown_signal = crate::shutdown::shutdown_signal();
     let mut screen = Screen::take().map_err(no_terminal)?;
-    let (send, latest) = channel::channel(LatestData::nothing());
+    let (send, updates) = channel::channel(LatestData::nothing());
     tokio::select! {
         () = watch::follow(context, client, send) => Ok(0),
-        code = show(&mut screen, latest, Theme { colours }) => code.map_err(no_terminal),
+        code = show(&mut screen, updates, Theme { colours }) => code.map_err(no_terminal),
         code = shutdown_signal => Ok(code),
     }
 }
@@ -64,7 +64,7 @@ pub(crate) async fn live(context: &Context) -> Result<i32, Failure> {
 /// Draws the view and handles keys.
 async fn show(
     screen: &mut Screen,
-    mut latest: channel::Receiver<LatestData>,
+    mut updates: channel::Receiver<LatestData>,
     theme: Theme,
 ) -> std::io::Result<i32> {
     let mut state = State::default();
@@ -72,13 +72,13 @@ async fn show(
     let mut next = Instant::now();
     loop {
         sleep_until(next).await;
-        let latest = latest.borrow_and_update().clone();
+        let latest = updates.borrow_and_update().clone();
         let ago = latest.looked_at.elapsed();
         screen.terminal.draw(|frame| view::draw(frame, &latest, &mut state, theme, ago))?;
         let drawn = Instant::now();
         next = drawn + BETWEEN;
         tokio::select! {
-            _ = latest.changed() => {}
+            _ = updates.changed() => {}
             () = sleep_until(drawn + TICK) => {}
             event = input.recv() => {
                 // `None` means that the terminal is gone. All pending keys are handled before the

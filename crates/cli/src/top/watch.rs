@@ -50,15 +50,15 @@ const BREATH: Duration = Duration::from_millis(100);
 pub(crate) async fn follow(
     context: &Context,
     first: Option<Client>,
-    latest: watch::Sender<LatestData>,
+    updates: watch::Sender<LatestData>,
 ) {
     let mut client = first;
     loop {
-        let known = latest.borrow().clone();
+        let known = updates.borrow().clone();
         if client.is_none() {
             match context.watcher().await {
                 Ok(opened) => client = opened,
-                Err(failure) => drop(latest.send(known.troubled(failure.message))),
+                Err(failure) => drop(updates.send(known.troubled(failure.message))),
             }
         }
         let Some(open) = &client else {
@@ -73,7 +73,7 @@ pub(crate) async fn follow(
                     health: Health::Live,
                     looked_at: Instant::now(),
                 };
-                if latest.send(latest).is_err() {
+                if updates.send(latest).is_err() {
                     return;
                 }
                 tokio::time::sleep(BREATH).await;
@@ -81,7 +81,7 @@ pub(crate) async fn follow(
                 let _ = open.changed(revision, patience).await;
             }
             Err(error) => {
-                if latest.send(known.troubled(error.to_string())).is_err() {
+                if updates.send(known.troubled(error.to_string())).is_err() {
                     return;
                 }
                 tokio::time::sleep(LOOK_AGAIN).await;

@@ -125,11 +125,11 @@ pub(super) fn role(name: &str) -> Option<Role> {
 }
 
 fn tools(sessionless: bool) -> Vec<Tool> {
-    TOOLS.iter().map(|tool| tool(tool, sessionless)).collect()
+    TOOLS.iter().map(|spec| tool(spec, sessionless)).collect()
 }
 
-fn tool(tool: &ToolSpec, sessionless: bool) -> Tool {
-    let schema = (tool.schema)().expect("arguments are structs, so their schemas are objects");
+fn tool(spec: &ToolSpec, sessionless: bool) -> Tool {
+    let schema = (spec.schema)().expect("arguments are structs, so their schemas are objects");
     let mut schema = Value::Object((*schema).clone());
     slim(&mut schema);
     if !schema["properties"].is_object() {
@@ -138,7 +138,7 @@ fn tool(tool: &ToolSpec, sessionless: bool) -> Tool {
     let mut also = |name: &str, description: &str| {
         schema["properties"][name] = json!({ "type": "string", "description": description });
     };
-    if tool.named {
+    if spec.named {
         also("agent_id", "Your name, shown to others");
     }
     if sessionless {
@@ -148,8 +148,8 @@ fn tool(tool: &ToolSpec, sessionless: bool) -> Tool {
         Value::Object(schema) => schema,
         _ => unreachable!("it was made from an object"),
     };
-    let tool = Tool::new(tool.name, tool.description, Arc::new(schema));
-    match tool.role {
+    let tool = Tool::new(spec.name, spec.description, Arc::new(schema));
+    match spec.role {
         Role::Read => tool.with_annotations(ToolAnnotations::new().read_only(true)),
         Role::Work | Role::Admin => tool,
     }

@@ -1,6 +1,6 @@
 //! `tenure tasks add`: adds a task.
 
-use super::values::{self, Moment};
+use super::values::{self, TimeArg};
 use super::{find, show};
 use crate::args;
 use crate::context::Context;
@@ -68,7 +68,7 @@ pub(super) struct AddArgs {
     timeout: Option<Duration>,
     /// Start only after this time: 2026-01-29T20:30:00Z, or +10m from now
     #[arg(long, value_name = "TIME", value_parser = values::time)]
-    not_before: Option<Moment>,
+    not_before: Option<TimeArg>,
     /// Idempotency key: add no second task with this key
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -141,7 +141,7 @@ fn new_task(args: &AddArgs, id: TaskId, depends_on: &[TaskId]) -> NewTask {
         payload: args.payload.clone(),
         max_attempts: args.max_attempts,
         timeout: args.timeout,
-        not_before: args.not_before.map(Moment::wall),
+        not_before: args.not_before.map(TimeArg::wall),
         key: args.key.clone(),
         ..NewTask::new(id, args.title.clone())
     }

@@ -4,7 +4,7 @@ use super::claim::{claim_text, claimed_json};
 use super::claim_or_wait::{ClaimOptions, claim_or_wait};
 use super::finish::end_task;
 use super::ownership::{OwnTaskArgs, hold_of};
-use super::values::{self, Moment};
+use super::values::{self, TimeArg};
 use super::{find, show};
 use crate::args::numbers;
 use crate::context::Context;
@@ -58,7 +58,7 @@ pub(super) struct UpdateArgs {
     max_attempts: Option<u32>,
     /// Start only after this time: 2026-01-29T20:30:00Z, or +10m from now
     #[arg(long, value_name = "TIME", value_parser = values::time)]
-    not_before: Option<Moment>,
+    not_before: Option<TimeArg>,
     /// The grant of your claim, to end it
     #[arg(long, value_name = "GRANT")]
     grant: Option<GrantId>,
@@ -107,7 +107,7 @@ fn change(args: &UpdateArgs) -> TaskChange {
         position: args.position,
         payload: args.payload.clone(),
         max_attempts: args.max_attempts,
-        not_before: args.not_before.map(Moment::wall),
+        not_before: args.not_before.map(TimeArg::wall),
     }
 }
 

@@ -26,7 +26,7 @@ fn known(limit: &ConnectionLimit) -> Arc<ConnectionSlot> {
     let slot = slot(limit, Source::Loopback);
     drop(slot.answer());
     assert!(slot.mark_authenticated());
-    place
+    slot
 }
 
 #[test]
