@@ -2,6 +2,8 @@
 
 use crate::platform::{self, LocalWitness};
 use crate::secret::Secret;
+use crate::store::format::Form;
+use crate::store::format::parts::EvidenceRecord;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +18,7 @@ const SUFFIX: &str = "server";
 /// A running server: its process, its addresses, and the file of its token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    process: Evidence,
+    process: EvidenceRecord,
     addresses: Vec<SocketAddr>,
     /// The name of a file in the same folder.
     pub(super) token_file: String,
@@ -27,7 +29,7 @@ impl Record {
     pub fn of_this_process(addresses: Vec<SocketAddr>, token_file: &Path) -> Record {
         let name = token_file.file_name().unwrap_or_default();
         let token_file = name.to_string_lossy().into_owned();
-        Record { process: platform::this_process(), addresses, token_file }
+        Record { process: EvidenceRecord::of(&platform::this_process()), addresses, token_file }
     }
 
     pub(super) fn file_name(&self) -> String {
@@ -48,7 +50,7 @@ impl Record {
 
     /// Whether its process is known to have ended.
     pub(super) fn has_ended(&self) -> bool {
-        LocalWitness::new().liveness(&self.process) == Liveness::Dead
+        LocalWitness::new().liveness(&self.process.clone().into_core()) == Liveness::Dead
     }
 
     /// Its listener for this host and port, if there is one.
@@ -64,7 +66,7 @@ impl Record {
                 && asked.is_none_or(|asked| asked == address.ip())
         };
         let address = *self.addresses.iter().find(fits)?;
-        Some(Listener { process: self.process, address })
+        Some(Listener { process: self.process.into_core(), address })
     }
 }
 
@@ -166,6 +168,13 @@ mod tests {
     use crate::url::StoreUrl;
     use std::net::TcpListener;
 
+    /// A server of another version finds the records of this one.
+    #[test]
+    fn a_record_is_read_and_written_as_it_was() {
+        let sample = include_str!("../../tests/samples/local-server-1.json");
+        assert_eq!(Record::parse(sample).unwrap().to_text(), sample);
+    }
+
     fn scene() -> (tempfile::TempDir, ServerFolder, PathBuf) {
         let home = tempfile::tempdir().unwrap();
         let folder = ServerFolder::at(home.path().join("servers"));
@@ -207,6 +216,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let process = platform::process_evidence(other.id()).unwrap();
+        let process = EvidenceRecord::of(&process);
         let record = Record { process, ..Record::of_this_process(vec![address], &token) };
         let _announcement = folder.announce(&record).unwrap();
         assert!(folder.find("127.0.0.1", address.port()).is_none());

@@ -311,3 +311,10 @@ fn a_place_of_another_user_is_refused_for_root_and_warned_of_for_others() {
     assert_eq!(judged(user(owner + 1, None)), Some(true));
     assert_eq!(judged(user(owner, None)), None);
 }
+
+#[test]
+fn a_record_of_trust_is_read_and_written_as_it_was() {
+    let sample = include_str!("../../tests/samples/trust-1.json").trim_end();
+    let record: super::trust::TrustRecord = serde_json::from_str(sample).unwrap();
+    assert_eq!(serde_json::to_string(&record).unwrap(), sample);
+}

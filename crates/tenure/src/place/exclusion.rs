@@ -116,6 +116,16 @@ fn judge(
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_record_is_read_and_written_as_it_was() {
+        let sample = include_str!("../../tests/samples/exclusion-1.json");
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(EXCLUSION_FILE), sample).unwrap();
+        let record = ExclusionRecord::read(folder.path()).unwrap().unwrap();
+        let written = record.write(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(written).unwrap(), sample);
+    }
+
     fn record() -> ExclusionRecord {
         ExclusionRecord {
             version: ExclusionRecord::VERSION,

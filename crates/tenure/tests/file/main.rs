@@ -7,6 +7,7 @@ mod damage;
 mod generations;
 mod reboot;
 mod replaced;
+mod samples;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

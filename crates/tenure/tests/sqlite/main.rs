@@ -11,6 +11,7 @@ mod one_shots;
 mod opening;
 mod reboot;
 mod replaced;
+mod samples;
 mod together;
 mod views;
 mod wall_clock;

@@ -10,7 +10,7 @@ use super::journal::{open_regular, sync_folder};
 use super::line;
 use crate::store::TaskFilter;
 use crate::store::file::error::FileStoreError;
-use serde::{Deserialize, Serialize};
+use crate::store::format::archive::{KeyLine, TaskLine};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -22,22 +22,6 @@ const BUCKETS: u32 = 256;
 /// The folder of completed tasks.
 pub(super) struct Archive {
     folder: PathBuf,
-}
-
-/// One line about a task.
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    id: TaskId,
-    /// None: it was deleted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    task: Option<Box<Task>>,
-}
-
-/// One line about a key.
-#[derive(Serialize, Deserialize)]
-struct Key {
-    key: String,
-    id: TaskId,
 }
 
 fn bucket(text: &str) -> u32 {
@@ -63,9 +47,9 @@ impl Archive {
         let bytes = read_if_there(&path)?;
         let wanted = mention("id", id.as_str());
         let lines = line::whole_lines(&bytes).filter(|line| contains(line, wanted.as_bytes()));
-        let entries = lines.filter_map(line::decode::<Entry>).filter(|entry| entry.id == *id);
+        let entries = lines.filter_map(line::decode::<TaskLine>).filter(|entry| entry.id == *id);
         match entries.last() {
-            Some(entry) => Ok(entry.task.map(|task| *task)),
+            Some(entry) => Ok(entry.into_task()),
             // A line that cannot be read may have been about it.
             None => ensure_whole(&path, &bytes).map(|()| None),
         }
@@ -75,7 +59,7 @@ impl Archive {
     pub(super) fn with_key(&self, key: &str) -> Result<Option<Task>, FileStoreError> {
         let path = self.keys_file(key);
         let bytes = read_if_there(&path)?;
-        let entries = line::whole_lines(&bytes).filter_map(line::decode::<Key>);
+        let entries = line::whole_lines(&bytes).filter_map(line::decode::<KeyLine>);
         let Some(found) = entries.filter(|entry| entry.key == key).last() else {
             return ensure_whole(&path, &bytes).map(|()| None);
         };
@@ -91,15 +75,15 @@ impl Archive {
             let bytes = read_if_there(&path)?;
             ensure_whole(&path, &bytes)?;
             for line in line::whole_lines(&bytes) {
-                let Some(entry) = line::decode::<Entry>(line) else { continue };
-                match entry.task {
-                    Some(task) => found.insert(entry.id, task),
-                    None => found.remove(&entry.id),
+                let Some(entry) = line::decode::<TaskLine>(line) else { continue };
+                let id = entry.id.clone();
+                match entry.into_task() {
+                    Some(task) => found.insert(id, task),
+                    None => found.remove(&id),
                 };
             }
         }
-        let tasks = found.into_values().map(|task| *task);
-        Ok(tasks.filter(|task| filter.admits(task)).collect())
+        Ok(found.into_values().filter(|task| filter.admits(task)).collect())
     }
 
     /// Whether every line can be read.
@@ -122,14 +106,12 @@ impl Archive {
         let mut files: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
         let mut put = |path: PathBuf, bytes: Vec<u8>| files.entry(path).or_default().extend(bytes);
         for id in deleted {
-            let entry = Entry { id: id.clone(), task: None };
-            put(self.tasks_file(id.as_str()), line::encode(&entry));
+            put(self.tasks_file(id.as_str()), line::encode(&TaskLine::deleted(id)));
         }
         for task in tasks {
-            let entry = Entry { id: task.id.clone(), task: Some(Box::new(task.clone())) };
-            put(self.tasks_file(task.id.as_str()), line::encode(&entry));
+            put(self.tasks_file(task.id.as_str()), line::encode(&TaskLine::completed(task)));
             if let Some(key) = &task.key {
-                let entry = Key { key: key.clone(), id: task.id.clone() };
+                let entry = KeyLine { key: key.clone(), id: task.id.clone() };
                 put(self.keys_file(key), line::encode(&entry));
             }
         }

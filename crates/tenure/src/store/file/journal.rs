@@ -12,17 +12,15 @@ use super::error::FileStoreError;
 use super::failpoint::{failpoint, rotate_bytes};
 use super::line;
 use super::positional_io;
+use crate::store::format::journal::VERSION;
+pub(super) use crate::store::format::journal::{Header, Line};
 use crate::store::ledger::Record;
-use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use tenure_core::{Event, NewEvent, Revision, WallTime};
-
-/// The version of the format; a newer one is refused.
-const VERSION: u32 = 1;
+use tenure_core::{Event, Revision, WallTime};
 
 /// A generation is followed by the next when its changes take more than this and than its state:
 /// short enough to be read by every one-shot command.
@@ -36,23 +34,6 @@ const ANSWERS_SHARE: u64 = 4;
 /// How often a line that looks wrong is read again before it counts: whoever reads without the seat
 /// may have met somebody who cut off a torn line and wrote another in its place.
 const LOOKS: u32 = 4;
-
-/// One step of the history.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Line {
-    /// The number of the first event; 0 for a line that is part of the state.
-    #[serde(default)]
-    pub(super) next: u64,
-    #[serde(default)]
-    pub(super) at: WallTime,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) records: Vec<Record>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) events: Vec<NewEvent>,
-    /// Which generation follows; nothing comes after such a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) sealed: Option<u64>,
-}
 
 impl Line {
     /// A part of the state.
@@ -71,40 +52,6 @@ impl Line {
         let sealed = Some(next);
         Line { next: 0, at: WallTime(0), records: vec![], events: vec![], sealed }
     }
-}
-
-/// The first line of a generation.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Header {
-    /// The version of the format.
-    pub(super) tenure: u32,
-    pub(super) generation: u64,
-    /// Tells this store from others.
-    #[serde(default)]
-    pub(super) store: String,
-    /// The newest event's number when it was begun.
-    pub(super) revision: u64,
-    /// How many events there were before it: numbers jump, this does not.
-    #[serde(default)]
-    pub(super) events: u64,
-    /// The boot under which deadlines are counted; empty where its id could not be read.
-    pub(super) boot: String,
-    /// The boots before it, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) ended_boots: Vec<String>,
-    /// How many bytes of state follow.
-    pub(super) state_bytes: u64,
-    /// How many of those are answers to requests, which come last: only what serves clients reads
-    /// them.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(super) answers_bytes: u64,
-    /// Whether tasks are in a file beside it.
-    #[serde(default)]
-    pub(super) tasks_bytes: u64,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// The newest generation, as far as it was read.

@@ -1,18 +1,17 @@
-//! One thing to remember, as it is kept in memory and written to a journal.
+//! One thing to remember, as it is kept in memory. [`format`](crate::store::format) says how it is
+//! written to a journal.
 //!
 //! A rule says "from now on, so long"; a record says when that is. So a journal can be read again
 //! at any time and gives the same.
 
 use crate::store::Renewal;
 use crate::store::store_time::{StoreTime, from_ms, milliseconds_up};
-use serde::{Deserialize, Serialize};
 use tenure_core::{
     Evidence, GrantId, Hold, Resource, Section, StoredReply, Task, TaskId, Waiter, WallTime, Write,
 };
 
 /// One change to one record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Record {
     /// A new hold.
     Hold(StoredHold),
@@ -38,12 +37,7 @@ pub(crate) enum Record {
     DropSection(String),
     /// The machine was rebooted: leases begin anew too, by a clock that did. Where only the id of
     /// the boot became known, `same` is set, and they go on.
-    Boot {
-        id: String,
-        begin_ms: i64,
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        same: bool,
-    },
+    Boot { id: String, begin_ms: i64, same: bool },
     /// So many more completed tasks of a section are kept elsewhere; or fewer.
     Archived { section: Option<String>, count: i64 },
     /// What was answered to a request that may be repeated.
@@ -51,13 +45,12 @@ pub(crate) enum Record {
         answered: StoredReply,
         at: WallTime,
         /// By the machine's monotonic clock; older records do not have it.
-        #[serde(default)]
         at_ms: i64,
     },
 }
 
 /// A hold with its times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredHold {
     pub(crate) hold: Hold,
     pub(crate) since_ms: i64,
@@ -67,7 +60,7 @@ pub(crate) struct StoredHold {
 }
 
 /// A place in the queue with its times, and where its waiter is to be woken.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredWaiter {
     pub(crate) waiter: Waiter,
     pub(crate) mailbox: String,
@@ -75,21 +68,18 @@ pub(crate) struct StoredWaiter {
     pub(crate) deadline_ms: i64,
     pub(crate) waiting_since: WallTime,
     /// When it was woken, if it gave no sign of life since.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) woken_ms: Option<i64>,
 }
 
 /// What a renewal changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Renewed {
     pub(crate) grant: GrantId,
     pub(crate) resources: Vec<Resource>,
     pub(crate) ttl_ms: i64,
     pub(crate) deadline_ms: i64,
     pub(crate) renewed_at: WallTime,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) evidence: Option<Evidence>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) operation: Option<String>,
 }
 

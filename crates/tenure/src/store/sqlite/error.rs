@@ -1,7 +1,7 @@
 //! What SQLite's errors mean to a caller.
 
 use crate::store::StoreError;
-use crate::store::format::FormatError;
+use crate::store::format::columns::FormatError;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 use std::path::Path;
@@ -69,7 +69,7 @@ pub(super) fn from_io(path: &Path, doing: &str, error: &std::io::Error) -> Store
     StoreError::Unavailable {
         store: store_name(path),
         reason: match is_forbidden(error) {
-            true => format!("it cannot be written to: {error}"),
+            true => format!("no write permission: {error}"),
             false => format!("{doing}: {error}"),
         },
         hint: Some("Check that the folder is writable, or choose another store.".to_owned()),

@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::tasks;
-use crate::store::format::{self, FormatError};
+use crate::store::format::columns::{self as format, FormatError};
 use crate::store::path_prefixes::{self, PathPrefixes};
 use crate::store::store_time::{StoreTime, from_ms};
 use rusqlite::{Row, Rows, params};

@@ -2,7 +2,7 @@
 
 use super::read::{RowError, optional_text, text};
 use super::session::Session;
-use crate::store::format;
+use crate::store::format::columns as format;
 use crate::store::store_time::{from_ms, milliseconds_up};
 use crate::store::{Tally, TaskFilter};
 use rusqlite::{Row, params};

@@ -3,7 +3,7 @@
 use super::read::RowError;
 use super::session::Session;
 use super::{answers, tasks};
-use crate::store::format;
+use crate::store::format::columns as format;
 use crate::store::path_prefixes;
 use crate::store::store_time::{StoreTime, milliseconds_up};
 use crate::store::{Renewal, Renewed};

@@ -5,6 +5,9 @@
 //! repetition would change again. A refusal is a problem whose `details` may have the store's error
 //! under [`STORE_ERROR`].
 
+#[cfg(test)]
+mod tests;
+
 use crate::store::{Renewal, Renewed, RequestId, Signal};
 use serde::{Deserialize, Serialize};
 use tenure_core::{HoldSnapshot, Proof, Resource};

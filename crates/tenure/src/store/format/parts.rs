@@ -1,0 +1,303 @@
+//! The records of which larger ones are made. SQLite has some of them as JSON in its columns, the
+//! file store has all of them in its journal.
+
+use super::record::{Form, record, tagged_record, word_record};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use tenure_core::{
+    Claim, EventKind, Evidence, FinishedClaim, GrantId, Group, Hold, Holder, Mode, NewEvent, Part,
+    Process, Resource, Section, Status, StoredReply, Task, TaskId, Token, Waiter, WallTime, Want,
+    WhyLeft,
+};
+
+/// A duration, in milliseconds rounded up: a lease that was stored must not end earlier.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Milliseconds(u64);
+
+impl Form<Duration> for Milliseconds {
+    fn of(core: &Duration) -> Milliseconds {
+        let up = core.as_nanos().div_ceil(1_000_000);
+        Milliseconds(u64::try_from(up).unwrap_or(u64::MAX))
+    }
+
+    fn into_core(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+}
+
+record! {
+    /// One resource, and how it is wanted.
+    WantRecord = Want {
+        resource: Resource = resource,
+        mode: Mode = mode,
+    }
+}
+
+record! {
+    /// Who holds or waits.
+    HolderRecord = Holder {
+        label: String = label,
+        chosen: bool = chosen,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence: Option<EvidenceRecord> = evidence,
+    }
+}
+
+record! {
+    /// What ties a holder to a process.
+    EvidenceRecord = Evidence {
+        host: String = host,
+        machine: String = machine,
+        boot: String = boot,
+        pid_namespace: u64 = pid_namespace,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        process: Option<ProcessRecord> = process,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<GroupRecord> = group,
+    }
+}
+
+record! {
+    /// A process.
+    ProcessRecord = Process {
+        pid: u32 = pid,
+        start: u64 = start,
+    }
+}
+
+/// A process group. The first version had its number alone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum GroupRecord {
+    Number(u32),
+    Whole {
+        leader: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        start: Option<u64>,
+    },
+}
+
+impl Form<Group> for GroupRecord {
+    fn of(core: &Group) -> GroupRecord {
+        let Group { leader, start } = *core;
+        GroupRecord::Whole { leader, start }
+    }
+
+    fn into_core(self) -> Group {
+        match self {
+            GroupRecord::Number(leader) => Group { leader, start: None },
+            GroupRecord::Whole { leader, start } => Group { leader, start },
+        }
+    }
+}
+
+record! {
+    /// One resource held under one grant.
+    HoldRecord = Hold {
+        want: WantRecord = want,
+        grant: GrantId = grant,
+        token: Token = token,
+        holder: HolderRecord = holder,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        operation: Option<String> = operation,
+        ttl_ms: Milliseconds = ttl,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot: Option<u32> = slot,
+    }
+}
+
+record! {
+    /// A place in the queue of each wanted resource.
+    WaiterRecord = Waiter {
+        grant: GrantId = grant,
+        ticket: u64 = ticket,
+        wants: Vec<WantRecord> = wants,
+        holder: HolderRecord = holder,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        operation: Option<String> = operation,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        keeps: Vec<GrantId> = keeps,
+        ttl_ms: Milliseconds = ttl,
+    }
+}
+
+record! {
+    /// Something to be done by one worker.
+    TaskRecord = Task {
+        id: TaskId = id,
+        title: String = title,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String> = description,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        section: Option<String> = section,
+        status: StatusRecord = status,
+        priority: u8 = priority,
+        position: i64 = position,
+        age: u64 = age,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        depends_on: Vec<TaskId> = depends_on,
+        unmet: u32 = unmet,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels: Vec<String> = labels,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String> = files,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payload: Option<String> = payload,
+        max_attempts: u32 = max_attempts,
+        attempts: u32 = attempts,
+        recoveries: u32 = recoveries,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout_ms: Option<Milliseconds> = timeout,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_before: Option<WallTime> = not_before,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String> = key,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claim: Option<ClaimRecord> = claim,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<String> = result,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String> = error,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        feedback: Option<String> = feedback,
+        created_at: WallTime = created_at,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claimed_at: Option<WallTime> = claimed_at,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started_at: Option<WallTime> = started_at,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finished_at: Option<WallTime> = finished_at,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finished_by: Option<String> = finished_by,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finished_claim: Option<FinishedClaimRecord> = finished_claim,
+    }
+}
+
+word_record! {
+    /// Where a task stands.
+    StatusRecord = Status {
+        "pending" Pending,
+        "in_progress" InProgress,
+        "review" Review,
+        "completed" Completed,
+        "failed" Failed,
+        "cancelled" Cancelled,
+        "blocked" Blocked,
+        "skipped" Skipped,
+    }
+}
+
+record! {
+    /// Who has a task.
+    ClaimRecord = Claim {
+        by: String = by,
+        grant: GrantId = grant,
+        token: Token = token,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<PartRecord> = parts,
+    }
+}
+
+record! {
+    /// A hold that belongs to a claim.
+    PartRecord = Part {
+        resource: Resource = resource,
+        grant: GrantId = grant,
+        token: Token = token,
+    }
+}
+
+record! {
+    /// A claim that its worker ended by finishing the task.
+    FinishedClaimRecord = FinishedClaim {
+        grant: GrantId = grant,
+        token: Token = token,
+    }
+}
+
+record! {
+    /// A part of the task list.
+    SectionRecord = Section {
+        name: String = name,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_runners: Option<u32> = max_runners,
+        priority: u8 = priority,
+        position: i64 = position,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        depends_on: Vec<String> = depends_on,
+        paused: bool = paused,
+    }
+}
+
+record! {
+    /// What was answered to a request that may be repeated. The text is an answer of the protocol:
+    /// see [`wire`](crate::wire).
+    ReplyRecord = StoredReply {
+        slot: String = slot,
+        number: u64 = number,
+        text: String = text,
+    }
+}
+
+record! {
+    /// Something that happened.
+    EventRecord = NewEvent {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resource: Option<Resource> = resource,
+        label: String = label,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<Token> = token,
+        #[serde(flatten)]
+        kind: EventKindRecord = kind,
+    }
+}
+
+tagged_record! {
+    /// What happened.
+    #[serde(tag = "kind")]
+    EventKindRecord = EventKind {
+        "acquired" Acquired {
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            operation: Option<String>,
+        }
+        "released" Released {}
+        "lapsed" Lapsed {
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            ended_at: Option<WallTime>,
+        }
+        "died" Died {}
+        "broken" Broken { by: String, reason: String }
+        "waiting" Waiting {}
+        "left" Left { why: WhyLeftRecord }
+        "deadlock" Deadlock {}
+        "added" Added {}
+        "updated" Updated {}
+        "deleted" Deleted {}
+        "completed" Completed {}
+        "failed" Failed { reason: String, retry: bool }
+        "sent_to_review" SentToReview {}
+        "approved" Approved {}
+        "rejected" Rejected { feedback: String }
+        "snoozed" Snoozed {}
+        "handed_back" HandedBack {}
+        "cancelled" Cancelled {}
+        "skipped" Skipped {}
+        "retried" Retried {}
+        "recovered" Recovered {}
+        "set_aside" SetAside {}
+        "paused" Paused {}
+        "resumed" Resumed {}
+        "rebooted" Rebooted {}
+    }
+}
+
+word_record! {
+    /// Why a place in the queue was given up.
+    WhyLeftRecord = WhyLeft {
+        "gave_up" GaveUp,
+        "silent" Silent,
+        "died" Died,
+    }
+}
