@@ -152,6 +152,50 @@ fn the_map_names_every_module_folder() {
     none("module folders that ARCHITECTURE.md does not name", unnamed.map(shown));
 }
 
+/// A client takes time, tasks, randomness and processes from its world, and does nothing in a random
+/// order, so that a test can run it in a virtual one.
+#[test]
+fn the_client_touches_the_machine_through_its_world_only() {
+    let banned = [
+        "std::thread",
+        "Condvar",
+        "Uuid::new_v4",
+        "GrantId::random",
+        "OnceLock",
+        "Instant::now",
+        "SystemTime",
+        "platform::",
+        "process::id",
+        "tokio::spawn",
+        "tokio::time",
+        "sync::watch",
+        "HashMap",
+    ];
+    // These two are the network itself, on a runtime of their own.
+    let network = ["remote/connections.rs", "remote/dial.rs"];
+    let is_client = |path: &&PathBuf| {
+        let path = shown(path);
+        ["client/", "remote/"]
+            .iter()
+            .any(|folder| path.starts_with(&format!("crates/tenure/src/{folder}")))
+            && !network.iter().any(|name| path.ends_with(name))
+    };
+    let files = rust_files();
+    let files: Vec<&PathBuf> = files.iter().filter(is_client).collect();
+    assert!(files.len() > 15, "the client is not where it was: {files:?}");
+    let mut offenders = Vec::new();
+    for path in files {
+        let source = fs::read_to_string(path).unwrap();
+        let found = banned.iter().filter(|word| source.contains(**word));
+        offenders.extend(found.map(|word| format!("{}: {word}", shown(path))));
+        let selects = source.split("select! {").skip(1);
+        if selects.into_iter().any(|body| !body.trim_start().starts_with("biased;")) {
+            offenders.push(format!("{}: select! that is not biased", shown(path)));
+        }
+    }
+    none("what the client must take from its world", offenders);
+}
+
 /// Paths of the machine that somebody worked on mean nothing to anybody else.
 #[test]
 fn no_file_names_a_place_on_somebodys_machine() {

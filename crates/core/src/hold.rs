@@ -48,7 +48,8 @@ impl FromStr for Mode {
             "shared" => Ok(Mode::Shared),
             slot => slot
                 .strip_prefix("slot:")
-                .and_then(|of| of.parse().ok())
+                // Only as it is written: without a sign and without leading zeros.
+                .and_then(|of| of.parse().ok().filter(|number: &u32| number.to_string() == of))
                 .map(|of| Mode::Slot { of })
                 .ok_or_else(|| ModeError { text: text.chars().take(40).collect() }),
         }

@@ -361,6 +361,17 @@ impl Task {
         self.result.as_deref().map(serde_json::from_str).transpose()
     }
 
+    /// The resource that is the section of this task.
+    pub fn section_resource(&self) -> Option<Resource> {
+        Resource::new(Kind::Section, self.section.as_deref()?).ok()
+    }
+
+    /// The hold of the section that belongs to the claim, unless any number may work there.
+    pub fn claimed_section(&self) -> Option<&Part> {
+        let mut parts = self.claim.as_ref()?.parts.iter();
+        parts.find(|part| part.resource.kind() == Kind::Section)
+    }
+
     /// This task as others than its worker may see it: with the public form of its grants.
     pub fn redacted(mut self) -> Task {
         if let Some(claim) = &mut self.claim {

@@ -1,6 +1,8 @@
 //! The same client for programs without an async runtime.
 //!
 //! Each call blocks its thread. Not to be used from inside an async runtime.
+//!
+//! A client can be used on after `fork`: see [`crate::Client`].
 
 use crate::client::{
     self, Attempt as AsyncAttempt, Busy, ClaimRequest, IntoResource, Lease, Next, ReleaseOutcome,
@@ -8,6 +10,8 @@ use crate::client::{
 };
 use crate::error::Error;
 use crate::store::{StoreError, TaskFilter};
+use crate::world::PerProcess;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::rules::tasks::{Added, Finish, Finished, NewTask};
@@ -18,20 +22,35 @@ use tokio::runtime::Runtime;
 /// is stopped, which must not keep this one from ending.
 const LAST_THREADS: Duration = Duration::from_secs(1);
 
-/// A runtime that does not wait for its threads for ever when it is dropped.
+/// The runtime on which calls block; a process forked from this one makes its own.
+#[derive(Default)]
 struct RuntimeHandle {
-    runtime: Option<Runtime>,
+    here: PerProcess<BoundedRuntime>,
 }
 
 impl RuntimeHandle {
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.as_ref().expect("it is taken only on drop").block_on(future)
+        let runtime = self.here.get_or_init(|| {
+            let runtime = BoundedRuntime::start();
+            runtime.expect("a process that could start one runtime can start another")
+        });
+        runtime.0.as_ref().expect("it is taken only on drop").block_on(future)
     }
 }
 
-impl Drop for RuntimeHandle {
+/// A runtime that does not wait for its threads for ever when it is dropped.
+struct BoundedRuntime(Option<Runtime>);
+
+impl BoundedRuntime {
+    fn start() -> io::Result<BoundedRuntime> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(BoundedRuntime(Some(runtime)))
+    }
+}
+
+impl Drop for BoundedRuntime {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.0.take() {
             runtime.shutdown_timeout(LAST_THREADS);
         }
     }
@@ -141,13 +160,14 @@ impl Client {
 }
 
 fn start_runtime(store: &str) -> Result<Arc<RuntimeHandle>, StoreError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| StoreError::Unavailable {
+    let runtime = BoundedRuntime::start().map_err(|error| StoreError::Unavailable {
         store: store.to_owned(),
         reason: format!("no runtime can be started: {error}"),
         hint: None,
     })?;
-    Ok(Arc::new(RuntimeHandle { runtime: Some(runtime) }))
+    let handle = RuntimeHandle::default();
+    handle.here.get_or_init(|| runtime);
+    Ok(Arc::new(handle))
 }
 
 /// The verbs of tasks, as calls that block; see [`crate::Tasks`] for what each does.

@@ -138,9 +138,10 @@ mod wire;
 pub mod world;
 
 pub use client::{
-    Attempt, Binding, Broken, Busy, ClaimRequest, Claims, Cleanup, Client, ClientBuilder, Free,
-    GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, Next, PLACE_LEASE, ReleaseOutcome,
-    Request, Runner, Stop, Stopper, Swarm, SwarmReport, Tasks, Wait, Waiting, Work, WorkEvent,
+    Attempt, Binding, Broken, Busy, ClaimBuilder, ClaimRequest, ClaimWaiting, Claims, Cleanup,
+    Client, ClientBuilder, Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, Next,
+    PLACE_LEASE, ReleaseOutcome, Request, Runner, Stop, Stopper, Swarm, SwarmReport, Tasks, Wait,
+    Waiting, Work, WorkEvent,
 };
 pub use error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 pub use secret::Secret;

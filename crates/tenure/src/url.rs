@@ -6,10 +6,10 @@ use crate::place::{self, ExclusionRecord, PlaceError, Surroundings};
 #[cfg(feature = "http")]
 use crate::remote::Remote;
 use crate::secret::Secret;
-use crate::store::Store;
 #[cfg(feature = "file-store")]
 use crate::store::file::{Dialect, FileOptions, FileStore, TakeoverRules};
 use crate::store::memory::MemoryStore;
+use crate::store::{PerProcessStore, Store, StoreError};
 use crate::world::World;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -407,7 +407,10 @@ pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
             let OpenOptions { poll_interval, look_only, .. } = options;
             let clock = options.world.clock();
             let options = FileOptions { clock, poll_interval, look_only, dialect, takeover };
-            Arc::new(FileStore::open_with(&folder, options)?)
+            let open = move || -> Result<Arc<dyn Store>, StoreError> {
+                Ok(Arc::new(FileStore::open_with(&folder, options.clone())?))
+            };
+            Arc::new(PerProcessStore::open(open)?)
         }
     };
     Ok(Opened::Store(store))
@@ -436,7 +439,11 @@ fn open_sqlite(path: &Path, options: OpenOptions) -> Result<Arc<dyn Store>, Erro
         poll_interval: options.poll_interval,
         look_only: options.look_only,
     };
-    Ok(Arc::new(SqliteStore::open_with(path, options)?))
+    let path = path.to_owned();
+    let open = move || -> Result<Arc<dyn Store>, StoreError> {
+        Ok(Arc::new(SqliteStore::open_with(&path, options.clone())?))
+    };
+    Ok(Arc::new(PerProcessStore::open(open)?))
 }
 
 #[cfg(not(feature = "sqlite"))]

@@ -123,8 +123,7 @@ async fn hand_back(
         let finished = tasks.finish(&id, proof.clone(), token, runner, Finish::Release).await?;
         if let Finished::Done { task, gave_up_section, .. } = finished {
             released.push(hold.hold.want.resource.clone());
-            let section = task.section.filter(|_| gave_up_section);
-            released.extend(section.and_then(|name| Resource::new(Kind::Section, &name).ok()));
+            released.extend(task.section_resource().filter(|_| gave_up_section));
         }
     }
     Ok(released)

@@ -396,7 +396,7 @@ impl Session {
         match finished {
             Finished::Done { task, gave_up_section, repeated } => {
                 if gave_up_section {
-                    let section = section(&task);
+                    let section = task.section_resource();
                     holds.sections.retain(|kept| Some(&kept.resource) != section.as_ref());
                 }
                 // It was not lost after all.
@@ -497,11 +497,6 @@ impl Session {
             })
             .collect())
     }
-}
-
-/// The section of a task.
-fn section(task: &Task) -> Option<Resource> {
-    Resource::new(Kind::Section, task.section.as_deref()?).ok()
 }
 
 /// A program's name as a part of a label.

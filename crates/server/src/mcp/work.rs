@@ -7,18 +7,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tenure::core::Status;
 use tenure::core::rules::tasks::{Claimed, Finish, NoClaim};
-use tenure::core::{Proof, Status};
 use tenure::store::Tally;
-use tenure::{ClaimRequest, Claims, Client, Error, Wait};
+use tenure::{ClaimRequest, Claims, Client, Error};
 use tenure_frontend::view;
 use tokio::sync::watch;
-
-/// How often a waiting claim reports progress and notices that it was cancelled.
-const SLICE: Duration = Duration::from_secs(1);
 
 /// What to tell an agent that claims a task while it has others.
 const STILL_CLAIMED: &str = "You claimed these before and still hold them, so that no other agent \
@@ -104,59 +99,28 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
     }
 }
 
-type ClaimTasks = Pin<Box<dyn Future<Output = Result<Result<Claimed, NoClaim>, Error>> + Send>>;
+type Claiming = Pin<Box<dyn Future<Output = Result<Claims, Error>> + Send>>;
 
+/// Waits for a task, and reports progress now and then. If the agent cancels the call, the claim is
+/// dropped, which returns what it may have got.
 async fn claim(
     call: &Call,
     request: ClaimRequest,
     limit: Duration,
 ) -> Result<Result<Claimed, NoClaim>, Refused> {
-    let stop = Arc::new(AtomicBool::new(false));
     let (tell, told) = watch::channel(Progress::default());
-    let mut claiming: ClaimTasks =
-        Box::pin(claim_in_slices(call.client.clone(), request, limit, stop.clone(), tell));
-    if let Some(claimed) = call.wait(&mut claiming, told, limit).await {
-        return Ok(claimed?);
-    }
-    // A claim may be on its way to the store: what it gets is returned.
-    stop.store(true, Ordering::Relaxed);
-    let (client, runner) = (call.client.clone(), call.session.runner());
-    tokio::spawn(async move {
-        if let Ok(Ok(claimed)) = claiming.await {
-            let (task, proof) = (claimed.task.id, Proof::Grant(claimed.grant));
-            let token = Some(claimed.token);
-            // If this fails, the task is recovered when its lease lapses or this process ends.
-            let _ = client.tasks().finish(&task, proof, token, Some(runner), Finish::Release).await;
-        }
-    });
-    Err(Refused::cancelled())
-}
-
-/// Waits for a task, and reports progress now and then.
-async fn claim_in_slices(
-    client: Client,
-    request: ClaimRequest,
-    limit: Duration,
-    stop: Arc<AtomicBool>,
-    tell: watch::Sender<Progress>,
-) -> Result<Result<Claimed, NoClaim>, Error> {
-    let begun = Instant::now();
-    let mut wait = Wait::No;
-    loop {
-        let none = match client.tasks().claim_within(&request, wait).await? {
-            Claims::Claimed { mut tasks, .. } => return Ok(Ok(tasks.remove(0))),
-            Claims::None(none) => none,
-        };
-        let waited = begun.elapsed();
-        let left = limit.saturating_sub(waited);
-        if left.is_zero() || none == NoClaim::NotFound || stop.load(Ordering::Relaxed) {
-            return Ok(Err(none));
-        }
-        tell.send_replace(Progress {
-            waited,
-            words: format!("Waiting for a task: {}", why(&none)),
-        });
-        wait = Wait::UpTo(left.min(SLICE));
+    let claim = call.client.tasks().request(request).wait(call::patience(limit));
+    let mut claiming: Claiming = Box::pin(claim.take_while(move |waiting| {
+        let words = format!("Waiting for a task: {}", why(&waiting.none));
+        tell.send_replace(Progress { waited: waiting.waited, words });
+        std::future::ready(Ok(true))
+    }));
+    match call.wait(&mut claiming, told, limit).await {
+        Some(claims) => Ok(match claims? {
+            Claims::Claimed { mut tasks, .. } => Ok(tasks.remove(0)),
+            Claims::None(none) => Err(none),
+        }),
+        None => Err(Refused::cancelled()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The client: one method per verb, over any store. It waits, renews and tries again.
 
 mod backend;
+mod claim;
 mod guard;
 mod keeper;
 mod lease;
@@ -16,6 +17,7 @@ mod work;
 
 pub use crate::store::RequestId;
 pub use backend::{Backend, Local};
+pub use claim::{ClaimBuilder, ClaimWaiting};
 pub use guard::{Guard, ReleaseOutcome};
 pub use lease::Lease;
 pub use left::Left;
@@ -46,7 +48,12 @@ use tenure_core::{Holder, RECOVERIES_MAX, Witness};
 /// renewals may fail before it is lost.
 pub const GUARD_LEASE: Duration = Duration::from_secs(30);
 
-/// A door to a store. Cheap to clone; clones share renewals and the label.
+/// A client of a store. Cheap to clone; clones share renewals and the label.
+///
+/// It can be used from several runtimes, and by a process that was forked from the one that opened
+/// it. Such a process opens the store or its connections anew, and holds under evidence of its own;
+/// what its parent holds is the parent's, and guards that it inherited count as lost. Fork while no
+/// other thread is inside a call of the client.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,

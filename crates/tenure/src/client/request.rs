@@ -20,6 +20,17 @@ pub enum Wait {
     Forever,
 }
 
+impl Wait {
+    /// How long to go on waiting after so long.
+    pub(super) fn left(self, waited: Duration) -> Duration {
+        match self {
+            Wait::No => Duration::ZERO,
+            Wait::UpTo(limit) => limit.saturating_sub(waited),
+            Wait::Forever => Duration::MAX,
+        }
+    }
+}
+
 /// What came of a request for a guard.
 #[derive(Debug)]
 #[must_use = "dropping a guard releases what it holds"]
@@ -97,6 +108,10 @@ impl IntoResource for String {
 ///
 /// Unless told otherwise it asks for the resource alone, waits for ever, and takes a lease of
 /// [`GUARD_LEASE`] tied to this process.
+///
+/// If the future of [`hold`](Request::hold) or [`lease`](Request::lease) is dropped, nothing stays
+/// held or queued: the place in the queue, and what the store may have granted by then, is given
+/// back in the background. The same is true over a server.
 pub struct Request {
     client: Client,
     resources: Vec<Result<Resource, ResourceError>>,

@@ -2,7 +2,7 @@
 
 use super::keeper::{BackgroundCleanup, TrackedLease};
 use super::lease::Lease;
-use super::request::{Binding, Wait};
+use super::request::Binding;
 use super::revocable::Revocable;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
@@ -96,10 +96,6 @@ pub enum Claims {
     None(NoClaim),
 }
 
-/// How long a worker that found nothing sleeps at most before it looks again: deaths and lapses
-/// of others change nothing in the store.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
 impl Tasks {
     /// Adds tasks, all or none. A task whose key is known already is not added again.
     pub async fn add(&self, tasks: Vec<NewTask>) -> Result<Vec<Added>, Error> {
@@ -133,8 +129,12 @@ impl Tasks {
         ImportAsk { add: AddAsk { tasks, by }, sections }
     }
 
-    /// Takes the next tasks, or the named one, if any is to be had now. Takes back the tasks of
-    /// dead workers first, if this client has not looked for them for a while.
+    /// Takes the next tasks, or the named one, if any is ready now; [`Tasks::request`] waits for
+    /// one. Takes back the tasks of dead workers first, if this client has not looked for them for
+    /// a while.
+    ///
+    /// If this future is dropped, nothing stays claimed: what the store may have granted by then is
+    /// handed back in the background.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
         let mut act = ClaimTasks { ask: self.ask(request)?, wider: 0 };
         self.recover_now_and_then().await?;
@@ -178,33 +178,6 @@ impl Tasks {
             Some(worker) => Holder { label: format!("{}/{worker}", holder.label), ..holder },
             None => holder,
         })
-    }
-
-    /// The same, waiting for something to be had. Takes back the tasks of dead workers meanwhile.
-    pub async fn claim_within(&self, request: &ClaimRequest, wait: Wait) -> Result<Claims, Error> {
-        let begun = self.client.inner.clock.now();
-        loop {
-            let revision =
-                self.client.inner.backend.changed(Default::default(), Duration::ZERO).await?;
-            let claims = self.claim(request).await?;
-            let none = match claims {
-                Claims::Claimed { .. } | Claims::None(NoClaim::NotFound) => return Ok(claims),
-                Claims::None(none) => none,
-            };
-            if !self.recover().await?.is_empty() {
-                continue;
-            }
-            let waited = self.client.inner.clock.now().saturating_sub(begun);
-            let left = match wait {
-                Wait::No => Duration::ZERO,
-                Wait::UpTo(limit) => limit.saturating_sub(waited),
-                Wait::Forever => Duration::MAX,
-            };
-            if left.is_zero() {
-                return Ok(Claims::None(none));
-            }
-            self.client.inner.backend.changed(revision, left.min(LOOK_AGAIN)).await?;
-        }
     }
 
     /// Takes back the tasks whose worker died or fell silent; says which.

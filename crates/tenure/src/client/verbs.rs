@@ -181,11 +181,7 @@ impl Client {
                 return Ok(Free::Free);
             }
             let waited = self.inner.clock.now().saturating_sub(begun);
-            let left = match wait {
-                Wait::No => Duration::ZERO,
-                Wait::UpTo(limit) => limit.saturating_sub(waited),
-                Wait::Forever => Duration::MAX,
-            };
+            let left = wait.left(waited);
             if left.is_zero() {
                 let blockers = live.into_iter().cloned().map(Blocker::Hold).collect();
                 return Ok(Free::Busy(Busy { blockers, waited }));

@@ -1,6 +1,7 @@
 //! A runner: a worker that takes one task after another.
 
 use super::Client;
+use super::claim::{ClaimBuilder, ClaimWaiting};
 use super::keeper::TrackedLease;
 use super::lease::Lease;
 use super::request::Wait;
@@ -10,7 +11,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::rules::tasks::{Finish, Finished, NoClaim};
-use tenure_core::{GrantId, Kind, Part, Reason, Task, WallTime};
+use tenure_core::{GrantId, Reason, Task, WallTime};
 
 /// What a worker got when it asked for its next task.
 #[must_use = "dropping the work hands the task back"]
@@ -48,8 +49,24 @@ impl Runner {
 
     /// Takes the next task, waiting for one if told to.
     pub async fn next(&self, wait: Wait) -> Result<Next, Error> {
-        let claims = self.tasks.claim_within(&self.request, wait).await?;
-        let (claimed, asked_at) = match claims {
+        self.next_while(self.claim().wait(wait), |_| std::future::ready(Ok(true))).await
+    }
+
+    /// The claim for the next task.
+    pub(super) fn claim(&self) -> ClaimBuilder {
+        self.tasks.request(self.request.clone())
+    }
+
+    /// Takes the next task by this claim; see [`ClaimBuilder::take_while`].
+    pub(super) async fn next_while<F>(
+        &self,
+        claim: ClaimBuilder,
+        go_on: impl FnMut(ClaimWaiting) -> F,
+    ) -> Result<Next, Error>
+    where
+        F: Future<Output = Result<bool, Error>>,
+    {
+        let (claimed, asked_at) = match claim.take_while(go_on).await? {
             Claims::None(none) => return Ok(Next::None(none)),
             Claims::Claimed { mut tasks, asked_at } => (tasks.remove(0), asked_at),
         };
@@ -65,9 +82,7 @@ impl Runner {
 
     /// The hold of the section that belongs to the claim, renewed from now on if it is a new one.
     fn keep_section(&self, task: &Task, asked_at: Duration) -> Option<Arc<TrackedLease>> {
-        let parts = task.claim.as_ref().map_or(&[][..], |claim| &claim.parts);
-        let is_section = |part: &&Part| part.resource.kind() == Kind::Section;
-        let part = parts.iter().find(is_section)?;
+        let part = task.claimed_section()?;
         let mut section = self.section();
         let is_it = |held: &&Arc<TrackedLease>| {
             held.lease.resources == [part.resource.clone()]

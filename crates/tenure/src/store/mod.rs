@@ -12,6 +12,7 @@ mod ipc;
 mod ledger;
 pub(crate) mod memory;
 mod path_prefixes;
+mod per_process;
 pub(crate) mod query;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
@@ -26,6 +27,7 @@ pub use file::{DIALECT_STEPS, STEPS};
 #[cfg(feature = "file-store")]
 pub use file::{Dialect, DialectError, FileOptions, FileStore, HoldDefaults, TakeoverRules};
 pub use memory::MemoryStore;
+pub(crate) use per_process::PerProcessStore;
 pub use query::{
     Answer, EventsAfter, Maintained, Maintenance, NewestEvents, Query, Read, Signal, StoreExt,
     TaskCounts, Waited,

@@ -17,6 +17,12 @@ struct Node<T> {
     next: OnceLock<Box<Node<T>>>,
 }
 
+impl<T> Default for PerProcess<T> {
+    fn default() -> PerProcess<T> {
+        PerProcess::new()
+    }
+}
+
 impl<T> PerProcess<T> {
     pub(crate) const fn new() -> PerProcess<T> {
         PerProcess { first: OnceLock::new() }

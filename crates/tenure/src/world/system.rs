@@ -41,12 +41,10 @@ impl World for SystemWorld {
         self.clock.clone()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the world that others ask")]
     fn sleep(&self, time: Duration) -> Task {
         Box::pin(tokio::time::sleep(time))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the world that others ask")]
     fn spawn(&self, task: Task) -> TaskHandle {
         let task = tokio::spawn(task);
         TaskHandle::new(move || task.abort())
@@ -68,7 +66,6 @@ impl World for SystemWorld {
         BackgroundTask::new(ended)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the world that others ask")]
     fn random(&self) -> u128 {
         uuid::Uuid::new_v4().as_u128()
     }

@@ -130,18 +130,15 @@ impl World for VirtualWorld {
         Arc::new(VirtualClock(self.machine.clone()))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the world that others ask")]
     fn sleep(&self, time: Duration) -> Task {
         Box::pin(self.clone().in_process(Box::pin(tokio::time::sleep(time))))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the world that others ask")]
     fn spawn(&self, task: Task) -> TaskHandle {
         let task = tokio::spawn(self.clone().in_process(task));
         TaskHandle::new(move || task.abort())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the world that others ask")]
     fn spawn_background(&self, task: Task) -> BackgroundTask {
         tokio::spawn(self.clone().in_process(task));
         BackgroundTask::unobserved()

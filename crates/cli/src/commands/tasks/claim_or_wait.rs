@@ -9,16 +9,13 @@ use crate::show::time;
 use crate::wait_display::WaitDisplay;
 use clap::Args;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
 use tenure::core::rules::tasks::{Claimed, NoClaim};
 use tenure::core::{HoldSnapshot, Kind, Status, Task};
-use tenure::{Binding, ClaimRequest, Claims, Client, Wait};
+use tenure::{Binding, ClaimRequest, ClaimWaiting, Claims, Client};
 use tenure_frontend::config::Key;
 use tenure_frontend::refusal::Refusal as Refused;
-
-/// The longest wait before looking again: the death or lapse of a holder writes nothing to the
-/// store.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Options of a claim: lease and waiting.
 #[derive(Debug, Default, Args)]
@@ -52,6 +49,17 @@ impl ClaimOptions {
     }
 }
 
+impl ClaimOptions {
+    /// Whether to wait for what cannot be claimed now.
+    fn is_worth_waiting(&self, request: &ClaimRequest, hope: Hope) -> bool {
+        match hope {
+            Hope::Held => request.task.is_some() || self.limit.is_some(),
+            Hope::NotYet => self.limit.is_some(),
+            Hope::None => false,
+        }
+    }
+}
+
 /// Claims, waiting as long as the options allow. By default it waits for a named task that others
 /// hold, but not for any task, nor for a task to become ready.
 pub(super) async fn claim_or_wait(
@@ -62,57 +70,42 @@ pub(super) async fn claim_or_wait(
 ) -> Result<Vec<Claimed>, Failure> {
     let wait = context.wait(how.nonblock, how.limit);
     let display = WaitDisplay::for_tasks(&context.output, wait);
-    let begun = Instant::now();
-    let mut waits_for_lock = false;
-    loop {
-        let revision = client.changed(Default::default(), Duration::ZERO).await?;
-        let none = match client.tasks().claim(request).await? {
-            Claims::Claimed { tasks, .. } => {
-                display.end(waits_for_lock);
-                leave_idle_sections(client, request).await?;
-                return Ok(tasks);
+    let (last, waits_for_lock) = (RefCell::new(None), Cell::new(false));
+    let go_on = |waiting: ClaimWaiting| {
+        let (last, waits_for_lock, display) = (&last, &waits_for_lock, &display);
+        async move {
+            let refusal = explain(context, client, request, waiting.none).await?;
+            let worth_waiting = how.is_worth_waiting(request, refusal.hope);
+            if worth_waiting && !waiting.left.is_zero() {
+                waits_for_lock.set(refusal.hope == Hope::Held);
+                display.tell_of(&refusal.headline, &refusal.failure.message, &refusal.event());
             }
-            Claims::None(none) => none,
-        };
-        if !client.tasks().recover().await?.is_empty() {
-            continue;
+            last.replace(Some((refusal, waiting.left)));
+            Ok::<_, Failure>(worth_waiting)
         }
-        let refusal = explain(context, client, request, none).await?;
-        let left = match wait {
-            Wait::No => Duration::ZERO,
-            Wait::UpTo(limit) => limit.saturating_sub(begun.elapsed()),
-            Wait::Forever => Duration::MAX,
-        };
-        let worth_waiting = match refusal.hope {
-            Hope::Held => request.task.is_some() || how.limit.is_some(),
-            Hope::NotYet => how.limit.is_some(),
-            Hope::None => false,
-        };
-        if left.is_zero() || !worth_waiting {
-            // The task that was waited for may be free by now, and still not be claimable.
-            let is_released = waits_for_lock && refusal.hope != Hope::Held && !left.is_zero();
-            display.end(is_released);
-            leave_idle_sections(client, request).await?;
-            return Err(match refusal.hope {
-                Hope::Held if worth_waiting => with_wait_hint(refusal.failure, wait),
-                Hope::Held if refusal.failure.hint.is_none() => {
-                    refusal.failure.hint("Wait for one with -w SECS.")
-                }
-                Hope::Held | Hope::NotYet | Hope::None => refusal.failure,
-            });
+    };
+    let claim = client.tasks().request(request.clone()).wait(wait).leave_idle_sections();
+    let none = match claim.take_while(go_on).await? {
+        Claims::Claimed { tasks, .. } => {
+            display.end(waits_for_lock.get());
+            return Ok(tasks);
         }
-        waits_for_lock = refusal.hope == Hope::Held;
-        display.tell_of(&refusal.headline, &refusal.failure.message, &refusal.event());
-        client.changed(revision, left.min(LOOK_AGAIN)).await?;
-    }
-}
-
-/// Gives up sections in which other workers ended the last tasks.
-async fn leave_idle_sections(client: &Client, request: &ClaimRequest) -> Result<(), Failure> {
-    if let Some(runner) = request.runner {
-        client.tasks().leave_idle_sections(runner).await?;
-    }
-    Ok(())
+        Claims::None(none) => none,
+    };
+    let last = last.take().filter(|_| none != NoClaim::NotFound);
+    let (refusal, left) = last.unwrap_or_else(|| (not_found(request), Duration::MAX));
+    // The task that was waited for may be free by now, and still not be claimable.
+    let is_released = waits_for_lock.get() && refusal.hope != Hope::Held && !left.is_zero();
+    display.end(is_released);
+    Err(match refusal.hope {
+        Hope::Held if how.is_worth_waiting(request, refusal.hope) => {
+            with_wait_hint(refusal.failure, wait)
+        }
+        Hope::Held if refusal.failure.hint.is_none() => {
+            refusal.failure.hint("Wait for one with -w SECS.")
+        }
+        Hope::Held | Hope::NotYet | Hope::None => refusal.failure,
+    })
 }
 
 /// Whether waiting could help.

@@ -74,12 +74,11 @@ pub(super) async fn claim(
         tie: Binding::Elsewhere,
         ..ClaimRequest::default()
     };
-    let tasks = client.tasks();
-    let claims = api.unless_stopping(wait, tasks.claim_within(&request, wait)).await?;
+    let claim = client.tasks().request(request.clone()).wait(wait).leave_idle_sections();
+    let claims = api.unless_stopping(wait, claim.take()).await?;
     let holder = client.holder().label.clone();
     match claims {
         Claims::Claimed { tasks, .. } => {
-            leave_idle_sections(&client, &request).await?;
             let tasks = tasks.iter().map(claimed).collect();
             Ok(Json(schema::Claimed { tasks, holder, why: None }))
         }
@@ -88,21 +87,12 @@ pub(super) async fn claim(
             Err(Error::NoSuchTask { text }.into())
         }
         Claims::None(none) => {
-            leave_idle_sections(&client, &request).await?;
             let refusal = why_none(&client, &request, none).await?;
             let Refusal { code, message, details, .. } = refusal;
             let why = schema::WhyNone { code: code.to_owned(), detail: message, details };
             Ok(Json(schema::Claimed { tasks: vec![], holder, why: Some(why) }))
         }
     }
-}
-
-/// A section in which others ended the last tasks is not kept for nothing.
-async fn leave_idle_sections(client: &Client, request: &ClaimRequest) -> Result<(), Error> {
-    if let Some(runner) = request.runner {
-        client.tasks().leave_idle_sections(runner).await?;
-    }
-    Ok(())
 }
 
 fn claimed(claimed: &Claimed) -> schema::ClaimedTask {

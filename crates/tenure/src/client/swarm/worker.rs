@@ -2,6 +2,7 @@
 
 use super::caught::caught;
 use super::{Stop, Swarm, SwarmReport, WorkEvent};
+use crate::client::claim::ClaimWaiting;
 use crate::client::request::Wait;
 use crate::client::tasks::{ClaimRequest, Work};
 use crate::client::work::{Next, Runner};
@@ -50,9 +51,9 @@ where
             runner = runner.margin(margin);
         }
         let mut trouble = Trouble { pause: TROUBLE_PAUSE };
-        let mut idle_since = None;
+        let idle_since = Mutex::new(None);
         while self.swarm.stop.get() == Stop::No {
-            match self.one(worker, &runner, &mut idle_since).await {
+            match self.one(worker, &runner, &idle_since).await {
                 Ok(true) => trouble = Trouble { pause: TROUBLE_PAUSE },
                 Ok(false) => break,
                 Err(Error::Store(error)) if error.is_passing() => {
@@ -76,25 +77,24 @@ where
         trouble.pause = (trouble.pause * 2).min(TROUBLE_PAUSE_MAX);
     }
 
-    /// Takes and does one task; says whether to go on.
-    async fn one(
-        &self,
-        worker: usize,
-        runner: &Runner,
-        idle_since: &mut Option<Duration>,
-    ) -> Result<bool, Error> {
+    /// Waits for one task and does it; says whether to go on.
+    async fn one(&self, worker: usize, runner: &Runner, idle: &IdleSince) -> Result<bool, Error> {
         let Some(place) = TaskQuota::reserve(&self.taken, self.swarm.limit) else {
             return Ok(false);
         };
-        let work = match runner.next(Wait::No).await? {
+        let claim = runner.claim().wait(self.patience(idle)).look_every(self.swarm.look_every);
+        let go_on = |waiting| self.goes_on(worker, runner, waiting, idle);
+        let next = tokio::select! {
+            biased;
+            next = runner.next_while(claim, go_on) => next?,
+            () = self.swarm.stop.asked(Stop::Drain) => return Ok(false),
+        };
+        let work = match next {
             Next::Work(work) => Arc::new(work),
-            Next::None(none) => {
-                drop(place);
-                return self.idle(worker, runner, &none, idle_since).await;
-            }
+            Next::None(_) => return Ok(false),
         };
         place.keep();
-        *idle_since = None;
+        *idle.lock() = None;
         let begun = self.swarm.client.inner.clock.now();
         let task = Box::new(work.task().clone());
         (self.watcher)(WorkEvent::Claimed { worker, task: task.clone() });
@@ -190,39 +190,40 @@ where
         true
     }
 
-    /// Nothing to be had: waits a little, unless nothing will ever come.
-    async fn idle(
+    /// How long to wait for a task: as long as the worker may still be idle.
+    fn patience(&self, idle: &IdleSince) -> Wait {
+        let now = self.swarm.client.inner.clock.now();
+        let since = idle.lock().unwrap_or(now);
+        self.swarm.idle_exit.map_or(Wait::Forever, |limit| {
+            Wait::UpTo(limit.saturating_sub(now.saturating_sub(since)))
+        })
+    }
+
+    /// Whether to wait for a task, since there is none now.
+    async fn goes_on(
         &self,
         worker: usize,
         runner: &Runner,
-        none: &NoClaim,
-        idle_since: &mut Option<Duration>,
+        waiting: ClaimWaiting,
+        idle: &IdleSince,
     ) -> Result<bool, Error> {
         let now = self.swarm.client.inner.clock.now();
-        let since = *idle_since.get_or_insert_with(|| {
+        let is_new = idle.lock().is_none();
+        if is_new {
+            *idle.lock() = Some(now.saturating_sub(waiting.waited));
             (self.watcher)(WorkEvent::Idle { worker });
-            now
-        });
-        let idle = now.saturating_sub(since);
-        if self.swarm.idle_exit.is_some_and(|limit| idle >= limit) {
+        }
+        if waiting.left.is_zero() {
             return Ok(false);
         }
         if self.swarm.until_empty
-            && *none == NoClaim::NothingReady
+            && waiting.none == NoClaim::NothingReady
             && self.nothing_will_come().await?
         {
             return Ok(false);
         }
-        // Whoever waits for others must not keep a section from them.
+        // A worker that waits for others must not keep a section from them.
         runner.leave().await?;
-        let store = &self.swarm.client.inner.backend;
-        let revision = store.changed(Default::default(), Duration::ZERO).await?;
-        let left = self.swarm.idle_exit.map_or(Duration::MAX, |limit| limit.saturating_sub(idle));
-        tokio::select! {
-            biased;
-            changed = store.changed(revision, self.swarm.look_every.min(left)) => { changed?; }
-            () = self.swarm.stop.asked(Stop::Drain) => {}
-        }
         Ok(true)
     }
 
@@ -246,6 +247,9 @@ where
         Ok(!pending.iter().filter(wanted).any(|task| task.unmet == 0))
     }
 }
+
+/// Since when a worker has nothing to do, if it has not.
+type IdleSince = Mutex<Option<Duration>>;
 
 /// How long to wait while the store is in trouble.
 struct Trouble {

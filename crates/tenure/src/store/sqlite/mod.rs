@@ -12,6 +12,7 @@
 mod answers;
 mod batch;
 mod error;
+mod forked;
 mod log;
 mod open;
 mod read;
@@ -145,6 +146,7 @@ impl SqliteStore {
         };
         // What was opened above is the file whose identity was taken.
         inner.check_identity()?;
+        forked::take_missing_locks(path).map_err(io)?;
         Ok(SqliteStore { inner: Arc::new(inner) })
     }
 }

@@ -1,0 +1,120 @@
+//! Claiming tasks, and waiting for one to be ready.
+
+use super::request::Wait;
+use super::tasks::{ClaimRequest, Claims, Tasks};
+use crate::error::Error;
+use std::time::Duration;
+use tenure_core::rules::tasks::NoClaim;
+
+/// How long a claim that waits sleeps at most before it looks again: deaths and lapses of others
+/// change nothing in the store.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A claim in the making: for which tasks, and how patiently.
+///
+/// Unless told otherwise it does not wait. While it waits, it takes back the tasks of dead workers.
+///
+/// If the future of [`take`](ClaimBuilder::take) is dropped, nothing stays claimed: what the store may have
+/// granted by then is handed back in the background.
+pub struct ClaimBuilder {
+    tasks: Tasks,
+    request: ClaimRequest,
+    wait: Wait,
+    look_every: Duration,
+    leaves_idle_sections: bool,
+}
+
+/// What a claim that waits knows.
+#[derive(Clone, Debug)]
+pub struct ClaimWaiting {
+    /// Why there is no task.
+    pub none: NoClaim,
+    /// How long it has waited.
+    pub waited: Duration,
+    /// How long it goes on waiting; zero if this was its last look.
+    pub left: Duration,
+}
+
+impl Tasks {
+    /// Begins a claim; see [`ClaimBuilder`].
+    pub fn request(&self, request: ClaimRequest) -> ClaimBuilder {
+        ClaimBuilder {
+            tasks: self.clone(),
+            request,
+            wait: Wait::No,
+            look_every: LOOK_EVERY,
+            leaves_idle_sections: false,
+        }
+    }
+}
+
+impl ClaimBuilder {
+    /// How long to wait for a task.
+    pub fn wait(mut self, wait: Wait) -> ClaimBuilder {
+        self.wait = wait;
+        self
+    }
+
+    /// How often to look again at least while waiting; every second unless told otherwise.
+    pub fn look_every(mut self, pause: Duration) -> ClaimBuilder {
+        self.look_every = pause;
+        self
+    }
+
+    /// Gives up the sections that its runner keeps and in which others ended the last tasks, whether
+    /// or not a task is claimed.
+    pub fn leave_idle_sections(mut self) -> ClaimBuilder {
+        self.leaves_idle_sections = true;
+        self
+    }
+
+    /// Takes the next tasks, or the named one, waiting for them if told to.
+    pub async fn take(self) -> Result<Claims, Error> {
+        self.take_while(|_| std::future::ready(Ok(true))).await
+    }
+
+    /// Takes the next tasks, or the named one. Whenever there is none, `go_on` is told why, and says
+    /// whether to go on waiting. A named task that does not exist is not waited for.
+    pub async fn take_while<E, F, G>(self, go_on: G) -> Result<Claims, E>
+    where
+        E: From<Error>,
+        F: Future<Output = Result<bool, E>>,
+        G: FnMut(ClaimWaiting) -> F,
+    {
+        let claims = self.claim_and_wait(go_on).await?;
+        if let Some(runner) = self.request.runner.filter(|_| self.leaves_idle_sections) {
+            self.tasks.leave_idle_sections(runner).await?;
+        }
+        Ok(claims)
+    }
+
+    async fn claim_and_wait<E, F, G>(&self, mut go_on: G) -> Result<Claims, E>
+    where
+        E: From<Error>,
+        F: Future<Output = Result<bool, E>>,
+        G: FnMut(ClaimWaiting) -> F,
+    {
+        let (tasks, client) = (&self.tasks, &self.tasks.client);
+        let begun = client.inner.clock.now();
+        loop {
+            // Read before the look, so that no change after it is missed.
+            let revision = client.changed(Default::default(), Duration::ZERO).await?;
+            let none = match tasks.claim(&self.request).await? {
+                claims @ (Claims::Claimed { .. } | Claims::None(NoClaim::NotFound)) => {
+                    return Ok(claims);
+                }
+                Claims::None(none) => none,
+            };
+            if !tasks.recover().await?.is_empty() {
+                continue;
+            }
+            let waited = client.inner.clock.now().saturating_sub(begun);
+            let left = self.wait.left(waited);
+            let goes_on = go_on(ClaimWaiting { none: none.clone(), waited, left }).await?;
+            if !goes_on || left.is_zero() {
+                return Ok(Claims::None(none));
+            }
+            client.changed(revision, left.min(self.look_every)).await?;
+        }
+    }
+}
