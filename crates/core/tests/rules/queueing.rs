@@ -306,7 +306,9 @@ fn a_dead_waiter_that_is_not_in_the_way_is_left_alone() {
     world.must_grant(&ask(1, &[exclusive("a")]));
     world.must_grant(&ask(2, &[exclusive("b")]).lasting_ms(60_000));
     world.must_wait(&ask(3, &[exclusive("b")]).queued());
+    world.must_wait(&ask(5, &[exclusive("a")]).queued());
     world.kill(3);
+    world.kill(5);
     world.pass_ms(TTL_MS);
     let grant = world.must_grant(&ask(4, &[exclusive("a")]));
     assert_eq!(grant.reason, Reason::ClaimedExpired);
