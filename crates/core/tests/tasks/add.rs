@@ -232,3 +232,16 @@ fn an_imported_status_is_kept_but_for_work_in_progress() {
         assert_eq!(world.task("b").created_at.0 - task.created_at.0, TTL.as_millis() as i64);
     }
 }
+
+#[test]
+fn a_task_needs_only_a_title_and_carries_values() {
+    let task = NewTask::titled("T").with_payload(&("a", 1)).unwrap();
+    assert_eq!((task.title.as_str(), task.payload.as_deref()), ("T", Some("[\"a\",1]")));
+    let other = NewTask::titled("T");
+    assert_ne!(task.id, other.id, "each has an id of its own");
+    let (task_id, other_id) = (task.id.to_string(), other.id.to_string());
+    let world = World::with(vec![task, other]);
+    let value: Option<(String, u32)> = world.task(&task_id).payload_as().unwrap();
+    assert_eq!(value, Some(("a".to_owned(), 1)));
+    assert_eq!(world.task(&other_id).payload_as::<u32>().unwrap(), None);
+}

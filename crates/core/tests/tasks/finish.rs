@@ -349,3 +349,16 @@ fn whoever_waits_for_what_a_task_held_is_woken() {
         assert_eq!(woken, expected);
     }
 }
+
+#[test]
+fn the_usual_ends_are_made_in_a_word() {
+    assert_eq!(Finish::completed(), complete());
+    let result = Some("[1,2]".to_owned());
+    assert_eq!(Finish::completed_with(&[1, 2]).unwrap(), Finish::Complete { result });
+    assert_eq!(Finish::failed("x"), fail(false));
+    assert_eq!(Finish::failed_for_now("x"), fail(true));
+    let mut world = World::with(vec![plain("a")]);
+    world.claim("w", "a");
+    let task = world.finish_well("w", "a", Finish::completed_with(&[1, 2]).unwrap());
+    assert_eq!(task.result_as::<Vec<u32>>().unwrap(), Some(vec![1, 2]));
+}
