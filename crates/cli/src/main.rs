@@ -28,6 +28,7 @@ use context::Context;
 use exit::Exit;
 use failure::Failure;
 use output::Output;
+use parse::Parsed;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ fn main() {
         output::end(code);
     }
     output::end(match parse::parse(&line) {
-        Ok(cli) => start(cli),
+        Ok(parsed) => start(parsed),
         Err(error) => report_parse_error(&line, &error),
     })
 }
@@ -88,17 +89,16 @@ fn report_parse_error(line: &[OsString], error: &clap::Error) -> i32 {
     if informative { Exit::Ok.code() } else { Exit::Usage.code() }
 }
 
-fn start(cli: Cli) -> i32 {
+fn start(Parsed { cli, command, subcommand }: Parsed) -> i32 {
     if cli.global.no_color {
         anstream::ColorChoice::Never.write_global();
     }
-    let (command, subcommand) = command_names(&cli.command);
     let output = Output {
         json: cli.global.json,
         quiet: cli.global.quiet,
         verbose: cli.global.verbose,
-        command: command.to_owned(),
-        subcommand: subcommand.map(str::to_owned),
+        command,
+        subcommand,
     };
     let result = change_directory(&cli).and_then(|()| match &cli.command {
         // It opens clients and stores of its own and ignores the settings.
@@ -119,42 +119,6 @@ fn change_directory(cli: &Cli) -> Result<(), Failure> {
         let message = format!("cannot change to the folder {}: {error}", folder.display());
         Failure::new(Exit::Configuration, "DIRECTORY", message)
     })
-}
-
-/// The names of the command and subcommand, for the JSON envelope.
-fn command_names(command: &Command) -> (&'static str, Option<&'static str>) {
-    match command {
-        Command::Run(_) => ("run", None),
-        Command::Update(_) => ("update", None),
-        Command::Append(_) => ("append", None),
-        Command::Work(_) => ("work", None),
-        Command::Swarm(_) => ("swarm", None),
-        Command::Acquire(_) => ("acquire", None),
-        Command::Renew(_) => ("renew", None),
-        Command::Release(_) => ("release", None),
-        Command::Break(_) => ("break", None),
-        Command::Verify(_) => ("verify", None),
-        Command::Wait(_) => ("wait", None),
-        Command::Status(_) => ("status", None),
-        Command::Locks(args) => ("locks", Some(args.subcommand())),
-        Command::Tasks(args) => ("tasks", Some(args.subcommand())),
-        Command::Sections(args) => ("sections", Some(args.subcommand())),
-        Command::Top(_) => ("top", None),
-        Command::Why(_) => ("why", None),
-        Command::Events(_) => ("events", None),
-        Command::Serve(_) => ("serve", None),
-        Command::Token(args) => ("token", Some(args.subcommand())),
-        Command::Mcp(_) => ("mcp", None),
-        Command::Init(_) => ("init", None),
-        Command::Config(args) => ("config", Some(args.subcommand())),
-        Command::Trust(_) => ("trust", None),
-        Command::Whoami(_) => ("whoami", None),
-        Command::Doctor(_) => ("doctor", None),
-        Command::Selftest(_) => ("selftest", None),
-        Command::Bench(_) => ("bench", None),
-        Command::Completions(_) => ("completions", None),
-        Command::Man(_) => ("man", None),
-    }
 }
 
 fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {

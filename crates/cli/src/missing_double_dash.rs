@@ -46,7 +46,7 @@ pub(crate) fn failure(line: &[OsString], error: &clap::Error) -> Option<Failure>
 fn second_resource(line: &[OsString], until: &[OsString]) -> Option<usize> {
     let completed: Vec<OsString> =
         until.iter().cloned().chain(["--", "true"].map(OsString::from)).collect();
-    let Command::Run(args) = parse::parse(&completed).ok()?.command else { return None };
+    let Command::Run(args) = parse::parse(&completed).ok()?.cli.command else { return None };
     let written: Vec<&str> = args.written().collect();
     let [first, second, ..] = written.as_slice() else { return None };
     let after_first = line.iter().position(|word| word == *first)? + 1;

@@ -8,14 +8,24 @@
 use crate::args::{Cli, Global};
 use crate::commands;
 use crate::help;
-use clap::{Args, FromArgMatches};
+use clap::{ArgMatches, Args, FromArgMatches};
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 
+/// A command line that was understood.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) cli: Cli,
+    /// The name of the command, for the JSON envelope.
+    pub(crate) command: String,
+    /// The name of the command below it, if it has any.
+    pub(crate) subcommand: Option<String>,
+}
+
 /// Parses a command line, which begins with the program's own name.
-pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
-    if let Some(Ok(cli)) = description_of_one(line).map(|one| read(one, line)) {
-        return Ok(cli);
+pub(crate) fn parse(line: &[OsString]) -> Result<Parsed, clap::Error> {
+    if let Some(Ok(parsed)) = description_of_one(line).map(|one| read(one, line)) {
+        return Ok(parsed);
     }
     read(help::described(), line)
 }
@@ -39,11 +49,26 @@ fn description_of_one(line: &[OsString]) -> Option<clap::Command> {
     Some(Global::augment_args(clap::Command::new("tenure")).subcommand(one))
 }
 
-fn read(description: clap::Command, line: &[OsString]) -> Result<Cli, clap::Error> {
+fn read(description: clap::Command, line: &[OsString]) -> Result<Parsed, clap::Error> {
     // It is never dropped: freeing the description takes almost as long as parsing.
     let mut description = ManuallyDrop::new(description);
     let mut matches = description.try_get_matches_from_mut(line)?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut description))
+    let (command, subcommand) = names(&matches);
+    let cli = Cli::from_arg_matches_mut(&mut matches);
+    let cli = cli.map_err(|error| error.format(&mut description))?;
+    Ok(Parsed { cli, command, subcommand })
+}
+
+/// The names of the command and of the one below it. Without one, `locks` lists.
+fn names(matches: &ArgMatches) -> (String, Option<String>) {
+    match matches.subcommand() {
+        None => (String::new(), None),
+        Some((command, below)) => {
+            let default = (command == "locks").then_some("list");
+            let subcommand = below.subcommand_name().or(default);
+            (command.to_owned(), subcommand.map(str::to_owned))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -50,18 +50,6 @@ enum ConfigCommand {
     Path,
 }
 
-impl ConfigArgs {
-    /// The name of the subcommand, for the JSON envelope.
-    pub(crate) fn subcommand(&self) -> &'static str {
-        match self.command {
-            ConfigCommand::Show => "show",
-            ConfigCommand::Get { .. } => "get",
-            ConfigCommand::Set { .. } => "set",
-            ConfigCommand::Path => "path",
-        }
-    }
-}
-
 pub(crate) fn run(context: &Context, args: ConfigArgs) -> Result<i32, Failure> {
     match args.command {
         ConfigCommand::Show => show_all(context),

@@ -105,18 +105,6 @@ struct CleanupArgs {
     dry_run: bool,
 }
 
-impl LocksArgs {
-    /// The name of the subcommand, for the JSON envelope.
-    pub(crate) fn subcommand(&self) -> &'static str {
-        match self.command {
-            None | Some(LocksCommand::List(_)) => "list",
-            Some(LocksCommand::Show(_)) => "show",
-            Some(LocksCommand::Release(_)) => "release",
-            Some(LocksCommand::Cleanup(_)) => "cleanup",
-        }
-    }
-}
-
 pub(crate) async fn run(context: &Context, args: LocksArgs) -> Result<i32, Failure> {
     match args.command.unwrap_or(LocksCommand::List(ListArgs::default())) {
         LocksCommand::List(args) => list(context, args).await,

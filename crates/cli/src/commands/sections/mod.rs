@@ -103,22 +103,6 @@ fn max_runners(text: &str) -> Result<MaxRunners, String> {
     Ok(MaxRunners(Some(number)))
 }
 
-impl SectionsArgs {
-    /// The name of the subcommand, for the JSON envelope.
-    pub(crate) fn subcommand(&self) -> &'static str {
-        match self.command {
-            SectionsCommand::Add(_) => "add",
-            SectionsCommand::List => "list",
-            SectionsCommand::Show(_) => "show",
-            SectionsCommand::Update(_) => "update",
-            SectionsCommand::Reorder(_) => "reorder",
-            SectionsCommand::Pause(_) => "pause",
-            SectionsCommand::Resume(_) => "resume",
-            SectionsCommand::Graph(_) => "graph",
-        }
-    }
-}
-
 pub(crate) async fn run(context: &Context, args: SectionsArgs) -> Result<i32, Failure> {
     match args.command {
         SectionsCommand::Add(args) => describe(context, args, "Described").await,

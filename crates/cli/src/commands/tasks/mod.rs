@@ -83,36 +83,6 @@ struct TaskArg {
     task: String,
 }
 
-impl TasksArgs {
-    /// The name of the subcommand, for the JSON envelope.
-    pub(crate) fn subcommand(&self) -> &'static str {
-        match self.command {
-            TasksCommand::Add(_) => "add",
-            TasksCommand::List(_) => "list",
-            TasksCommand::Show(_) => "show",
-            TasksCommand::Claim(_) => "claim",
-            TasksCommand::Start(_) => "start",
-            TasksCommand::Heartbeat(_) => "heartbeat",
-            TasksCommand::Complete(_) => "complete",
-            TasksCommand::Fail(_) => "fail",
-            TasksCommand::Review(_) => "review",
-            TasksCommand::Approve(_) => "approve",
-            TasksCommand::Reject(_) => "reject",
-            TasksCommand::Snooze(_) => "snooze",
-            TasksCommand::Release(_) => "release",
-            TasksCommand::Cancel(_) => "cancel",
-            TasksCommand::Retry(_) => "retry",
-            TasksCommand::Skip(_) => "skip",
-            TasksCommand::Update(_) => "update",
-            TasksCommand::Delete(_) => "delete",
-            TasksCommand::Stats => "stats",
-            TasksCommand::Recover => "recover",
-            TasksCommand::Import(_) => "import",
-            TasksCommand::Export(_) => "export",
-        }
-    }
-}
-
 pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failure> {
     let by_hand = async |task: TaskArg, verb: ManualChange| {
         manual_change::run(context, &task.task, verb).await

@@ -41,18 +41,6 @@ enum TokenCommand {
     Show(show::ShowArgs),
 }
 
-impl TokenArgs {
-    /// The name of the subcommand, for the JSON envelope.
-    pub(crate) fn subcommand(&self) -> &'static str {
-        match self.command {
-            TokenCommand::Create(_) => "create",
-            TokenCommand::List(_) => "list",
-            TokenCommand::Revoke(_) => "revoke",
-            TokenCommand::Show(_) => "show",
-        }
-    }
-}
-
 pub(crate) fn run(context: &Context, args: TokenArgs) -> Result<i32, Failure> {
     let chosen = args.file.is_some();
     let file = TokenFile::at(args.file.map_or_else(|| context.token_file(), Ok)?);
