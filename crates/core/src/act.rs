@@ -34,6 +34,13 @@ pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What must be seen to decide.
     fn scope(&self) -> Scope;
 
+    /// What must be seen to decide, once a first look has found something to do: mostly less than
+    /// what had to be searched.
+    fn scope_after_look(&self, found: &Self::Answer) -> Scope {
+        let _ = found;
+        self.scope()
+    }
+
     /// Decides.
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer);
 }
@@ -143,7 +150,8 @@ impl Act for CallOffClaim {
     type Answer = Vec<TaskId>;
 
     fn scope(&self) -> Scope {
-        Scope::Tasks(TaskScope { in_progress: true, ..TaskScope::default() })
+        let grants = self.grants.iter().copied().chain(self.runner).collect();
+        Scope::Tasks(TaskScope { grants, ..TaskScope::default() })
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<TaskId>) {
@@ -299,6 +307,12 @@ impl Act for Recover {
         Scope::Tasks(TaskScope { in_progress: true, ..TaskScope::default() })
     }
 
+    fn scope_after_look(&self, found: &Vec<Task>) -> Scope {
+        // What else is in progress in their sections tells whether their workers need those.
+        let ids = found.iter().map(|task| task.id.clone()).collect();
+        Scope::Tasks(TaskScope { ids, beside: true, ..TaskScope::default() })
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<Task>) {
         tasks::recover(seen, self.recoveries_max, witness)
     }
@@ -317,7 +331,7 @@ impl Act for LeaveIdleSections {
     type Answer = Vec<Resource>;
 
     fn scope(&self) -> Scope {
-        tasks::idle_look()
+        tasks::idle_look(self.runner)
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<Resource>) {
@@ -330,9 +344,6 @@ impl Act for LeaveIdleSections {
 pub struct FinishTask {
     /// What is asked.
     pub ask: FinishAsk,
-    /// The task's section where the client knows it, so that less is looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub section: Option<String>,
 }
 
 impl Act for FinishTask {
@@ -340,7 +351,7 @@ impl Act for FinishTask {
     type Answer = Finished;
 
     fn scope(&self) -> Scope {
-        self.ask.scope(self.section.clone())
+        self.ask.scope()
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Finished) {
@@ -393,7 +404,7 @@ impl Act for StartTask {
     type Answer = Finished;
 
     fn scope(&self) -> Scope {
-        self.ask.scope(None)
+        self.ask.scope()
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Finished) {
@@ -451,7 +462,7 @@ impl Act for PutSection {
     type Answer = Result<(), SectionError>;
 
     fn scope(&self) -> Scope {
-        Scope::Tasks(TaskScope::default())
+        Scope::Tasks(TaskScope { all_sections: true, ..TaskScope::default() })
     }
 
     fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
@@ -476,7 +487,7 @@ impl Act for ChangeSections {
     type Answer = Result<Vec<Section>, SectionError>;
 
     fn scope(&self) -> Scope {
-        Scope::Tasks(TaskScope::default())
+        Scope::Tasks(TaskScope { all_sections: true, ..TaskScope::default() })
     }
 
     fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {

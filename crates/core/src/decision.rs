@@ -1,7 +1,7 @@
 //! What a rule answers: what to write, which events to record, whom to wake.
 
 use crate::task::{Section, Task, TaskId};
-use crate::{GrantId, Hold, NewEvent, Resource, Waiter};
+use crate::{GrantId, Hold, NewEvent, Resource, Scope, Waiter};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -11,9 +11,10 @@ use std::time::Duration;
 pub enum Decision {
     /// Nothing.
     Nothing,
-    /// Show [`Scope::Everything`](crate::Scope::Everything) and ask again: the part that was seen
-    /// does not settle it.
+    /// Show [`Scope::Everything`] and ask again: the part that was shown does not settle it.
     NeedAll,
+    /// Show this scope and ask again.
+    Need(Scope),
     /// Write all of this in one step.
     Write(Change),
 }
@@ -23,7 +24,7 @@ impl Decision {
     pub fn writes(&self) -> &[Write] {
         match self {
             Decision::Write(change) => &change.writes,
-            Decision::Nothing | Decision::NeedAll => &[],
+            Decision::Nothing | Decision::NeedAll | Decision::Need(_) => &[],
         }
     }
 }

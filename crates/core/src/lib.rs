@@ -10,8 +10,8 @@
 //! 1. [`resource`]: what can be held, and when two resources overlap ([`glob`] for paths).
 //! 2. [`holder`]: who holds, and what counts as proof that a holder is dead.
 //! 3. [`hold`]: the two records, a [`Hold`] and a [`Waiter`], and how holds exclude each other.
-//! 4. [`seen`]: what a store shows to a rule.
-//! 5. [`decision`] and [`event`]: what a rule answers.
+//! 4. [`snapshot`]: what a store shows to a rule.
+//! 5. [`decision`] and [`event`]: what a rule answers; [`touched`]: which records that concerns.
 //! 6. [`rules`]: acquire, release, break, leave, reap.
 //! 7. [`overview`]: what counts as held and as waiting, for everything that shows it.
 //!
@@ -57,6 +57,7 @@ pub mod resource;
 pub mod rules;
 pub mod snapshot;
 pub mod task;
+pub mod touched;
 
 pub use decision::{Change, Decision, StoredReply, Write};
 pub use duration::format_duration;
@@ -77,3 +78,4 @@ pub use snapshot::{
     HoldSnapshot, Pick, Scope, SectionSnapshot, Snapshot, TURN_TIMEOUT, TaskScope, WaiterSnapshot,
 };
 pub use task::{Claim, FinishedClaim, Part, RECOVERIES_MAX, Section, Status, Task, TaskId, Verb};
+pub use touched::Touched;

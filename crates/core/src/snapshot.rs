@@ -4,54 +4,80 @@ use crate::decision::StoredReply;
 use crate::millis;
 use crate::task::{Section, Task, TaskId};
 use crate::{
-    Evidence, GrantId, Hold, Liveness, Resource, Revision, Token, Waiter, WallTime, Witness,
+    Evidence, GrantId, Hold, Liveness, Owner, Resource, Revision, Token, Waiter, WallTime, Witness,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Which part of the store a rule looks at.
+/// The part of a store that a rule must see. A store may show more than a scope names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// What is held and waited for on these resources and on those that overlap them. Of each
     /// queue a store may show only the front, and says so by [`Snapshot::shown_until`].
     At {
-        /// Which resources.
+        /// The resources.
         resources: Vec<Resource>,
         /// A place that must be shown even if it is far back, as must the one before it. Without
         /// a ticket that is the last of the queue.
         ticket: Option<u64>,
     },
-    /// The same, with all of each queue.
+    /// The same as [`Scope::At`], with all of each queue.
     Queues(Vec<Resource>),
-    /// All of it, but no tasks.
+    /// What shows whether a wait would close a cycle: the same as [`Scope::Queues`], and every place
+    /// in every queue, what is held on all that is waited for, and what the owner holds. Two
+    /// transactions over this scope must exclude each other; a store need not keep unrelated
+    /// acquires and releases away meanwhile, because only a request that keeps grants while it
+    /// waits can close a cycle.
+    Waits {
+        /// The resources that the request wants.
+        resources: Vec<Resource>,
+        /// Whose holds are shown wherever they are.
+        owner: Owner,
+    },
+    /// All holds and all places in queues, but no tasks.
     Everything,
-    /// Tasks, all sections, and what is held and waited for on the tasks shown, on sections and on
-    /// paths that overlap the files of the tasks shown; of other paths a store may show any.
+    /// Tasks, their sections, and what is held and waited for on both and on paths that overlap the
+    /// files of the tasks.
     Tasks(TaskScope),
 }
 
-/// Which tasks a rule looks at.
+/// The tasks that a rule must see.
+///
+/// With the tasks a store shows the sections that they are in, the sections that those depend on,
+/// and the section that stands for all of them ([`crate::rules::tasks::EVERYTHING`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TaskScope {
-    /// Those with these ids.
+    /// The tasks with these ids.
     pub ids: Vec<TaskId>,
-    /// Those with these keys.
+    /// The tasks with these keys.
     pub keys: Vec<String>,
-    /// Those that wait for the ones with these ids.
+    /// Also the tasks that wait for those with these ids.
     pub dependents: bool,
-    /// Those that the ones with these ids wait for.
-    #[serde(default)]
+    /// Also the tasks that those with these ids wait for.
     pub dependencies: bool,
-    /// All that somebody has.
+    /// Also what else the sections of the tasks with these ids have: one task that is ready, and all
+    /// that are in progress.
+    pub beside: bool,
+    /// The tasks that are claimed under these grants, all that is held under them, and all that is
+    /// held and waited for on the same resources.
+    pub grants: Vec<GrantId>,
+    /// All tasks in progress.
     pub in_progress: bool,
-    /// Those that could be taken next.
+    /// Tasks that could be taken next.
     pub pick: Option<Pick>,
+    /// All sections, with how much is open in each.
+    pub all_sections: bool,
+    /// Whether the rule may add tasks. All scopes that say so overlap, so that ages are unique and
+    /// rise in the order in which tasks are added.
+    pub adds: bool,
 }
 
 /// Which of the tasks that could be taken are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Pick {
     /// Only of this section.
     pub section: Option<String>,
@@ -59,6 +85,9 @@ pub struct Pick {
     pub labels: Vec<String>,
     /// At least so many of each section are shown, in the order of claims, if there are.
     pub depth: usize,
+    /// Whether a store may leave out tasks that another transaction is taking at this moment. It
+    /// then says so by [`Snapshot::skipped`]. Otherwise it waits for the other transaction.
+    pub may_skip: bool,
 }
 
 /// What a store saw, at one moment, judged by the store's own clock.
@@ -68,22 +97,33 @@ pub struct Snapshot {
     pub holds: Vec<HoldSnapshot>,
     /// Who waits, in the order of their tickets.
     pub waiters: Vec<WaiterSnapshot>,
-    /// Whether this is all that the store has.
+    /// Whether all holds and all places in queues are shown.
     pub whole: bool,
+    /// Whether all is shown that [`Scope::Waits`] names.
+    #[serde(default)]
+    pub shows_waits: bool,
     /// Where only the fronts of queues are shown: every place up to this ticket is visible.
     pub shown_until: Option<u64>,
-    /// The number that the next token and the next ticket take: higher than any before.
+    /// A number above 0 and below 2^53 that is higher than every token, ticket and age that was
+    /// ever given out in this scope. A rule takes numbers from here on; every later transaction over
+    /// an overlapping scope sees a number higher than those that were taken. Numbers may have gaps,
+    /// and unrelated scopes may see the same ones: only a resource and a token together name a hold,
+    /// and a waiter is known by its grant.
     pub next: u64,
-    /// The newest change that this shows.
+    /// Up to here a reader of events misses none: every event with this revision or a lower one is
+    /// visible, and none will be added. Inside a transaction it is only a lower bound.
     pub revision: Revision,
     /// The store's time of day.
     pub wall: WallTime,
     /// The tasks that were looked for.
     pub tasks: Vec<Task>,
-    /// All sections that somebody described or that have tasks, where tasks were looked for.
+    /// The sections that the scope names, as far as they were described or have tasks.
     pub sections: Vec<SectionSnapshot>,
     /// Whether some section has more tasks to pick from than are shown.
     pub more_to_pick: bool,
+    /// Whether tasks were left out that another transaction is taking at this moment.
+    #[serde(default)]
+    pub skipped: bool,
     /// What was answered under the slot that was looked at, if anything ever was.
     pub answered: Option<StoredReply>,
     /// Evidence of shown holders and waiters that were proved dead where this was read. A store
@@ -149,7 +189,8 @@ impl Snapshot {
 pub struct SectionSnapshot {
     /// The record.
     pub section: Section,
-    /// How many of its tasks have not come to their end.
+    /// How many of its tasks have not come to their end. Unless all sections were asked for, a store
+    /// may show 1 for any higher number: rules only ask whether there are any.
     pub open: u64,
 }
 
@@ -158,7 +199,7 @@ pub struct SectionSnapshot {
 pub struct HoldSnapshot {
     /// The record.
     pub hold: Hold,
-    /// Time left; zero means that the lease lapsed.
+    /// An upper bound of the time left; zero means that the lease lapsed.
     #[serde(rename = "left_ms", with = "millis")]
     pub left: Duration,
     /// How long it has been held.

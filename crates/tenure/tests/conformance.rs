@@ -13,6 +13,9 @@ use tenure::store::{FileOptions, FileStore};
 use tenure::store::{SqliteOptions, SqliteStore};
 use tenure::world::{Clock, ManualClock, SystemClock};
 
+/// Long enough for a busy machine, and short enough to be slept through.
+const SHORT: Duration = Duration::from_millis(120);
+
 #[derive(Default)]
 struct Memory {
     clock: Arc<ManualClock>,
@@ -34,6 +37,10 @@ impl Harness for Memory {
 
     async fn replace(&self, _: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
         None
+    }
+
+    fn short_lease(&self) -> Duration {
+        SHORT
     }
 
     async fn pass(&self, time: Duration) {
@@ -97,6 +104,10 @@ impl Harness for Sqlite {
         Some(self.open(&path))
     }
 
+    fn short_lease(&self) -> Duration {
+        SHORT
+    }
+
     async fn pass(&self, time: Duration) {
         match &self.manual {
             Some(clock) => clock.advance(time),
@@ -156,6 +167,10 @@ impl Harness for Files {
         let folder = folder_of(store);
         std::fs::remove_dir_all(&folder).unwrap();
         Some(self.open(&folder))
+    }
+
+    fn short_lease(&self) -> Duration {
+        SHORT
     }
 
     async fn pass(&self, time: Duration) {

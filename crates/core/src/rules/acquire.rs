@@ -8,8 +8,8 @@ use crate::rules::cycle::{self, Cycle};
 use crate::rules::draft::Draft;
 use crate::rules::reap::TakeoverReason;
 use crate::{
-    Evidence, GrantId, HoldSnapshot, Holder, Owner, Resource, Snapshot, Token, WaiterSnapshot,
-    Witness,
+    Evidence, GrantId, HoldSnapshot, Holder, Owner, Resource, Scope, Snapshot, Token,
+    WaiterSnapshot, Witness,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -313,8 +313,8 @@ fn wait_or_refuse(
     };
     let keeps_some = !ask.keeps.is_empty() || !ask.owner.is_nobody();
     if keeps_some && place.is_none() {
-        if !seen.whole {
-            return (Decision::NeedAll, Outcome::Busy { blockers });
+        if !seen.whole && !seen.shows_waits {
+            return (Decision::Need(waits_scope(ask)), Outcome::Busy { blockers });
         }
         if let Some(cycle) = cycle::closed_by(seen, ask, draft.witness()) {
             draft.event(&ask.wants[0], &ask.holder.label, None, EventKind::Deadlock);
@@ -348,6 +348,14 @@ fn wait_or_refuse(
         }
     }
     (draft.decide(Some(ask.grant)), Outcome::Waiting { blockers, ahead, ticket })
+}
+
+/// What shows whether waiting for this would close a cycle.
+fn waits_scope(ask: &Ask) -> Scope {
+    let mut owner = ask.owner.clone();
+    owner.grants.extend(&ask.keeps);
+    let resources = ask.wants.iter().map(|want| want.resource.clone()).collect();
+    Scope::Waits { resources, owner }
 }
 
 /// All that the asker keeps while it waits, as far as was looked.

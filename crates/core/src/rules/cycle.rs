@@ -52,7 +52,8 @@ impl std::fmt::Display for Cycle {
     }
 }
 
-/// The cycle that waiting for `ask` would close, if any. Needs to see everything.
+/// The cycle that waiting for `ask` would close, if any. Needs to see what
+/// [`Scope::Waits`](crate::Scope) names.
 pub(super) fn closed_by(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> Option<Cycle> {
     let search = Search { seen, ask, witness };
     let mut visited = HashSet::from([ask.grant]);

@@ -106,11 +106,6 @@ impl<'a> Draft<'a> {
         self.change.events.push(NewEvent { resource, label: label.to_owned(), token: None, kind });
     }
 
-    /// How many events there are so far.
-    pub(super) fn events(&self) -> u64 {
-        self.change.events.len() as u64
-    }
-
     /// What the draft adds.
     pub(super) fn added(&self) -> impl Iterator<Item = &Want> + Clone {
         self.added.iter()

@@ -118,17 +118,21 @@ impl World {
         let decided = rule(&seen, &self.dead);
         assert_eq!(decided, rule(&seen, &self.dead), "a rule is a pure function");
         let (mut decision, mut answer) = decided;
-        if decision == Decision::NeedAll {
+        let mut scope = scope.clone();
+        while let Some(wider) = wider(&decision) {
             assert!(!seen.whole, "there is nothing wider than everything");
+            assert_ne!(wider, scope, "this was shown");
             assert!(!matches!(scope, Scope::Tasks(_)), "what is shown of tasks settles it");
             self.wider_looks += 1;
-            seen = self.show(&Scope::Everything);
+            seen = self.show(&wider);
             (decision, answer) = rule(&seen, &self.dead);
-            assert_ne!(decision, Decision::NeedAll, "everything was shown");
+            scope = wider;
         }
         self.last_woken.clear();
         self.last_was_durable = false;
         if let Decision::Write(change) = decision {
+            let outside = change.writes.iter().find(|write| !scope.admits(write, &seen));
+            assert_eq!(outside, None, "a write outside {scope:?}");
             self.check_change(&seen, &change);
             self.apply(change);
         }
@@ -233,5 +237,14 @@ impl Drop for SaysWhich {
                 eprintln!("the view was {:?}", self.0);
             }
         }
+    }
+}
+
+/// The scope that a rule asks for instead of deciding.
+fn wider(decision: &Decision) -> Option<Scope> {
+    match decision {
+        Decision::NeedAll => Some(Scope::Everything),
+        Decision::Need(scope) => Some(scope.clone()),
+        Decision::Nothing | Decision::Write(_) => None,
     }
 }

@@ -3,7 +3,7 @@
 use super::{StoredHold, StoredWaiter, World};
 use std::time::Duration;
 use tenure_core::{
-    HoldSnapshot, Kind, Resource, Revision, Scope, Snapshot, WaiterSnapshot, WallTime, Want,
+    HoldSnapshot, Kind, Owner, Resource, Revision, Scope, Snapshot, WaiterSnapshot, WallTime, Want,
 };
 
 /// How much of a look at some resources is shown. A look at everything always shows everything.
@@ -34,10 +34,12 @@ impl World {
             (Scope::At { resources, ticket }, View::Front(front)) => {
                 self.show_fronts(resources, *ticket, front)
             }
+            (Scope::Waits { resources, owner }, _) => self.show_waits(resources, owner),
             (Scope::At { resources, .. } | Scope::Queues(resources), _) => self
                 .show_if(|want| resources.iter().any(|resource| resource.overlaps(&want.resource))),
         };
         seen.whole = *scope == Scope::Everything || self.view == View::Whole;
+        seen.shows_waits = matches!(scope, Scope::Waits { .. });
         seen.holds.sort_by_key(|seen| seen.hold.token);
         seen.waiters.sort_by_key(|seen| seen.waiter.ticket);
         seen.waiters.dedup_by_key(|seen| seen.waiter.ticket);
@@ -56,6 +58,19 @@ impl World {
             waiters: waiters.map(|stored| self.show_waiter(stored)).collect(),
             ..Snapshot::default()
         }
+    }
+
+    /// All places in queues, and of the holds those that a wait could be for or that the owner has.
+    fn show_waits(&self, resources: &[Resource], owner: &Owner) -> Snapshot {
+        let mut seen = self.show_if(|_| true);
+        let wanted = seen.waiters.iter().flat_map(|seen| &seen.waiter.wants);
+        let wanted: Vec<Resource> =
+            wanted.map(|want| &want.resource).chain(resources).cloned().collect();
+        seen.holds.retain(|seen| {
+            let held = &seen.hold.want.resource;
+            owner.owns(&seen.hold) || wanted.iter().any(|resource| resource.overlaps(held))
+        });
+        seen
     }
 
     fn show_fronts(&self, resources: &[Resource], ticket: Option<u64>, front: usize) -> Snapshot {

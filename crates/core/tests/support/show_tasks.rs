@@ -2,6 +2,7 @@
 
 use super::World;
 use std::collections::{BTreeMap, BTreeSet};
+use tenure_core::rules::tasks::EVERYTHING;
 use tenure_core::{
     Kind, Pick, Resource, Section, SectionSnapshot, Snapshot, Status, Task, TaskId, TaskScope,
 };
@@ -22,25 +23,73 @@ impl World {
             self.tasks.iter().filter(|task| scope.ids.contains(&task.id)).collect();
         let (picked, more_to_pick) =
             scope.pick.as_ref().map(|pick| self.pick(pick)).unwrap_or_default();
+        let sections: BTreeSet<&str> = named
+            .iter()
+            .filter(|_| scope.beside)
+            .filter_map(|task| task.section.as_deref())
+            .collect();
+        let beside: BTreeSet<TaskId> = sections
+            .iter()
+            .flat_map(|section| {
+                let pick =
+                    Pick { section: Some((*section).to_owned()), depth: 1, ..Pick::default() };
+                self.pick(&pick).0
+            })
+            .collect();
+        let is_claimed = |task: &Task| {
+            task.claim.as_ref().is_some_and(|claim| scope.grants.contains(&claim.grant))
+        };
         let is_shown = |task: &&Task| {
+            let is_working = task.status == Status::InProgress;
+            let is_beside = task.section.as_deref().is_some_and(|one| sections.contains(one));
             let is_awaited = || named.iter().any(|other| other.depends_on.contains(&task.id));
             let waits = || task.depends_on.iter().any(|id| scope.ids.contains(id));
             scope.ids.contains(&task.id)
                 || task.key.as_ref().is_some_and(|key| scope.keys.contains(key))
                 || (scope.dependents && waits())
                 || (scope.dependencies && is_awaited())
-                || (scope.in_progress && task.status == Status::InProgress)
+                || (scope.in_progress && is_working)
+                || (is_beside && is_working)
+                || beside.contains(&task.id)
+                || is_claimed(task)
                 || picked.contains(&task.id)
         };
         let tasks: Vec<Task> = self.tasks.iter().filter(is_shown).cloned().collect();
         let files: Vec<Resource> = tasks.iter().flat_map(files_of).collect();
-        let seen = self.show_if(|want| match want.resource.kind() {
-            Kind::Section => true,
-            Kind::Task => tasks.iter().any(|task| task.id.resource() == want.resource),
-            Kind::Path => files.iter().any(|file| file.overlaps(&want.resource)),
+        let names: BTreeSet<&str> =
+            tasks.iter().filter_map(|task| task.section.as_deref()).collect();
+        let held = self.holds.iter().map(|stored| &stored.hold);
+        let held: Vec<&Resource> = held
+            .filter(|hold| scope.grants.contains(&hold.grant))
+            .map(|hold| &hold.want.resource)
+            .collect();
+        let is_around = |resource: &Resource| match resource.kind() {
+            Kind::Section => names.contains(resource.name()),
+            Kind::Task => tasks.iter().any(|task| task.id.resource() == *resource),
+            Kind::Path => files.iter().any(|file| file.overlaps(resource)),
             Kind::Lock => false,
-        });
-        Snapshot { tasks, sections: self.show_sections(), more_to_pick, ..seen }
+        };
+        let seen = self.show_if(|want| is_around(&want.resource) || held.contains(&&want.resource));
+        let sections = match scope.all_sections {
+            true => self.show_sections(),
+            false => self.show_sections_of(&names),
+        };
+        Snapshot { tasks, sections, more_to_pick, ..seen }
+    }
+
+    /// These sections, those that they depend on, and the one that stands for all.
+    fn show_sections_of(&self, names: &BTreeSet<&str>) -> Vec<SectionSnapshot> {
+        let all = self.show_sections();
+        let of_them = all.iter().filter(|seen| names.contains(seen.section.name.as_str()));
+        let before: BTreeSet<&String> = of_them.flat_map(|seen| &seen.section.depends_on).collect();
+        let is_shown = |seen: &&SectionSnapshot| {
+            let name = &seen.section.name;
+            names.contains(name.as_str()) || before.contains(name) || name == EVERYTHING
+        };
+        // How many are open beyond one is not shown.
+        let one =
+            |seen: &SectionSnapshot| SectionSnapshot { open: seen.open.min(1), ..seen.clone() };
+        all.iter().filter(is_shown).map(one).collect()
     }
 
     /// The first of each section that could be taken, and whether there are more.

@@ -162,10 +162,7 @@ impl World {
     }
 
     pub fn finish_by(&mut self, ask: FinishAsk) -> Finished {
-        let task = self.tasks.iter().find(|task| task.id == ask.task);
-        let section = task.and_then(|task| task.section.clone());
-        let section = section.filter(|_| ask.runner.is_some());
-        self.act(&FinishTask { ask, section })
+        self.act(&FinishTask { ask })
     }
 
     /// Finishes, and says what the task is then.

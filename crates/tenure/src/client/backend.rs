@@ -175,12 +175,13 @@ impl Local {
         called_off: Option<Arc<AtomicBool>>,
         act: &A,
     ) -> Result<A::Answer, StoreError> {
-        let scope = act.scope();
+        let mut scope = act.scope();
         if A::LOOKS_FIRST {
             let (decision, answer) = act.decide(&self.store.read(&scope).await?, &*self.witness);
             if decision == Decision::Nothing {
                 return Ok(answer);
             }
+            scope = act.scope_after_look(&answer);
         }
         let rule = rule(act.clone(), once.cloned(), called_off, self.clone());
         let (_, reply) = transact_with(&*self.store, scope, once.cloned(), rule).await?;

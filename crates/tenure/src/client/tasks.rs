@@ -211,7 +211,7 @@ impl Tasks {
         finish: Finish,
     ) -> Result<Finished, Error> {
         let ask = FinishAsk { task: task.clone(), proof, token, runner, finish };
-        Ok(self.client.inner.backend.perform(&FinishTask { ask, section: None }).await?)
+        Ok(self.client.inner.backend.perform(&FinishTask { ask }).await?)
     }
 
     /// Ends a worker's work on many tasks in one change, which costs one sync; says of each, in
@@ -346,7 +346,7 @@ impl Tasks {
 
     /// All sections, with how much is left to do in each.
     pub async fn sections(&self) -> Result<Vec<SectionSnapshot>, Error> {
-        let look = Scope::Tasks(TaskScope::default());
+        let look = Scope::Tasks(TaskScope { all_sections: true, ..TaskScope::default() });
         Ok(self.client.inner.backend.read(&look).await?.sections)
     }
 
@@ -549,7 +549,7 @@ impl Work {
             runner: self.runner,
             finish: finish.clone(),
         };
-        let finished = self.client.inner.backend.perform(&self.finishing(ask)).await?;
+        let finished = self.client.inner.backend.perform(&FinishTask { ask }).await?;
         self.end();
         Ok(finished)
     }
@@ -558,11 +558,6 @@ impl Work {
     fn end(&self) {
         self.client.inner.keeper.forget(&self.held);
         self.ended.store(true, Ordering::SeqCst);
-    }
-
-    fn finishing(&self, ask: FinishAsk) -> FinishTask {
-        let section = self.task.section.clone().filter(|_| self.runner.is_some());
-        FinishTask { ask, section }
     }
 
     /// Lets go of a claim that was lost. What the store still has of it, if a part of it was lost,
@@ -587,7 +582,7 @@ impl Drop for Work {
             runner: self.runner,
             finish: Finish::Release,
         };
-        self.client.inner.keeper.send(BackgroundCleanup::HandBack(Box::new(self.finishing(ask))));
+        self.client.inner.keeper.send(BackgroundCleanup::HandBack(Box::new(FinishTask { ask })));
     }
 }
 

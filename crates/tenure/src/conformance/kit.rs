@@ -82,10 +82,6 @@ pub(super) use {cases, ensure, ensure_eq};
 /// A lease that does not lapse while a case runs.
 pub(super) const LONG: Duration = Duration::from_secs(3600);
 
-/// A lease that is meant to lapse. Short, because real clocks are slept through; a whole number of
-/// milliseconds, so that a clock made for tests can be moved to its exact end.
-pub(super) const SHORT: Duration = Duration::from_millis(120);
-
 pub(super) fn resource(text: &str) -> Resource {
     text.parse().expect("the suite names its resources well")
 }

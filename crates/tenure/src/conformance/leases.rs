@@ -46,15 +46,16 @@ impl Watch {
 }
 
 async fn a_lease_lapses_at_its_end_and_not_before(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     let mut watch = Watch::start();
-    take(&*store, "a", grant(1), SHORT).await?;
+    take(&*store, "a", grant(1), short).await?;
     take(&*store, "b", grant(2), LONG).await?;
-    watch.ensure_not_early(&hold_of(&*store, "a").await?, SHORT)?;
-    let nearly = SHORT - Duration::from_millis(1);
+    watch.ensure_not_early(&hold_of(&*store, "a").await?, short)?;
+    let nearly = short - Duration::from_millis(1);
     watch.pass(harness, nearly).await;
-    watch.ensure_not_early(&hold_of(&*store, "a").await?, SHORT)?;
-    watch.pass(harness, SHORT - nearly).await;
+    watch.ensure_not_early(&hold_of(&*store, "a").await?, short)?;
+    watch.pass(harness, short - nearly).await;
     let (a, b) = (hold_of(&*store, "a").await?, hold_of(&*store, "b").await?);
     ensure!(a.lapsed(), "{:?} is left at the end of the lease", a.left);
     ensure!(!b.lapsed(), "a lease of an hour lapsed with a short one");
@@ -62,13 +63,14 @@ async fn a_lease_lapses_at_its_end_and_not_before(harness: &dyn Harness) -> Verd
 }
 
 async fn a_lease_is_never_cut_short_by_rounding(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     for microseconds in [300, 700, 999] {
         let store = harness.fresh().await;
         harness.pass(Duration::from_micros(microseconds)).await;
         let mut watch = Watch::start();
-        take(&*store, "a", grant(1), SHORT).await?;
-        watch.pass(harness, SHORT - Duration::from_micros(1)).await;
-        watch.ensure_not_early(&hold_of(&*store, "a").await?, SHORT)?;
+        take(&*store, "a", grant(1), short).await?;
+        watch.pass(harness, short - Duration::from_micros(1)).await;
+        watch.ensure_not_early(&hold_of(&*store, "a").await?, short)?;
         // Other cases move the clock to exact ends.
         harness.pass(Duration::from_micros(1_001 - microseconds)).await;
     }
@@ -76,11 +78,12 @@ async fn a_lease_is_never_cut_short_by_rounding(harness: &dyn Harness) -> Verdic
 }
 
 async fn a_lapsed_hold_stays_until_a_rule_ends_it(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
-    take(&*store, "a", grant(1), SHORT).await?;
-    queue(&*store, &["a"], grant(2), SHORT).await?;
+    take(&*store, "a", grant(1), short).await?;
+    queue(&*store, &["a"], grant(2), short).await?;
     let before = everything(&*store).await?.revision;
-    harness.pass(SHORT * 2).await;
+    harness.pass(short * 2).await;
     store.tidy().await?;
     let seen = everything(&*store).await?;
     ensure_eq!(grants(&seen.holds), [grant(1)], "the lapsed hold");
@@ -92,11 +95,12 @@ async fn a_lapsed_hold_stays_until_a_rule_ends_it(harness: &dyn Harness) -> Verd
 }
 
 async fn every_handle_and_every_operation_judge_alike(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     let other = harness.another(&store).await;
-    take(&*store, "a", grant(1), SHORT).await?;
+    take(&*store, "a", grant(1), short).await?;
     take(&*other, "b", grant(2), LONG).await?;
-    harness.pass(SHORT).await;
+    harness.pass(short).await;
     for store in [&store, &other] {
         let judge = |seen: &tenure_core::Snapshot| {
             let judged: Vec<bool> = seen.holds.iter().map(HoldSnapshot::lapsed).collect();
@@ -112,12 +116,13 @@ async fn every_handle_and_every_operation_judge_alike(harness: &dyn Harness) -> 
 }
 
 async fn extending_starts_the_lease_anew(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     for name in ["a", "b"] {
-        take(&*store, name, grant(1), SHORT).await?;
+        take(&*store, name, grant(1), short).await?;
     }
     let before = hold_of(&*store, "a").await?;
-    harness.pass(SHORT / 2).await;
+    harness.pass(short / 2).await;
     let more = || Some("more".to_owned());
     let extend =
         Write::Extend { resource: resource("a"), grant: grant(1), ttl: LONG, operation: more() };
@@ -125,10 +130,10 @@ async fn extending_starts_the_lease_anew(harness: &dyn Harness) -> Verdict {
         Write::Extend { resource: resource("b"), grant: grant(2), ttl: LONG, operation: None };
     let change = Change { writes: vec![extend, stranger], ..Change::default() };
     write(&*store, move |_| change.clone()).await?;
-    harness.pass(SHORT).await;
+    harness.pass(short).await;
     let (a, b) = (hold_of(&*store, "a").await?, hold_of(&*store, "b").await?);
     ensure!(!a.lapsed(), "it lapsed though it was extended");
-    ensure!(a.left > SHORT && a.left <= LONG, "{:?} is left of {LONG:?}", a.left);
+    ensure!(a.left > short && a.left <= LONG, "{:?} is left of {LONG:?}", a.left);
     let extended = Hold { ttl: LONG, operation: more(), ..before.hold };
     ensure_eq!(a.hold, extended, "the extended hold");
     ensure_eq!(a.acquired_at, before.acquired_at, "when it was acquired");
@@ -138,11 +143,12 @@ async fn extending_starts_the_lease_anew(harness: &dyn Harness) -> Verdict {
 }
 
 async fn a_lease_may_be_long(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     let year = Duration::from_secs(366 * 24 * 3600);
     take(&*store, "a", grant(1), year).await?;
     queue(&*store, &["a"], grant(2), year).await?;
-    harness.pass(SHORT).await;
+    harness.pass(short).await;
     let seen = hold_of(&*store, "a").await?;
     ensure!(seen.left > year - LONG && seen.left < year, "{:?} is left of a year", seen.left);
     ensure!(place_of(&*store, grant(2)).await?.left > year - LONG, "a place may last as long");
@@ -151,29 +157,31 @@ async fn a_lease_may_be_long(harness: &dyn Harness) -> Verdict {
 }
 
 async fn opening_again_neither_ends_nor_prolongs(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
-    take(&*store, "a", grant(1), SHORT).await?;
+    take(&*store, "a", grant(1), short).await?;
     take(&*store, "b", grant(2), LONG).await?;
-    harness.pass(SHORT / 2).await;
+    harness.pass(short / 2).await;
     let store = harness.reopen(store).await;
-    harness.pass(SHORT / 2).await;
+    harness.pass(short / 2).await;
     ensure!(hold_of(&*store, "a").await?.lapsed(), "opening again prolonged a lease");
     ensure!(!hold_of(&*store, "b").await?.lapsed(), "opening again ended a lease");
     Ok(())
 }
 
 async fn the_time_held_is_counted(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     let token = take(&*store, "a", grant(1), LONG).await?;
     queue(&*store, &["a"], grant(2), LONG).await?;
-    harness.pass(SHORT).await;
+    harness.pass(short).await;
     store.renew(&[renewal(&["a"], grant(1), token, LONG)]).await?;
     let keep = place_of(&*store, grant(2)).await?.waiter;
     write(&*store, move |_| Change { writes: vec![Write::KeepPlace(keep.clone())], ..noting("a") })
         .await?;
     let held = hold_of(&*store, "a").await?.held_for;
-    ensure!(held >= SHORT, "held for {held:?}, though {SHORT:?} passed");
+    ensure!(held >= short, "held for {held:?}, though {short:?} passed");
     let waited = place_of(&*store, grant(2)).await?.waited_for;
-    ensure!(waited >= SHORT, "waited for {waited:?}, though {SHORT:?} passed");
+    ensure!(waited >= short, "waited for {waited:?}, though {short:?} passed");
     Ok(())
 }

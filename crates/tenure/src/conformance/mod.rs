@@ -51,6 +51,10 @@
 //!         None // nobody else can reach its records
 //!     }
 //!
+//!     fn short_lease(&self) -> Duration {
+//!         Duration::from_millis(120)
+//!     }
+//!
 //!     async fn pass(&self, time: Duration) {
 //!         self.clock.advance(time);
 //!     }
@@ -100,6 +104,11 @@ pub trait Harness: Send + Sync {
     /// Removes the records of this store, which is open, and makes an empty store in their place, as
     /// cleaning a folder does. `None` for a store whose records no other program can remove.
     async fn replace(&self, store: &Arc<dyn Store>) -> Option<Arc<dyn Store>>;
+
+    /// A lease that the suite can let lapse: as short as the engine can keep, because real clocks are
+    /// slept through; whole milliseconds, so that a clock made for tests can be moved to its exact
+    /// end. 120 milliseconds are enough for a store that counts milliseconds.
+    fn short_lease(&self) -> Duration;
 
     /// Lets so much time pass on the clock by which the stores judge leases: moves a clock made for
     /// tests, or sleeps. Whoever sleeps does so for at least as long, and for as much longer as

@@ -13,10 +13,11 @@ cases!("places":
 );
 
 async fn a_place_lapses_without_a_sign_of_life(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
-    queue(&*store, &["a", "b"], grant(1), SHORT).await?;
+    queue(&*store, &["a", "b"], grant(1), short).await?;
     queue(&*store, &["a"], grant(2), LONG).await?;
-    harness.pass(SHORT).await;
+    harness.pass(short).await;
     ensure!(place_of(&*store, grant(1)).await?.left.is_zero(), "a silent place should lapse");
     let other = place_of(&*store, grant(2)).await?;
     ensure!(!other.left.is_zero() && other.left < LONG, "{:?} is left of {LONG:?}", other.left);
@@ -24,12 +25,13 @@ async fn a_place_lapses_without_a_sign_of_life(harness: &dyn Harness) -> Verdict
 }
 
 async fn a_sign_of_life_keeps_the_place(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     let other = harness.another(&store).await;
     let ticket = queue(&*store, &["a", "path:b"], grant(1), LONG / 2).await?;
-    queue(&*store, &["a", "path:b"], grant(2), SHORT).await?;
+    queue(&*store, &["a", "path:b"], grant(2), short).await?;
     let before = place_of(&*store, grant(1)).await?;
-    harness.pass(SHORT).await;
+    harness.pass(short).await;
     let keep = Write::KeepPlace(Waiter { ttl: LONG, ..before.waiter.clone() });
     write(&*other, move |_| Change { writes: vec![keep.clone()], ..Change::default() }).await?;
     for name in ["a", "path:b"] {

@@ -68,7 +68,7 @@ async fn a_hold_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
             want: Want { resource: resource(&name), mode: MODES[index % MODES.len()] },
             holder: holders[index % holders.len()].clone(),
             operation: operations[index % operations.len()].clone(),
-            ttl: Duration::from_millis(1 + 86_400_000 * index as u64),
+            ttl: harness.short_lease() + Duration::from_millis(86_400_000 * index as u64),
             slot: (index % 2 == 1).then_some(index as u32),
             ..hold(&name, grant(u128::MAX - index as u128), Token(0))
         };
@@ -100,7 +100,7 @@ async fn a_place_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
             holder: holders[index % holders.len()].clone(),
             operation: operations[index % operations.len()].clone(),
             keeps: (0..index as u128 % 4).map(grant).collect(),
-            ttl: Duration::from_millis(1 + 1_000 * index as u64),
+            ttl: harness.short_lease() + Duration::from_millis(1_000 * index as u64),
             ..waiter(&[], grant(1_000 + index as u128), 0)
         };
         let rule = move |seen: &Snapshot| {

@@ -23,14 +23,15 @@ cases!("renewal":
 const OTHER: Duration = Duration::from_secs(7200);
 
 async fn renewing_starts_the_lease_anew(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     let other = harness.another(&store).await;
-    let token = take(&*store, "a", grant(1), SHORT).await?;
+    let token = take(&*store, "a", grant(1), short).await?;
     let before = hold_of(&*store, "a").await?;
     harness.pass(Duration::from_millis(5)).await;
     let answers = other.renew(&[renewal(&["a"], grant(1), token, OTHER)]).await?;
     ensure_eq!(answers, [Renewed::Renewed], "the answer");
-    harness.pass(SHORT).await;
+    harness.pass(short).await;
     for store in [&store, &other] {
         let after = hold_of(&**store, "a").await?;
         ensure!(after.left > LONG && after.left < OTHER, "{:?} is left of {OTHER:?}", after.left);
@@ -72,10 +73,11 @@ fn ensure_same(before: &Snapshot, after: &Snapshot) -> Verdict {
 }
 
 async fn a_lapsed_lease_cannot_be_renewed(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     let other = harness.another(&store).await;
-    let token = take(&*store, "a", grant(1), SHORT).await?;
-    harness.pass(SHORT).await;
+    let token = take(&*store, "a", grant(1), short).await?;
+    harness.pass(short).await;
     for store in [&store, &other, &store] {
         let answers = store.renew(&[renewal(&["a"], grant(1), token, LONG)]).await?;
         ensure_eq!(answers, [Renewed::Lost], "the answer at the end of the lease");
@@ -98,10 +100,11 @@ async fn take_all(store: &dyn Store, holds: &[(&str, Duration)]) -> Result<Token
 }
 
 async fn all_that_is_named_must_be_held(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
-    let token = take_all(&*store, &[("a", LONG), ("b", SHORT), ("c", LONG)]).await?;
+    let token = take_all(&*store, &[("a", LONG), ("b", short), ("c", LONG)]).await?;
     let all = renewal(&["a", "b", "c"], grant(1), token, OTHER);
-    harness.pass(SHORT).await;
+    harness.pass(short).await;
     ensure_eq!(store.renew(std::slice::from_ref(&all)).await?, [Renewed::Lost], "one had lapsed");
     write(&*store, |_| dropping("b", grant(1))).await?;
     ensure_eq!(store.renew(&[all]).await?, [Renewed::Lost], "one is gone");
@@ -117,9 +120,10 @@ async fn all_that_is_named_must_be_held(harness: &dyn Harness) -> Verdict {
 }
 
 async fn what_is_not_named_is_left_alone(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
-    let token = take_all(&*store, &[("a", LONG), ("b", SHORT), ("c", LONG)]).await?;
-    harness.pass(SHORT).await;
+    let token = take_all(&*store, &[("a", LONG), ("b", short), ("c", LONG)]).await?;
+    harness.pass(short).await;
     let one = renewal(&["a"], grant(1), token, OTHER);
     ensure_eq!(store.renew(&[one]).await?, [Renewed::Renewed], "the one that was named");
     ensure!(hold_of(&*store, "b").await?.lapsed(), "a lapsed lease came back with another");

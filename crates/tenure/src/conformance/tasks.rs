@@ -90,6 +90,7 @@ fn pick(section: Option<&str>, labels: &[&str], depth: usize) -> Scope {
         section: section.map(str::to_owned),
         labels: labels.iter().map(|label| (*label).to_owned()).collect(),
         depth,
+        may_skip: false,
     };
     Scope::Tasks(TaskScope { pick: Some(pick), ..TaskScope::default() })
 }
@@ -102,7 +103,12 @@ async fn put(store: &dyn Store, task: Task) -> Verdict {
     let mut change = noting("task");
     change.durable = true;
     change.writes.push(Write::Task(Box::new(task)));
-    write_at(store, &look_for(&[]), change).await
+    write_at(store, &adding(), change).await
+}
+
+/// The scope of a rule that adds tasks or describes sections.
+fn adding() -> Scope {
+    Scope::Tasks(TaskScope { adds: true, all_sections: true, ..TaskScope::default() })
 }
 
 async fn write_at(store: &dyn Store, scope: &Scope, change: tenure_core::Change) -> Verdict {
@@ -153,7 +159,7 @@ fn complete_ask(claimed: &tasks::Claimed) -> FinishAsk {
 
 async fn complete(store: &dyn Store, claimed: &tasks::Claimed) -> Result<bool, Failure> {
     let ask = complete_ask(claimed);
-    let scope = ask.scope(None);
+    let scope = ask.scope();
     let rule = move |seen: &Snapshot| tasks::finish(seen, &ask, &NoWitness);
     Ok(matches!(apply(store, None, scope, rule).await?, Finished::Done { repeated: false, .. }))
 }
@@ -208,9 +214,9 @@ async fn a_section_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
     };
     let mut change = noting("section");
     change.writes.push(Write::Section(section.clone()));
-    write_at(&*store, &look_for(&[]), change).await?;
+    write_at(&*store, &adding(), change).await?;
     add(&*store, vec![NewTask { section: Some(section.name.clone()), ..new("a") }]).await?;
-    let seen = store.read(&look_for(&[])).await?;
+    let seen = store.read(&adding()).await?;
     ensure_eq!(seen.section(&section.name), section, "the section");
     let open: Vec<u64> = seen.sections.iter().map(|seen| seen.open).collect();
     ensure_eq!(open, vec![1], "what is open in it");
@@ -341,7 +347,7 @@ async fn tallies_and_lists_follow_every_change(harness: &dyn Harness) -> Verdict
     ensure!(claimed.is_some(), "nothing was claimed");
     let mut change = noting("gone");
     change.writes.push(Write::DropTask(id("c")));
-    write_at(&*store, &look_for(&[]), change).await?;
+    write_at(&*store, &look_for(&["c"]), change).await?;
     let mut tallies: Vec<String> = store
         .read(TaskCounts)
         .await?
@@ -424,12 +430,13 @@ async fn many_are_finished_in_one_change(harness: &dyn Harness) -> Verdict {
 }
 
 async fn a_finish_by_a_former_worker_changes_nothing(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     add(&*store, vec![new("a")]).await?;
-    let Some(slow) = claim(&*store, "slow", SHORT).await? else {
+    let Some(slow) = claim(&*store, "slow", short).await? else {
         return Err(Failure("nothing was claimed".to_owned()));
     };
-    harness.pass(SHORT * 2).await;
+    harness.pass(short * 2).await;
     recover(&*store).await?;
     let Some(quick) = claim(&*store, "quick", LONG).await? else {
         return Err(Failure("it was not handed out again".to_owned()));
@@ -450,14 +457,15 @@ async fn recover(store: &dyn Store) -> Result<usize, Failure> {
 }
 
 async fn what_a_silent_worker_had_is_taken_back(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     let files = vec!["src/**".to_owned()];
     add(&*store, vec![NewTask { files, section: Some("S".to_owned()), ..new("a") }]).await?;
     for attempt in 1..=3 {
-        let claimed = claim(&*store, "w", SHORT).await?;
+        let claimed = claim(&*store, "w", short).await?;
         ensure_eq!(claimed.map(|claimed| claimed.task.attempts), Some(attempt), "the attempt");
         ensure_eq!(recover(&*store).await?, 0, "taken back before its time");
-        harness.pass(SHORT * 2).await;
+        harness.pass(short * 2).await;
         ensure_eq!(recover(&*store).await?, 1, "taken back");
         ensure_eq!(everything(&*store).await?.holds.len(), 0, "holds left");
     }

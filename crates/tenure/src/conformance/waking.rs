@@ -52,6 +52,7 @@ async fn a_wake_that_came_before_counts(harness: &dyn Harness) -> Verdict {
 }
 
 async fn it_is_known_since_when_one_was_woken_and_did_not_come(harness: &dyn Harness) -> Verdict {
+    let short = harness.short_lease();
     let store = harness.fresh().await;
     let other = harness.another(&store).await;
     queue(&*store, &["a", "path:b"], grant(1), LONG).await?;
@@ -59,10 +60,10 @@ async fn it_is_known_since_when_one_was_woken_and_did_not_come(harness: &dyn Har
     ensure_eq!(place.woken_for, None, "before it was woken");
     let woken = Change { writes: vec![Write::Woken(place.waiter.clone())], ..waking(&[grant(1)]) };
     write(&*other, move |_| woken.clone()).await?;
-    harness.pass(SHORT).await;
+    harness.pass(short).await;
     for handle in [&store, &other] {
         let woken_for = place_of(&**handle, grant(1)).await?.woken_for;
-        ensure!(woken_for.is_some_and(|woken_for| woken_for >= SHORT), "{woken_for:?} since then");
+        ensure!(woken_for.is_some_and(|woken_for| woken_for >= short), "{woken_for:?} since then");
     }
     let keep = Change { writes: vec![Write::KeepPlace(place.waiter)], ..Change::default() };
     write(&*store, move |_| keep.clone()).await?;

@@ -12,8 +12,8 @@ mod witness;
 
 use crate::store::query::typed;
 use crate::store::{
-    Answer, EventsAfter, Maintained, Maintenance, Query, Read, Renewal, Renewed, RequestId, Signal,
-    StoreError, StoreInfo, TaskFilter, Waited,
+    Answer, EventsAfter, Limits, Maintained, Maintenance, Query, Read, Renewal, Renewed, RequestId,
+    Signal, StoreError, StoreInfo, TaskFilter, Waited,
 };
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
@@ -55,7 +55,13 @@ impl Remote {
 
     pub(crate) fn info(&self) -> StoreInfo {
         let url = self.caller.name().to_owned();
-        StoreInfo { url, engine: "a tenure server".to_owned(), local: false, ended_boots: vec![] }
+        StoreInfo {
+            url,
+            engine: "a tenure server".to_owned(),
+            local: false,
+            limits: Limits::LOCAL,
+            ended_boots: vec![],
+        }
     }
 
     pub(crate) async fn perform<A: Act>(&self, act: &A) -> Result<A::Answer, StoreError> {

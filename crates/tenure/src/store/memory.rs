@@ -4,8 +4,8 @@ use crate::store::ledger::{Ledger, Record};
 use crate::store::store_time::StoreTime;
 use crate::store::wake_registry::WakeRegistry;
 use crate::store::{
-    Answer, Committed, EventsAfter, Maintained, Maintenance, NewestEvents, Query, Renewal, Renewed,
-    Signal, Store, StoreError, StoreInfo, Transaction, Waited,
+    Answer, Committed, EventsAfter, Limits, Maintained, Maintenance, NewestEvents, Query, Renewal,
+    Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
 use crate::watched::Watched;
 use crate::world::{Clock, SystemClock};
@@ -91,6 +91,7 @@ impl Store for MemoryStore {
             url: "memory:".to_owned(),
             engine: "memory".to_owned(),
             local: true,
+            limits: Limits::LOCAL,
             ended_boots: vec![],
         }
     }

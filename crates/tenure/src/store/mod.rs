@@ -10,6 +10,7 @@ pub(crate) mod file;
 pub(crate) mod format;
 mod ipc;
 mod ledger;
+mod limits;
 pub(crate) mod memory;
 mod path_prefixes;
 mod per_process;
@@ -27,6 +28,7 @@ pub use file::{DIALECT_STEPS, STEPS};
 #[cfg(feature = "file-store")]
 pub use file::{Dialect, DialectError, FileOptions, FileStore, HoldDefaults, TakeoverRules};
 pub use memory::MemoryStore;
+pub use limits::Limits;
 pub(crate) use per_process::PerProcessStore;
 pub use query::{
     Answer, EventsAfter, Maintained, Maintenance, NewestEvents, Query, Read, Signal, StoreExt,
@@ -60,8 +62,12 @@ const ANSWERS_MAX: usize = 10_000;
 ///
 /// - `transact` is atomic against all other calls, in all processes that share the store, and
 ///   makes a change with its events whole or not at all;
-/// - revisions only rise, and so does [`Snapshot::next`](tenure_core::Snapshot): across restarts,
-///   pruning and power loss, no number is ever given out twice;
+/// - [`Snapshot::next`](tenure_core::Snapshot) is higher than every number in its scope, and rises
+///   with every change there: across restarts, pruning and power loss, a resource never gets the
+///   same token twice. Numbers may have gaps, and unrelated scopes may see the same ones;
+/// - events get their revisions from the store, rising in the order in which the events become
+///   visible, with gaps or without. No event appears below one that was shown, nor below the
+///   [`Snapshot::revision`](tenure_core::Snapshot) of a query;
 /// - what was reported is never lost while the machine stays up; a durable change not even when
 ///   the power fails;
 /// - a renewal succeeds only where grant and token match and the lease has not lapsed;
@@ -75,6 +81,12 @@ pub trait Store: Send + Sync {
     /// Shows the scope to the rule, lets it choose, and writes what it chose with its events, or
     /// nothing. Where the rule needs to see more, the store shows that and asks again:
     /// [`Transaction::choose`] is that loop. Wakes the requests that the change names.
+    ///
+    /// [`Write::touches`](tenure_core::Write) names what a change writes, for a store that locks or
+    /// compares records one by one. It may touch more than the scope named: a place in several
+    /// queues. Such a store then begins again with the union.
+    ///
+    /// A change that is larger than [`Limits`] allow is refused whole: see [`Limits::check`].
     ///
     /// For a request that may be repeated the rule is also shown the reply that was stored under
     /// its slot, by [`Snapshot::answered`](tenure_core::Snapshot), and stores its own by
@@ -91,8 +103,13 @@ pub trait Store: Send + Sync {
 
     /// Returns as soon as the signal comes, or when patience ends.
     ///
+    /// A wait for a change ends when [`Snapshot::revision`](tenure_core::Snapshot) of a query would be
+    /// beyond the one that is given, whether or not there are new events.
+    ///
     /// A wait for a turn ends when the request is woken; a wake that came before the call counts.
-    /// A request is woken through the handle through which it last took or kept its place.
+    /// A request is woken through the handle through which it last took or kept its place. A store
+    /// may also end the wait early, for example when the lease of a holder in the way lapsed: the
+    /// request then asks again and keeps its place.
     async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError>;
 
     /// Does maintenance.
@@ -108,6 +125,8 @@ pub struct StoreInfo {
     pub engine: String,
     /// Whether all who use it run on this machine, so that its clock is theirs.
     pub local: bool,
+    /// What it can take.
+    pub limits: Limits,
     /// Earlier boots of the machine that the store is on, which the store saw end: whatever ran
     /// under them is dead. The newest few; empty for a store that lives elsewhere or in memory.
     pub ended_boots: Vec<String>,

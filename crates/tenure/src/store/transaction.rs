@@ -36,8 +36,8 @@ pub struct Committed {
     pub revision: Option<Revision>,
 }
 
-/// How many different scopes a rule may ask for before it has to decide. The rules of this library
-/// ask for two at most.
+/// How many scopes a rule may see before it has to decide. The rules of this library ask for three at
+/// most: a part, all waits, everything.
 const SCOPES_MAX: usize = 4;
 
 /// What a rule chose, and the snapshot on which it chose.
@@ -71,13 +71,22 @@ impl Transaction {
         &mut self,
         mut show: impl FnMut(&Scope) -> Result<(Snapshot, X), E>,
     ) -> Result<Chosen<X>, E> {
+        let mut wider: Option<Scope> = None;
         let (mut snapshot, mut beside) = show(&self.scope)?;
         for _ in 0..SCOPES_MAX {
             let change = match (self.decide)(&snapshot) {
                 Decision::Nothing => None,
-                Decision::Write(change) => Some(change),
-                Decision::NeedAll => {
-                    (snapshot, beside) = show(&Scope::Everything)?;
+                Decision::Write(change) => {
+                    self.debug_check(wider.as_ref(), &change, &snapshot);
+                    Some(change)
+                }
+                need => {
+                    let scope = match need {
+                        Decision::Need(scope) => scope,
+                        _ => Scope::Everything,
+                    };
+                    (snapshot, beside) = show(&scope)?;
+                    wider = Some(scope);
                     continue;
                 }
             };
@@ -85,6 +94,16 @@ impl Transaction {
         }
         debug_assert!(false, "a rule asked {SCOPES_MAX} times to see more and did not decide");
         Ok(Chosen { snapshot, beside, change: None })
+    }
+
+    /// Checks in debug builds that a rule only writes what it was shown. A store that locks what it
+    /// shows could not make the change safely otherwise.
+    fn debug_check(&self, wider: Option<&Scope>, change: &Change, shown: &Snapshot) {
+        if cfg!(debug_assertions) {
+            let scope = wider.unwrap_or(&self.scope);
+            let outside = change.writes.iter().find(|write| !scope.admits(write, shown));
+            assert!(outside.is_none(), "{outside:?} is not within {scope:?}");
+        }
     }
 }
 

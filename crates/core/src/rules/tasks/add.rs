@@ -107,7 +107,8 @@ impl AddAsk {
         let ids = self.tasks.iter().flat_map(|task| task.depends_on.iter().chain([&task.id]));
         let ids: BTreeSet<TaskId> = ids.cloned().collect();
         let keys = self.tasks.iter().filter_map(|task| task.key.clone()).collect();
-        Scope::Tasks(TaskScope { ids: ids.into_iter().collect(), keys, ..TaskScope::default() })
+        let ids = ids.into_iter().collect();
+        Scope::Tasks(TaskScope { ids, keys, adds: true, ..TaskScope::default() })
     }
 }
 
@@ -244,7 +245,7 @@ fn plan(seen: &Snapshot, ask: &AddAsk) -> Result<(Change, Vec<Added>), AddError>
         .filter(|task| fresh.get(&task.id).is_some_and(|one| std::ptr::eq(*one, *task)))
     {
         let unmet = unmet(task, &existing, &fresh)?;
-        let age = seen.next + change.events.len() as u64;
+        let age = seen.next + change.writes.len() as u64;
         change.events.push(NewEvent {
             resource: Some(task.id.resource()),
             label: ask.by.clone(),

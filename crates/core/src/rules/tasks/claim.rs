@@ -64,6 +64,7 @@ impl ClaimAsk {
                     section: self.section.clone(),
                     labels: self.labels.clone(),
                     depth: depth.max(self.grants.len()),
+                    may_skip: true,
                 };
                 TaskScope { pick: Some(pick), ..TaskScope::default() }
             }
@@ -139,7 +140,7 @@ pub fn claim(
     let mut ready: Vec<&Task> =
         seen.tasks.iter().filter(is_meant).filter(|task| task.is_ready(seen.wall)).collect();
     if ready.is_empty() {
-        return (Decision::Nothing, Err(NoClaim::NothingReady));
+        return (look_again(seen, ask).unwrap_or(Decision::Nothing), Err(NoClaim::NothingReady));
     }
     let mine = my_section(seen, ask);
     ready.sort_by_key(|task| order(seen, task, mine.as_deref()));
@@ -158,10 +159,19 @@ pub fn claim(
     if round.claimed.is_empty() {
         let Obstacle { why, by } = in_the_way.unwrap_or_default();
         let look_wider = seen.more_to_pick;
-        return (round.draft.decide(None), Err(NoClaim::AllTaken { why, by, look_wider }));
+        let decision = look_again(seen, ask).unwrap_or_else(|| round.draft.decide(None));
+        return (decision, Err(NoClaim::AllTaken { why, by, look_wider }));
     }
     round.draft.require_durable();
     (round.draft.decide(None), Ok(round.claimed))
+}
+
+/// Where tasks were left out because another transaction is taking them: the request to see them too,
+/// as soon as that one has ended. It may have been undone, so that they are still there.
+fn look_again(seen: &Snapshot, ask: &ClaimAsk) -> Option<Decision> {
+    let Scope::Tasks(mut scope) = ask.scope() else { return None };
+    scope.pick.as_mut().filter(|_| seen.skipped)?.may_skip = false;
+    Some(Decision::Need(Scope::Tasks(scope)))
 }
 
 /// The section that the runner keeps, if any: it comes first, so that it can be given up soon.
@@ -300,7 +310,7 @@ impl Round<'_> {
 
     fn take(&mut self, task: &Task, needs: Needs) {
         let grant = self.ask.grants[self.claimed.len()];
-        let token = Token(self.seen.next + self.draft.events());
+        let token = Token(self.seen.next + self.claimed.len() as u64);
         let resources = needs.wants.iter().map(|want| want.resource.clone()).collect();
         let mut parts = parts_of(&needs.wants[1..], grant, token);
         for want in needs.wants {

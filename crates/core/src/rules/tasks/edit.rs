@@ -80,7 +80,7 @@ impl EditAsk {
             ids: vec![self.task.clone()],
             dependents: true,
             // The section of a worker that loses the task may be needed for another.
-            in_progress: self.verb == ManualChange::Cancel,
+            beside: self.verb == ManualChange::Cancel,
             ..TaskScope::default()
         })
     }

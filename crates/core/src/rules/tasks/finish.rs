@@ -8,7 +8,7 @@ use crate::rules::release::Proof;
 use crate::rules::tasks::claim::{end_holds, end_kept_section};
 use crate::rules::tasks::dependents_after;
 use crate::rules::tasks::parts::{ClaimState, claim_state, kept_section};
-use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope};
+use crate::snapshot::{HoldSnapshot, Scope, Snapshot, TaskScope};
 use crate::task::{Claim, FinishedClaim, Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
@@ -89,16 +89,13 @@ pub struct FinishAsk {
 }
 
 impl FinishAsk {
-    /// What must be seen to decide: the task, those that wait for it, and, for a worker that keeps
-    /// its section, what else that has to offer. Where the section is not known, the first task of
-    /// every section is shown.
-    pub fn scope(&self, section: Option<String>) -> Scope {
-        let pick = self.runner.map(|_| Pick { section, labels: vec![], depth: 1 });
+    /// What must be seen to decide: the task, those that wait for it, and for a worker that keeps
+    /// its section, what else the section has to offer.
+    pub fn scope(&self) -> Scope {
         Scope::Tasks(TaskScope {
             ids: vec![self.task.clone()],
             dependents: true,
-            in_progress: pick.is_some(),
-            pick,
+            beside: self.runner.is_some(),
             ..TaskScope::default()
         })
     }

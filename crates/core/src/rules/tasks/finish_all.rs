@@ -3,18 +3,15 @@
 use super::finish::{FinishAsk, Finished, finish};
 use crate::Witness;
 use crate::decision::{Change, Decision, Write};
-use crate::snapshot::{Pick, Scope, Snapshot, TaskScope};
+use crate::snapshot::{Scope, Snapshot, TaskScope};
 
 /// What must be seen to decide: the tasks, those that wait for them, and what else their sections
 /// have to offer.
 pub fn finish_all_look(asks: &[FinishAsk]) -> Scope {
-    let keeps_section = asks.iter().any(|ask| ask.runner.is_some());
-    let pick = Pick { section: None, labels: vec![], depth: 1 };
     Scope::Tasks(TaskScope {
         ids: asks.iter().map(|ask| ask.task.clone()).collect(),
         dependents: true,
-        in_progress: keeps_section,
-        pick: keeps_section.then_some(pick),
+        beside: asks.iter().any(|ask| ask.runner.is_some()),
         ..TaskScope::default()
     })
 }
@@ -35,7 +32,7 @@ pub fn finish_all(
         answers.push(answer);
         match decision {
             Decision::Nothing => {}
-            Decision::NeedAll => return (Decision::NeedAll, answers),
+            need @ (Decision::NeedAll | Decision::Need(_)) => return (need, answers),
             Decision::Write(change) => {
                 play(&mut now, &change);
                 all.writes.extend(change.writes);
@@ -63,7 +60,7 @@ fn play(seen: &mut Snapshot, change: &Change) {
                 .holds
                 .retain(|seen| seen.hold.grant != *grant || seen.hold.want.resource != *resource),
             Write::DropWait(waiter) => {
-                seen.waiters.retain(|seen| seen.waiter.ticket != waiter.ticket);
+                seen.waiters.retain(|seen| seen.waiter.grant != waiter.grant);
             }
             // A finish makes none of these.
             Write::Hold(_)

@@ -8,10 +8,12 @@ use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope};
 use crate::task::{Claim, Status, Task};
 use crate::{GrantId, Kind, Resource, Witness};
 
-/// What must be seen to decide: what is being done, and whether each section has more to offer.
-pub fn idle_look() -> Scope {
-    let pick = Pick { section: None, labels: vec![], depth: 1 };
-    Scope::Tasks(TaskScope { in_progress: true, pick: Some(pick), ..TaskScope::default() })
+/// What must be seen to decide: what the runner holds, what is being done, and whether each section
+/// has more to offer.
+pub fn idle_look(runner: GrantId) -> Scope {
+    let pick = Pick { depth: 1, ..Pick::default() };
+    let (grants, pick) = (vec![runner], Some(pick));
+    Scope::Tasks(TaskScope { in_progress: true, grants, pick, ..TaskScope::default() })
 }
 
 /// Ends the runner's holds of sections that have nothing ready and nothing that it works on.

@@ -3,7 +3,7 @@
 use super::add::{AddAsk, AddError, Added, NewTask, add};
 use super::sections::put_all;
 use crate::decision::{Change, Decision};
-use crate::snapshot::{Scope, Snapshot};
+use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{Section, Task, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -31,7 +31,12 @@ pub struct Imported {
 impl ImportAsk {
     /// What must be seen to decide.
     pub fn scope(&self) -> Scope {
-        self.add.scope()
+        match self.add.scope() {
+            Scope::Tasks(scope) if !self.sections.is_empty() => {
+                Scope::Tasks(TaskScope { all_sections: true, ..scope })
+            }
+            scope => scope,
+        }
     }
 }
 
@@ -62,7 +67,7 @@ pub fn import(seen: &Snapshot, ask: &ImportAsk) -> (Decision, Result<Imported, A
     }
     let mut change = match decision {
         Decision::Write(change) => change,
-        Decision::Nothing | Decision::NeedAll => Change::default(),
+        _ => Change::default(),
     };
     let sections: Vec<Section> =
         ask.sections.iter().filter(|section| is_new(seen, section)).cloned().collect();
@@ -72,11 +77,10 @@ pub fn import(seen: &Snapshot, ask: &ImportAsk) -> (Decision, Result<Imported, A
             Err(error) => return (Decision::Nothing, Err(error.into())),
             Ok(Decision::Write(described)) => {
                 change.writes.extend(described.writes);
-                // Behind those of the tasks, whose age is the number of their event.
                 change.events.extend(described.events);
                 change.durable = true;
             }
-            Ok(Decision::Nothing | Decision::NeedAll) => {}
+            Ok(_) => {}
         }
     }
     (change.decide(), Ok(imported))

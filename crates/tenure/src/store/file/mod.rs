@@ -28,8 +28,8 @@ use crate::store::boot::Reboot;
 use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
 use crate::store::{
-    Answer, Committed, EventsAfter, Finding, Maintained, Maintenance, NewestEvents, Query, Renewal,
-    Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
+    Answer, Committed, EventsAfter, Finding, Limits, Maintained, Maintenance, NewestEvents, Query,
+    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
 use crate::url::StoreUrl;
 use crate::world::{Clock, SystemClock};
@@ -323,6 +323,7 @@ impl Store for FileStore {
             url: self.name.clone(),
             engine: "files".to_owned(),
             local: true,
+            limits: Limits::LOCAL,
             ended_boots: self.state().ended_boots(),
         }
     }

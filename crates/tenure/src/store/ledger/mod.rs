@@ -18,8 +18,8 @@ use answers::Answers;
 use paths::PathIndex;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tenure_core::{
-    GrantId, HoldSnapshot, Kind, Resource, Revision, Scope, Snapshot, TaskScope, WaiterSnapshot,
-    WallTime,
+    GrantId, HoldSnapshot, Kind, Owner, Resource, Revision, Scope, Snapshot, TaskScope,
+    WaiterSnapshot, WallTime,
 };
 
 /// How much of a queue is shown at first. Enough to skip some dead ones and to let a few readers
@@ -100,10 +100,12 @@ impl Ledger {
             }
             Scope::Queues(resources) => view.at(resources, None, usize::MAX),
             Scope::At { resources, ticket } => view.at(resources, *ticket, FRONT),
+            Scope::Waits { resources, owner } => view.waits(resources, owner),
             Scope::Tasks(scope) => view.tasks(scope),
         }
         let mut seen = view.finish();
         seen.whole = *scope == Scope::Everything;
+        seen.shows_waits = matches!(scope, Scope::Waits { .. });
         seen.next = self.revision + 1;
         seen.revision = Revision(self.revision);
         seen.wall = WallTime(at.wall_ms);
@@ -304,6 +306,25 @@ impl View<'_> {
         let tickets: BTreeSet<u64> =
             overlapping.flat_map(|queue| &queue.tickets).copied().collect();
         self.queue(&tickets, ticket, front);
+    }
+
+    /// All that is waited for, what is held there, and what the owner holds.
+    fn waits(&mut self, resources: &[Resource], owner: &Owner) {
+        let ledger = self.ledger;
+        let waited = ledger.queues.values().map(|queue| &queue.resource).chain(resources);
+        let (paths, named): (Vec<&Resource>, Vec<&Resource>) =
+            waited.partition(|resource| resource.kind() == Kind::Path);
+        let keys: HashSet<String> = named.iter().map(|resource| resource.key()).collect();
+        let shown = ledger.held().filter(|stored| {
+            let held = &stored.hold.want.resource;
+            let is_waited_for = match held.kind() {
+                Kind::Path => paths.iter().any(|path| path.overlaps(held)),
+                _ => keys.contains(&held.key()),
+            };
+            is_waited_for || owner.owns(&stored.hold)
+        });
+        self.seen.holds.extend(shown.map(|stored| stored.show(self.at)));
+        self.tickets.extend(ledger.waits.keys());
     }
 
     /// Tasks, all sections, and what is held and waited for around them.

@@ -179,12 +179,34 @@ impl Tasks {
         if scope.in_progress {
             ids.extend(&self.in_progress);
         }
+        if !scope.grants.is_empty() {
+            ids.extend(self.working().filter(|task| is_claimed(task, scope)).map(|task| &task.id));
+        }
+        if scope.beside {
+            self.beside(scope, WallTime(wall_ms), &mut ids);
+        }
         if let Some(pick) = &scope.pick {
             seen.more_to_pick = self.pick(pick, WallTime(wall_ms), &mut ids);
         }
         seen.tasks = ids.into_iter().filter_map(|id| self.tasks.get(id)).cloned().collect();
         seen.tasks.sort_by_key(|task| task.age);
         seen.sections = self.show_sections();
+    }
+
+    fn working(&self) -> impl Iterator<Item = &Task> {
+        self.in_progress.iter().filter_map(|id| self.tasks.get(id))
+    }
+
+    /// What else the sections of the named tasks have.
+    fn beside<'a>(&'a self, scope: &TaskScope, now: WallTime, ids: &mut BTreeSet<&'a TaskId>) {
+        let named = scope.ids.iter().filter_map(|id| self.tasks.get(id));
+        let sections: BTreeSet<&String> = named.filter_map(|task| task.section.as_ref()).collect();
+        let in_them = |task: &&Task| task.section.as_ref().is_some_and(|s| sections.contains(s));
+        ids.extend(self.working().filter(in_them).map(|task| &task.id));
+        for section in &sections {
+            let pick = Pick { section: Some((*section).clone()), depth: 1, ..Pick::default() };
+            self.pick(&pick, now, ids);
+        }
     }
 
     /// What the tasks with these ids wait for, as their records name it.
@@ -230,6 +252,11 @@ impl Tasks {
         };
         open.into_iter().map(one).collect()
     }
+}
+
+/// Whether the task is claimed under one of the grants of the scope.
+fn is_claimed(task: &Task, scope: &TaskScope) -> bool {
+    task.claim.as_ref().is_some_and(|claim| scope.grants.contains(&claim.grant))
 }
 
 fn order(task: &Task) -> Order {

@@ -24,8 +24,8 @@ mod write;
 use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
 use crate::store::{
-    Answer, Committed, EventsAfter, Finding, Maintained, Maintenance, NewestEvents, Query, Renewal,
-    Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
+    Answer, Committed, EventsAfter, Finding, Limits, Maintained, Maintenance, NewestEvents, Query,
+    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
 };
 use crate::world::{Clock, SystemClock};
 use async_trait::async_trait;
@@ -485,6 +485,7 @@ impl Store for SqliteStore {
             url: error::store_name(&self.inner.path),
             engine: format!("SQLite {}", rusqlite::version()),
             local: true,
+            limits: Limits::LOCAL,
             ended_boots: self.inner.ended_boots.clone(),
         }
     }

@@ -9,8 +9,8 @@ use rusqlite::{Row, Rows, params};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use tenure_core::{
-    Event, EventKind, GrantId, Hold, HoldSnapshot, Holder, Kind, NewEvent, Resource, Revision,
-    Scope, Snapshot, TaskScope, Token, Waiter, WaiterSnapshot, WallTime, Want,
+    Event, EventKind, GrantId, Hold, HoldSnapshot, Holder, Kind, NewEvent, Owner, Resource,
+    Revision, Scope, Snapshot, TaskScope, Token, Waiter, WaiterSnapshot, WallTime, Want,
 };
 
 /// How much of a queue is shown at first. Enough to skip some dead ones and to let a few readers
@@ -73,6 +73,7 @@ pub(super) fn show(
         }
         Scope::Queues(resources) => view.at(resources, None, usize::MAX)?,
         Scope::At { resources, ticket } => view.at(resources, *ticket, FRONT)?,
+        Scope::Waits { resources, owner } => view.all_waits(resources, owner)?,
         Scope::Tasks(scope) => view.tasks(scope)?,
     }
     let View { mut seen, addresses, .. } = view;
@@ -81,6 +82,7 @@ pub(super) fn show(
     seen.waiters.sort_by_key(|seen| seen.waiter.ticket);
     seen.waiters.dedup_by_key(|seen| seen.waiter.ticket);
     seen.whole = *scope == Scope::Everything;
+    seen.shows_waits = matches!(scope, Scope::Waits { .. });
     seen.next = newest + 1;
     seen.revision = Revision(newest);
     seen.wall = WallTime(at.wall_ms);
@@ -111,6 +113,32 @@ impl View<'_, '_> {
         let near = PathPrefixes::to(paths.iter().copied());
         self.path_holds(&near, overlaps)?;
         self.path_waits(&near, overlaps, ticket, front)
+    }
+
+    /// All that is waited for, what is held there, and what the owner holds.
+    fn all_waits(&mut self, resources: &[Resource], owner: &Owner) -> Result<(), RowError> {
+        self.waits(waits!(""), params![], usize::MAX)?;
+        let wanted = self.seen.waiters.iter().flat_map(|seen| &seen.waiter.wants);
+        let waited: HashSet<Resource> =
+            wanted.map(|want| &want.resource).chain(resources).cloned().collect();
+        let (paths, named): (Vec<&Resource>, Vec<&Resource>) =
+            waited.iter().partition(|resource| resource.kind() == Kind::Path);
+        for resource in named {
+            self.holds(holds!("WHERE resource = ?1"), params![resource.key()])?;
+        }
+        let overlaps = |other: &Resource| paths.iter().any(|path| path.overlaps(other));
+        self.path_holds(&PathPrefixes::to(paths.iter().copied()), overlaps)?;
+        for grant in &owner.grants {
+            self.holds(holds!("WHERE grant_id = ?1"), params![grant.to_string()])?;
+        }
+        if let Some(label) = &owner.label {
+            self.holds(holds!("WHERE label = ?1 AND chosen"), params![label])?;
+        }
+        let mut met = HashSet::new();
+        self.seen
+            .holds
+            .retain(|seen| met.insert((seen.hold.want.resource.clone(), seen.hold.grant)));
+        Ok(())
     }
 
     fn named(&mut self, key: &str, ticket: Option<u64>, front: usize) -> Result<(), RowError> {

@@ -6,7 +6,7 @@ use crate::store::format::columns as format;
 use crate::store::store_time::{from_ms, milliseconds_up};
 use crate::store::{Tally, TaskFilter};
 use rusqlite::{Row, params};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::{
     Claim, FinishedClaim, Pick, Section, SectionSnapshot, Snapshot, Status, Task, TaskId,
     TaskScope, Token, WallTime,
@@ -56,15 +56,43 @@ pub(super) fn show(
         let sql = tasks!("WHERE status = 'in_progress'");
         read_all(session, sql, params![], &mut seen.tasks)?;
     }
+    for grant in &scope.grants {
+        let sql = tasks!("WHERE status = 'in_progress' AND claim_grant = ?1");
+        read_all(session, sql, params![grant.to_string()], &mut seen.tasks)?;
+    }
     let tallies = tallies(session)?;
     show_sections(session, &tallies, seen)?;
     if let Some(pick) = &scope.pick {
         show_picked(session, pick, &tallies, wall_ms, seen)?;
     }
+    if scope.beside {
+        show_beside(session, scope, &tallies, wall_ms, seen)?;
+    }
     if seen.tasks.len() > 1 {
         seen.tasks.sort_by_key(|task| task.age);
         seen.tasks.dedup_by(|one, other| one.id == other.id);
     }
+    Ok(())
+}
+
+/// What else the sections of the named tasks have: one that is ready, and all in progress.
+fn show_beside(
+    session: &Session<'_>,
+    scope: &TaskScope,
+    tallies: &[Tally],
+    wall_ms: i64,
+    seen: &mut Snapshot,
+) -> Result<(), RowError> {
+    let named = seen.tasks.iter().filter(|task| scope.ids.contains(&task.id));
+    let sections: BTreeSet<String> = named.filter_map(|task| task.section.clone()).collect();
+    let more_to_pick = seen.more_to_pick;
+    for section in sections {
+        let sql = tasks!("WHERE status = 'in_progress' AND section = ?1");
+        read_all(session, sql, params![section], &mut seen.tasks)?;
+        let pick = Pick { section: Some(section), depth: 1, ..Pick::default() };
+        show_picked(session, &pick, tallies, wall_ms, seen)?;
+    }
+    seen.more_to_pick = more_to_pick;
     Ok(())
 }
 

@@ -58,14 +58,14 @@ impl LockFolder {
         scope: &Scope,
         snapshot: &Snapshot,
     ) -> Result<Vec<(Resource, LockFile)>, FileStoreError> {
-        if matches!(scope, Scope::Everything) {
+        if matches!(scope, Scope::Everything | Scope::Waits { .. }) {
             return self.all();
         }
         if self.locks_paths() {
             return self.overlapping(paths_in(scope, snapshot));
         }
         self.named(match scope {
-            Scope::Everything => vec![],
+            Scope::Everything | Scope::Waits { .. } => vec![],
             Scope::At { resources, .. } | Scope::Queues(resources) => resources.clone(),
             Scope::Tasks(_) => snapshot.tasks.iter().map(|task| task.id.resource()).collect(),
         })
@@ -221,7 +221,7 @@ impl LockFolder {
 /// The paths that a scope names; none where it is everything.
 pub(super) fn paths_in(scope: &Scope, snapshot: &Snapshot) -> Vec<Resource> {
     match scope {
-        Scope::Everything => vec![],
+        Scope::Everything | Scope::Waits { .. } => vec![],
         Scope::At { resources, .. } | Scope::Queues(resources) => resources.clone(),
         Scope::Tasks(_) => {
             let globs = snapshot.tasks.iter().flat_map(|task| &task.files);

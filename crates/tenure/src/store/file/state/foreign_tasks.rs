@@ -184,7 +184,7 @@ fn count(tallies: &mut Vec<Tally>, task: &Task, status: Status, by: i64) {
 /// Whether other programs' tasks may be part of what is looked at.
 pub(in crate::store::file) fn is_about_tasks(scope: &Scope) -> bool {
     match scope {
-        Scope::Tasks(_) | Scope::Everything => true,
+        Scope::Tasks(_) | Scope::Everything | Scope::Waits { .. } => true,
         Scope::At { resources, .. } | Scope::Queues(resources) => {
             resources.iter().any(|resource| resource.kind() == Kind::Task)
         }

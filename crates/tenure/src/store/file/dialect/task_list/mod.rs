@@ -212,7 +212,7 @@ impl ForeignTasks {
     /// Adds other programs' claims to a snapshot, as holds.
     pub(crate) fn add_to(&self, snapshot: &mut Snapshot, scope: &Scope, at: StoreTime) {
         let shown: Vec<&TaskId> = match scope {
-            Scope::Everything => self.claims.keys().collect(),
+            Scope::Everything | Scope::Waits { .. } => self.claims.keys().collect(),
             Scope::At { resources, .. } | Scope::Queues(resources) => {
                 let named = |id: &&TaskId| resources.contains(&id.resource());
                 self.claims.keys().filter(named).collect()
