@@ -70,8 +70,10 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
         for event in &events {
             context.output.line(&view::json(&view::Event::from(event)), || show::event_text(event));
         }
-        client.changed(newest, PATIENCE).await?;
+        let reached = client.changed(newest, PATIENCE).await?;
         (events, newest) = all(&client, newest).await?;
+        // All events up to there have been read, and there may be none.
+        newest = newest.max(reached);
         events.retain(|event| concerns(event, resource.as_ref()));
     }
 }

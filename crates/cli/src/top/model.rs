@@ -190,9 +190,14 @@ async fn events(client: &Client, known: &ViewData) -> Result<Vec<Event>, Error> 
         // The store was replaced by another one.
         events.clear();
     }
-    let oldest = newest.0.saturating_sub(EVENTS_MAX as u64);
-    let after = events.last().map_or(oldest, |event| event.revision.0.max(oldest));
-    events.extend(client.events(Revision(after), EVENTS_MAX as u32).await?);
+    let since = match events.last() {
+        Some(last) => client.events(last.revision, EVENTS_MAX as u32).await?,
+        None => vec![],
+    };
+    if events.is_empty() || since.len() == EVENTS_MAX {
+        return client.newest_events(EVENTS_MAX as u32).await;
+    }
+    events.extend(since);
     events.drain(..events.len().saturating_sub(EVENTS_MAX));
     Ok(events)
 }

@@ -49,13 +49,15 @@ async fn events(
     let limit = asked.limit.map_or(200, |limit| limit.0) as u32;
     let deadline = Instant::now() + api.patience(asked.wait_ms);
     let look = async {
+        let mut reached = after;
         loop {
             let events = api.client().events(after, limit).await?;
             let left = deadline.saturating_duration_since(Instant::now());
             if !events.is_empty() || left.is_zero() {
                 return Ok::<_, Error>(events);
             }
-            api.client().changed(after, left).await?;
+            // The revision may rise without new events.
+            reached = api.client().changed(reached, left).await?;
         }
     };
     let events = api.unless_stopping(api.wait(asked.wait_ms), look).await?;

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use tail::{EVENTS_MAX, News, Tail};
+use tail::{News, Recent, Tail};
 use tenure::core::Revision;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -144,13 +144,13 @@ impl Watcher {
     /// What happened since it was last told; of very much, the newest.
     async fn missed(&mut self, snapshot: &PageState) -> Result<Vec<Event>, tenure::Error> {
         let newest = snapshot.revision;
-        let from = tail::not_too_far_back(self.told, newest);
-        let events = self.app.client.events(from, EVENTS_MAX).await?;
-        let tasks = snapshot::touched(&self.app, &events, &snapshot.holds).await?;
+        let recent = Recent::after(&self.app.client, self.told).await?;
+        let events = &recent.events;
+        let tasks = snapshot::touched(&self.app, events, &snapshot.holds).await?;
         self.told = events.last().map_or(self.told.max(newest), |event| event.revision);
         let mut messages = Vec::new();
         messages.extend(tasks.map(|tasks| message("tasks", &tasks.to_string())));
-        messages.extend(tail::events_text(&events).map(|text| events_message(&text, self.told)));
+        messages.extend(recent.text().map(|text| events_message(&text, self.told)));
         Ok(messages)
     }
 

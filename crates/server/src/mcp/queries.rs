@@ -8,8 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::time::Duration;
-use tenure::core::{Overview, Revision, Status, Task};
+use tenure::core::{Overview, Scope, Status, Task, TaskScope};
 use tenure::store::TaskFilter;
 use tenure::{Client, Error};
 use tenure_frontend::view;
@@ -216,7 +215,9 @@ pub(super) async fn get_results(
 /// The most recently ended tasks, newest first. It searches backwards in steps, because a store can
 /// have a million of them.
 async fn newest_results(client: &Client, limit: usize) -> Result<Vec<Task>, Error> {
-    let newest = client.changed(Revision::default(), Duration::ZERO).await?.0;
+    // Ages are below the number that the next task would take.
+    let scope = Scope::Tasks(TaskScope { adds: true, ..TaskScope::default() });
+    let newest = client.backend().read(&scope).await?.next;
     let mut back = LOOK_BACK;
     loop {
         let after_age = newest.saturating_sub(back);

@@ -4,7 +4,7 @@ use super::Client;
 use super::obtain::Busy;
 use super::request::{IntoResource, Wait};
 use crate::error::Error;
-use crate::store::{EventsAfter, Finding, Renewed};
+use crate::store::{EventsAfter, Finding, NewestEvents, Renewed};
 use std::time::Duration;
 use tenure_core::act::{Broken, Reap, Release};
 use tenure_core::{
@@ -202,6 +202,11 @@ impl Client {
     /// Events after a revision, oldest first.
     pub async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, Error> {
         Ok(self.inner.backend.read(EventsAfter { after, limit }).await?)
+    }
+
+    /// The newest events, oldest first. A server gives at most a thousand.
+    pub async fn newest_events(&self, limit: u32) -> Result<Vec<Event>, Error> {
+        Ok(self.inner.backend.read(NewestEvents { limit }).await?)
     }
 
     /// Returns the newest revision as soon as it is beyond `since`, or when patience ends.

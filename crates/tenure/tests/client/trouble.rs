@@ -3,9 +3,10 @@
 use crate::faulty::{ALWAYS, Faulty};
 use crate::{Stores, events, held, on_every_store, until_waiting};
 use std::sync::atomic::Ordering;
+use tenure::core::rules::tasks::{Added, NewTask};
 use tenure::core::{EventKind, Reason};
 use tenure::store::StoreError;
-use tenure::{Client, Error};
+use tenure::{ClaimRequest, Claims, Client, Error};
 
 on_every_store!(
     a_grant_whose_answer_was_lost_is_recognised,
@@ -13,7 +14,38 @@ on_every_store!(
     a_place_far_back_whose_answer_was_lost_is_recognised,
     a_store_that_never_answers_clearly_is_reported,
     a_store_that_fails_is_reported_and_nothing_is_held,
+    a_task_whose_adding_was_not_answered_is_there_once,
+    a_claim_that_fails_takes_nothing,
 );
+
+fn keyed() -> Vec<NewTask> {
+    vec![NewTask { key: Some("k".to_owned()), ..NewTask::new("t".parse().unwrap(), "T") }]
+}
+
+/// Changes to tasks of several callers share a commit in some stores: they fail in the same way.
+async fn a_task_whose_adding_was_not_answered_is_there_once(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().with_store(store.clone()).unwrap();
+    store.unknown_changes.store(1, Ordering::SeqCst);
+    let error = one.tasks().add(keyed()).await.unwrap_err();
+    assert!(matches!(error, Error::Store(StoreError::Unknown { .. })), "{error:?}");
+    let added = one.tasks().add(keyed()).await.unwrap();
+    assert_eq!(added, [Added::Existing("t".parse().unwrap())]);
+    assert_eq!(events(&one).await, [EventKind::Added]);
+}
+
+async fn a_claim_that_fails_takes_nothing(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let one = Client::builder().label("w").with_store(store.clone()).unwrap();
+    one.tasks().add(keyed()).await.unwrap();
+    store.failing_changes.store(ALWAYS, Ordering::SeqCst);
+    one.tasks().claim(&ClaimRequest::default()).await.unwrap_err();
+    store.failing_changes.store(0, Ordering::SeqCst);
+    assert_eq!(one.look_everywhere().await.unwrap().holds, []);
+    let claimed = one.tasks().claim(&ClaimRequest::default()).await.unwrap();
+    assert!(matches!(claimed, Claims::Claimed { .. }), "{claimed:?}");
+    assert_eq!(events(&one).await.len(), 2);
+}
 
 async fn a_grant_whose_answer_was_lost_is_recognised(stores: &Stores) {
     let store = Faulty::new(stores.handle());

@@ -2,7 +2,7 @@
 
 use crate::{StoreLocation, everything, grant, holding, resource, take};
 use std::path::Path;
-use tenure::core::{Decision, Holder, Scope, Snapshot, TaskScope};
+use tenure::core::{Change, Decision, Holder, Scope, Snapshot, TaskScope};
 use tenure::store::{Store, StoreError, Transaction};
 
 /// Moves the database with its log to another name.
@@ -26,7 +26,7 @@ async fn a_change_that_went_to_a_file_taken_away_meanwhile_is_not_reported() {
         let decide = move |seen: &Snapshot| {
             // It was shown the store, and is about to write.
             rename(&folder, "store.db", "aside.db");
-            Decision::Write(holding("a", grant(1), &holder, seen))
+            Decision::Write(Change { writes: vec![], ..holding("a", grant(1), &holder, seen) })
         };
         let error = store.transact(Transaction::new(scope, decide)).await.unwrap_err();
         assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
@@ -41,7 +41,7 @@ async fn changes_made_together_in_a_file_taken_away_meanwhile_are_not_reported()
     let (from, to) = (place.path(), place.folder.path().join("aside.db"));
     let decide = move |seen: &Snapshot| {
         let _ = std::fs::rename(&from, &to);
-        Decision::Write(holding("a", grant(1), &holder, seen))
+        Decision::Write(Change { writes: vec![], ..holding("a", grant(1), &holder, seen) })
     };
     let scope = Scope::Tasks(TaskScope::default());
     let error = store.transact(Transaction::new(scope, decide)).await.unwrap_err();

@@ -15,7 +15,7 @@ async fn take(
     number: u128,
     twice: bool,
 ) -> Result<(), StoreError> {
-    let name = name.to_owned();
+    let (resource, name) = (crate::resource(name), name.to_owned());
     let rule = move |seen: &Snapshot| {
         let holder = Holder::anonymous("somebody".to_owned());
         let mut change = holding(&name, grant(number), &holder, seen);
@@ -25,7 +25,7 @@ async fn take(
         }
         Decision::Write(change)
     };
-    let scope = Scope::Tasks(TaskScope::default());
+    let scope = Scope::At { resources: vec![resource], ticket: None };
     store.transact(Transaction::new(scope, rule)).await.map(drop)
 }
 

@@ -6,8 +6,8 @@ use crate::app::App;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::Error;
 use tenure::core::{Event, Revision};
+use tenure::{Client, Error};
 use tenure_frontend::view;
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::Instant;
@@ -18,8 +18,8 @@ const PACE: Duration = Duration::from_millis(250);
 /// How long after the store could not be read it is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
-/// How many events one message carries at most: of more, the newest. A page that finds a gap in
-/// the numbers loads its tasks again.
+/// How many events one message carries at most: of more, the newest. The page then loads its tasks
+/// again.
 pub(super) const EVENTS_MAX: u32 = 1000;
 
 /// How many messages a slow page may be behind before it has to look for itself what it missed.
@@ -100,30 +100,45 @@ impl Tail {
 
     /// What there is to tell as soon as something changed, or when patience ends.
     async fn next(&self, from: Revision, patience: Duration) -> Result<(News, PageState), Error> {
-        let newest = self.app.client.changed(from, patience).await?;
-        let from = not_too_far_back(from, newest);
-        let events = self.app.client.events(from, EVENTS_MAX).await?;
+        let reached = self.app.client.changed(from, patience).await?;
+        let recent = Recent::after(&self.app.client, from).await?;
+        let events = &recent.events;
         let snapshot = snapshot::take(&self.app).await?;
-        let tasks = snapshot::touched(&self.app, &events, &snapshot.holds).await?;
+        let tasks = snapshot::touched(&self.app, events, &snapshot.holds).await?;
         let news = News {
-            revision: events.last().map_or(from, |event| event.revision),
+            // All events up to there have been read, and there may be none.
+            revision: events.last().map_or(reached, |event| event.revision.max(reached)),
             tasks: tasks.map(|tasks| tasks.to_string()),
-            events: events_text(&events),
+            events: recent.text(),
             snapshot: snapshot.body.to_string(),
         };
         Ok((news, snapshot))
     }
 }
 
-/// From where on at most [`EVENTS_MAX`] events come.
-pub(super) fn not_too_far_back(from: Revision, newest: Revision) -> Revision {
-    from.max(Revision(newest.0.saturating_sub(u64::from(EVENTS_MAX))))
+/// What happened since a revision; of very much, the newest.
+pub(super) struct Recent {
+    pub(super) events: Vec<Event>,
+    /// Whether older ones were left out.
+    skipped: bool,
 }
 
-/// These events as a message; none, none.
-pub(super) fn events_text(events: &[Event]) -> Option<String> {
-    let shown: Vec<view::Event> = events.iter().map(view::Event::from).collect();
-    (!shown.is_empty()).then(|| json!({ "events": shown }).to_string())
+impl Recent {
+    pub(super) async fn after(client: &Client, from: Revision) -> Result<Recent, Error> {
+        let mut events = client.events(from, EVENTS_MAX).await?;
+        let skipped = events.len() >= EVENTS_MAX as usize;
+        if skipped {
+            events = client.newest_events(EVENTS_MAX).await?;
+        }
+        Ok(Recent { events, skipped })
+    }
+
+    /// The events as a message; none if there are none.
+    pub(super) fn text(&self) -> Option<String> {
+        let shown: Vec<view::Event> = self.events.iter().map(view::Event::from).collect();
+        let message = json!({ "events": shown, "skipped": self.skipped });
+        (!self.events.is_empty()).then(|| message.to_string())
+    }
 }
 
 /// What was last seen, marked as out of order.
@@ -138,7 +153,6 @@ fn trouble(last: Option<&mut PageState>, from: Revision, error: &Error) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure::Client;
 
     async fn runs(tail: &Tail) -> bool {
         tail.running.lock().await.is_some()

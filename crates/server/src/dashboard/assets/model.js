@@ -41,7 +41,7 @@ export class Model {
   take(name, value) {
     if (name === 'snapshot') this.takeSnapshot(value);
     else if (name === 'tasks') this.takeTasks(value);
-    else if (name === 'events') this.takeEvents(value.events);
+    else if (name === 'events') this.takeEvents(value.events, value.skipped);
   }
 
   takeSnapshot(snapshot) {
@@ -77,11 +77,9 @@ export class Model {
     this.tasks.set(task.id, task);
   }
 
-  takeEvents(events) {
-    const first = events[0]?.revision ?? 0;
-    const isGap = this.eventRevision > 0 && first > this.eventRevision + 1;
+  takeEvents(events, skipped) {
     this.addEvents(events);
-    if (isGap) this.reloadTasksSoon();
+    if (skipped) this.reloadTasksSoon();
     this.changed('events');
   }
 
