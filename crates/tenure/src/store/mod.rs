@@ -27,8 +27,8 @@ pub use error::StoreError;
 pub use file::{DIALECT_STEPS, STEPS};
 #[cfg(feature = "file-store")]
 pub use file::{Dialect, DialectError, FileOptions, FileStore, HoldDefaults, TakeoverRules};
-pub use memory::MemoryStore;
 pub use limits::Limits;
+pub use memory::MemoryStore;
 pub(crate) use per_process::PerProcessStore;
 pub use query::{
     Answer, EventsAfter, Maintained, Maintenance, NewestEvents, Query, Read, Signal, StoreExt,
