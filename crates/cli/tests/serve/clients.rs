@@ -81,6 +81,6 @@ fn finishing_a_task_takes_two_requests() {
         let said = run(&["tasks", "complete", id, "--as", "alice"]);
         // The count of the requests is a request too.
         assert_eq!(answered(&server) - before - 1, 2, "{said}");
-        assert_eq!(said.contains("released it"), gives_up, "{said}");
+        assert_eq!(said.contains("Released Backend"), gives_up, "{said}");
     }
 }
