@@ -260,7 +260,7 @@ fn completing_twice_is_said_to_be_done_before() {
     let done = place.task("t");
     assert_eq!(done["status"], "completed");
     let again = place.ok(&["tasks", "complete", "t", "--as", "a", "--result", "2"]);
-    assert!(again.contains("was completed before"), "{again}");
+    assert!(again.contains("is already completed"), "{again}");
     let grant = claimed["grant"].as_str().unwrap();
     let data = place.json(&["tasks", "complete", "t", "--grant", grant]).data();
     assert_eq!(data["repeated"], true);
