@@ -94,7 +94,7 @@ fn tasks_are_measured_and_counted() {
         }
         assert_eq!(figures[11]["ratio"], 1.0, "the store's count by the workers'");
         let notes = envelope["data"]["notes"].to_string();
-        assert!(notes.contains("no claimd"), "{notes}");
+        assert!(notes.contains("claimd is not installed"), "{notes}");
         assert!(figures[12]["beside"].is_null(), "{}", figures[12]);
         assert!(std::fs::read_to_string(&plot).unwrap().contains("by 100"));
     }

@@ -247,7 +247,7 @@ pub struct WaiterSnapshot {
     pub waited_for: Duration,
     /// Since when, for showing.
     pub waiting_since: WallTime,
-    /// How long ago it was woken, if it gave no sign of life since.
+    /// How long ago it was woken, if it has not responded since.
     #[serde(rename = "woken_for_ms", with = "millis::optional", default)]
     pub woken_for: Option<Duration>,
 }

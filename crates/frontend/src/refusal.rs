@@ -1,5 +1,5 @@
-//! What a front end says when something was not done: one sentence, a word for scripts, a hint.
-//! The same on the command line, over HTTP and to agents.
+//! Refusals: why a request was not done, as one sentence, an error code and a hint. They are the
+//! same on the command line, over HTTP and for agents.
 
 use crate::duration::format_duration;
 use crate::hint::Hint;
@@ -10,19 +10,19 @@ use tenure::core::{Blocker, HoldSnapshot, Kind, Mode, Proof, Resource, Task, Tok
 use tenure::store::StoreError;
 use tenure::{Busy, Error, Left};
 
-/// What kind of refusal this is. Each front end derives its own sign from it: the command line an
-/// exit code, HTTP a status.
+/// The kind of a refusal. Each front end derives its own code from it: the command line an exit
+/// code, HTTP a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// The request makes no sense.
+    /// The request is invalid.
     Usage,
-    /// The request makes sense, but contradicts what is there.
+    /// The request is valid, but contradicts the present state.
     Contradiction,
     /// Configuration is wrong, or the store cannot be used.
     StoreUnusable,
     /// The store failed at this request; another attempt may succeed.
     StoreFailed,
-    /// There is no such thing.
+    /// It does not exist.
     NotFound,
     /// It belongs to another caller, or the caller's role does not allow it.
     NotAllowed,
@@ -35,7 +35,7 @@ pub enum RefusalKind {
 }
 
 impl RefusalKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [RefusalKind; 9] = [
         RefusalKind::Usage,
         RefusalKind::Contradiction,
@@ -49,55 +49,55 @@ impl RefusalKind {
     ];
 }
 
-/// Why something was not done.
+/// Why a request was not done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
-    /// What kind of refusal this is.
+    /// The kind of refusal.
     pub kind: RefusalKind,
-    /// A word for scripts.
+    /// The error code in JSON.
     pub code: &'static str,
-    /// One sentence.
+    /// One sentence for people.
     pub message: String,
-    /// More lines for people.
+    /// Further lines for people.
     pub more: Vec<String>,
-    /// What to do about it.
+    /// The next step for the user.
     pub hint: Option<String>,
-    /// More for scripts.
+    /// Further data in JSON.
     pub details: Value,
 }
 
 impl Refusal {
-    /// Something was not done, for this reason.
+    /// A refusal of this kind.
     pub fn new(kind: RefusalKind, code: &'static str, message: impl Into<String>) -> Refusal {
         let message = message.into();
         Refusal { kind, code, message, more: vec![], hint: None, details: Value::Null }
     }
 
-    /// The same, with what to do about it.
+    /// Adds a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Refusal {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same, with more for scripts.
+    /// Adds data for JSON.
     pub fn details(mut self, details: Value) -> Refusal {
         self.details = details;
         self
     }
 
-    /// The request makes no sense.
+    /// The request is invalid.
     pub fn usage(message: impl Into<String>) -> Refusal {
         Refusal::new(RefusalKind::Usage, "USAGE", message)
     }
 
-    /// The lease is gone: what was done under it may have been done beside another holder.
+    /// The lease is lost: another holder may have worked at the same time.
     pub fn lost(message: impl Into<String>) -> Refusal {
         Refusal::new(RefusalKind::Lost, "LEASE_LOST", message)
             .hint("It lapsed, was released, or an operator broke it; see `tenure events`.")
     }
 
-    /// The proof covers nothing of this, or nothing at all. A grant that holds nothing was lost; a
-    /// label that holds nothing just holds nothing.
+    /// The proof covers none of these resources. A grant that holds nothing was lost; a label may
+    /// simply hold nothing.
     pub fn nothing_held(proof: &Proof, resources: &[Resource]) -> Refusal {
         let what = match resources {
             [] => "anything".to_owned(),
@@ -113,7 +113,7 @@ impl Refusal {
         }
     }
 
-    /// It is somebody else's.
+    /// It belongs to another holder.
     pub fn not_yours(seen: &HoldSnapshot) -> Refusal {
         let holder = &seen.hold.holder.label;
         let message = format!("{} is held by {holder}, not by you", seen.hold.want.resource);
@@ -142,7 +142,7 @@ impl Refusal {
         Refusal::new(RefusalKind::NotFound, "NOT_HELD", message)
     }
 
-    /// No task was ready, and this is what is left: nothing, or what cannot be had now.
+    /// No task was ready: none is left, or the remaining ones cannot be claimed now.
     pub fn none_ready(left: &Left) -> Refusal {
         if left.is_empty() {
             return Refusal::new(RefusalKind::NotFound, "NOTHING_READY", "No task is left to do")
@@ -155,7 +155,7 @@ impl Refusal {
             .details(json!({ "why": why, "workers": left.workers }))
     }
 
-    /// The caller does not have the task any more. Nothing was changed.
+    /// The caller no longer has the task. Nothing was changed.
     pub fn late(task: &Task, token: Option<Token>) -> Refusal {
         let title = &task.title;
         let claim = task.claim.as_ref();
@@ -184,8 +184,8 @@ impl Refusal {
             }))
     }
 
-    /// A part of the caller's claim ended or went to another, so the claim is lost. Nothing was
-    /// changed.
+    /// A part of the caller's claim ended or went to another holder, so the claim is lost. Nothing
+    /// was changed.
     pub fn claim_lost(task: &Task, part: &Resource) -> Refusal {
         let title = &task.title;
         let message = format!(
@@ -207,7 +207,8 @@ impl Refusal {
             .hint("List all sections with `tenure sections list`.")
     }
 
-    /// The same for a request in this mode: names holders that disagree on the number of slots.
+    /// As [`Refusal::locked`], for a request in this mode. It names holders that disagree on the
+    /// number of slots.
     pub fn locked_as(wanted: &[Resource], mode: Mode, busy: &Busy) -> Refusal {
         let mut refusal = Refusal::locked(wanted, busy);
         if let Some((asked, counts)) = view::slots_mismatch(mode, &busy.blockers) {
@@ -218,8 +219,8 @@ impl Refusal {
         refusal
     }
 
-    /// It is locked, or was not obtained in time. Names who, doing what, and how long was waited;
-    /// never how to force it: agents read this too.
+    /// It is locked, or was not obtained in time. The message names the holder, its operation and
+    /// how long the caller waited; never how to force it, because agents read it too.
     pub fn locked(wanted: &[Resource], busy: &Busy) -> Refusal {
         let holder = busy.blockers.iter().find_map(|blocker| match blocker {
             Blocker::Hold(seen) => Some(seen),

@@ -65,7 +65,7 @@ fn nothing_but_the_one_lock_can_be_held() {
         for arguments in [&["acquire", "-n", resource][..], &["run", resource, "--", "true"]] {
             let refused = folder.run(arguments);
             assert_eq!(refused.code, 2, "{arguments:?}: {refused:?}");
-            assert!(refused.stderr.contains("one lock"), "{refused:?}");
+            assert!(refused.stderr.contains("single lock"), "{refused:?}");
             assert!(refused.stderr.contains("Hint: "), "{refused:?}");
         }
     }
@@ -79,11 +79,11 @@ fn nothing_but_the_one_lock_can_be_held() {
     assert_eq!(refused.code, 3, "{refused:?}");
     assert!(refused.stderr.contains("no task list"), "{refused:?}");
 
-    // Whoever uses the library, or a server over it, asks the store itself.
+    // The library, or a server over it, asks the store itself.
     let client = tenure::blocking::Client::open(&folder.url()).expect("the store");
     for resource in ["path:state.json", "lock:other", "task:t"] {
         let error = client.acquire(resource).err().expect("there is one lock");
-        assert!(error.to_string().contains("one lock for everything"), "{error}");
+        assert!(error.to_string().contains("has a single lock"), "{error}");
     }
     assert_eq!(client.acquire("memory").expect("that one").lease().resources.len(), 1);
 }

@@ -249,7 +249,7 @@ fn what_a_killed_refresh_leaves_is_found_and_removed() {
     assert_eq!(folder.said(), before, "the lock is as it was");
     assert_eq!(strays(&folder).len(), 1, "a draft is left");
     let doctor = folder.run(&["doctor"]);
-    assert!(doctor.stdout.contains("1 left behind"), "{doctor:?}");
+    assert!(doctor.stdout.contains("1 of dead processes"), "{doctor:?}");
     assert_eq!(folder.run(&["locks", "cleanup"]).code, 0);
     assert_eq!(strays(&folder), Vec::<String>::new());
     assert_eq!(folder.run(&["renew", "--grant", grant]).code, 0, "and it goes on");

@@ -80,7 +80,7 @@ fn an_append_killed_in_the_middle_leaves_at_most_the_beginning_of_a_line_which_t
         torn += usize::from(is_torn);
         let ended = place.run(&["append", "log", "--line", &format!("round {round}")]);
         assert_eq!(ended.code, 0, "{ended:?}");
-        assert_eq!(ended.stderr.contains("had no end"), is_torn, "{ended:?}");
+        assert_eq!(ended.stderr.contains("was unfinished"), is_torn, "{ended:?}");
         let after = std::fs::read(place.path("log")).expect("the log");
         let expected =
             if is_torn { format!("\nround {round}\n") } else { format!("round {round}\n") };

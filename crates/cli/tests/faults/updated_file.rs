@@ -232,7 +232,7 @@ fn a_full_disk_leaves_the_file_as_it_was() {
     for (code, message) in [("code", "err"), ("append-code", "append-err")] {
         let message = place.read(message);
         assert_eq!(place.read(code), "1\n", "{message}");
-        assert!(message.contains("no room"), "{message}");
+        assert!(message.contains("no space"), "{message}");
     }
     assert_eq!((place.read("kept"), place.read("names")), ("old\n".into(), "file\nfill\n".into()));
     assert_eq!(place.read("after"), "old\nnew\nlast\n");

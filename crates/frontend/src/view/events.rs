@@ -1,36 +1,36 @@
-//! Events.
+//! Events as JSON.
 
 use super::{time, why_left};
 use serde::{Deserialize, Serialize};
 use tenure::core::{self, EventKind, Resource};
 use utoipa::ToSchema;
 
-/// Something that happened. Some kinds have more fields, such as `operation`, `by`, `reason`.
+/// An event. Some kinds have more fields, such as `operation`, `by`, `reason`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Event {
-    /// Its place in the store's history.
+    /// Its number in the store's history.
     pub revision: u64,
-    /// When.
+    /// The time.
     pub at: String,
-    /// What, in a word.
+    /// The kind of event, as one word.
     pub event: String,
-    /// To what.
+    /// The resource.
     #[schema(required)]
     pub resource: Option<String>,
-    /// To whose hold or place, or by whom.
+    /// The label of the holder or waiter.
     pub holder: String,
-    /// Under which token.
+    /// The token of the hold.
     #[schema(required)]
     pub token: Option<u64>,
-    /// What a hold is for.
+    /// The operation of the hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub operation: Option<String>,
-    /// When a lease ended that lapsed.
+    /// When a lapsed lease ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub ended_at: Option<String>,
-    /// Who broke a hold.
+    /// The operator who broke a hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub by: Option<String>,
@@ -42,11 +42,11 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub why: Option<String>,
-    /// Whether a task that failed is tried again.
+    /// Whether a failed task is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub retry: Option<bool>,
-    /// What a reviewer said.
+    /// The reviewer's comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub feedback: Option<String>,

@@ -1,68 +1,68 @@
-//! Holds, waiters and workers.
+//! Holds, waiters and workers as JSON.
 
 use super::{alive_word, mode, process_of, seconds, slots_taken, stale_reason, time};
 use serde::{Deserialize, Serialize};
 use tenure::core::{self, HoldSnapshot, HoldState, Kind, WaiterSnapshot, Witness};
 use utoipa::ToSchema;
 
-/// One resource held by somebody. Sections and tasks have `section_id` or `task_id` too.
+/// A hold of one resource. Sections and tasks also have `section_id` or `task_id`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Hold {
-    /// What is held.
+    /// The held resource.
     pub resource: String,
     /// `lock`, `section`, `task` or `path`.
     pub kind: String,
     /// Its name without the kind.
     pub name: String,
-    /// Who holds it.
+    /// The label of the holder.
     pub holder: String,
-    /// The same.
+    /// Same as `holder`.
     pub runner_id: String,
-    /// Where the holder runs, where that is known.
+    /// The host of the holder, if known.
     #[schema(required)]
     pub hostname: Option<String>,
-    /// The holder's process, where that is known.
+    /// The process of the holder, if known.
     #[schema(required)]
     pub pid: Option<u32>,
     /// `exclusive`, `shared` or `slot of N`.
     pub mode: String,
-    /// Which of the slots, from 0; none where it is not held by slots.
+    /// The number of the slot, from 0; null if it is not held by slots.
     #[schema(required)]
     pub slot: Option<u32>,
     /// The fencing token.
     pub token: u64,
-    /// What for.
+    /// The operation.
     #[schema(required)]
     pub operation: Option<String>,
-    /// Since when.
+    /// When it was acquired.
     pub acquired_at: String,
     /// When it was last renewed.
     pub heartbeat_at: String,
-    /// When it lapses unless renewed.
+    /// When it lapses if it is not renewed.
     pub expires_at: String,
-    /// The same, from now.
+    /// Seconds until it lapses.
     pub seconds_left: f64,
-    /// `held`, `lapsed` or `dead`: only what is held excludes others.
+    /// `held`, `lapsed` or `dead`: only a held one excludes others.
     pub state: String,
-    /// Whether it does not count any more.
+    /// Whether it is no longer valid.
     pub is_stale: bool,
-    /// Why.
+    /// Why it is no longer valid.
     #[schema(required)]
     pub stale_reason: Option<String>,
-    /// How many wait for it.
+    /// The number of waiters.
     pub waiting: u64,
-    /// Which task it is, if it is one.
+    /// The id of the task, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub task_id: Option<String>,
-    /// Which section it is, if it is one.
+    /// The name of the section, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub section_id: Option<String>,
 }
 
 impl Hold {
-    /// What a look showed of a hold for which this many wait.
+    /// A hold as it was read, with this many waiters.
     pub fn new(seen: &HoldSnapshot, witness: &dyn Witness, waiting: usize) -> Hold {
         let hold = &seen.hold;
         let resource = &hold.want.resource;
@@ -94,20 +94,20 @@ impl Hold {
     }
 }
 
-/// A hold, with how many of its slots are taken among all that is held.
+/// A hold, with the number of taken slots.
 #[derive(Clone, Debug, Serialize)]
 pub struct HoldAmong {
     /// The hold.
     #[serde(flatten)]
     pub hold: Hold,
-    /// How many slots there are; none where it is not held by slots.
+    /// The number of slots; null if it is not held by slots.
     pub slots: Option<u32>,
-    /// How many of them are taken.
+    /// The number of taken slots.
     pub slots_taken: Option<usize>,
 }
 
 impl HoldAmong {
-    /// What a look showed of a hold among others.
+    /// A hold as it was read among others.
     pub fn new(
         hold: &HoldSnapshot,
         holds: &[HoldSnapshot],
@@ -123,24 +123,24 @@ impl HoldAmong {
     }
 }
 
-/// Somebody who waits.
+/// A waiter.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Waiter {
     /// Its place in the queue, from 1.
     pub place: u64,
-    /// Who waits.
+    /// The label of the waiter.
     pub holder: String,
-    /// The waiter's process, where that is known.
+    /// The process of the waiter, if known.
     #[schema(required)]
     pub pid: Option<u32>,
-    /// What for.
+    /// The operation.
     #[schema(required)]
     pub operation: Option<String>,
-    /// All that it waits for.
+    /// The resources that it waits for.
     pub resources: Vec<String>,
-    /// Since when.
+    /// When it started to wait.
     pub waiting_since: String,
-    /// The same, until now.
+    /// Seconds since then.
     pub waited_seconds: f64,
 }
 
@@ -159,32 +159,32 @@ impl Waiter {
         }
     }
 
-    /// All waiters of a queue, in the order in which they wait.
+    /// All waiters of a queue, in order.
     pub fn all<'a>(queue: impl IntoIterator<Item = &'a WaiterSnapshot>) -> Vec<Waiter> {
         queue.into_iter().zip(1..).map(|(seen, place)| Waiter::new(seen, place)).collect()
     }
 }
 
-/// A hold with those who wait for it.
+/// A hold with its waiters.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Lock {
     /// The hold.
     #[serde(flatten)]
     pub hold: Hold,
-    /// Who waits, in order.
+    /// The waiters, in order.
     pub waiters: Vec<Waiter>,
 }
 
-/// How many there are; the same numbers wherever they are shown.
+/// Counts; all views show the same numbers.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Counts {
-    /// Holds that count.
+    /// Valid holds.
     pub held: u64,
-    /// Holds whose time ran out.
+    /// Holds whose lease lapsed.
     pub lapsed: u64,
-    /// Holds whose holder was proved dead.
+    /// Holds whose holder is proved dead.
     pub dead: u64,
-    /// Requests that wait, without those whose waiter died or fell silent.
+    /// Waiting requests, without waiters that died or stopped renewing.
     pub waiting: u64,
     /// Workers that hold something.
     pub workers: u64,
@@ -203,37 +203,37 @@ impl From<core::Counts> for Counts {
     }
 }
 
-/// Somebody who holds something.
+/// A worker: a label that holds something.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Worker {
     /// Its label.
     pub holder: String,
-    /// Where it runs, where that is known.
+    /// Its host, if known.
     #[schema(required)]
     pub hostname: Option<String>,
-    /// Its process, where that is known.
+    /// Its process, if known.
     #[schema(required)]
     pub pid: Option<u32>,
     /// `alive`, `dead` or `unknown`.
     pub alive: String,
-    /// Whether nothing that it holds counts any more.
+    /// Whether none of its holds is valid any more.
     pub is_stale: bool,
-    /// Since when it holds something.
+    /// When its oldest hold was acquired.
     #[schema(required)]
     pub since: Option<String>,
-    /// What it holds, tasks aside.
+    /// What it holds, except tasks.
     pub locks: Vec<String>,
-    /// The tasks that it has.
+    /// Its claimed tasks.
     pub tasks: Vec<WorkerTask>,
-    /// When the first of its leases lapses unless renewed.
+    /// When the first of its leases lapses if it is not renewed.
     #[schema(required)]
     pub expires_at: Option<String>,
-    /// The same, from now.
+    /// Seconds until then.
     #[schema(required)]
     pub seconds_left: Option<f64>,
 }
 
-/// A task that somebody has.
+/// A task of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WorkerTask {
     /// Its id.
@@ -243,14 +243,14 @@ pub struct WorkerTask {
 }
 
 impl Worker {
-    /// A worker with all that it holds.
+    /// A worker with everything that it holds.
     pub fn new(worker: &core::Worker<'_>) -> Worker {
         let seen = || worker.holds.iter().map(|hold| hold.seen);
         let next_to_lapse = worker.next_to_lapse();
         let of = |kind: bool| {
             seen().filter(move |seen| (seen.hold.want.resource.kind() == Kind::Task) == kind)
         };
-        // A claim says in its operation which title the task had.
+        // The operation of a claim has the title of its task.
         let task = |seen: &HoldSnapshot| {
             let id = seen.hold.want.resource.name();
             let title = seen.hold.operation.as_deref().unwrap_or(id);

@@ -1,6 +1,6 @@
-//! How holds, waiters, tasks, sections and events look, wherever tenure shows them: on the command
-//! line, over HTTP and to agents. The types are written as JSON and describe it in the OpenAPI
-//! document. None of them has a grant in it: it proves ownership.
+//! The JSON of holds, waiters, tasks, sections and events, for the command line, HTTP and agents.
+//! The types serialise to JSON and describe it in the OpenAPI document. None of them contains a
+//! grant, because a grant proves ownership.
 
 mod events;
 mod holds;
@@ -29,7 +29,8 @@ pub fn names(resources: &[Resource]) -> String {
     }
 }
 
-/// What somebody wrote, for a line that people read: whole lines and terminals stay in order.
+/// A text from a user on one line, without control characters, cut to a length that leaves room for
+/// the rest.
 pub fn one_line(text: &str) -> String {
     let mut shown: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ONE_LINE).collect();
@@ -39,7 +40,7 @@ pub fn one_line(text: &str) -> String {
     shown
 }
 
-/// As much as leaves room for the rest of a line.
+/// The longest text on one line.
 const ONE_LINE: usize = 80;
 
 fn mode(mode: Mode) -> String {
@@ -50,7 +51,7 @@ fn mode(mode: Mode) -> String {
     }
 }
 
-/// The number of slots that was asked for and the one that counts, where holders named a lower one.
+/// The requested number of slots and the effective one, if holders named a lower one.
 pub fn slots_mismatch(mode: Mode, blockers: &[Blocker]) -> Option<(u32, u32)> {
     let Mode::Slot { of: asked } = mode else { return None };
     let others = blockers.iter().filter_map(|blocker| match blocker {
@@ -64,15 +65,15 @@ pub fn slots_mismatch(mode: Mode, blockers: &[Blocker]) -> Option<(u32, u32)> {
     Some((asked, numbers.min()?)).filter(|(asked, lowest)| asked > lowest)
 }
 
-/// The same in words.
+/// The message about a mismatch of slots.
 pub fn mismatch_words(asked: u32, counts: u32) -> String {
     format!(
         "you asked for one of {asked} slots, its holders for one of {counts}: the lower number applies"
     )
 }
 
-/// How many of its slots are taken, of a hold among others, and how many there are. Where holders
-/// disagree on the number, the lowest counts. None where it is not held by slots.
+/// The number of taken slots of a hold's resource, and the number of slots. If holders disagree on
+/// the number, the lowest applies. `None` if it is not held by slots.
 pub fn slots_taken(
     hold: &HoldSnapshot,
     holds: &[HoldSnapshot],
@@ -90,7 +91,7 @@ pub fn slots_taken(
     Some((taken, lowest))
 }
 
-/// Why a hold no longer counts, in the words that people know from lock files.
+/// Why a hold is no longer valid, in the usual words of lock files.
 pub fn stale_reason(seen: &HoldSnapshot, witness: &dyn Witness) -> Option<String> {
     if seen.stale.is_some() {
         return seen.stale.clone();
@@ -103,23 +104,23 @@ pub fn stale_reason(seen: &HoldSnapshot, witness: &dyn Witness) -> Option<String
     })
 }
 
-/// The process that holds, where it is known, and where it runs.
+/// The process and host of a holder, if known.
 pub fn process_of(holder: &Holder) -> Option<(&Evidence, u32)> {
     let evidence = holder.evidence.as_ref()?;
     Some((evidence, evidence.process?.pid))
 }
 
-/// A value of this module, to be changed before it is shown.
+/// A value of this module as JSON, to be changed before it is shown.
 pub fn json(value: &impl Serialize) -> Value {
     serde_json::to_value(value).expect("all keys are texts")
 }
 
-/// To the millisecond.
+/// Seconds, to the millisecond.
 pub fn seconds(duration: std::time::Duration) -> f64 {
     duration.as_millis() as f64 / 1000.0
 }
 
-/// How many there are, in words: `2 held, 1 waiting`, and how many no longer count if any.
+/// Counts as text: `2 held, 1 waiting`, and lapsed or dead ones if there are any.
 pub fn counts_words(counts: core::Counts) -> String {
     let core::Counts { held, lapsed, dead, waiting, workers: _ } = counts;
     let mut words = vec![format!("{held} held"), format!("{waiting} waiting")];
@@ -128,8 +129,8 @@ pub fn counts_words(counts: core::Counts) -> String {
     words.join(", ")
 }
 
-/// Where a resource is free although requests wait for it: who takes it next, and what happens if
-/// that one does not. Nothing where there is no such waiter.
+/// For a free resource with waiters: the next waiter, and when it loses its place. `None` if there
+/// is no such waiter.
 pub fn next_in_line_words(overview: &Overview<'_>, resource: &Resource) -> Option<String> {
     let waits = |seen: &&WaiterSnapshot| {
         seen.waiter.wants.iter().any(|want| want.resource.overlaps(resource))
@@ -142,7 +143,7 @@ pub fn next_in_line_words(overview: &Overview<'_>, resource: &Resource) -> Optio
     ))
 }
 
-/// What is known of a holder's life, in a word.
+/// Whether a holder is alive, as one word.
 pub fn alive_word(liveness: Liveness) -> &'static str {
     match liveness {
         Liveness::Alive => "alive",
@@ -151,7 +152,7 @@ pub fn alive_word(liveness: Liveness) -> &'static str {
     }
 }
 
-/// The holds of this section that still count.
+/// The valid holds of this section.
 pub fn runners_of<'a>(
     section: &core::Section,
     holds: &'a [HoldSnapshot],
@@ -164,11 +165,11 @@ pub fn runners_of<'a>(
     holds.iter().filter(of_it).filter(|seen| !seen.gone(witness)).collect()
 }
 
-/// Why a place in the queue was given up, in words.
+/// Why a waiter left its queue, as text.
 pub fn why_left(why: WhyLeft) -> &'static str {
     match why {
         WhyLeft::GaveUp => "gave up",
-        WhyLeft::Silent => "gave no sign of life",
+        WhyLeft::Silent => "stopped renewing",
         WhyLeft::Died => "died",
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks and sections.
+//! Tasks and sections as JSON.
 
 use super::{runners_of, time};
 use serde::{Deserialize, Serialize};
@@ -6,81 +6,81 @@ use serde_json::Value;
 use tenure::core::{self, HoldSnapshot, SectionSnapshot, TaskId, WallTime, Witness};
 use utoipa::ToSchema;
 
-/// Something to be done by one worker.
+/// A task, to be done by one worker.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Task {
     /// Its id.
     pub id: String,
-    /// In a line.
+    /// The title, in one line.
     pub title: String,
-    /// In full.
+    /// The full description.
     #[schema(required)]
     pub description: Option<String>,
-    /// Which section it belongs to.
+    /// Its section.
     #[schema(required)]
     pub section: Option<String>,
     /// `pending`, `in_progress`, `review`, `completed`, `failed`, `cancelled`, `blocked`, `skipped`.
     pub status: String,
-    /// Lower goes first, 0 to 100.
+    /// Priority, 0 to 100; lower goes first.
     pub priority: u8,
-    /// Among equals of priority, lower goes first.
+    /// Order among equal priorities: lower goes first.
     pub position: i64,
-    /// What must be completed before.
+    /// Tasks that must be completed first.
     pub depends_on: Vec<String>,
-    /// How many of those are not yet.
+    /// How many of those are not completed.
     pub unmet: u32,
-    /// For picking.
+    /// Labels for selecting tasks.
     pub labels: Vec<String>,
-    /// Globs of the files that it touches.
+    /// Globs of the files that it changes.
     pub files: Vec<String>,
-    /// Anything for the worker.
+    /// Any JSON for the worker.
     #[schema(value_type = Value)]
     pub payload: Value,
-    /// How often it may be tried in all.
+    /// The largest number of attempts.
     pub max_attempts: u32,
-    /// How often it was taken.
+    /// How often it was claimed.
     pub attempts: u32,
-    /// How often it came back because its worker died or fell silent.
+    /// How often it was recovered because its worker died or stopped renewing.
     pub recoveries: u32,
-    /// How long a worker may take.
+    /// The time limit for a worker.
     #[schema(required)]
     pub timeout_seconds: Option<f64>,
-    /// Not to be taken before this time.
+    /// It cannot be claimed before this time.
     #[schema(required)]
     pub not_before: Option<String>,
-    /// Adding a second task with this key adds none.
+    /// Idempotency key: a second task with this key is not added.
     #[schema(required)]
     pub key: Option<String>,
-    /// Who has it.
+    /// Its worker.
     #[schema(required)]
     pub claimed_by: Option<String>,
-    /// Under which token.
+    /// The token of the claim.
     #[schema(required)]
     pub token: Option<u64>,
-    /// When the claim lapses unless renewed.
+    /// When the claim lapses if it is not renewed.
     #[schema(required)]
     pub expires_at: Option<String>,
-    /// What its worker made of it.
+    /// The result.
     #[schema(value_type = Value)]
     pub result: Value,
-    /// Why it failed last.
+    /// The reason of the last failure.
     #[schema(required)]
     pub error: Option<String>,
-    /// What a reviewer said.
+    /// The reviewer's comment.
     #[schema(required)]
     pub feedback: Option<String>,
     /// When it was added.
     pub created_at: String,
-    /// When it was last taken.
+    /// When it was last claimed.
     #[schema(required)]
     pub claimed_at: Option<String>,
-    /// When its worker last said that it began.
+    /// When its worker last reported that it started.
     #[schema(required)]
     pub started_at: Option<String>,
-    /// When it came to its end.
+    /// When it ended.
     #[schema(required)]
     pub finished_at: Option<String>,
-    /// The worker that finished it or sent it to review, or who cancelled or skipped it.
+    /// The worker that finished it or sent it to review, or the person who cancelled or skipped it.
     #[schema(required)]
     pub finished_by: Option<String>,
 }
@@ -122,28 +122,28 @@ impl Task {
         }
     }
 
-    /// A task with the hold by which its worker has it, found among others.
+    /// A task with the hold of its worker, found among others.
     pub fn among(task: &core::Task, holds: &[HoldSnapshot]) -> Task {
         Task::new(task, super::hold_of(task, holds).map(|seen| seen.expires_at))
     }
 }
 
-/// Stored JSON as a value; text that is no JSON, as older versions stored it, as text.
+/// Stored JSON as a value; text that is not JSON, as older versions stored it, as a string.
 fn value(stored: Option<&str>) -> Value {
     stored.map_or(Value::Null, |text| {
         serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
     })
 }
 
-/// How many tasks of a section have a status.
+/// The number of tasks of a section with a status.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Tally {
-    /// Of which section; null for tasks without one.
+    /// The section; null for tasks without one.
     #[schema(required)]
     pub section: Option<String>,
-    /// With which status.
+    /// The status.
     pub status: String,
-    /// How many.
+    /// The number of tasks.
     pub count: u64,
 }
 
@@ -167,11 +167,11 @@ pub struct Section {
     pub max_runners: Option<u32>,
     /// Lower goes first.
     pub priority: u8,
-    /// Among equals of priority, lower goes first.
+    /// Order among equal priorities: lower goes first.
     pub position: i64,
-    /// Sections that must be done before.
+    /// Sections that must be done first.
     pub depends_on: Vec<String>,
-    /// Whether nothing of it is handed out for now.
+    /// Whether its tasks cannot be claimed for now.
     pub paused: bool,
 }
 
@@ -188,13 +188,13 @@ impl From<&core::Section> for Section {
     }
 }
 
-/// A section, with how many of its tasks have not come to their end.
+/// A section, with the number of its open tasks.
 #[derive(Clone, Debug, Serialize)]
 pub struct CountedSection {
     /// Its description.
     #[serde(flatten)]
     pub section: Section,
-    /// How many of its tasks have not come to their end.
+    /// The number of its open tasks.
     pub open: u64,
 }
 
@@ -204,20 +204,20 @@ impl From<&SectionSnapshot> for CountedSection {
     }
 }
 
-/// A section, with what goes on in it.
+/// A section, with its open tasks and runners.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OpenSection {
     /// Its description.
     #[serde(flatten)]
     pub section: Section,
-    /// How many of its tasks have not come to their end.
+    /// The number of its open tasks.
     pub open: u64,
-    /// Who works in it.
+    /// The runners in it.
     pub runners: Vec<SectionRunner>,
 }
 
 impl OpenSection {
-    /// A section with the holds by which runners work in it, found among others.
+    /// A section with the holds of its runners, found among others.
     pub fn among(
         seen: &SectionSnapshot,
         holds: &[HoldSnapshot],
@@ -237,13 +237,13 @@ impl OpenSection {
     }
 }
 
-/// Somebody who works in a section.
+/// A runner in a section.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SectionRunner {
     /// Its label.
     pub runner_id: String,
-    /// Since when.
+    /// When it started.
     pub acquired_at: String,
-    /// Until when, unless renewed.
+    /// When its lease lapses if it is not renewed.
     pub expires_at: String,
 }
