@@ -1,6 +1,7 @@
 //! What a handle knows, and how it changes: read on, show, let the rule choose, append, publish.
 
 mod check;
+mod foreign_locks;
 mod foreign_tasks;
 mod rotate;
 
@@ -476,13 +477,6 @@ impl State {
         Ok(())
     }
 
-    /// Removes the lock files of a change that is not remembered after all.
-    fn undo_locks(&self, records: &[Record]) {
-        if let Some(locks) = &self.foreign_locks {
-            locks.undo(records);
-        }
-    }
-
     /// The holds that these records end.
     fn dropped(&self, records: &[Record]) -> Vec<(Resource, Token)> {
         let ended = records.iter().filter_map(|record| match record {
@@ -526,13 +520,6 @@ impl State {
             FileChange::LostRace => return self.renew(renewals, at),
         }
         Ok((renewed, lengthens))
-    }
-
-    fn has_files(&self, renewal: &Renewal) -> Result<bool, FileStoreError> {
-        match &self.foreign_locks {
-            Some(locks) => locks.has_files(&renewal.resources, renewal.token),
-            None => Ok(true),
-        }
     }
 
     /// Brings everything up to date, and clears away what somebody who died left half done.
