@@ -80,7 +80,7 @@ pub struct FileStore {
     name: String,
     options: FileOptions,
     state: SyncMutex<State>,
-    turnstile: Arc<Mutex<WriterQueue>>,
+    writer_queue: Arc<Mutex<WriterQueue>>,
     post: Notifier,
     /// Up to where the journal is known to be on disk.
     synced: Mutex<(u64, u64)>,
@@ -109,8 +109,8 @@ impl FileStore {
         let shared = std::fs::canonicalize(&shared).map_err(io)?;
         let name = store_name(&shared, &options);
         let side = folder.join("side");
-        let turnstile = WriterQueue::open(&side, options.look_only).map_err(io)?;
-        let identity = turnstile.identity(&side).map_err(io)?;
+        let writer_queue = WriterQueue::open(&side, options.look_only).map_err(io)?;
+        let identity = writer_queue.identity(&side).map_err(io)?;
         let post = Notifier::open(&side, options.look_only).map_err(io)?;
         let boot = options.clock.boot();
         let state = State::open(&folder, &shared, &boot, &options).map_err(report)?;
@@ -121,7 +121,7 @@ impl FileStore {
             folder,
             name,
             state: SyncMutex::new(state),
-            turnstile: Arc::new(Mutex::new(turnstile)),
+            writer_queue: Arc::new(Mutex::new(writer_queue)),
             post,
             synced: Mutex::new((0, 0)),
             options,
@@ -140,15 +140,15 @@ impl FileStore {
             return Ok(());
         }
         let io = |error: std::io::Error| self.report(error.into());
-        let turnstile = self.turnstile.try_lock().expect("nobody else has the store yet");
-        if turnstile.is_closed() {
+        let writer_queue = self.writer_queue.try_lock().expect("nobody else has the store yet");
+        if writer_queue.is_closed() {
             // Who may only look sees leases as they were.
             return Ok(());
         }
-        turnstile.enter().map_err(io)?;
+        writer_queue.enter().map_err(io)?;
         let at = StoreTime::of(&*self.options.clock);
         let begun = self.state().begin_boot(boot, at);
-        turnstile.leave().map_err(io)?;
+        writer_queue.leave().map_err(io)?;
         begun.map_err(|trouble| self.report(trouble))
     }
 
@@ -181,15 +181,15 @@ impl FileStore {
     /// Waits for this process's turn, then for that among processes.
     async fn enter(&self) -> Result<Seat, StoreError> {
         self.check_identity()?;
-        let turnstile = self.unless_stopped(self.turnstile.clone().lock_owned()).await?;
+        let writer_queue = self.unless_stopped(self.writer_queue.clone().lock_owned()).await?;
         let io = |error: std::io::Error| self.report(error.into());
-        if turnstile.try_enter().map_err(io)? {
-            return Ok(Seat { turnstile });
+        if writer_queue.try_enter().map_err(io)? {
+            return Ok(Seat { writer_queue });
         }
         // The kernel may keep us waiting: not on a thread that others share.
         let waiting = tokio::task::spawn_blocking(move || {
-            turnstile.enter()?;
-            Ok(Seat { turnstile })
+            writer_queue.enter()?;
+            Ok(Seat { writer_queue })
         });
         // If it is given up, the thread goes on waiting, and leaves the seat as soon as it gets it.
         match self.unless_stopped(waiting).await? {
@@ -225,7 +225,8 @@ impl FileStore {
 
     /// Takes in other programs' changes to tasks that are shared with them.
     async fn refresh_foreign_tasks(&self) -> Result<(), StoreError> {
-        let closed = self.turnstile.try_lock().is_ok_and(|turnstile| turnstile.is_closed());
+        let closed =
+            self.writer_queue.try_lock().is_ok_and(|writer_queue| writer_queue.is_closed());
         if closed || !self.state().has_foreign_tasks() {
             return Ok(());
         }
@@ -261,7 +262,7 @@ impl FileStore {
             }
         }
         if written.has_news {
-            self.post.ring();
+            self.post.signal_change();
         }
     }
 
@@ -306,13 +307,13 @@ fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf>
 
 /// The right to write, given back when dropped.
 struct Seat {
-    turnstile: OwnedMutexGuard<WriterQueue>,
+    writer_queue: OwnedMutexGuard<WriterQueue>,
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         // At the latest the kernel gives it back when the file is closed.
-        let _ = self.turnstile.leave();
+        let _ = self.writer_queue.leave();
     }
 }
 

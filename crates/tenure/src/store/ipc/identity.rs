@@ -1,5 +1,5 @@
 //! Noticing that a store's file was removed or replaced while it was open: other processes use
-//! another file by then, so that locks in the old one exclude nobody.
+//! another file by then, so locks in the old one exclude no one.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -116,6 +116,6 @@ mod tests {
         std::fs::rename(&aside, &path).unwrap();
         assert!(matches!(one.check(), Err(IdentityError::Lost)));
         assert!(matches!(other.check(), Err(IdentityError::Lost)), "it did not look meanwhile");
-        assert!(open().check().is_ok(), "whoever opens it now uses what is there");
+        assert!(open().check().is_ok(), "a handle that is opened now uses what is there");
     }
 }

@@ -1,5 +1,5 @@
-//! What lies beside a store that processes of one machine share: the queue of those who want to
-//! write, and how they wake each other.
+//! How the processes of one machine that share a store coordinate: a fair queue of writers, messages
+//! that wake waiters, a signal for watchers, and a check that the store's file was not replaced.
 
 mod identity;
 mod notifier;
@@ -13,7 +13,7 @@ use crate::store::StoreError;
 use std::io;
 use std::path::Path;
 
-/// Refuses what would keep whoever opens it waiting for ever, such as a named pipe.
+/// Refuses a file whose opening would block for ever, such as a named pipe.
 fn ensure_regular(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(meta) if !meta.is_file() => {
@@ -25,11 +25,11 @@ fn ensure_regular(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Somebody is stopped while it writes, or while it is the next to write.
+/// The error for a store whose current or next writer is a stopped process.
 pub(crate) fn stopped(store: String, pid: u32) -> StoreError {
     StoreError::Unavailable {
         store,
-        reason: format!("process {pid} was stopped while it wrote, and nobody else can write"),
+        reason: format!("process {pid} was stopped while it wrote, and no other process can write"),
         hint: Some(format!("Let it go on with `kill -CONT {pid}`, or end it; nothing was lost.")),
     }
 }

@@ -1,4 +1,4 @@
-//! How processes tell each other: a mailbox to wake one that waits, a bell for all who watch.
+//! How processes notify each other: a mailbox to wake a waiter, and a change signal for watchers.
 //!
 //! Neither ever touches the database's own files: closing any descriptor on those would drop the
 //! locks that SQLite holds on them.
@@ -14,35 +14,38 @@ use std::time::Duration;
 use tenure_core::{GrantId, Revision};
 use tokio::sync::Notify;
 
-/// The mailbox of one store handle, the way to those of others, and the bell.
+/// The file that writers touch after a change. Its name is part of the store's format.
+const SIGNAL_FILE: &str = "bell";
+
+/// The mailbox of one store handle, messages to other mailboxes, and the change signal.
 pub(crate) struct Notifier {
     side: PathBuf,
     address: String,
     turns: Arc<WakeRegistry>,
     /// Opened when the first request of this handle has to wait.
     mailbox: Mutex<Option<Listener>>,
-    /// Nothing where nothing may be written: then there is nothing to ring for either.
-    bell: Option<File>,
-    /// Watches the bell once somebody of this handle wants to hear it.
-    hearing: OnceLock<Option<Hearing>>,
+    /// The file that writers touch after a change; none in a read-only store.
+    signal: Option<File>,
+    /// Watches that file, from the first wait for a change on.
+    watcher: OnceLock<Option<SignalWatcher>>,
 }
 
 impl Notifier {
     pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<Notifier> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
-        super::ensure_regular(&side.join("bell"))?;
-        let bell = match options.open(side.join("bell")) {
+        super::ensure_regular(&side.join(SIGNAL_FILE))?;
+        let signal = match options.open(side.join(SIGNAL_FILE)) {
             Err(_) if look_only => None,
-            bell => Some(bell?),
+            signal => Some(signal?),
         };
         Ok(Notifier {
             side: side.to_owned(),
             address: uuid::Uuid::new_v4().simple().to_string(),
             turns: Arc::default(),
             mailbox: Mutex::new(None),
-            bell,
-            hearing: OnceLock::new(),
+            signal,
+            watcher: OnceLock::new(),
         })
     }
 
@@ -80,26 +83,27 @@ impl Notifier {
         self.turns.wait(grant, patience).await;
     }
 
-    /// Tells all who watch that something changed. To see whether anybody does costs half as much
-    /// as to write; whoever begins to watch meanwhile looks at the store after that.
+    /// Tells watchers that something changed. Checking whether there are any costs half as much as
+    /// a write; a watcher that starts meanwhile reads the store after that.
     #[expect(clippy::disallowed_methods, reason = "a sign of presence, not the writers' queue")]
-    pub(crate) fn ring(&self) {
-        let Some(bell) = &self.bell else { return };
-        if bell.try_lock().is_ok() {
-            let _ = bell.unlock();
+    pub(crate) fn signal_change(&self) {
+        let Some(signal) = &self.signal else { return };
+        if signal.try_lock().is_ok() {
+            let _ = signal.unlock();
             return;
         }
-        let _ = std::os::unix::fs::FileExt::write_at(bell, b".", 0);
+        let _ = std::os::unix::fs::FileExt::write_at(signal, b".", 0);
     }
 
-    /// A sign that the bell rang. `None` where the system cannot watch files.
-    fn bell(&self) -> Option<Arc<Notify>> {
-        let hearing = self.hearing.get_or_init(|| Hearing::start(&self.side.join("bell")).ok());
-        hearing.as_ref().map(|hearing| hearing.rang.clone())
+    /// Notified at every change. `None` where the system cannot watch files.
+    fn changes(&self) -> Option<Arc<Notify>> {
+        let watcher =
+            self.watcher.get_or_init(|| SignalWatcher::start(&self.side.join(SIGNAL_FILE)).ok());
+        watcher.as_ref().map(|watcher| watcher.changed.clone())
     }
 
     /// Returns the newest revision as soon as it is beyond `since`, or when patience ends. Looks
-    /// whenever the bell rings, and from time to time where the system cannot tell of it.
+    /// at every change signal, and from time to time where the system cannot watch files.
     pub(crate) async fn changed(
         &self,
         newest: impl Fn() -> Result<Revision, StoreError>,
@@ -108,16 +112,16 @@ impl Notifier {
         poll_interval: Duration,
     ) -> Result<Revision, StoreError> {
         if patience.is_zero() {
-            // To hear the bell takes a thread, which whoever does not wait need not start.
+            // Watching takes a thread; a caller that does not wait needs none.
             return newest();
         }
         let begun = tokio::time::Instant::now();
-        let bell = self.bell();
+        let changes = self.changes();
         loop {
-            let rang = bell.as_ref().map(|bell| bell.notified());
-            tokio::pin!(let rang = async {
-                match rang {
-                    Some(rang) => rang.await,
+            let changed = changes.as_ref().map(|changes| changes.notified());
+            tokio::pin!(let changed = async {
+                match changed {
+                    Some(changed) => changed.await,
                     None => std::future::pending().await,
                 }
             };);
@@ -126,21 +130,21 @@ impl Notifier {
             if newest > since || left.is_zero() {
                 return Ok(newest);
             }
-            let _ = tokio::time::timeout(left.min(poll_interval), rang).await;
+            let _ = tokio::time::timeout(left.min(poll_interval), changed).await;
         }
     }
 
-    /// What processes that are gone left behind: their mailboxes, and what was half made.
+    /// What dead processes left behind: their mailboxes and temporary files.
     pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
         let mut leftovers = orphans(&self.side);
         for folder in [self.side.clone(), self.side.join("wake")] {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            leftovers.extend(entries.map(|entry| entry.path()).filter(|path| is_half_made(path)));
+            leftovers.extend(entries.map(|entry| entry.path()).filter(|path| is_abandoned(path)));
         }
         leftovers
     }
 
-    /// Removes what processes that are gone left behind; says how much.
+    /// Removes what dead processes left behind; returns how many files.
     pub(crate) fn tidy(&self) -> usize {
         self.leftovers().iter().filter(|path| std::fs::remove_file(path).is_ok()).count()
     }
@@ -155,34 +159,34 @@ impl Drop for Notifier {
     }
 }
 
-/// How old something half made must be to count as left behind: it takes milliseconds to make.
-const HALF_MADE_AGE: Duration = Duration::from_secs(600);
+/// How old a temporary file must be to count as abandoned: writing one takes milliseconds.
+const ABANDONED_AGE: Duration = Duration::from_secs(600);
 
-/// Whether this was being made, a database or a mailbox, and nobody can be at it any more.
-fn is_half_made(path: &Path) -> bool {
+/// Whether this is a temporary file abandoned by a crashed writer.
+fn is_abandoned(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let half_made = name.starts_with("draft-") || name.ends_with(".new");
+    let temporary = name.starts_with("draft-") || name.ends_with(".new");
     let age = || std::fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
-    half_made && age().is_some_and(|age| age >= HALF_MADE_AGE)
+    temporary && age().is_some_and(|age| age >= ABANDONED_AGE)
 }
 
-struct Hearing {
-    rang: Arc<Notify>,
-    /// Locked together with all others who watch, so that writers know that somebody does.
+struct SignalWatcher {
+    changed: Arc<Notify>,
+    /// Locked shared by every watcher, so that writers know that there is one.
     _presence: File,
     _watcher: notify::RecommendedWatcher,
 }
 
-impl Hearing {
-    fn start(bell: &Path) -> notify::Result<Hearing> {
+impl SignalWatcher {
+    fn start(signal: &Path) -> notify::Result<SignalWatcher> {
         use notify::Watcher;
-        let presence = File::open(bell)?;
+        let presence = File::open(signal)?;
         presence.lock_shared()?;
-        let rang = Arc::new(Notify::new());
-        let ring = rang.clone();
-        let mut watcher = notify::recommended_watcher(move |_| ring.notify_waiters())?;
-        watcher.watch(bell, notify::RecursiveMode::NonRecursive)?;
-        Ok(Hearing { rang, _presence: presence, _watcher: watcher })
+        let changed = Arc::new(Notify::new());
+        let notify = changed.clone();
+        let mut watcher = notify::recommended_watcher(move |_| notify.notify_waiters())?;
+        watcher.watch(signal, notify::RecursiveMode::NonRecursive)?;
+        Ok(SignalWatcher { changed, _presence: presence, _watcher: watcher })
     }
 }
 
@@ -208,7 +212,7 @@ mod fifo {
         mailbox::send(&path(side, address), &grant.to_bits().to_be_bytes());
     }
 
-    /// A thread that reads the mailbox and wakes whom the messages name.
+    /// A thread that reads the mailbox and wakes the requests that the messages name.
     pub(super) struct Listener;
 
     impl Listener {
@@ -253,21 +257,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_half_made_long_ago_is_left_behind_and_removed() {
+    fn an_old_temporary_file_is_abandoned_and_removed() {
         let side = tempfile::tempdir().unwrap();
         std::fs::create_dir(side.path().join("wake")).unwrap();
-        let post = Notifier::open(side.path(), false).unwrap();
+        let notifier = Notifier::open(side.path(), false).unwrap();
         let make = |name: &str, age: Duration| {
             let file = File::create(side.path().join(name)).unwrap();
             let now = file.metadata().unwrap().modified().unwrap();
             file.set_modified(now - age).unwrap();
         };
-        make("draft-old", HALF_MADE_AGE * 2);
+        make("draft-old", ABANDONED_AGE * 2);
         make("draft-new", Duration::ZERO);
-        make("wake/old.new", HALF_MADE_AGE * 2);
-        assert_eq!(post.leftovers().len(), 2);
-        assert_eq!(post.tidy(), 2);
-        assert_eq!(post.leftovers().len(), 0);
-        assert!(side.path().join("draft-new").exists() && side.path().join("bell").exists());
+        make("wake/old.new", ABANDONED_AGE * 2);
+        assert_eq!(notifier.leftovers().len(), 2);
+        assert_eq!(notifier.tidy(), 2);
+        assert_eq!(notifier.leftovers().len(), 0);
+        assert!(side.path().join("draft-new").exists() && side.path().join(SIGNAL_FILE).exists());
     }
 }

@@ -1,10 +1,11 @@
 //! A fair queue of the processes that want to write, made of two kernel locks.
 //!
 //! SQLite lets writers retry at random, and one of eight was seen to wait five seconds. A single
-//! `flock` is better but lets whoever just left take it again. So there are two: whoever holds the
-//! *door* is next, whoever holds the *seat* writes. A writer that leaves the seat has to queue at
-//! the door again, while the one at the door sits down: nobody can overtake it. The kernel frees
-//! both when a process dies.
+//! `flock` is better, but the process that just released it can take it again before the woken ones
+//! run. So there are two locks: the process that holds *next* is the next writer, and the process
+//! that holds *writer* writes. A process that has written queues for *next* again, while the one
+//! that holds it becomes the writer and cannot be overtaken. The kernel frees both locks when a
+//! process dies.
 
 use super::Identity;
 use crate::platform;
@@ -16,43 +17,43 @@ use std::time::Duration;
 /// The two locks of one store handle. Used by one thread at a time.
 #[derive(Debug)]
 pub(crate) struct WriterQueue {
-    /// Why nobody can enter, where nothing may be written.
+    /// The two locks, or why they cannot be opened in a read-only store.
     locks: io::Result<Locks>,
 }
 
 #[derive(Debug)]
 struct Locks {
-    door: File,
-    seat: File,
+    next: File,
+    writer: File,
 }
 
 impl WriterQueue {
-    /// Opens the two lock files in the store's side folder. Where nothing may be written, nobody
-    /// can enter; whoever only looks need not.
+    /// Opens the two lock files in the store's side folder. A read-only store is opened without
+    /// them: readers do not need them, and a writer gets the error.
     pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<WriterQueue> {
         let open = |path: &Path| {
             super::ensure_regular(path)?;
             OpenOptions::new().create(true).truncate(false).write(true).open(path)
         };
-        let [door, seat] = files(side);
-        let locks = open(&door).and_then(|door| Ok(Locks { door, seat: open(&seat)? }));
+        let [next, writer] = files(side);
+        let locks = open(&next).and_then(|next| Ok(Locks { next, writer: open(&writer)? }));
         match locks {
             Err(error) if !look_only => Err(error),
             locks => Ok(WriterQueue { locks }),
         }
     }
 
-    /// Whether nobody can ever enter, because nothing may be written.
+    /// Whether the store is read-only, so that no write can ever begin.
     pub(crate) fn is_closed(&self) -> bool {
         self.locks.is_err()
     }
 
-    /// The identity of the file that writers take their turn at.
+    /// The identity of the file that the writer locks.
     pub(crate) fn identity(&self, side: &Path) -> io::Result<Identity> {
-        let [_, seat] = files(side);
+        let [_, writer] = files(side);
         match &self.locks {
-            Ok(locks) => Ok(Identity::new(seat, &locks.seat.metadata()?)),
-            Err(_) => Identity::of_path(seat),
+            Ok(locks) => Ok(Identity::new(writer, &locks.writer.metadata()?)),
+            Err(_) => Identity::of_path(writer),
         }
     }
 
@@ -64,62 +65,63 @@ impl WriterQueue {
         self.locks.as_ref().map_err(again)
     }
 
-    /// Takes the seat if nobody is before us.
+    /// Becomes the writer if no other process writes or is next.
     pub(crate) fn try_enter(&self) -> io::Result<bool> {
-        let Locks { door, seat } = self.locks()?;
-        if !try_lock(door)? {
+        let Locks { next, writer } = self.locks()?;
+        if !try_lock(next)? {
             return Ok(false);
         }
-        let seated = try_lock(seat);
-        door.unlock()?;
-        seated
+        let entered = try_lock(writer);
+        next.unlock()?;
+        entered
     }
 
-    /// Waits for the seat, in the order of arrival at the door as far as the kernel keeps it.
+    /// Waits to become the writer, in the order of arrival as far as the kernel keeps it.
     pub(crate) fn enter(&self) -> io::Result<()> {
-        let Locks { door, seat } = self.locks()?;
-        lock(door)?;
-        let seated = lock(seat);
-        door.unlock()?;
-        seated
+        let Locks { next, writer } = self.locks()?;
+        lock(next)?;
+        let entered = lock(writer);
+        next.unlock()?;
+        entered
     }
 
-    /// Leaves the seat.
+    /// Lets the next writer begin.
     pub(crate) fn leave(&self) -> io::Result<()> {
-        self.locks()?.seat.unlock()
+        self.locks()?.writer.unlock()
     }
 }
 
-/// Door and seat.
+/// The files of the locks *next* and *writer*. Their names on disk are part of the store's format:
+/// older versions that use the same store lock the same files.
 fn files(side: &Path) -> [PathBuf; 2] {
     ["door", "seat"].map(|name| side.join(name))
 }
 
-/// How often those who wait look whether the one before them is stopped.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How often a process that waits checks whether the one before it is stopped.
+const CHECK_EVERY: Duration = Duration::from_secs(2);
 
-/// At so many looks in a row somebody must have been stopped to be given up on. People who stop a
-/// process for a moment should not make others fail.
-const LOOKS: u32 = 5;
+/// How many checks in a row must find the same process stopped before waiting ends with an error. A
+/// process that is stopped for a moment should not make others fail.
+const CHECKS: u32 = 5;
 
-/// Waits for a turn, but not for ever behind a process that is stopped (Ctrl-Z, a debugger): that
-/// one is then returned as the error.
+/// Waits for a turn, but not for ever behind a process that is stopped (Ctrl-Z, a debugger). Returns
+/// the id of that process as the error.
 pub(crate) async fn unless_stopped<T>(
     side: &Path,
     turn: impl Future<Output = T>,
 ) -> Result<T, u32> {
     let mut turn = std::pin::pin!(turn);
-    let (mut stopped, mut looks) = (None, 0);
+    let (mut stopped, mut checks) = (None, 0);
     loop {
         tokio::select! {
             biased;
             answer = &mut turn => return Ok(answer),
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(CHECK_EVERY) => {}
         }
         let now = platform::stopped_holder(&files(side));
-        looks = if now.is_some() && now == stopped { looks + 1 } else { 1 };
+        checks = if now.is_some() && now == stopped { checks + 1 } else { 1 };
         stopped = now;
-        if let Some(pid) = stopped.filter(|_| looks == LOOKS) {
+        if let Some(pid) = stopped.filter(|_| checks == CHECKS) {
             return Err(pid);
         }
     }

@@ -98,7 +98,7 @@ struct Inner {
 
 struct Writer {
     connection: Connection,
-    turnstile: WriterQueue,
+    writer_queue: WriterQueue,
     /// The log, where it is to be kept short.
     log: Option<Log>,
 }
@@ -127,12 +127,12 @@ impl SqliteStore {
         let mut connection = open::open(path, &options)?;
         let side = open::side_folder(path);
         let io = |error| error::from_io(path, "its side folder cannot be used", &error);
-        let turnstile = WriterQueue::open(&side, options.look_only).map_err(io)?;
+        let writer_queue = WriterQueue::open(&side, options.look_only).map_err(io)?;
         let post = Notifier::open(&side, options.look_only).map_err(io)?;
         let ended_boots =
-            open::bring_up_to_date(path, &mut connection, &turnstile, &*options.clock)?;
+            open::bring_up_to_date(path, &mut connection, &writer_queue, &*options.clock)?;
         let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
-        let writer = Arc::new(Mutex::new(Writer { connection, turnstile, log }));
+        let writer = Arc::new(Mutex::new(Writer { connection, writer_queue, log }));
         let inner = Inner {
             path: path.to_owned(),
             identity,
@@ -195,12 +195,12 @@ impl Inner {
     /// Waits for the turn among processes.
     async fn take_seat(&self, writer: OwnedMutexGuard<Writer>) -> Result<Seat, StoreError> {
         let io = |error| self.no_seat(&error);
-        if writer.turnstile.try_enter().map_err(io)? {
+        if writer.writer_queue.try_enter().map_err(io)? {
             return Ok(Seat { writer });
         }
         // The kernel may keep us waiting: not on a thread that others share.
         let waiting = tokio::task::spawn_blocking(move || {
-            writer.turnstile.enter()?;
+            writer.writer_queue.enter()?;
             Ok(Seat { writer })
         });
         // If it is given up, the thread goes on waiting, and leaves the seat as soon as it gets it.
@@ -333,7 +333,7 @@ impl Inner {
             self.post.wake(grant, &address);
         }
         if written.has_news {
-            self.post.ring();
+            self.post.signal_change();
         }
         Committed { revision: written.revision }
     }
@@ -379,7 +379,7 @@ impl Seat {
     /// Waits for it on a thread that may wait.
     fn wait_for(writer: &Arc<Mutex<Writer>>) -> std::io::Result<Seat> {
         let writer = writer.clone().blocking_lock_owned();
-        writer.turnstile.enter()?;
+        writer.writer_queue.enter()?;
         Ok(Seat { writer })
     }
 }
@@ -387,7 +387,7 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         // If not, the kernel gives it back at the latest when the file is closed.
-        let _ = self.writer.turnstile.leave();
+        let _ = self.writer.writer_queue.leave();
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::{EventKind, NewEvent};
 
-/// How long SQLite itself retries. The turnstile keeps tenure's own writers apart, so this is only
+/// How long SQLite itself retries. The writer_queue keeps tenure's own writers apart, so this is only
 /// for programs that write without queueing, and for recovery after a crash.
 pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -186,7 +186,7 @@ fn migrate(connection: &mut Connection, from: i32) -> rusqlite::Result<()> {
 pub(super) fn bring_up_to_date(
     path: &Path,
     connection: &mut Connection,
-    turnstile: &WriterQueue,
+    writer_queue: &WriterQueue,
     clock: &dyn Clock,
 ) -> Result<Vec<String>, StoreError> {
     let sqlite = |error: RowError| match error {
@@ -202,12 +202,12 @@ pub(super) fn bring_up_to_date(
     if judged.transpose().map_err(sqlite)? == Some(Reboot::None) {
         return ended_boots(connection).map_err(sqlite);
     }
-    if is_current && turnstile.is_closed() {
+    if is_current && writer_queue.is_closed() {
         // Who may only look sees leases as they would begin anew.
         return ended_boots(connection).map_err(sqlite);
     }
     let io = |error: std::io::Error| error::from_io(path, "its queue cannot be entered", &error);
-    turnstile.enter().map_err(io)?;
+    writer_queue.enter().map_err(io)?;
     let result = (|| {
         // Another process may have done it while this one queued.
         let from = version(connection)?;
@@ -226,7 +226,7 @@ pub(super) fn bring_up_to_date(
         }
         ended_boots(connection)
     })();
-    turnstile.leave().map_err(io)?;
+    writer_queue.leave().map_err(io)?;
     result.map_err(sqlite)
 }
 
