@@ -52,7 +52,7 @@ pub enum StoreError {
         /// What to use instead.
         instead: String,
     },
-    /// Whoever keeps the store does not let the caller do this.
+    /// The server does not allow the caller to do this.
     #[error("the store at {store} refuses this: {reason}")]
     Refused {
         /// Which store.

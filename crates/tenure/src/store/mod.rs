@@ -144,7 +144,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What the dead left behind is no fault of the store's, and in nobody's way.
+    /// Files of dead processes: harmless, so this is always in order.
     pub(crate) fn leftovers(count: usize) -> Finding {
         let message = match count {
             0 => "nothing left behind by dead processes".to_owned(),

@@ -1,8 +1,8 @@
 //! Which paths can overlap which, so that a store finds them without looking at all it has.
 //!
 //! Two globs overlap only if the literal prefix of one is that of the other, or an ancestor of it.
-//! So stores keep paths in the order of their prefixes, and whoever asks for `src/api/*.rs` looks
-//! at those of nothing, `src` and `src/api`, and at all below `src/api`. Worktrees do not matter
+//! So stores keep paths in the order of their prefixes, and a look at `src/api/*.rs` covers
+//! the prefixes (none), `src` and `src/api`, and all below `src/api`. Worktrees do not matter
 //! here: a path in one of them meets those in all.
 
 use std::collections::BTreeSet;

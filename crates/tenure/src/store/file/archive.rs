@@ -3,7 +3,7 @@
 //!
 //! They lie in `done/`, in 256 files by the hash of their id, one line each; the last line about an
 //! id counts. Keys, by which a second `add` is recognised, lie in files of their own. Written only
-//! with the seat, when a generation of the journal ends; read without a lock.
+//! by the writer, when a generation of the journal ends; read without a lock.
 
 use super::failpoint::failpoint;
 use super::journal::{open_regular, sync_folder};
@@ -131,7 +131,7 @@ impl Archive {
     }
 }
 
-/// Adds lines to the end of a file, after cutting off what somebody who died left half written.
+/// Appends lines to a file, after cutting off a line that a crashed writer left incomplete.
 fn append_whole(path: &Path, bytes: &[u8]) -> Result<(), FileStoreError> {
     let mut file = match open_regular(path) {
         Err(trouble) if trouble.is_absent() => {

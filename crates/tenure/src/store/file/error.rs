@@ -45,7 +45,7 @@ pub(super) enum FileStoreError {
     Contended {
         tries: u32,
     },
-    /// Somebody is stopped while it writes, or while it is the next to write.
+    /// The current or the next writer is a stopped process.
     Stopped {
         pid: u32,
     },

@@ -1,8 +1,8 @@
 //! What is held, for people: one file per held resource, which `cat` shows.
 //!
-//! The journal decides; these files follow it. They are written with the seat: a new one appears
-//! whole under its name, a changed one is replaced in one step. Whoever comes after one who died in
-//! between sees by the mark that they are behind, and brings them up to date.
+//! The journal decides; these files follow it. Only the writer changes them: a new one appears
+//! whole under its name, a changed one is replaced in one step. If a writer dies in between, the next
+//! one sees by the published offset that they are behind, and brings them up to date.
 
 use super::failpoint::failpoint;
 use super::journal::{draft, open_regular, remove_if_there};
@@ -95,7 +95,7 @@ impl Held {
         placed
     }
 
-    /// Brings all files up to date, after somebody died before doing so.
+    /// Brings all files up to date, after a writer died before doing so.
     pub(super) fn publish_all(&self, ledger: &Ledger, at: StoreTime) -> io::Result<()> {
         let resources: BTreeSet<String> =
             ledger.held().map(|stored| stored.hold.want.resource.key()).collect();
@@ -130,7 +130,8 @@ impl Held {
         wrong.count() + extra.count()
     }
 
-    /// What those who died left half made. Only with the seat nobody is making one.
+    /// Temporary files of crashed writers. To be called by the writer: no other process is making one
+    /// then.
     pub(super) fn drafts(&self) -> Vec<PathBuf> {
         self.files().into_iter().filter(|path| is_draft(path)).collect()
     }

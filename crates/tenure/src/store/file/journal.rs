@@ -2,11 +2,11 @@
 //!
 //! A file, called a generation, begins with a header and the whole state, and goes on with changes.
 //! When the changes outgrow the state, the next generation is begun. It counts from the moment it
-//! has its name, and nobody writes to it before the old one is *sealed* by a last line that says
-//! so. Old generations stay for a while: they are the history.
+//! has its name, and nothing is written to it before the old one is *sealed* by a last line that
+//! says so. Old generations stay for a while: they are the history.
 //!
-//! Whoever reads needs no lock: a line that is not whole yet is not there yet. Whoever writes has
-//! the store's seat.
+//! Readers need no lock: an incomplete line does not count yet. A writer holds the store's writer
+//! lock (`store/ipc/writer_queue.rs`).
 
 use super::error::FileStoreError;
 use super::failpoint::{failpoint, rotate_bytes};
@@ -31,8 +31,8 @@ const ROTATE_BYTES: u64 = 256 * 1024;
 const TASKS_SHARE: u64 = 4;
 const ANSWERS_SHARE: u64 = 4;
 
-/// How often a line that looks wrong is read again before it counts: whoever reads without the seat
-/// may have met somebody who cut off a torn line and wrote another in its place.
+/// How often a line that looks wrong is read again before it counts as damaged: a reader without the
+/// writer lock may see a torn line being replaced by another.
 const LOOKS: u32 = 4;
 
 impl Line {
@@ -75,7 +75,7 @@ pub(super) struct Journal {
 pub(super) enum Tail {
     /// Nothing.
     Clean,
-    /// The beginning of a line, from somebody who writes right now or died writing.
+    /// The beginning of a line, by a process that is writing it or that died writing it.
     Torn,
     /// A line that is whole and yet wrong.
     Wrong,
@@ -110,7 +110,7 @@ impl Journal {
         std::fs::create_dir_all(folder)?;
         if generations(folder)?.is_empty() {
             match create_first(folder, boot) {
-                // Somebody was faster, and whoever tidied up after that took our draft away.
+                // Another process was faster, and a later one tidied our temporary file away.
                 Err(trouble) if trouble.is_absent() && !generations(folder)?.is_empty() => {}
                 created => created?,
             }
@@ -229,7 +229,8 @@ impl Journal {
         read.map(|()| fresh)
     }
 
-    /// The records of its state, which whoever followed did not read; without answers.
+    /// The records of its state, without replies. A handle that followed the journal did not read
+    /// them.
     pub(super) fn state(&self) -> Result<Vec<Record>, FileStoreError> {
         let lines = self.state_lines(self.header_end, self.own_state_bytes())?;
         Ok(lines.into_iter().flat_map(|line| line.records).collect())
@@ -242,7 +243,7 @@ impl Journal {
         Ok(lines.into_iter().flat_map(|line| line.records).collect())
     }
 
-    /// How much of the state everybody reads.
+    /// The size of the part of the state that every handle reads.
     fn own_state_bytes(&self) -> u64 {
         self.header.state_bytes.saturating_sub(self.header.answers_bytes)
     }
@@ -270,8 +271,8 @@ impl Journal {
         Ok(self.file.metadata()?.nlink() == 0)
     }
 
-    /// The next generation, if somebody began it and died before this one was sealed. Only with
-    /// the seat, when all of this one was read: seals it.
+    /// The next generation, if a writer began it and died before it sealed this one: seals this one
+    /// then. Only for the writer, when all of this one was read.
     pub(super) fn seal_for_next(&mut self) -> Result<Option<u64>, FileStoreError> {
         let next = self.header.generation + 1;
         match std::fs::symlink_metadata(self.folder.join(name(next))) {
@@ -298,13 +299,13 @@ impl Journal {
         }
     }
 
-    /// Cuts off what follows the last good line. Only with the seat.
+    /// Cuts off what follows the last good line. Only for the writer.
     pub(super) fn cut(&self) -> io::Result<()> {
         self.file.set_len(self.end)
     }
 
-    /// Keeps what follows the last good line in a file of its own, then cuts it off. Only with the
-    /// seat.
+    /// Keeps what follows the last good line in a file of its own, then cuts it off. Only for the
+    /// writer.
     pub(super) fn set_aside(&self, aside: &Path) -> io::Result<()> {
         let mut bytes = Vec::new();
         positional_io::read_to_end(&self.file, self.end, &mut bytes)?;
@@ -318,8 +319,8 @@ impl Journal {
         self.cut()
     }
 
-    /// Seals the generation before, if whoever began this one died before doing so. Only with the
-    /// seat, and before the first change.
+    /// Seals the generation before, if the writer that began this one died before doing so. Only for
+    /// the writer, before its first change.
     pub(super) fn seal_before(&mut self) -> Result<(), FileStoreError> {
         if self.sealed_before || self.header.generation == 1 {
             return Ok(());
@@ -367,7 +368,7 @@ impl Journal {
         let written = self.write_at_end(bytes);
         match written {
             Ok(()) => self.end += bytes.len() as u64,
-            // If this fails too, what is torn is cut by whoever writes next.
+            // If this fails too, the next writer cuts off the torn line.
             Err(_) => drop(self.cut()),
         }
         written
@@ -392,7 +393,7 @@ impl Journal {
         changes > rotate_bytes(ROTATE_BYTES) + state
     }
 
-    /// Begins the next generation with this state, and seals this one. Only with the seat.
+    /// Begins the next generation with this state, and seals this one. Only for the writer.
     pub(super) fn rotate(
         &mut self,
         header: Header,
@@ -407,7 +408,7 @@ impl Journal {
         self.follow(generation)?.ok_or_else(|| FileStoreError::corrupt("its new journal is gone"))
     }
 
-    /// Removes generations that no kept event is in. Only with the seat.
+    /// Removes generations without kept events. Only for the writer.
     pub(super) fn trim(&self, events_kept: u64) -> io::Result<()> {
         let oldest_kept = self.header.events.saturating_sub(events_kept);
         let all = generations(&self.folder)?;
@@ -420,7 +421,7 @@ impl Journal {
                 _ => break,
             }
         }
-        // Tasks of old generations are of no use to anybody.
+        // Tasks of old generations are no longer read.
         for generation in all.into_iter().filter(|one| *one < self.header.generation) {
             remove_if_there(&tasks_path(&self.folder, generation))?;
         }
@@ -468,7 +469,7 @@ pub(super) fn tasks_path(folder: &Path, generation: u64) -> PathBuf {
     folder.join(format!("{generation:08}.tasks"))
 }
 
-/// A name that nobody else uses, and by which what is left of it can be found.
+/// A name for a temporary file, unique and recognisable if a crash leaves it behind.
 pub(super) fn draft(folder: &Path) -> PathBuf {
     static OURS: OnceLock<String> = OnceLock::new();
     static MADE: AtomicU64 = AtomicU64::new(0);
@@ -496,7 +497,7 @@ pub(super) fn open_regular(path: &Path) -> Result<File, FileStoreError> {
     }
     let writing = OpenOptions::new().read(true).write(true).open(path);
     match writing {
-        // Whoever may only read may still look.
+        // Without write permission the store can still be read.
         Err(error) if is_denied(&error) => Ok(File::open(path)?),
         opened => Ok(opened?),
     }
@@ -525,8 +526,8 @@ fn create_first(folder: &Path, boot: &str) -> Result<(), FileStoreError> {
     Ok(())
 }
 
-/// Writes a generation under another name, syncs it, and links it into place: nobody ever sees half
-/// of it, and whoever comes second finds it there.
+/// Writes a generation under a temporary name, syncs it, and links it into place: it appears whole,
+/// and of two processes that race the second finds the first one's.
 fn place(
     folder: &Path,
     mut header: Header,

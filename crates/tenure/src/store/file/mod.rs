@@ -3,7 +3,8 @@
 //! - `journal/` — every change, one line each; it decides. `line` is how a line shows that it is
 //!   whole.
 //! - `done/` — completed tasks (`archive`). `held/` — what is held, for people (`held`).
-//! - `side/` — the queue of writers, mailboxes, the bell, and the mark up to which `held/` follows.
+//! - `side/` — the queue of writers, mailboxes, the change signal, and the offset up to which `held/`
+//!   follows the journal.
 //! - `aside/` — what could not be read and was kept.
 //!
 //! Each handle keeps a ledger in memory and reads what others added before it looks.
@@ -81,7 +82,7 @@ pub struct FileStore {
     options: FileOptions,
     state: SyncMutex<State>,
     writer_queue: Arc<Mutex<WriterQueue>>,
-    post: Notifier,
+    notifier: Notifier,
     /// Up to where the journal is known to be on disk.
     synced: Mutex<(u64, u64)>,
     /// Which file the writers take their turn at.
@@ -111,7 +112,7 @@ impl FileStore {
         let side = folder.join("side");
         let writer_queue = WriterQueue::open(&side, options.look_only).map_err(io)?;
         let identity = writer_queue.identity(&side).map_err(io)?;
-        let post = Notifier::open(&side, options.look_only).map_err(io)?;
+        let notifier = Notifier::open(&side, options.look_only).map_err(io)?;
         let boot = options.clock.boot();
         let state = State::open(&folder, &shared, &boot, &options).map_err(report)?;
         let store = FileStore {
@@ -122,7 +123,7 @@ impl FileStore {
             name,
             state: SyncMutex::new(state),
             writer_queue: Arc::new(Mutex::new(writer_queue)),
-            post,
+            notifier,
             synced: Mutex::new((0, 0)),
             options,
         };
@@ -169,8 +170,8 @@ impl FileStore {
     }
 
     /// Fails if the folder was removed or replaced since it was opened: other processes use another
-    /// one by now, so that locks in this one exclude nobody. To be called before a change, and
-    /// again before it is reported: it must not have gone to files that nobody else has.
+    /// one by now, so locks in this one exclude no other process. To be called before a change,
+    /// and again before it is reported: it must not have gone to files that no other process uses.
     fn check_identity(&self) -> Result<(), StoreError> {
         self.identity.check().map_err(|error| match error {
             IdentityError::Lost => FileStoreError::Gone.report(&self.name),
@@ -179,21 +180,21 @@ impl FileStore {
     }
 
     /// Waits for this process's turn, then for that among processes.
-    async fn enter(&self) -> Result<Seat, StoreError> {
+    async fn enter(&self) -> Result<WriteTurn, StoreError> {
         self.check_identity()?;
         let writer_queue = self.unless_stopped(self.writer_queue.clone().lock_owned()).await?;
         let io = |error: std::io::Error| self.report(error.into());
         if writer_queue.try_enter().map_err(io)? {
-            return Ok(Seat { writer_queue });
+            return Ok(WriteTurn { writer_queue });
         }
         // The kernel may keep us waiting: not on a thread that others share.
         let waiting = tokio::task::spawn_blocking(move || {
             writer_queue.enter()?;
-            Ok(Seat { writer_queue })
+            Ok(WriteTurn { writer_queue })
         });
-        // If it is given up, the thread goes on waiting, and leaves the seat as soon as it gets it.
+        // If the wait is given up, the thread goes on waiting, and lets the next writer in at once.
         match self.unless_stopped(waiting).await? {
-            Ok(seat) => seat.map_err(io),
+            Ok(turn) => turn.map_err(io),
             Err(error) => Err(io(std::io::Error::other(error))),
         }
     }
@@ -204,7 +205,7 @@ impl FileStore {
         waited.map_err(|pid| self.report(FileStoreError::Stopped { pid }))
     }
 
-    /// Returns when the journal is on disk up to here. Whoever comes first syncs for all who wait.
+    /// Returns when the journal is on disk up to here. The first caller syncs for all that wait.
     async fn sync(&self, position: (u64, u64)) -> Result<(), StoreError> {
         let mut synced = self.synced.lock().await;
         if *synced >= position {
@@ -230,9 +231,9 @@ impl FileStore {
         if closed || !self.state().has_foreign_tasks() {
             return Ok(());
         }
-        let seat = self.enter().await?;
+        let turn = self.enter().await?;
         let refreshed = self.state().refresh_foreign_tasks(self.now());
-        drop(seat);
+        drop(turn);
         refreshed.map_err(|trouble| self.report(trouble))
     }
 
@@ -253,16 +254,16 @@ impl FileStore {
 
     fn tell(&self, written: &Written) {
         for (grant, address) in &written.wake {
-            self.post.wake(*grant, address);
+            self.notifier.wake(*grant, address);
         }
         for grant in &written.forget {
-            self.post.forget(*grant);
+            self.notifier.forget(*grant);
             if let Some((watch, _)) = &self.watch {
                 watch.forget(*grant);
             }
         }
         if written.has_news {
-            self.post.signal_change();
+            self.notifier.signal_change();
         }
     }
 
@@ -286,7 +287,7 @@ fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf>
     let dialect = options.dialect;
     let folder = dialect.own_folder(shared);
     match std::fs::create_dir_all(folder.join("side").join("wake")) {
-        // Whoever may not write may still look.
+        // Without write permission the store can still be read.
         Err(_) if options.look_only && folder.join("journal").exists() => {}
         made => made?,
     }
@@ -306,11 +307,11 @@ fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf>
 }
 
 /// The right to write, given back when dropped.
-struct Seat {
+struct WriteTurn {
     writer_queue: OwnedMutexGuard<WriterQueue>,
 }
 
-impl Drop for Seat {
+impl Drop for WriteTurn {
     fn drop(&mut self) {
         // At the latest the kernel gives it back when the file is closed.
         let _ = self.writer_queue.leave();
@@ -330,9 +331,9 @@ impl Store for FileStore {
     }
 
     async fn transact(&self, mut transaction: Transaction) -> Result<Committed, StoreError> {
-        let seat = self.enter().await?;
-        let written = self.state().transact(&mut transaction, self.now(), &self.post);
-        drop(seat);
+        let turn = self.enter().await?;
+        let written = self.state().transact(&mut transaction, self.now(), &self.notifier);
+        drop(turn);
         let written = written.map_err(|trouble| self.report(trouble))?;
         // A rule that changed nothing waits too: what it saw of tasks may not be on disk yet.
         let is_of_tasks = matches!(transaction.scope, Scope::Tasks(_));
@@ -345,10 +346,10 @@ impl Store for FileStore {
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
-        let seat = self.enter().await?;
+        let turn = self.enter().await?;
         let renewed = self.state().renew(renewals, self.now());
         let position = self.state().journal().0;
-        drop(seat);
+        drop(turn);
         let (renewed, lengthened) = renewed.map_err(|trouble| self.report(trouble))?;
         if lengthened {
             self.sync(position).await?;
@@ -388,11 +389,11 @@ impl Store for FileStore {
             Signal::Change { since } => {
                 let newest = || self.looking(|state| Ok(Revision(state.scope()?.revision)));
                 let poll_interval = self.options.poll_interval;
-                let changed = self.post.changed(newest, since, patience, poll_interval).await;
+                let changed = self.notifier.changed(newest, since, patience, poll_interval).await;
                 changed.map(Waited::Change)
             }
             Signal::Turn { grant } => {
-                let woken = self.post.wait(grant, patience);
+                let woken = self.notifier.wait(grant, patience);
                 match &self.watch {
                     None => woken.await,
                     Some((watch, folder)) => tokio::select! {
@@ -415,10 +416,10 @@ impl Store for FileStore {
 
 impl FileStore {
     async fn remove_leftovers(&self) -> Result<usize, StoreError> {
-        let seat = self.enter().await?;
+        let turn = self.enter().await?;
         let removed = self.state().tidy(self.now());
-        drop(seat);
-        Ok(removed.map_err(|trouble| self.report(trouble))? + self.post.tidy())
+        drop(turn);
+        Ok(removed.map_err(|trouble| self.report(trouble))? + self.notifier.tidy())
     }
 
     async fn findings(&self) -> Result<Vec<Finding>, StoreError> {
@@ -430,7 +431,7 @@ impl FileStore {
             findings.push(Finding { subject, ok: false, message });
         }
         let count = self.looking(|state| Ok(state.leftovers().len()))?;
-        findings.push(Finding::leftovers(count + self.post.leftovers().len()));
+        findings.push(Finding::leftovers(count + self.notifier.leftovers().len()));
         Ok(findings)
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 /// How long it is: two numbers of 20 digits.
 const BYTES: usize = 42;
 
-/// The mark, which whoever may only look does not make.
+/// Opens the file with the offset; a read-only store does not create it.
 pub(super) fn open(path: &Path, look_only: bool) -> Result<Option<File>, FileStoreError> {
     let made = match open_regular(path) {
         Err(trouble) if trouble.is_absent() => {
@@ -25,7 +25,7 @@ pub(super) fn open(path: &Path, look_only: bool) -> Result<Option<File>, FileSto
     }
 }
 
-/// What the mark says; nothing if it says what nobody wrote.
+/// Reads the offset; none if the content is not one.
 pub(super) fn read(mark: &File) -> Option<(u64, u64)> {
     let mut text = [0; BYTES];
     positional_io::read_exact(mark, 0, &mut text).ok()?;

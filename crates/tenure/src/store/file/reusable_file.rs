@@ -2,7 +2,7 @@
 //!
 //! To make a file and to remove it is most of what a short hold costs: ext4 takes no number that was
 //! freed within the last minute, and looks at each of them to find another. So the file of a hold
-//! that ended is kept under another name and becomes that of the next, if nobody can be reading it.
+//! that ended is kept under another name and becomes that of the next, if no process can be reading it.
 
 use super::journal::draft;
 use crate::platform;
@@ -23,7 +23,8 @@ pub(super) struct ReusableFile {
 }
 
 impl ReusableFile {
-    /// Shows new content under a name that nobody has, whole. Says no where that takes another way.
+    /// Publishes new content, whole, under a name that does not exist. Returns false where another way
+    /// is needed.
     pub(super) fn show(&mut self, path: &Path, content: &[u8]) -> io::Result<bool> {
         if self.reuse(path, content) {
             return Ok(true);
@@ -44,13 +45,13 @@ impl ReusableFile {
             && platform::rename_new(&self.path, path).is_ok();
         match written {
             true => (self.path, self.shown) = (path.to_owned(), true),
-            // It may be half written, or somebody tidied it away.
+            // It may be half written, or another process tidied it away.
             false => self.discard(),
         }
         written
     }
 
-    /// Takes a file away from those who look. Says no if it is not the one that is kept.
+    /// Removes a published file. Returns false if it is not the one that is kept.
     pub(super) fn hide(&mut self, path: &Path) -> bool {
         let ours = self.shown && self.path == path;
         let Some(file) = self.file.as_ref().filter(|_| ours) else { return false };
@@ -59,7 +60,7 @@ impl ReusableFile {
             self.useful = true;
             return false;
         }
-        // Somebody may have put another in its place: then it has no name any more.
+        // Another program may have replaced it: then it has no name any more.
         let away = draft(path.parent().unwrap_or(Path::new(".")));
         if platform::has_name(file) && std::fs::rename(path, &away).is_ok() {
             (self.path, self.shown) = (away, false);

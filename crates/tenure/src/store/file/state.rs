@@ -39,7 +39,7 @@ const JUMP: u64 = 1 << 20;
 /// How often to look again when other programs are faster.
 const TRIES: u32 = 100;
 
-/// How many of the newest events a handle keeps in memory, for those who follow.
+/// How many of the newest events a handle keeps in memory, for followers.
 const RECENT_MAX: usize = 4096;
 
 /// What a handle knows.
@@ -76,7 +76,7 @@ pub(super) struct State {
 /// What came of a transaction.
 pub(super) struct Written {
     pub(super) revision: Option<Revision>,
-    /// Whether those who watch have something to see.
+    /// Whether watchers have something to see.
     pub(super) has_news: bool,
     pub(super) durable: bool,
     pub(super) position: (u64, u64),
@@ -126,7 +126,7 @@ impl State {
         (self.journal.position(), self.journal.file())
     }
 
-    /// All there is by now, tasks aside. Needs no seat.
+    /// Reads on, and returns everything but tasks. Needs no lock.
     pub(super) fn scope(&mut self) -> Result<&Ledger, FileStoreError> {
         self.read_good()?;
         Ok(&self.ledger)
@@ -148,7 +148,7 @@ impl State {
         self.ledger.ended_boots.clone()
     }
 
-    /// All there is by now. Needs no seat.
+    /// Reads on, and returns everything. Needs no lock.
     pub(super) fn with_tasks(&mut self) -> Result<&Ledger, FileStoreError> {
         self.read_good()?;
         self.load_tasks()?;
@@ -273,7 +273,7 @@ impl State {
             let path = self.journal.tasks_path();
             match open_regular(&path) {
                 Ok(mut file) => file.read_to_end(&mut bytes).map(|_| ())?,
-                // Somebody began the next generation just now; or it is damaged.
+                // Another process began the next generation just now, or this one is damaged.
                 Err(trouble) if trouble.is_absent() => {
                     let before = self.journal.position();
                     self.read_good()?;
@@ -353,18 +353,18 @@ impl State {
         !self.deleted.contains(&task.id) && self.ledger.tasks.get(&task.id).is_none()
     }
 
-    /// Lets the rule choose, and writes what it chose. Only with the seat.
+    /// Lets the rule choose, and writes what it chose. Only for the writer.
     pub(super) fn transact(
         &mut self,
         transaction: &mut Transaction,
         at: StoreTime,
-        post: &Notifier,
+        notifier: &Notifier,
     ) -> Result<Written, FileStoreError> {
         self.begin(at)?;
         let is_of_tasks = is_about_tasks(&transaction.scope);
         for _ in 0..TRIES {
             let _list = if is_of_tasks { self.sync_foreign_tasks(at)? } else { None };
-            if let Some(written) = self.attempt(transaction, at, post)? {
+            if let Some(written) = self.attempt(transaction, at, notifier)? {
                 return Ok(written);
             }
         }
@@ -376,7 +376,7 @@ impl State {
         &mut self,
         transaction: &mut Transaction,
         at: StoreTime,
-        post: &Notifier,
+        notifier: &Notifier,
     ) -> Result<Option<Written>, FileStoreError> {
         let slot = transaction.slot().map(str::to_owned);
         if slot.is_some() {
@@ -406,13 +406,13 @@ impl State {
         }
         for write in &change.writes {
             match write {
-                Write::Wait(waiter) | Write::KeepPlace(waiter) => post.expect(waiter.grant),
+                Write::Wait(waiter) | Write::KeepPlace(waiter) => notifier.expect(waiter.grant),
                 Write::DropWait(waiter) => written.forget.push(waiter.grant),
                 _ => {}
             }
         }
         let next = change.first_revision(self.ledger.revision + 1);
-        let mut records = to_records(change.writes, &archived, at, post.address());
+        let mut records = to_records(change.writes, &archived, at, notifier.address());
         hide_claims(&mut records, &theirs);
         let appended = self.remembering(|state| state.append(records, next, change.events, at))?;
         if appended == FileChange::LostRace {
@@ -494,7 +494,7 @@ impl State {
 
     /// Starts leases anew; says whether one became longer, which must be on disk before it is
     /// reported: after a power loss leases begin anew, with the length that the disk has. Only with
-    /// the seat.
+    /// the writer.
     pub(super) fn renew(
         &mut self,
         renewals: &[Renewal],
@@ -522,7 +522,7 @@ impl State {
         Ok((renewed, lengthens))
     }
 
-    /// Brings everything up to date, and clears away what somebody who died left half done.
+    /// Reads on, and repairs what a crashed writer left incomplete.
     fn begin(&mut self, at: StoreTime) -> Result<(), FileStoreError> {
         match self.read_on()? {
             Tail::Clean => {}
@@ -531,7 +531,7 @@ impl State {
         }
         self.journal.seal_before()?;
         if let Some(next) = self.journal.seal_for_next()? {
-            // Whoever began it knew all that we know.
+            // The writer that began it had read all that we have read.
             self.follow(next)?;
             return self.begin(at);
         }
@@ -553,8 +553,8 @@ impl State {
         ))
     }
 
-    /// Makes `held/` follow. What fails here is made good by whoever writes next: the journal has
-    /// the change.
+    /// Makes `held/` follow. If this fails, the next writer repairs it: the journal has the
+    /// change.
     fn publish(&mut self, resources: &[Resource], at: StoreTime) {
         let different: HashSet<&Resource> = resources.iter().collect();
         let mut followed = true;
@@ -575,7 +575,7 @@ impl State {
         failpoint("published");
     }
 
-    /// Begins to count under a new boot. Only with the seat.
+    /// Records a new boot. Only for the writer.
     pub(super) fn begin_boot(&mut self, boot: &str, at: StoreTime) -> Result<(), FileStoreError> {
         let tail = self.read_on()?;
         let judged = self.judge_reboot(boot, at)?;

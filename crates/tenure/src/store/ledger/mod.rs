@@ -119,7 +119,7 @@ impl Ledger {
         stored.map(|stored| stored.mailbox.as_str())
     }
 
-    /// Whether nobody waits before this request for something that it wants.
+    /// Whether no other request waits before this one for a resource that it wants.
     pub(crate) fn is_first(&self, grant: GrantId) -> bool {
         let found = self.waits.iter().find(|(_, stored)| stored.waiter.grant == grant);
         found.is_none_or(|(ticket, stored)| {

@@ -33,7 +33,7 @@ pub(crate) enum Record {
     DropTask(TaskId),
     /// A section, new or changed.
     Section(Section),
-    /// A section that nobody describes any more.
+    /// A section record was removed.
     DropSection(String),
     /// The machine was rebooted: leases begin anew too, by a clock that did. Where only the id of
     /// the boot became known, `same` is set, and they go on.

@@ -1,9 +1,9 @@
 //! Durable changes of several callers that share one sync.
 //!
-//! A sync takes a hundred times as long as the rest of a change. So whoever wants a durable change
-//! does not make it: it is queued, and one thread makes all that are queued, one after the other, in
-//! one transaction. One commit makes them durable, while the next ones queue up. Nobody is answered
-//! before that commit; also one who changed nothing waits, since what it saw may be part of it.
+//! A sync takes a hundred times as long as the rest of a change. So durable changes are
+//! queued, and one thread makes all that are queued, one after the other, in one transaction. One
+//! commit makes them durable, while the next ones queue up. No caller is answered before that commit;
+//! also one that changed nothing waits, since what it saw may be part of it.
 //!
 //! A change that cannot be shown what it looks at fails alone. One that fails while it is written,
 //! which is for want of space or a broken disk, takes all of its batch with it: savepoints would
@@ -11,7 +11,7 @@
 
 use super::error::{self, Stage};
 use super::session::Session;
-use super::{Inner, Seat, SqlTransaction, Synchronous, Written, synchronous};
+use super::{Inner, SqlTransaction, Synchronous, WriteTurn, Written, synchronous};
 use crate::store::{Committed, StoreError, Transaction};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ struct Server {
 impl Server {
     fn run(mut self) {
         while let Some(jobs) = self.inner.queue.take() {
-            // A rule that panics ends its own batch; those who come meanwhile are served.
+            // A rule that panics ends its own batch; later jobs are served.
             let make = std::panic::AssertUnwindSafe(|| self.inner.make(jobs));
             let _ = std::panic::catch_unwind(make);
         }
@@ -80,7 +80,7 @@ impl Server {
 
 impl Drop for Server {
     /// A runtime that ends never runs what it was given: the next who comes must not wait for us,
-    /// and those who do are told.
+    /// and its callers get an error.
     fn drop(&mut self) {
         while !self.is_done && self.inner.queue.take().is_some() {}
     }
@@ -98,7 +98,7 @@ impl Inner {
             let server = Server { inner: self.clone(), is_done: false };
             tokio::task::spawn_blocking(move || server.run());
         }
-        // Whoever gives up while its job is queued takes it away by that.
+        // A caller that gives up while its job is queued removes it by that.
         let answered = self.unless_stopped(answered).await?;
         answered.unwrap_or_else(|_| {
             Err(StoreError::Unknown {
@@ -110,11 +110,11 @@ impl Inner {
 
     /// Makes these together, and answers each.
     fn make(&self, jobs: Vec<Job>) {
-        let seat = Seat::wait_for(&self.writer);
+        let turn = WriteTurn::wait_for(&self.writer);
         let mut jobs: Vec<Job> = jobs.into_iter().filter(|job| !job.answer.is_closed()).collect();
-        let made = seat.map_err(|error| self.no_seat(&error)).and_then(|seat| {
+        let made = turn.map_err(|error| self.no_turn(&error)).and_then(|turn| {
             let transactions = jobs.iter_mut().map(|job| &mut job.transaction);
-            let made = self.commit_together(&seat, transactions)?;
+            let made = self.commit_together(&turn, transactions)?;
             self.check_identity()?;
             Ok(made)
         });
@@ -131,10 +131,10 @@ impl Inner {
     /// Makes changes in one transaction, and commits it durably. The error is of them all.
     pub(super) fn commit_together<'a>(
         &self,
-        seat: &Seat,
+        turn: &WriteTurn,
         transactions: impl Iterator<Item = &'a mut Transaction>,
     ) -> Result<Vec<Result<Written, StoreError>>, StoreError> {
-        let connection = &seat.writer.connection;
+        let connection = &turn.writer.connection;
         let made = synchronous(connection, Synchronous::Full).and_then(|()| {
             let begun = SqlTransaction::begin(connection)?;
             let session = Session::new(connection);
@@ -143,7 +143,7 @@ impl Inner {
                 let answer = match self.choose_and_write(&session, transaction, true) {
                     Ok(mut written) => {
                         changed |= written.changed;
-                        // Those who watch are told once of all changes.
+                        // Watchers are signalled once for all changes.
                         written.has_news &= !is_told;
                         is_told |= written.has_news;
                         Ok(written)
@@ -165,7 +165,7 @@ impl Inner {
         });
         // Whether this fails or not, the next durable change says again how it wants to commit.
         let _ = synchronous(connection, Synchronous::Normal);
-        seat.writer.fold_log();
+        turn.writer.fold_log();
         made.map_err(|trouble| self.report(trouble))
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! SQLite notes in shared memory how much of its log is in the database already. Where one
 //! command follows another and none overlap, that note is lost with each: the log is read whole by
-//! the next, never begun anew, and once it is long, every command folds all of it again. So whoever
-//! ends soon and finds it long empties it.
+//! the next, never begun anew, and once it is long, every command folds all of it again. So a process
+//! that ends soon and finds it long empties it.
 
 use super::open::PAGE_BYTES;
 use rusqlite::Connection;
@@ -28,8 +28,8 @@ impl Log {
         Log { file: file.into(), most_bytes }
     }
 
-    /// Empties the log if it is long, unless somebody reads it just now: then whoever comes next
-    /// will. To be called by whoever has the seat, outside of a transaction.
+    /// Empties the log if it is long, unless a reader uses it just now: then a later process will.
+    /// To be called by the writer, outside of a transaction.
     pub(super) fn fold(&self, connection: &Connection, patience: Duration) {
         let is_long = std::fs::metadata(&self.file).is_ok_and(|meta| meta.len() > self.most_bytes);
         if !is_long {

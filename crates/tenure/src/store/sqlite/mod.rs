@@ -7,7 +7,7 @@
 //! - `session` — one transaction. `read`, `write`, `tasks`, `answers` — records. `fault` — what SQLite's errors mean.
 //!
 //! Beside `NAME.db` lies a folder `NAME.db.side` with the queue's lock files, the mailboxes of
-//! processes that wait, and the bell. The database's own files are opened by SQLite only.
+//! processes that wait, and the change signal. The database's own files are opened by SQLite only.
 
 mod answers;
 mod batch;
@@ -91,9 +91,9 @@ struct Inner {
     writer: Arc<Mutex<Writer>>,
     /// Changes that are to be committed together.
     queue: Queue,
-    /// A connection for looking, so that those who look never keep a writer waiting.
+    /// A connection for looking, so that readers never keep a writer waiting.
     reader: SyncMutex<Option<Connection>>,
-    post: Notifier,
+    notifier: Notifier,
 }
 
 struct Writer {
@@ -104,7 +104,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Keeps the log short, after a commit, while the seat is kept.
+    /// Keeps the log short, after a commit, while the turn is kept.
     fn fold_log(&self) {
         if let Some(log) = &self.log {
             log.fold(&self.connection, open::BUSY_PATIENCE);
@@ -128,7 +128,7 @@ impl SqliteStore {
         let side = open::side_folder(path);
         let io = |error| error::from_io(path, "its side folder cannot be used", &error);
         let writer_queue = WriterQueue::open(&side, options.look_only).map_err(io)?;
-        let post = Notifier::open(&side, options.look_only).map_err(io)?;
+        let notifier = Notifier::open(&side, options.look_only).map_err(io)?;
         let ended_boots =
             open::bring_up_to_date(path, &mut connection, &writer_queue, &*options.clock)?;
         let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
@@ -142,7 +142,7 @@ impl SqliteStore {
             writer,
             queue: Queue::default(),
             reader: SyncMutex::new(None),
-            post,
+            notifier,
         };
         // What was opened above is the file whose identity was taken.
         inner.check_identity()?;
@@ -153,8 +153,9 @@ impl SqliteStore {
 
 impl Inner {
     /// Fails if the database file was removed or replaced since it was opened: other processes use
-    /// another file by now, so that locks in this one exclude nobody. To be called before a change,
-    /// and again before it is reported: it must not have gone to a file that nobody else has.
+    /// another file by now, so locks in this one exclude no other process. To be called before a
+    /// change, and again before it is reported: it must not have gone to a file that no other process
+    /// uses.
     fn check_identity(&self) -> Result<(), StoreError> {
         self.identity.check().map_err(|error| match error {
             IdentityError::Lost => error::gone(&self.path),
@@ -171,10 +172,10 @@ impl Inner {
     }
 
     /// Waits for this process's turn, then for that among processes.
-    async fn enter(&self) -> Result<Seat, StoreError> {
+    async fn enter(&self) -> Result<WriteTurn, StoreError> {
         self.check_identity()?;
         let writer = self.own_turn().await?;
-        self.take_seat(writer).await
+        self.take_turn(writer).await
     }
 
     /// Waits for the turn among those of this process.
@@ -193,19 +194,19 @@ impl Inner {
     }
 
     /// Waits for the turn among processes.
-    async fn take_seat(&self, writer: OwnedMutexGuard<Writer>) -> Result<Seat, StoreError> {
-        let io = |error| self.no_seat(&error);
+    async fn take_turn(&self, writer: OwnedMutexGuard<Writer>) -> Result<WriteTurn, StoreError> {
+        let io = |error| self.no_turn(&error);
         if writer.writer_queue.try_enter().map_err(io)? {
-            return Ok(Seat { writer });
+            return Ok(WriteTurn { writer });
         }
         // The kernel may keep us waiting: not on a thread that others share.
         let waiting = tokio::task::spawn_blocking(move || {
             writer.writer_queue.enter()?;
-            Ok(Seat { writer })
+            Ok(WriteTurn { writer })
         });
-        // If it is given up, the thread goes on waiting, and leaves the seat as soon as it gets it.
+        // If it is given up, the thread goes on waiting, and lets the next writer in at once.
         match self.unless_stopped(waiting).await? {
-            Ok(seat) => seat.map_err(io),
+            Ok(turn) => turn.map_err(io),
             Err(error) => Err(StoreError::Unavailable {
                 store: error::store_name(&self.path),
                 reason: error.to_string(),
@@ -214,12 +215,16 @@ impl Inner {
         }
     }
 
-    fn no_seat(&self, error: &std::io::Error) -> StoreError {
+    fn no_turn(&self, error: &std::io::Error) -> StoreError {
         error::from_io(&self.path, "its queue cannot be entered", error)
     }
 
-    fn write(&self, seat: &Seat, transaction: &mut Transaction) -> Result<Written, SqliteError> {
-        let connection = &seat.writer.connection;
+    fn write(
+        &self,
+        turn: &WriteTurn,
+        transaction: &mut Transaction,
+    ) -> Result<Written, SqliteError> {
+        let connection = &turn.writer.connection;
         let written = self.attempt(connection, transaction, false)?;
         if !written.needs_sync {
             return Ok(written);
@@ -315,10 +320,10 @@ impl Inner {
         }
         for write in &change.writes {
             if let Write::Wait(waiter) | Write::KeepPlace(waiter) = write {
-                self.post.expect(waiter.grant);
+                self.notifier.expect(waiter.grant);
             }
         }
-        let newest = write::apply(session, &change, seen.next, at, self.post.address())
+        let newest = write::apply(session, &change, seen.next, at, self.notifier.address())
             .map_err(|error| SqliteError { stage: Stage::Within, error })?;
         written.revision = (newest > seen.revision.0).then_some(Revision(newest));
         written.changed = true;
@@ -330,10 +335,10 @@ impl Inner {
     /// Wakes waiters and watchers after the commit.
     fn tell(&self, written: Written) -> Committed {
         for (grant, address) in written.wake {
-            self.post.wake(grant, &address);
+            self.notifier.wake(grant, &address);
         }
         if written.has_news {
-            self.post.signal_change();
+            self.notifier.signal_change();
         }
         Committed { revision: written.revision }
     }
@@ -342,7 +347,7 @@ impl Inner {
     fn follow_up(&self, change: Change, mut addresses: Addresses) -> Vec<(GrantId, String)> {
         for write in &change.writes {
             if let Write::DropWait(waiter) = write {
-                self.post.forget(waiter.grant);
+                self.notifier.forget(waiter.grant);
             }
         }
         let found = change.wake.into_iter();
@@ -354,7 +359,7 @@ impl Inner {
         act: impl FnOnce(&Connection) -> Result<T, RowError>,
     ) -> Result<T, StoreError> {
         self.check_identity()?;
-        // Where nobody else is served meanwhile, a second connection is not worth opening.
+        // A process that serves no other caller does not need a second connection.
         if self.options.one_shot
             && let Ok(writer) = self.writer.try_lock()
         {
@@ -371,20 +376,20 @@ impl Inner {
 }
 
 /// The right to write, given back when dropped.
-struct Seat {
+struct WriteTurn {
     writer: OwnedMutexGuard<Writer>,
 }
 
-impl Seat {
+impl WriteTurn {
     /// Waits for it on a thread that may wait.
-    fn wait_for(writer: &Arc<Mutex<Writer>>) -> std::io::Result<Seat> {
+    fn wait_for(writer: &Arc<Mutex<Writer>>) -> std::io::Result<WriteTurn> {
         let writer = writer.clone().blocking_lock_owned();
         writer.writer_queue.enter()?;
-        Ok(Seat { writer })
+        Ok(WriteTurn { writer })
     }
 }
 
-impl Drop for Seat {
+impl Drop for WriteTurn {
     fn drop(&mut self) {
         // If not, the kernel gives it back at the latest when the file is closed.
         let _ = self.writer.writer_queue.leave();
@@ -394,7 +399,7 @@ impl Drop for Seat {
 struct Written {
     revision: Option<Revision>,
     changed: bool,
-    /// Whether those who watch have something to see.
+    /// Whether watchers have something to see.
     has_news: bool,
     needs_sync: bool,
     wake: Vec<(GrantId, String)>,
@@ -496,22 +501,22 @@ impl Store for SqliteStore {
         if !inner.options.one_shot && is_of_tasks {
             return inner.transact_together(transaction).await;
         }
-        let seat = inner.enter().await?;
+        let turn = inner.enter().await?;
         let written = match (inner.options.one_shot, is_of_tasks) {
             (true, true) => {
-                inner.commit_together(&seat, std::iter::once(&mut transaction))?.remove(0)
+                inner.commit_together(&turn, std::iter::once(&mut transaction))?.remove(0)
             }
             (true, false) => {
-                let written = inner.write(&seat, &mut transaction);
-                seat.writer.fold_log();
+                let written = inner.write(&turn, &mut transaction);
+                turn.writer.fold_log();
                 written.map_err(|trouble| inner.report(trouble))
             }
             (false, _) => {
-                let written = inner.attempt(&seat.writer.connection, &mut transaction, false);
+                let written = inner.attempt(&turn.writer.connection, &mut transaction, false);
                 written.map_err(|trouble| inner.report(trouble))
             }
         };
-        drop(seat);
+        drop(turn);
         let written = written?;
         if written.needs_sync {
             return inner.transact_together(transaction).await;
@@ -522,8 +527,8 @@ impl Store for SqliteStore {
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
         let inner = &self.inner;
-        let seat = inner.enter().await?;
-        let renewed = inner.renew(&seat.writer.connection, renewals);
+        let turn = inner.enter().await?;
+        let renewed = inner.renew(&turn.writer.connection, renewals);
         let renewed = renewed.map_err(|trouble| inner.report(trouble))?;
         inner.check_identity()?;
         Ok(renewed)
@@ -560,11 +565,11 @@ impl Store for SqliteStore {
                     inner.with_reader(read).map(Revision)
                 };
                 let poll_interval = inner.options.poll_interval;
-                let changed = inner.post.changed(newest, since, patience, poll_interval).await;
+                let changed = inner.notifier.changed(newest, since, patience, poll_interval).await;
                 changed.map(Waited::Change)
             }
             Signal::Turn { grant } => {
-                inner.post.wait(grant, patience).await;
+                inner.notifier.wait(grant, patience).await;
                 Ok(Waited::Turn)
             }
         }
@@ -575,11 +580,11 @@ impl Store for SqliteStore {
         match work {
             Maintenance::Tidy => {
                 inner.check_identity()?;
-                Ok(Maintained::Tidied(inner.post.tidy()))
+                Ok(Maintained::Tidied(inner.notifier.tidy()))
             }
             Maintenance::Check => {
                 let mut findings = inner.with_reader(|connection| Ok(check(connection)?))?;
-                findings.push(Finding::leftovers(inner.post.leftovers().len()));
+                findings.push(Finding::leftovers(inner.notifier.leftovers().len()));
                 Ok(Maintained::Checked(findings))
             }
         }

@@ -50,7 +50,7 @@ pub(super) fn ensure_there(path: &Path) -> Result<(), StoreError> {
         Ok(meta) if meta.is_dir() => {
             Err(error::corrupt(path, "there is a folder where the database should be"))
         }
-        // A database appears whole (see `create`), so an empty file was emptied by somebody, and
+        // A database appears whole (see `create`), so an empty file was emptied later, and
         // with it the tokens that must never repeat.
         Ok(meta) if meta.len() == 0 => Err(error::corrupt(path, "the file is empty")),
         Ok(_) => Ok(()),
@@ -123,8 +123,8 @@ fn configure(connection: &Connection, checkpoint_pages: u32) -> rusqlite::Result
     connection.pragma_update(None, "wal_autocheckpoint", checkpoint_pages)
 }
 
-/// Makes the database under another name and links it into place, so that nobody ever sees half of
-/// it. Whoever comes second finds it there.
+/// Makes the database under another name and links it into place, so that it appears whole. Of two
+/// processes that race, the second finds the first one's.
 fn create(path: &Path) -> Result<(), StoreError> {
     let sqlite = |error: rusqlite::Error| error::from_sqlite(path, Stage::Before, &error);
     refuse_stray_log(path)?;
@@ -141,7 +141,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         migrate(&mut connection, 0)?;
         // Only now: what goes into a log reaches the file when it is closed, and if that fails,
-        // as on a full disk, nobody is told.
+        // as on a full disk, no error is reported.
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.close().map_err(|(_, error)| error)
     })();
@@ -164,7 +164,7 @@ fn refuse_stray_log(path: &Path) -> Result<(), StoreError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     let has_log = std::fs::metadata(&log).is_ok_and(|meta| meta.len() > 0);
-    // In this order: whoever made the database just now made it before its log.
+    // In this order: a process that is creating the store makes the database before its log.
     if has_log && !path.exists() {
         return Err(error::corrupt(path, "the file is gone but its log, NAME-wal, is there"));
     }

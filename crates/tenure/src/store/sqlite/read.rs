@@ -58,7 +58,7 @@ pub(super) fn newest(session: &Session<'_>) -> Result<u64, RowError> {
     Ok(id.unwrap_or(0) as u64)
 }
 
-/// What the rules get to see, and where those who wait are to be woken.
+/// The snapshot for the rule, and the addresses at which waiters are woken.
 pub(super) fn show(
     session: &Session<'_>,
     scope: &Scope,
@@ -167,7 +167,7 @@ impl View<'_, '_> {
         for key in &keys {
             self.holds(holds!("WHERE resource = ?1"), params![key])?;
         }
-        // Mostly nobody waits for anything: one look instead of one for each.
+        // Usually there are no waiters: one look instead of one for each.
         if self.exists("SELECT 1 FROM waits LIMIT 1")? {
             self.waits_around(&near, &keys)?;
         }

@@ -86,7 +86,7 @@ FROM holds WHERE resource >= 'section:' AND resource < 'section;';
 ";
 
 /// Tasks. `section` is empty for none, so that indexes can lead with it. `tallies` counts tasks by
-/// section and status, kept by triggers, so that nobody ever has to count them.
+/// section and status, kept by triggers, so that they never have to be counted.
 const TO_VERSION_2: &str = "
 CREATE TABLE tasks (
     id TEXT NOT NULL UNIQUE,

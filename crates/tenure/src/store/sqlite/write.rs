@@ -10,7 +10,7 @@ use crate::store::{Renewal, Renewed};
 use rusqlite::{OptionalExtension, params};
 use tenure_core::{Change, EventKind, Hold, NewEvent, Waiter, Write};
 
-/// How many events are kept, for the audit log and for those who follow it.
+/// How many events are kept, for the audit log and its followers.
 const EVENTS_KEPT: i64 = 100_000;
 
 /// Events are trimmed whenever so many came: often enough to stay near the limit, seldom enough to

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Write as _;
 use tenure_core::Status;
 
-/// How many events are kept, for the audit log and for those who follow it.
+/// How many events are kept, for the audit log and its followers.
 const EVENTS_KEPT: u64 = 100_000;
 
 /// How much more is written before a generation that could not be followed is tried again.
