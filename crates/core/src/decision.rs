@@ -110,21 +110,21 @@ pub enum Write {
     DropTask(TaskId),
     /// A section, new or changed.
     Section(Section),
-    /// A section that nobody describes any more.
+    /// A section record is removed.
     DropSection(String),
     /// What is answered to a request that may be repeated, in the place of what its slot had.
     Answer(StoredReply),
 }
 
-/// What was answered to a request, kept with the change that it made: whoever did not get the
-/// answer asks again, and is told the same instead of changing something twice.
+/// The reply to a request, kept with the change that it made: a caller that did not get it asks
+/// again and gets the same reply, instead of making the change twice.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredReply {
     /// Whose requests these are; each of them comes after the one before was answered.
     pub slot: String,
     /// Which of them: each has a higher number than the one before.
     pub number: u64,
-    /// The answer, as whoever gave it wrote it.
+    /// The reply, as text.
     pub text: String,
 }
 

@@ -19,7 +19,7 @@
 //! use std::time::Duration;
 //! use tenure_core::{rules, Ask, GrantId, Holder, NoWitness, Outcome, Snapshot, Want};
 //!
-//! let nobody_holds_anything = Snapshot::empty();
+//! let empty = Snapshot::empty();
 //! let ask = Ask {
 //!     grant: GrantId::random(),
 //!     wants: vec![Want::exclusive("deploy".parse().unwrap())],
@@ -31,7 +31,7 @@
 //!     owner: Default::default(),
 //!     queue: None,
 //! };
-//! let (decision, outcome) = rules::acquire(&nobody_holds_anything, &ask, &NoWitness);
+//! let (decision, outcome) = rules::acquire(&empty, &ask, &NoWitness);
 //! assert!(matches!(outcome, Outcome::Granted(_)));
 //! assert_eq!(decision.writes().len(), 1);
 //! ```

@@ -154,8 +154,7 @@ impl Snapshot {
         described.map_or_else(|| Section::named(name), |seen| seen.section.clone())
     }
 
-    /// The same for those who only look: no grant of it proves anything, and there are no answers
-    /// to requests.
+    /// This snapshot for readers: without grants that prove ownership and without stored replies.
     pub fn redacted(mut self) -> Snapshot {
         self.holds = self.holds.iter().map(HoldSnapshot::redacted).collect();
         self.waiters = self.waiters.iter().map(WaiterSnapshot::redacted).collect();

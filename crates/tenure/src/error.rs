@@ -60,7 +60,7 @@ pub enum RequestError {
     /// No resource was named.
     #[error("no resource given")]
     Nothing,
-    /// A number of slots that nobody could ever take.
+    /// No slots at all, which no request could ever take.
     #[error("a resource needs at least one slot")]
     NoSlots,
     /// The lease is too short or too long to be kept.

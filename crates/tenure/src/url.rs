@@ -62,8 +62,7 @@ pub struct RemoteOptions {
     pub token: Option<Secret>,
     /// Where to look for the token of a server of this user on this machine, if no token is given.
     pub local_servers: Option<ServerFolder>,
-    /// A file with the certificates, in PEM form, of those who may vouch for the server; without it
-    /// the system's count.
+    /// A PEM file with the certificate authorities to trust; the system's if not set.
     pub ca_file: Option<PathBuf>,
     /// The label that the caller chose.
     pub label: Option<String>,

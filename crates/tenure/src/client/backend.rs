@@ -204,7 +204,7 @@ impl Local {
     ) -> Result<T, StoreError> {
         let store = self.store.info().url;
         if before.number > once.number {
-            // Whoever asked has gone on: nobody waits for this any more.
+            // The caller has gone on and does not wait for this any more.
             let reason = "a request came again after it had been followed by others".to_owned();
             return Err(StoreError::Unavailable { store, reason, hint: None });
         }
@@ -256,7 +256,7 @@ enum Reply<T> {
         asked: RequestId,
         answered: StoredReply,
     },
-    /// Nobody wants it any more.
+    /// The caller gave it up.
     CalledOff,
 }
 

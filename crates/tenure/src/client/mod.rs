@@ -138,8 +138,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Opens also a store that may not be written to; whoever tries to change something then gets
-    /// an error.
+    /// Opens also a read-only store; changes fail then.
     pub fn look_only(mut self) -> ClientBuilder {
         self.look_only = true;
         self

@@ -45,7 +45,7 @@ pub(super) enum Obtained {
 /// It was not free, or not in time: who was in the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Busy {
-    /// Those who hold it or wait for it since longer.
+    /// The holders and earlier waiters in the way.
     pub blockers: Vec<Blocker>,
     /// How long it was waited for.
     pub waited: Duration,
@@ -81,7 +81,7 @@ impl std::error::Error for Busy {}
 /// What a request that waits knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Those who hold it or wait for it since longer, as far as was looked.
+    /// The holders and earlier waiters in the way, as far as they were looked at.
     pub blockers: Vec<Blocker>,
     /// How many wait before this request, where that is known.
     pub ahead: Option<usize>,
@@ -95,7 +95,7 @@ pub(super) type Tell = Box<dyn FnMut(&Waiting) + Send>;
 /// How patiently a request waits.
 pub(super) struct Patience {
     pub(super) wait: Wait,
-    /// Whether its place in the queue is left there for whoever asks again with the same grant.
+    /// Whether its place in the queue is kept for a later request with the same grant.
     pub(super) keep_place: bool,
     /// Whether the request's grant is used for the first time.
     pub(super) is_new: bool,
@@ -337,8 +337,8 @@ fn next_lapse(blockers: &[Blocker]) -> Duration {
     left.min().map_or(LOOK_AGAIN, |left| left + Duration::from_millis(1))
 }
 
-/// The ends to watch for: for each resource that of the one who waits just before, or if nobody
-/// does, those of who holds it. So the end of any process wakes one waiter, not all; and if one
+/// The processes to watch: for each resource the waiter directly before, or if there is none, its
+/// holders. So the end of any process wakes one waiter, not all; and if one
 /// dies that was about to wake the next, the next notices by itself.
 fn watched(inner: &Inner, resources: &[Resource], waiting: &Waiting) -> Vec<Task> {
     let mut evidence: Vec<&Evidence> = Vec::new();

@@ -246,8 +246,8 @@ impl Request {
         self
     }
 
-    /// Says that whoever will hold runs on a machine that nothing is known of, as one does who asks
-    /// through a server: only the lease's time ends the hold, not even a reboot of this machine.
+    /// Says that the holder runs on another machine, like a client of a server: only the lease's time
+    /// ends the hold, not even a reboot of this machine.
     pub fn elsewhere(mut self) -> Request {
         self.tie = Binding::Elsewhere;
         self
@@ -268,9 +268,9 @@ impl Request {
         self
     }
 
-    /// Keeps the place in the queue when the limit passes or the request is dropped: whoever asks
-    /// again for the same with the same grant within [`PLACE_LEASE`](super::PLACE_LEASE) goes on
-    /// waiting there. Until that is over, those behind it wait for nobody.
+    /// Keeps the place in the queue when the limit passes or the request is dropped: a request for the
+    /// same with the same grant within [`PLACE_LEASE`](super::PLACE_LEASE) goes on waiting there.
+    /// Until then, later waiters stay behind that place.
     pub fn keep_place(mut self) -> Request {
         self.keep_place = true;
         self

@@ -48,7 +48,7 @@ pub struct ClaimRequest {
     pub labels: Vec<String>,
     /// At most so many.
     pub count: usize,
-    /// Under which grant, for the first of them; one that nobody can guess unless told otherwise.
+    /// Under which grant, for the first of them; a random one if not set.
     pub grant: Option<GrantId>,
     /// Lease of a task.
     pub ttl: Duration,
@@ -252,7 +252,7 @@ impl Tasks {
         Ok(self.client.inner.backend.perform(&ask).await??)
     }
 
-    /// Removes a task that nobody works on and nobody waits for.
+    /// Removes a task that is not in progress and that no task depends on.
     pub async fn delete(&self, task: &TaskId) -> Result<Task, Error> {
         let by = self.client.holder().label.clone();
         Ok(self.client.inner.backend.perform(&DeleteTasks { task: task.clone(), by }).await??)
@@ -358,7 +358,7 @@ impl Tasks {
     }
 
     /// Changes sections, all or none; says what they are now. What a change does not name stays
-    /// as it is, whoever changes it at the same time.
+    /// as it is, also under concurrent changes.
     pub async fn change_sections(
         &self,
         changes: &[(String, SectionChange)],

@@ -24,7 +24,7 @@ pub struct Cleanup {
 /// What came of waiting for a resource to be free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Free {
-    /// Nobody holds it now.
+    /// It is free now.
     Free,
     /// It did not become free in time.
     Busy(Busy),
@@ -69,8 +69,8 @@ impl Client {
         Ok(self.inner.backend.renew_covered(proof, resources, ttl).await?)
     }
 
-    /// Ends the hold of this resource that has this token, whoever holds it. A successor has
-    /// another token and is left alone.
+    /// Breaks the hold of this resource that has this token. A successor has another token and is
+    /// left alone.
     pub async fn break_hold(
         &self,
         resource: impl IntoResource,
@@ -165,7 +165,7 @@ impl Client {
         Ok(self.inner.backend.read(&Scope::Everything).await?.redacted())
     }
 
-    /// Waits until nobody holds the resource, without taking it.
+    /// Waits until the resource is free, without taking it.
     pub async fn wait_until_free(
         &self,
         resource: impl IntoResource,

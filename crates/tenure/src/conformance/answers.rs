@@ -1,4 +1,4 @@
-//! What was answered to a request that may be repeated is shown to whoever repeats it.
+//! The stored reply to a request is shown when the request is repeated.
 
 use super::Harness;
 use super::kit::*;

@@ -211,7 +211,7 @@ async fn a_change_is_seen_whole_or_not_at_all(harness: &dyn Harness) -> Verdict 
 
 const TABLE: [&str; 5] = ["fork 0", "fork 1", "fork 2", "fork 3", "path:forks/*"];
 
-/// Nobody may hold what another holds, and every grant has all three of its forks.
+/// No fork may have two holders, and every grant has all three of its forks.
 fn ensure_table(seen: &Snapshot) -> Verdict {
     let mut by_resource = HashMap::new();
     let mut by_grant: HashMap<(GrantId, Token), usize> = HashMap::new();

@@ -131,7 +131,7 @@ async fn events_need_no_records_and_records_of_the_same_change_are_there(
     Ok(())
 }
 
-/// Whoever asks for what came after the newest event it has read gets all events, in one order.
+/// A follower that asks for the events after the newest one it has read gets all events, in one order.
 async fn a_follower_misses_no_event(harness: &dyn Harness) -> Verdict {
     const WRITERS: usize = 4;
     const CHANGES: usize = 40;

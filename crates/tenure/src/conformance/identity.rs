@@ -1,4 +1,4 @@
-//! A store that was removed or replaced is gone for those who have it open, for ever.
+//! A store that was removed or replaced is gone for all open handles, for ever.
 
 use super::Harness;
 use super::kit::*;

@@ -1,6 +1,6 @@
 //! The test that every store passes whole.
 //!
-//! Whoever writes a [`Store`] implements [`Harness`] and calls [`run_all`] in one test; there are
+//! To test a [`Store`], implement [`Harness`] and call [`run_all`] in one test; there are
 //! no flags to leave a part out. Only what [`Store`] offers is used, and nothing is taken for
 //! granted about how fast the machine is.
 //!
@@ -15,9 +15,9 @@
 //! - `places` — the queue.
 //! - `events` — the history.
 //! - `tasks` — tasks and sections, each task to one worker.
-//! - `identity` — a store that was removed or replaced is gone for those who have it open.
+//! - `identity` — a store that was removed or replaced is gone for all open handles.
 //! - `answers` — a request that came twice is decided once.
-//! - `waking` — nobody sleeps through a wake or a change.
+//! - `waking` — no wake and no change is missed.
 //!
 //! `kit` is what they share.
 //!
@@ -48,7 +48,7 @@
 //!     }
 //!
 //!     async fn replace(&self, _: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
-//!         None // nobody else can reach its records
+//!         None // no other process can reach its records
 //!     }
 //!
 //!     fn short_lease(&self) -> Duration {
@@ -111,8 +111,8 @@ pub trait Harness: Send + Sync {
     fn short_lease(&self) -> Duration;
 
     /// Lets so much time pass on the clock by which the stores judge leases: moves a clock made for
-    /// tests, or sleeps. Whoever sleeps does so for at least as long, and for as much longer as
-    /// the store's clock is coarse.
+    /// tests, or sleeps. A harness that sleeps does so for at least as long, plus the
+    /// resolution of the store's clock.
     async fn pass(&self, time: Duration);
 }
 

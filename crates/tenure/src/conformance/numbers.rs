@@ -1,5 +1,5 @@
-//! Tokens and tickets rise for each resource: whatever ended, whoever asks, however often the store
-//! is opened again.
+//! Tokens and tickets rise for each resource: after any end of a hold, for any caller, and across
+//! reopening the store.
 //!
 //! A store promises no more than that. Numbers may have gaps, and unrelated resources may have the
 //! same ones.

@@ -1,6 +1,6 @@
-//! Nobody sleeps through a wake or a change.
+//! No waiter misses a wake, and no watcher misses a change.
 //!
-//! Patience here is far longer than a case may take: whoever is not woken fails the case.
+//! Patience here is far longer than a case may take: a waiter that is not woken fails the case.
 
 use super::Harness;
 use super::kit::*;

@@ -246,7 +246,7 @@ impl Caller {
         let detail = problem["detail"].as_str().map(str::to_owned);
         let reason = detail.unwrap_or_else(|| format!("it answered {status}"));
         match status {
-            // Nothing was done yet; whoever is in between says so too.
+            // Nothing was done yet; proxies answer so too.
             StatusCode::TOO_MANY_REQUESTS
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::REQUEST_TIMEOUT => Tried::NotReached { reason, pause: asked },

@@ -96,7 +96,7 @@ impl Remote {
     pub(crate) async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
         let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or_default();
         let body = wire::Renew { renewals: renewals.to_vec() };
-        // Whoever renews tries again by itself, as long as the lease may be trusted.
+        // The keeper tries again by itself while the lease may be trusted.
         self.caller.call(wire::RENEW, &body, None, Patience::Once(shortest / 4)).await
     }
 

@@ -43,7 +43,7 @@ pub const STORE_ERROR: &str = "store_error";
 /// How long a server lets a caller wait in one request.
 pub const PATIENCE_MAX_MS: u64 = 60_000;
 
-/// How many tasks or events a server lists in one answer; whoever wants more asks again.
+/// How many tasks or events a server lists in one answer; further queries get the rest.
 pub const PAGE: u32 = 1000;
 
 /// Leases to start anew.

@@ -44,7 +44,7 @@ pub trait World: Send + Sync {
     /// Runs a task that goes on while the caller's runtime is busy with long work.
     fn spawn_background(&self, task: Task) -> BackgroundTask;
 
-    /// 128 random bits that nobody can guess.
+    /// 128 random bits that cannot be guessed.
     fn random(&self) -> u128;
 
     /// The number of this process.
@@ -72,7 +72,7 @@ pub trait World: Send + Sync {
 }
 
 impl dyn World {
-    /// A new grant that nobody can guess.
+    /// A new grant that cannot be guessed.
     pub(crate) fn new_grant(&self) -> GrantId {
         // The version that is usual for random ids, so that no grant looks like a redacted one.
         GrantId::from_bits(

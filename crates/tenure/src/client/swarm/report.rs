@@ -4,7 +4,7 @@ use std::time::Duration;
 use tenure_core::rules::tasks::Finish;
 use tenure_core::{Status, Task};
 
-/// What happens in a swarm, for those who watch.
+/// What happens in a swarm, for watchers.
 #[derive(Clone, Debug)]
 pub enum WorkEvent {
     /// A worker has nothing to do.

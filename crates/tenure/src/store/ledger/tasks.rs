@@ -215,8 +215,8 @@ impl Tasks {
         named.filter_map(|id| self.tasks.get(id)).flat_map(|task| &task.depends_on)
     }
 
-    /// The first of each section that could be taken, and those whose time has come; says whether
-    /// there are more.
+    /// The first ready tasks of each section, and postponed tasks that are due; returns whether there
+    /// are more.
     fn pick<'a>(&'a self, pick: &Pick, now: WallTime, ids: &mut BTreeSet<&'a TaskId>) -> bool {
         let mut more = false;
         let wanted = |section: &Option<String>| pick.section.is_none() || pick.section == *section;

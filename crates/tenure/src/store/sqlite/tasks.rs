@@ -96,7 +96,7 @@ fn show_beside(
     Ok(())
 }
 
-/// The first of each section that could be taken, and those whose time has come.
+/// The first ready tasks of each section, and postponed tasks that are due.
 fn show_picked(
     session: &Session<'_>,
     pick: &Pick,

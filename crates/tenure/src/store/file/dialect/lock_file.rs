@@ -111,7 +111,7 @@ impl LockFile {
         let _own = File::open(draft)?;
         let own = inode_of(draft)?;
         match platform::exchange(draft, &self.path) {
-            // It is gone: as good as replaced, if nobody else takes its place first.
+            // It is gone: as good as replaced, unless another file takes its place first.
             Err(error) if error.kind() == io::ErrorKind::NotFound => link(draft, &self.path),
             Err(error) => Err(error),
             Ok(()) => {
