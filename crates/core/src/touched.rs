@@ -57,7 +57,8 @@ impl Scope {
                 let is_shown = |place: &crate::WaiterSnapshot| place.waiter.grant == waiter.grant;
                 shown.waiters.iter().any(is_shown) || self.shows_queues(waiter, shown)
             }
-            Write::Task(task) => self.shows_task(&task.id, shown) || self.is(|scope| scope.adds),
+            // The cheap question first: an import writes many tasks.
+            Write::Task(task) => self.is(|scope| scope.adds) || self.shows_task(&task.id, shown),
             Write::DropTask(id) => self.shows_task(id, shown),
             Write::Section(_) | Write::DropSection(_) => self.is(|scope| scope.all_sections),
             Write::Answer(_) => true,
