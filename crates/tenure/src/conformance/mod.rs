@@ -25,7 +25,7 @@
 //! use std::{sync::Arc, time::Duration};
 //! use tenure::world::ManualClock;
 //! use tenure::conformance::{Harness, run_all};
-//! use tenure::store::{Store, memory::MemoryStore};
+//! use tenure::store::{MemoryStore, Store};
 //!
 //! /// Every store of it judges leases by one clock, which moves when told to.
 //! #[derive(Default)]
