@@ -6,7 +6,7 @@
 //! - [`hint`]: the next step after an error of the library, in the words of the command line.
 //! - [`exit`]: the exit codes.
 //! - [`config`], [`duration`], [`exchange`], [`time`]: settings, durations, task files and times as
-//! text, from `tenure-text`.
+//!   text, from `tenure-text`.
 
 pub mod exit;
 pub mod hint;

@@ -1,9 +1,9 @@
 //! Finds the location of the default store.
 //!
-//! All who work on the same project must find the same store without configuration:
+//! All users of a project must find the same store without configuration:
 //!
 //! 1. In a git repository: `.tenure/` at the root of the *main* worktree, so that all linked
-//! worktrees share one store ([`PlaceKind::Repository`]).
+//!    worktrees share one store ([`PlaceKind::Repository`]).
 //! 2. Elsewhere: the nearest `.tenure/` upward ([`PlaceKind::Folder`]).
 //! 3. Otherwise: a per-user folder ([`PlaceKind::User`]).
 //!

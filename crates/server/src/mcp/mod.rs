@@ -4,11 +4,11 @@
 //! server ([`routes`]). Both are equally safe, because the store decides.
 //!
 //! 1. Protocol and sessions: `server.rs`, `session.rs`, `sessions.rs`, `session_grants.rs`,
-//! `close_session.rs`.
+//!    `close_session.rs`.
 //! 2. What is offered: `tools.rs`, `resources.rs`.
 //! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `queries.rs`; waiting is in `call.rs`.
 //! 4. Results: `answer.rs`, and `bounded_lists.rs` for lists. No result says how to end other
-//! holders' holds.
+//!    holders' holds.
 
 mod answer;
 mod bounded_lists;

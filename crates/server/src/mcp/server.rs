@@ -82,7 +82,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, Refused> {
         let caller = self.caller(&context)?;
-        caller.require(role).map_err(|problem| Refused::from(problem))?;
+        caller.require(role).map_err(Refused::from)?;
         let mut arguments = request.arguments.unwrap_or_default();
         let (session, new_name) = self.session(&caller, &mut arguments, &context).await?;
         let agent = text(&mut arguments, "agent_id")?;

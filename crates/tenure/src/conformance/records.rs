@@ -112,7 +112,7 @@ async fn a_place_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
         for handle in [&store, &other] {
             let seen = handle.read(&scope).await?.waiters;
             let read: Vec<Waiter> = seen.into_iter().map(|seen| seen.waiter).collect();
-            ensure_eq!(read, [written.clone()], "place {index}");
+            ensure_eq!(read, std::slice::from_ref(&written), "place {index}");
         }
     }
     Ok(())

@@ -22,7 +22,8 @@ fn samples(part: &str) -> Map<String, Value> {
 
 #[track_caller]
 fn is_kept<T: Serialize + DeserializeOwned>(sample: &Value) {
-    let read: T = serde_json::from_value(sample.clone()).expect(&sample.to_string());
+    let read: T =
+        serde_json::from_value(sample.clone()).unwrap_or_else(|error| panic!("{error}: {sample}"));
     assert_eq!(serde_json::to_value(&read).unwrap(), *sample);
 }
 
