@@ -191,7 +191,7 @@ fn tasks_of_a_store_without_write_permission_can_be_looked_at_and_not_changed() 
 
 #[test]
 fn tasks_of_a_file_store_without_write_permission_can_be_looked_at_and_not_changed() {
-    without_permission("file:$D/store", "write access");
+    without_permission("file:$D/store", "write permission");
 }
 
 /// Permissions do not concern root, so root gives up that privilege first.
