@@ -1,9 +1,9 @@
 //! The JSON API under `/v1`.
 //!
-//! 1. `values`, `input`: what may be asked; [`forms`]: what is answered.
+//! 1. `values`, `input`: what may be asked; [`schema`]: what is answered.
 //! 2. `locks`, `tasks`, `sections`, `events`, [`workers`], [`live`]: the routes.
-//! 3. `repeat`: a request that is sent twice is done once.
-//! 4. [`store`]: the protocol of tenure's own clients; `veil`: what they are not shown.
+//! 3. `idempotency`: a request that is sent twice is done once.
+//! 4. [`store`]: the protocol of tenure's own clients; `redact`: what they are not shown.
 //! 5. `openapi`: the document, made of all that.
 
 mod events;

@@ -42,7 +42,7 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// The metrics of one server.
 ///
 /// First [`meter`](Metrics::meter) its store, then [`watch`](Metrics::watch) the client of that
-/// store; [`router`] serves scrapes.
+/// store; [`routes`] serves scrapes.
 pub struct Metrics {
     registry: Registry,
     started: Instant,
