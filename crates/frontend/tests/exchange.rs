@@ -193,9 +193,12 @@ async fn importing_twice_adds_nothing_and_mistakes_add_nothing() {
     }
     let client = Client::open("memory:").await.expect("a store");
     for (text, expected) in [
-        ("- [ ] good\n- [ ] a (id: a, after: b)\n- [ ] b (id: b, after: a)", "wait for each other"),
-        ("- [ ] good\n- [ ] a (id: a, after: zz)", "to wait for zz, which does not exist"),
-        ("- [ ] good\n- [ ] a (id: a)\n- [ ] b (id: a)", "the task a is given twice"),
+        (
+            "- [ ] good\n- [ ] a (id: a, after: b)\n- [ ] b (id: b, after: a)",
+            "circular dependency of tasks: a → b → a",
+        ),
+        ("- [ ] good\n- [ ] a (id: a, after: zz)", "task a depends on zz, which does not exist"),
+        ("- [ ] good\n- [ ] a (id: a)\n- [ ] b (id: a)", "task a is given twice"),
         ("- [ ] good\n- [ ] a (id: a, file: ../x)", "files of task a: "),
     ] {
         let file = read(text, Format::Markdown).expect(text);
