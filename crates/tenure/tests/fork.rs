@@ -93,7 +93,7 @@ fn a_child_outlives_what_its_parent_opened() {
     let client = Client::open(&url).unwrap();
     drop(client.acquire("before").unwrap());
     let ended_well = in_forked_process(|| {
-        // The grandparent of whoever opens it next has it open no more.
+        // The grandparent of the process that opens it next has closed it.
         let own = client.acquire("own").unwrap();
         let ended_well = in_forked_process(|| {
             for _ in 0..3 {

@@ -311,7 +311,7 @@ fn what_is_in_the_way_of_the_first_is_said() {
             obstruct(&mut world);
             let before = (world.tasks.clone(), world.held());
             let runner = keeps.then(|| runner("w"));
-            // Named, it alone is looked at; the second of its section is in the way of nobody.
+            // Named, it alone is looked at; the second of its section blocks no other task.
             for task in [Some(id("a")), None] {
                 let section = task.is_none().then(|| "S".to_owned());
                 let ask = ClaimAsk { task, section, runner, ..claim_ask("w") };

@@ -15,7 +15,7 @@ fn snooze(pause: Duration) -> ManualChange {
     ManualChange::Snooze { pause }
 }
 
-/// A world in which `a` has this status by a worker's or somebody's doing.
+/// A world in which `a` has this status, by its worker or by hand.
 fn standing_at(status: Status) -> World {
     let task = NewTask { max_attempts: 1, ..in_section("a") };
     let mut world = World::with(vec![task, after("next", &["a"]), plain("other")]);

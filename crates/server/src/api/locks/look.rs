@@ -118,7 +118,7 @@ pub(super) struct VerifyParams {
     token: TokenNumber,
 }
 
-/// Whether a token still holds a resource: for whoever guards the real data.
+/// Whether a token still holds a resource, for the system that holds the real data.
 #[utoipa::path(
     get, path = "/v1/locks/verify", operation_id = "verify_token", tag = "locks", params(VerifyParams),
     responses(

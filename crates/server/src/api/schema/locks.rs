@@ -1,4 +1,4 @@
-//! Holds and those who wait for them.
+//! Answers about holds and waiters.
 
 use super::{Counts, Hold, Lock, Waiter};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Locks {
 pub struct Shown {
     /// What was looked at.
     pub resource: String,
-    /// Whether nobody holds it.
+    /// Whether it is free.
     pub free: bool,
     /// Who holds.
     pub holds: Vec<Hold>,
@@ -34,7 +34,7 @@ pub struct Acquired {
     /// Proves ownership: keep it to yourself.
     #[schema(format = "uuid")]
     pub grant: String,
-    /// The fencing token: for whoever guards the real data.
+    /// The fencing token, to be checked by the system that holds the real data.
     pub token: u64,
     /// Under which label.
     pub holder: String,
@@ -116,7 +116,7 @@ pub struct Verified {
     pub valid: bool,
 }
 
-/// Nobody holds the resource.
+/// The resource is free.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Free {
     /// Which resource.
