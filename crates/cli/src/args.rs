@@ -98,6 +98,7 @@ pub(crate) enum Command {
     Serve(commands::serve::ServeArgs),
     Token(commands::token::TokenArgs),
     Mcp(commands::mcp::McpArgs),
+    Guard(commands::guard::GuardArgs),
     Init(commands::init::InitArgs),
     Config(commands::config::ConfigArgs),
     Trust(commands::trust::TrustArgs),

@@ -375,6 +375,11 @@ impl Context {
         }
     }
 
+    /// As [`Context::reader`]; `None` if there is no store yet.
+    pub(crate) async fn reader_of_existing(&self) -> Result<Option<Client>, Failure> {
+        self.looking(true).await
+    }
+
     /// As [`Context::reader`], for commands that keep watching; `None` if there is no store yet.
     pub(crate) async fn watcher(&self) -> Result<Option<Client>, Failure> {
         self.looking(false).await

@@ -8,14 +8,15 @@ use clap::builder::StyledStr;
 use std::fmt::Write;
 
 /// The headings of `tenure --help` with their commands, in the order in which they are shown.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Hold",
         &["run", "update", "append", "acquire", "renew", "release", "verify", "wait", "break"],
     ),
     ("Work", &["tasks", "sections", "work", "swarm"]),
     ("Look", &["status", "why", "locks", "events", "top"]),
-    ("Serve", &["serve", "mcp", "token"]),
+    ("Serve", &["serve", "token"]),
+    ("Agents", &["mcp", "guard"]),
     (
         "Set up",
         &["init", "whoami", "config", "trust", "doctor", "selftest", "bench", "completions", "man"],

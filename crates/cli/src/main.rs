@@ -105,6 +105,8 @@ fn start(Parsed { cli, command, subcommand }: Parsed) -> i32 {
         Command::Bench(args) => commands::bench::run(&output, &cli.global, args),
         // It uses a kernel lock and needs no store.
         Command::Append(args) => commands::append::run(&output, &cli.global, args),
+        // Settings and stores that it cannot read must not stop a commit.
+        Command::Guard(args) => Ok(commands::guard::run(&output, &cli.global, args)),
         _ => run_command(cli, output.clone()),
     });
     result.unwrap_or_else(|failure| {
@@ -171,7 +173,7 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Selftest(args) => commands::selftest::run(&context, &args),
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),
-            Command::Bench(_) | Command::Append(_) => {
+            Command::Bench(_) | Command::Append(_) | Command::Guard(_) => {
                 unreachable!("they run without a context")
             }
         }

@@ -43,6 +43,7 @@ fn description_of_one(line: &[OsString]) -> Option<clap::Command> {
         "wait" => ("wait", commands::wait::WaitArgs::augment_args),
         "status" => ("status", commands::status::StatusArgs::augment_args),
         "tasks" => ("tasks", commands::tasks::TasksArgs::augment_args),
+        "guard" => ("guard", commands::guard::GuardArgs::augment_args),
         _ => return None,
     };
     let one = describe(clap::Command::new(name));

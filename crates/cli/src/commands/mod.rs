@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod guard;
 pub(crate) mod init;
 pub(crate) mod locks;
 pub(crate) mod man;
