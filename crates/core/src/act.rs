@@ -5,8 +5,8 @@
 
 use crate::decision::Decision;
 use crate::rules::tasks::{
-    self, AddAsk, AddError, Added, ClaimAsk, Claimed, EditAsk, EditError, FinishAsk, Finished,
-    Heartbeat, HeartbeatAsk, ImportAsk, Imported, NoClaim, SectionChange, SectionError,
+    self, AddAsk, AddError, AddNote, Added, ClaimAsk, Claimed, DescribeTry, EditAsk, EditError,
+    FinishAsk, Finished, Heartbeat, HeartbeatAsk, ImportAsk, Imported, NoClaim, SectionChange, SectionError,
 };
 use crate::rules::{self, Ask, BreakAsk, Outcome, ReleaseAsk, Released};
 use crate::snapshot::{HoldSnapshot, Scope, Snapshot, TaskScope};
@@ -296,6 +296,9 @@ impl Act for ClaimTasks {
 pub struct Recover {
     /// How often that may happen to a task before it is set aside.
     pub recoveries_max: u32,
+    /// What an operator has just broken, if that is why: the task's try says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<BreakAsk>,
 }
 
 impl Act for Recover {
@@ -314,7 +317,7 @@ impl Act for Recover {
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<Task>) {
-        tasks::recover(seen, self.recoveries_max, witness)
+        tasks::recover(seen, self.recoveries_max, self.broken.as_ref(), witness)
     }
 }
 
@@ -422,6 +425,32 @@ impl Act for EditAsk {
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::edit(seen, self, witness)
+    }
+}
+
+impl Act for AddNote {
+    const VERB: &'static str = "note";
+    type Answer = Result<Task, EditError>;
+
+    fn scope(&self) -> Scope {
+        AddNote::scope(self)
+    }
+
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
+        tasks::add_note(seen, self, witness)
+    }
+}
+
+impl Act for DescribeTry {
+    const VERB: &'static str = "describe_try";
+    type Answer = Result<Task, EditError>;
+
+    fn scope(&self) -> Scope {
+        DescribeTry::scope(self)
+    }
+
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
+        tasks::describe_try(seen, self, witness)
     }
 }
 

@@ -73,6 +73,11 @@ pub enum EventKind {
     Updated,
     /// A task was removed.
     Deleted,
+    /// A note was added to a task.
+    Noted {
+        /// The note.
+        text: String,
+    },
     /// A task was completed by its worker.
     Completed,
     /// A task's worker could not do it.
@@ -143,6 +148,7 @@ impl EventKind {
             EventKind::Added => "added",
             EventKind::Updated => "updated",
             EventKind::Deleted => "deleted",
+            EventKind::Noted { .. } => "noted",
             EventKind::Completed => "completed",
             EventKind::Failed { .. } => "failed",
             EventKind::SentToReview => "sent_to_review",

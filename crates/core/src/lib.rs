@@ -13,7 +13,8 @@
 //! 4. [`snapshot`]: what a store shows to a rule.
 //! 5. [`decision`] and [`event`]: what a rule answers; [`touched`]: which records that concerns.
 //! 6. [`rules`]: acquire, release, break, leave, reap.
-//! 7. [`overview`]: what counts as held and as waiting, for everything that shows it.
+//! 7. [`task`] and [`handover`]: what is to be done, and what is remembered for the next worker.
+//! 8. [`overview`]: what counts as held and as waiting, for everything that shows it.
 //!
 //! ```
 //! use std::time::Duration;
@@ -47,6 +48,7 @@ pub mod decision;
 mod duration;
 pub mod event;
 pub mod glob;
+pub mod handover;
 pub mod hold;
 pub mod holder;
 pub mod id;
@@ -62,6 +64,7 @@ pub mod touched;
 pub use decision::{Change, Decision, StoredReply, Write};
 pub use duration::format_duration;
 pub use event::{Event, EventKind, NewEvent, WhyLeft};
+pub use handover::{Note, NoteError, Try, TryOutcome, Workspace};
 pub use hold::{Hold, Mode, Waiter, Want};
 pub use holder::{
     Evidence, Group, Holder, LabelError, Liveness, NoWitness, Observer, Process, Witness,

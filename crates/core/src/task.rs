@@ -1,5 +1,6 @@
 //! Tasks and sections: what is to be done, by one worker each.
 
+use crate::handover::{Note, Try};
 use crate::resource::{Kind, Resource, ResourceError};
 use crate::{GrantId, Token, WallTime, millis};
 use serde::de::DeserializeOwned;
@@ -313,6 +314,12 @@ pub struct Task {
     /// The claim under which a worker finished it. A repeated finish is recognised by this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_claim: Option<FinishedClaim>,
+    /// What was noted for its next worker, oldest first; see [`crate::handover`] for the bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// Its last claims, oldest first; the last is open exactly while the task is in progress.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<Try>,
 }
 
 /// Who has a task. The holds of its parts say whether that still counts.

@@ -110,7 +110,7 @@ async fn what_is_asked_twice_under_one_name_is_done_once() {
     assert_eq!(ask().await, first, "a second task of this id would be refused");
 }
 
-/// Requests as version 1 of the protocol sent them, and as a later one may.
+/// Requests as older versions of the protocol sent them, and as a later one may.
 #[tokio::test]
 async fn clients_of_other_versions_are_told_so() {
     let (client, _, _) = held().await;
@@ -120,7 +120,8 @@ async fn clients_of_other_versions_are_told_so() {
         ("/v1/store/tallies", None),
         ("/v1/store/act/acquire", None),
         (wire::RENEW, None),
-        (wire::QUERY, Some("3")),
+        (wire::QUERY, Some("2")),
+        (wire::QUERY, Some("4")),
     ] {
         let mut request = Request::post(path);
         if let Some(version) = version {
@@ -131,7 +132,7 @@ async fn clients_of_other_versions_are_told_so() {
         assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        assert!(text.contains("speaks version 2 of the protocol"), "{path}: {text}");
+        assert!(text.contains("speaks version 3 of the protocol"), "{path}: {text}");
         assert!(text.contains("the same version of tenure"), "{path}: {text}");
     }
 }

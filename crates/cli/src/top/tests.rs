@@ -115,6 +115,8 @@ fn task(id: &str, title: &str, section: Option<&str>, by: &str) -> Task {
         finished_at: None,
         finished_by: None,
         finished_claim: None,
+        notes: vec![],
+        tries: vec![],
     }
 }
 

@@ -6,7 +6,9 @@ use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
 use crate::rules::SteadyWitness;
 use crate::rules::acquire::Ask;
 use crate::rules::reap::{TakeoverReason, gone_reason};
-use crate::{GrantId, HoldSnapshot, Liveness, Resource, Snapshot, WaiterSnapshot, Witness};
+use crate::{
+    GrantId, HoldSnapshot, Liveness, Resource, Snapshot, WaiterSnapshot, WallTime, Witness,
+};
 use std::collections::HashSet;
 
 /// Collects writes and events, and knows which records would be left.
@@ -104,6 +106,11 @@ impl<'a> Draft<'a> {
     pub(super) fn note(&mut self, resource: &Resource, label: &str, kind: EventKind) {
         let resource = Some(resource.clone());
         self.change.events.push(NewEvent { resource, label: label.to_owned(), token: None, kind });
+    }
+
+    /// The store's time of day.
+    pub(super) fn wall(&self) -> WallTime {
+        self.seen.wall
     }
 
     /// What the draft adds.

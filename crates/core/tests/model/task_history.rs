@@ -1,6 +1,6 @@
 //! Takes each step with tasks in the world and in the list, and compares them.
 
-use super::task_list::{End, FILES, ListedTask, SECTIONS, TaskList, TaskVerb, places};
+use super::task_list::{End, FILES, INTERRUPTED, ListedTask, SECTIONS, TaskList, TaskVerb, places};
 use super::task_steps::{TaskStep, WORKERS};
 use crate::support::tasks::{holder, id, other_ask, resource, runner};
 use crate::support::{StoredHold, View, World, evidence_of, grant_id};
@@ -8,13 +8,14 @@ use proptest::sample::Index;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tenure_core::act::{Acquire, CallOffClaim, LeaveIdleSections, Release};
+use tenure_core::handover::TRIES_MAX;
 use tenure_core::rules::tasks::{
     AddAsk, ClaimAsk, EVERYTHING, Finish, FinishAsk, Finished, Heartbeat, HeartbeatAsk,
     ManualChange, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
     Ask, BreakAsk, GrantId, Kind, Mode, Outcome, Owner, Proof, ReleaseAsk, Resource, Status, Task,
-    TaskId, Token,
+    TaskId, Token, Try,
 };
 
 const TTL: Duration = Duration::from_millis(30);
@@ -181,6 +182,7 @@ impl TaskHistory {
             not_before_ms: None,
             claim: None,
             finished: None,
+            tries: vec![],
         });
     }
 
@@ -197,6 +199,7 @@ impl TaskHistory {
             task: None,
             section: None,
             labels: vec![],
+            workspace: Default::default(),
         }
     }
 
@@ -546,6 +549,9 @@ impl TaskHistory {
             assert_eq!(task.claim.as_ref().map(|claim| claim.grant), claim, "{number}");
             let finished = listed.finished.map(|claim| self.claims[claim].grant);
             assert_eq!(task.finished_claim.as_ref().map(|claim| claim.grant), finished, "{number}");
+            let tries = listed.tries.iter().skip(listed.tries.len().saturating_sub(TRIES_MAX));
+            let outcomes: Vec<Option<&str>> = task.tries.iter().map(outcome).collect();
+            assert_eq!(outcomes, tries.copied().collect::<Vec<_>>(), "{number}");
         }
         let mut taken: Vec<(GrantId, u8)> = Vec::new();
         let paths = self.live().filter(|stored| stored.hold.want.resource.kind() == Kind::Path);
@@ -587,4 +593,10 @@ impl TaskHistory {
             assert!(task.status != Status::Pending || !is_possible, "{number} was overlooked");
         }
     }
+}
+
+/// How a try ended, in the model's words.
+fn outcome(one: &Try) -> Option<&'static str> {
+    let outcome = one.outcome?;
+    Some(if outcome.is_interrupted() { INTERRUPTED } else { outcome.word() })
 }

@@ -50,6 +50,17 @@ pub struct ListedTask {
     pub claim: Option<usize>,
     /// Which claim finished it.
     pub finished: Option<usize>,
+    /// How each of its claims ended, in a word; none for the one that is under way.
+    pub tries: Vec<Option<&'static str>>,
+}
+
+/// What the model says of a try that ended without its worker's word.
+pub const INTERRUPTED: &str = "interrupted";
+
+impl ListedTask {
+    fn end_try(&mut self, word: &'static str) {
+        *self.tries.last_mut().expect("a claim begins a try") = Some(word);
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -111,6 +122,7 @@ impl TaskList {
         task.not_before_ms = None;
         task.claim = Some(claim);
         task.finished = None;
+        task.tries.push(None);
     }
 
     pub fn call_off(&mut self, task: usize) {
@@ -118,6 +130,7 @@ impl TaskList {
         task.status = Status::Pending;
         task.attempts -= 1;
         task.claim = None;
+        task.tries.pop();
     }
 
     /// Whether this claim ended its task in this way already.
@@ -136,6 +149,13 @@ impl TaskList {
         let now_ms = self.now_ms;
         let task = &mut self.tasks[task];
         let claim = task.claim.take();
+        task.end_try(match end {
+            End::Complete => "completed",
+            End::Review => "review",
+            End::FailRetry | End::FailFinally => "failed",
+            End::Snooze { .. } => "snoozed",
+            End::Release => "released",
+        });
         task.recoveries = 0;
         match end {
             End::Complete => task.status = Status::Completed,
@@ -163,6 +183,7 @@ impl TaskList {
         let task = &mut self.tasks[task];
         task.recoveries += 1;
         task.claim = None;
+        task.end_try(INTERRUPTED);
         let is_last = task.recoveries >= recoveries_max || task.attempts >= task.max_attempts;
         task.status = if is_last { Status::Blocked } else { Status::Pending };
     }
@@ -191,7 +212,9 @@ impl TaskList {
         if to != Completed {
             task.finished = None;
         }
-        task.claim = None;
+        if task.claim.take().is_some() {
+            task.end_try("cancelled");
+        }
         task.status = to;
         true
     }

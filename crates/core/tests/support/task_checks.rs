@@ -3,8 +3,9 @@
 use super::World;
 use super::checks::take;
 use std::collections::BTreeSet;
+use tenure_core::handover::TRIES_MAX;
 use tenure_core::task::MOVES;
-use tenure_core::{Change, EventKind, NewEvent, Status, Task, TaskId};
+use tenure_core::{Change, EventKind, NewEvent, Status, Task, TaskId, Token, Try};
 
 impl World {
     /// A task is written for a reason that an event tells, and only as the state machine allows.
@@ -41,8 +42,27 @@ impl World {
             assert!(is_done || task.finished_by.is_none(), "{task:?}");
             assert!(is_done || task.finished_claim.is_none(), "{task:?}");
             assert!(task.max_attempts > 0, "{task:?}");
+            check_tries(task);
         }
         let ages: BTreeSet<u64> = self.tasks.iter().map(|task| task.age).collect();
         assert_eq!(ages.len(), self.tasks.len(), "two tasks are of the same age");
     }
+}
+
+/// One try at most is open, exactly while the task is worked on, and it is that of the claim.
+fn check_tries(task: &Task) {
+    let open: Vec<&Try> = task.tries.iter().filter(|one| one.ended_at.is_none()).collect();
+    let claims: Vec<(&str, Token)> =
+        task.claim.iter().map(|claim| (claim.by.as_str(), claim.token)).collect();
+    let tried: Vec<(&str, Token)> = open.iter().map(|one| (one.by.as_str(), one.token)).collect();
+    assert_eq!(tried, claims, "the open try of {task:?}");
+    assert_eq!(task.open_try(), open.first().copied(), "it is the last of {task:?}");
+    for one in &task.tries {
+        assert_eq!(one.outcome.is_some(), one.ended_at.is_some(), "{one:?}");
+        assert!(one.ended_at.is_none_or(|end| end >= one.claimed_at), "{one:?}");
+    }
+    let numbers: Vec<u32> = task.tries.iter().map(|one| one.number).collect();
+    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
+    assert!(task.tries.windows(2).all(|pair| pair[1].token > pair[0].token), "{task:?}");
+    assert!(task.tries.len() <= TRIES_MAX, "{numbers:?}");
 }

@@ -65,6 +65,7 @@ pub fn claim_ask(worker: &str) -> ClaimAsk {
         task: None,
         section: None,
         labels: vec![],
+        workspace: Default::default(),
     }
 }
 
@@ -184,7 +185,7 @@ impl World {
 
     pub fn recover(&mut self) -> Vec<Task> {
         let recoveries_max = self.recoveries_max;
-        self.act(&Recover { recoveries_max })
+        self.act(&Recover { recoveries_max, broken: None })
     }
 
     pub fn edit(&mut self, task: &str, verb: ManualChange) -> Result<Task, EditError> {

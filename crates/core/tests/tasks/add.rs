@@ -4,7 +4,7 @@ use crate::support::World;
 use crate::support::tasks::*;
 use std::time::Duration;
 use tenure_core::rules::tasks::{AddAsk, AddError, Added, NewTask};
-use tenure_core::{Kind, Resource, Status, Task, TaskId, WallTime};
+use tenure_core::{Kind, Note, Resource, Status, Task, TaskId, WallTime};
 
 fn add(world: &mut World, tasks: Vec<NewTask>) -> Result<Vec<Added>, AddError> {
     world.act(&AddAsk { tasks, by: "me".into() })
@@ -150,6 +150,10 @@ fn what_a_task_waits_for_counts_once_and_not_if_it_is_done() {
     }
 }
 
+fn note(text: &str) -> Note {
+    Note { by: "w".into(), at: WallTime(9), text: text.into() }
+}
+
 #[test]
 fn a_new_task_has_what_was_given_and_the_usual() {
     let full = NewTask {
@@ -171,6 +175,7 @@ fn a_new_task_has_what_was_given_and_the_usual() {
         result: Some("1".into()),
         error: Some("e".into()),
         finished_by: Some("w".into()),
+        notes: vec![note("n")],
     };
     let mut world = World::with(vec![]);
     add(&mut world, vec![full, NewTask { max_attempts: 0, ..plain("bare") }]).unwrap();
@@ -205,6 +210,8 @@ fn a_new_task_has_what_was_given_and_the_usual() {
         finished_at: None,
         finished_by: None,
         finished_claim: None,
+        notes: vec![note("n")],
+        tries: vec![],
     };
     assert_eq!(task, expected);
     let bare = world.task("bare");

@@ -9,6 +9,7 @@ mod finish_all;
 mod heartbeat;
 mod idle;
 mod import;
+mod note;
 mod one_fate;
 mod order;
 mod parts;

@@ -148,7 +148,7 @@ fn a_task_in_progress_without_a_claim_is_taken_back() {
     let mut seen = world.seen();
     seen.tasks[0].claim = None;
     seen.holds.clear();
-    let (decision, recovered) = tenure_core::rules::tasks::recover(&seen, 3, &world.dead);
+    let (decision, recovered) = tenure_core::rules::tasks::recover(&seen, 3, None, &world.dead);
     assert_eq!((recovered.len(), recovered[0].status), (1, Status::Pending));
     assert_eq!(decision.writes().len(), 1);
 }

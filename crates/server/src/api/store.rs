@@ -25,7 +25,9 @@ use tenure::core::act::{
     Acquire, Act, CallOff, CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, FinishTask,
     FinishTasks, Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, StartTask,
 };
-use tenure::core::rules::tasks::{AddAsk, EditAsk, HeartbeatAsk, ImportAsk, ManualChange};
+use tenure::core::rules::tasks::{
+    AddAsk, AddNote, DescribeTry, EditAsk, HeartbeatAsk, ImportAsk, ManualChange,
+};
 use tenure::server_support::wire;
 use tenure::store::{self, Maintenance, Query, Signal, StoreError};
 
@@ -162,6 +164,8 @@ async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
         HeartbeatAsk::VERB => asked.perform::<HeartbeatAsk>(work, as_it_is).await,
         FinishTasks::VERB => asked.perform::<FinishTasks>(work, as_it_is).await,
         StartTask::VERB => asked.perform::<StartTask>(work, as_it_is).await,
+        AddNote::VERB => asked.perform::<AddNote>(work, as_it_is).await,
+        DescribeTry::VERB => asked.perform::<DescribeTry>(work, as_it_is).await,
         EditAsk::VERB => {
             let caller = asked.caller.clone();
             asked.perform::<EditAsk>(work, |ask| caller.require(role_of(&ask.verb))).await

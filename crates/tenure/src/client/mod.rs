@@ -79,7 +79,7 @@ const RECOVER_EVERY: Duration = Duration::from_secs(2);
 impl Inner {
     /// The act that takes back the tasks whose claim no longer stands.
     fn recover(&self) -> Recover {
-        Recover { recoveries_max: self.recoveries_max }
+        Recover { recoveries_max: self.recoveries_max, broken: None }
     }
 
     /// Whether dead workers were not looked for since a while; if so, the caller does it now.

@@ -16,12 +16,12 @@ use tenure_core::act::{
     LeaveIdleSections, PutSection, StartTask,
 };
 use tenure_core::rules::tasks::{
-    AddAsk, Added, ClaimAsk, Claimed, EditAsk, Finish, FinishAsk, Finished, Heartbeat,
+    AddAsk, AddNote, Added, ClaimAsk, Claimed, DescribeTry, EditAsk, Finish, FinishAsk, Finished, Heartbeat,
     HeartbeatAsk, ImportAsk, Imported, ManualChange, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
     GrantId, HoldSnapshot, Holder, Owner, Proof, Reason, Resource, Scope, Section, SectionSnapshot,
-    Task, TaskId, TaskScope, Token, WallTime, rules,
+    Task, TaskId, TaskScope, Token, WallTime, Workspace, rules,
 };
 
 /// The verbs of tasks; see [`Client::tasks`].
@@ -62,6 +62,8 @@ pub struct ClaimRequest {
     pub worker: Option<String>,
     /// Grants of the session or of the commands around the claim: what they hold is not in its way.
     pub under: Vec<GrantId>,
+    /// Where the worker works: it is kept with the try, so that unfinished work is found.
+    pub workspace: Workspace,
 }
 
 impl Default for ClaimRequest {
@@ -78,6 +80,7 @@ impl Default for ClaimRequest {
             tie: Binding::ThisProcess,
             worker: None,
             under: vec![],
+            workspace: Workspace::default(),
         }
     }
 }
@@ -168,6 +171,7 @@ impl Tasks {
             task: request.task.clone(),
             section: request.section.clone(),
             labels: request.labels.clone(),
+            workspace: request.workspace.clone(),
         })
     }
 
@@ -250,6 +254,20 @@ impl Tasks {
     pub async fn edit(&self, task: &TaskId, verb: ManualChange) -> Result<Task, Error> {
         let ask = EditAsk { task: task.clone(), verb, by: self.client.holder().label.clone() };
         Ok(self.client.inner.backend.perform(&ask).await??)
+    }
+
+    /// Adds a note to a task for its next worker, whatever the task's status; says what the task is
+    /// now. The author is the client's label.
+    pub async fn add_note(&self, task: &TaskId, text: &str) -> Result<Task, Error> {
+        let by = self.client.holder().label.clone();
+        let act = AddNote { task: task.clone(), by, text: text.to_owned() };
+        Ok(self.client.inner.backend.perform(&act).await??)
+    }
+
+    /// Says more of a try of a task: where its worker works, or where its unfinished work is kept.
+    /// What was said before is not said twice.
+    pub async fn describe_try(&self, act: &DescribeTry) -> Result<Task, Error> {
+        Ok(self.client.inner.backend.perform(act).await??)
     }
 
     /// Removes a task that is not in progress and that no task depends on.

@@ -6,7 +6,7 @@ use super::request::{IntoResource, Wait};
 use crate::error::Error;
 use crate::store::{EventsAfter, Finding, NewestEvents, Renewed};
 use std::time::Duration;
-use tenure_core::act::{Broken, Reap, Release};
+use tenure_core::act::{Broken, Reap, Recover, Release};
 use tenure_core::{
     Blocker, BreakAsk, Event, HoldSnapshot, Kind, Proof, ReleaseAsk, Released, Resource, Revision,
     Scope, Snapshot, Token, VerifyAnswer, rules,
@@ -81,8 +81,9 @@ impl Client {
         let by = self.inner.holder.label.clone();
         let ask = BreakAsk { resource, token, by, reason: reason.to_owned() };
         let broken = self.inner.backend.perform(&ask).await?;
-        if let Broken::Ended(hold) = &broken {
-            self.end_lost_claims([&hold.hold.want.resource]).await?;
+        if matches!(broken, Broken::Ended(_)) && ask.resource.kind() != Kind::Lock {
+            let recover = Recover { broken: Some(ask), ..self.inner.recover() };
+            self.inner.backend.perform(&recover).await?;
         }
         Ok(broken)
     }

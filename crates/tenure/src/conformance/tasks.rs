@@ -9,8 +9,8 @@ use tenure_core::rules::tasks::{
     self, AddAsk, Added, ClaimAsk, Finish, FinishAsk, Finished, NewTask,
 };
 use tenure_core::{
-    Claim, FinishedClaim, GrantId, Holder, NoWitness, Part, Pick, Proof, RECOVERIES_MAX, Revision,
-    Scope, Section, Snapshot, Status, Task, TaskId, TaskScope, Token, WallTime, Write,
+    Claim, FinishedClaim, GrantId, Holder, NoWitness, Note, Part, Pick, Proof, RECOVERIES_MAX, Revision,
+    Scope, Section, Snapshot, Status, Task, TaskId, TaskScope, Token, Try, TryOutcome, WallTime, Workspace, Write,
 };
 
 cases!("tasks":
@@ -78,6 +78,47 @@ fn full_task() -> Task {
         finished_at: Some(WallTime(4)),
         finished_by: text("w"),
         finished_claim: Some(FinishedClaim { grant: grant(6), token: Token(5) }),
+        notes: vec![
+            Note { by: "v".to_owned(), at: WallTime(-6), text: "in\ntwo \"lines\" 🚀".to_owned() },
+            Note { by: "w".to_owned(), at: WallTime(7), text: "x".to_owned() },
+        ],
+        tries: vec![ended_try(), open_try()],
+    }
+}
+
+/// A try of which all is known.
+fn ended_try() -> Try {
+    let text = |text: &str| Some(text.to_owned());
+    Try {
+        number: 3,
+        token: Token(5),
+        by: "v".to_owned(),
+        claimed_at: WallTime(-7),
+        ended_at: Some(WallTime(-5)),
+        outcome: Some(TryOutcome::Lost),
+        error: text("path:src/** was lost"),
+        workspace: Workspace {
+            host: text("höst"),
+            machine: text("m"),
+            worktree: text("/tmp/a b"),
+            branch: text("tenure/1-x"),
+        },
+        rescue: text("refs/tenure/rescue/1/3"),
+    }
+}
+
+/// A try of which little is known.
+fn open_try() -> Try {
+    Try {
+        number: 4,
+        token: Token(8),
+        by: "w".to_owned(),
+        claimed_at: WallTime(2),
+        ended_at: None,
+        outcome: None,
+        error: None,
+        workspace: Workspace::default(),
+        rescue: None,
     }
 }
 
@@ -132,6 +173,7 @@ fn claim_ask(worker: &str, ttl: Duration) -> ClaimAsk {
         task: None,
         section: None,
         labels: vec![],
+        workspace: Workspace::default(),
     }
 }
 
@@ -186,6 +228,8 @@ async fn a_task_comes_back_as_it_was(harness: &dyn Harness) -> Verdict {
         finished_at: None,
         finished_by: None,
         finished_claim: None,
+        notes: vec![],
+        tries: vec![],
         id: id("plain"),
         age: 100,
         ..full_task()
@@ -452,7 +496,7 @@ async fn a_finish_by_a_former_worker_changes_nothing(harness: &dyn Harness) -> V
 
 async fn recover(store: &dyn Store) -> Result<usize, Failure> {
     let scope = Scope::Tasks(TaskScope { in_progress: true, ..TaskScope::default() });
-    let rule = |seen: &Snapshot| tasks::recover(seen, RECOVERIES_MAX, &NoWitness);
+    let rule = |seen: &Snapshot| tasks::recover(seen, RECOVERIES_MAX, None, &NoWitness);
     Ok(apply(store, None, scope, rule).await?.len())
 }
 

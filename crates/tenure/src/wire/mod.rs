@@ -29,7 +29,7 @@ pub const MAINTAIN: &str = "/v1/store/maintain";
 pub const PROTOCOL: &str = "tenure-protocol";
 
 /// The version of this protocol. Clients and servers of different versions refuse each other.
-pub const PROTOCOL_VERSION: &str = "2";
+pub const PROTOCOL_VERSION: &str = "3";
 
 /// The header that names a request that may be sent again: a slot, a stroke and a number.
 pub const REQUEST: &str = "tenure-request";

@@ -12,10 +12,12 @@ use tenure_core::act::{
     FinishTasks, Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, StartTask,
 };
 use tenure_core::rules::BreakAsk;
-use tenure_core::rules::tasks::{AddAsk, EditAsk, HeartbeatAsk, ImportAsk};
+use tenure_core::rules::tasks::{
+    AddAsk, AddNote, DescribeTry, EditAsk, HeartbeatAsk, ImportAsk,
+};
 
 fn samples(part: &str) -> Map<String, Value> {
-    let text = include_str!("samples/protocol-2.json");
+    let text = include_str!("samples/protocol-3.json");
     let all: Value = serde_json::from_str(text).unwrap();
     all[part].as_object().unwrap().clone()
 }
@@ -46,7 +48,7 @@ fn check_act<A: Act>(samples: &mut Map<String, Value>) {
 
 #[test]
 fn the_samples_are_of_this_version() {
-    assert_eq!(PROTOCOL_VERSION, "2");
+    assert_eq!(PROTOCOL_VERSION, "3");
 }
 
 #[test]
@@ -69,6 +71,8 @@ fn every_act_and_its_answers_are_as_they_were() {
     check_act::<HeartbeatAsk>(samples);
     check_act::<StartTask>(samples);
     check_act::<EditAsk>(samples);
+    check_act::<AddNote>(samples);
+    check_act::<DescribeTry>(samples);
     check_act::<DeleteTasks>(samples);
     check_act::<PutSection>(samples);
     check_act::<ChangeSections>(samples);
@@ -88,7 +92,7 @@ fn every_other_request_and_its_answers_are_as_they_were() {
 
 #[test]
 fn every_error_of_a_store_is_as_it_was() {
-    let text = include_str!("samples/protocol-2.json");
+    let text = include_str!("samples/protocol-3.json");
     let all: Value = serde_json::from_str(text).unwrap();
     all["errors"].as_array().unwrap().iter().for_each(is_kept::<StoreError>);
 }

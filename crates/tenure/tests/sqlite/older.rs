@@ -10,11 +10,13 @@ use tenure::core::{
 use tenure::store::SqliteStore;
 use tenure::store::{RequestId, Store, StoreExt, Transaction, transact_with};
 
-/// Undoes what version 6 added.
+/// Undoes what versions 6 and 7 added.
 fn make_version_5(plain: &Connection) {
     plain
         .execute_batch(
-            "ALTER TABLE tasks DROP COLUMN claim_parts;
+            "ALTER TABLE tasks DROP COLUMN tries;
+             ALTER TABLE tasks DROP COLUMN notes;
+             ALTER TABLE tasks DROP COLUMN claim_parts;
              ALTER TABLE tasks DROP COLUMN finished_by;
              ALTER TABLE tasks DROP COLUMN finished_grant;
              ALTER TABLE tasks DROP COLUMN finished_token;

@@ -1,18 +1,18 @@
 //! Stores of every version are opened: the samples are the SQL that makes them.
 
-use crate::{StoreLocation, everything, grant, resource};
+use crate::{StoreLocation, everything, resource};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tenure::core::{
-    Change, Decision, EventKind, FinishedClaim, Hold, Holder, Mode, NewEvent, Part, Revision,
-    Scope, Snapshot, Status, Task, Token, Want, Write,
+    Change, Decision, EventKind, Hold, NewEvent, Note, Revision, Scope, Snapshot, Status, Task,
+    TaskScope, Token, Try, TryOutcome, WallTime, Want, Workspace, Write,
 };
 use tenure::store::{RequestId, SqliteStore, StoreExt, TaskFilter, transact_with};
 
 /// The newest version of the schema.
-const NEWEST: i32 = 6;
+const NEWEST: i32 = 7;
 
 fn sample(version: i32) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
@@ -100,9 +100,11 @@ async fn tasks_of_every_version_are_read() {
             (plan.status, plan.result.as_deref()),
             (Status::Completed, Some(r#"{"ok":true}"#))
         );
-        let is_new = version == NEWEST;
+        let is_new = version >= 6;
         assert_eq!(build.claim.as_ref().unwrap().parts.len(), usize::from(is_new));
         assert_eq!(plan.finished_by.is_some(), is_new);
+        let has_tries = usize::from(version >= 7);
+        assert_eq!((build.tries.len(), build.notes.len()), (2 * has_tries, has_tries));
     }
 }
 
@@ -127,34 +129,58 @@ async fn write_the_sample_of_this_version() {
     let place = store_of(NEWEST - 1);
     let store = place.open();
     let mut tasks = tasks(&store).await;
-    let rule = move |seen: &Snapshot| {
-        let token = seen.next_token();
-        let part = Part { resource: resource("path:src/**"), grant: grant(9), token };
-        tasks[0].claim.as_mut().unwrap().parts.push(part);
-        tasks[2].finished_by = Some("dora".to_owned());
-        tasks[2].finished_claim = Some(FinishedClaim { grant: grant(9), token });
-        let hold = Hold {
-            want: Want { resource: resource("printer"), mode: Mode::Slot { of: 2 } },
-            grant: grant(9),
-            token,
-            holder: Holder::anonymous("dora".to_owned()),
-            operation: None,
-            ttl: crate::HOUR,
-            slot: Some(1),
+    let rule = move |_: &Snapshot| {
+        let build = &mut tasks[0];
+        let claim = build.claim.as_ref().unwrap();
+        let one = Try {
+            number: 1,
+            token: Token(5),
+            by: "carol".to_owned(),
+            claimed_at: WallTime(1_700_000_000_000),
+            ended_at: Some(WallTime(1_700_000_000_001)),
+            outcome: Some(TryOutcome::Died),
+            error: Some("why".to_owned()),
+            workspace: Workspace {
+                host: Some("h".to_owned()),
+                machine: Some("m".to_owned()),
+                worktree: Some("/src/one".to_owned()),
+                branch: Some("tenure/build".to_owned()),
+            },
+            rescue: Some("refs/tenure/rescue/build/1".to_owned()),
         };
+        let open = Try {
+            number: 2,
+            token: claim.token,
+            by: claim.by.clone(),
+            ended_at: None,
+            outcome: None,
+            error: None,
+            workspace: Workspace::default(),
+            rescue: None,
+            ..one.clone()
+        };
+        build.tries = vec![one, open];
+        let text = "look at\nthe log".to_owned();
+        let at = WallTime(1_700_000_000_001);
+        build.notes = vec![Note { by: "carol".to_owned(), at, text: text.clone() }];
         let event = NewEvent {
-            resource: Some(resource("printer")),
-            label: "dora".to_owned(),
-            token: Some(token),
-            kind: EventKind::Acquired { operation: None },
+            resource: Some(build.id.resource()),
+            label: "carol".to_owned(),
+            token: None,
+            kind: EventKind::Noted { text },
         };
-        let mut writes = vec![Write::Hold(hold), Write::Woken(seen.waiters[0].waiter.clone())];
-        writes.extend(tasks.iter().map(|task| Write::Task(Box::new(task.clone()))));
+        let writes = vec![Write::Task(Box::new(build.clone()))];
         (Decision::Write(Change { writes, events: vec![event], ..Change::default() }), ())
     };
-    transact_with(&store, Scope::Everything, None, rule).await.unwrap();
+    let ids = tasks_named(&["build"]);
+    transact_with(&store, ids, None, rule).await.unwrap();
     drop(store);
     std::fs::write(sample(NEWEST), dump(&Connection::open(place.path()).unwrap())).unwrap();
+}
+
+fn tasks_named(names: &[&str]) -> Scope {
+    let ids = names.iter().map(|name| name.parse().unwrap()).collect();
+    Scope::Tasks(TaskScope { ids, ..TaskScope::default() })
 }
 
 /// A database as SQL that makes it.

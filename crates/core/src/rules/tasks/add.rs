@@ -2,6 +2,7 @@
 
 use crate::decision::{Change, Decision, Write};
 use crate::event::{EventKind, NewEvent};
+use crate::handover::{Note, NoteError, newest_notes};
 use crate::millis;
 use crate::resource::ResourceError;
 use crate::rules::tasks::sections::SectionError;
@@ -54,6 +55,9 @@ pub struct NewTask {
     /// Who finished it, from an import.
     #[serde(default)]
     pub finished_by: Option<String>,
+    /// What was noted about it, oldest first, from an import.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 impl NewTask {
@@ -88,6 +92,7 @@ impl NewTask {
             result: None,
             error: None,
             finished_by: None,
+            notes: vec![],
         }
     }
 }
@@ -180,6 +185,14 @@ pub enum AddError {
     /// The sections cannot be as they are described.
     #[error(transparent)]
     Sections(#[from] SectionError),
+    /// A note is not acceptable.
+    #[error("notes of task {id}: {error}")]
+    Note {
+        /// Of which task.
+        id: TaskId,
+        /// What is wrong with it.
+        error: NoteError,
+    },
     /// A task needs a title.
     #[error("task {id} has no title")]
     NoTitle {
@@ -272,6 +285,9 @@ fn check(task: &NewTask) -> Result<(), AddError> {
     for file in &task.files {
         Resource::new(Kind::Path, file).map_err(|error| AddError::File { id: id(), error })?;
     }
+    for note in &task.notes {
+        Note::check(&note.text).map_err(|error| AddError::Note { id: id(), error })?;
+    }
     Ok(())
 }
 
@@ -339,6 +355,8 @@ fn record(task: &NewTask, unmet: u32, age: u64, wall: WallTime) -> Task {
             .clone()
             .filter(|_| status.is_final() || status == Status::Review),
         finished_claim: None,
+        notes: newest_notes(task.notes.clone()),
+        tries: vec![],
     }
 }
 

@@ -8,7 +8,7 @@ use crate::task::{Status, Task, TaskId, Verb, after};
 use crate::{GrantId, Witness};
 
 /// Hands back what was claimed under these grants, as if it had never been handed out: the attempt
-/// does not count, and a section that the runner took with one of these tasks is given up.
+/// does not count and leaves no try, and a section that the runner took with one of these tasks is given up.
 pub fn call_off_claim(
     seen: &Snapshot,
     grants: &[GrantId],
@@ -50,5 +50,8 @@ pub fn call_off_claim(
 
 fn untouched(task: &Task, status: Status) -> Task {
     let attempts = task.attempts.saturating_sub(1);
-    Task { status, attempts, claim: None, claimed_at: None, started_at: None, ..task.clone() }
+    let mut task =
+        Task { status, attempts, claim: None, claimed_at: None, started_at: None, ..task.clone() };
+    task.forget_open_try();
+    task
 }

@@ -2,6 +2,7 @@
 
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
+use crate::handover::Workspace;
 use crate::hold::{Hold, Mode, Want, compatible, may_exclude};
 use crate::millis;
 use crate::rules::draft::Draft;
@@ -44,6 +45,9 @@ pub struct ClaimAsk {
     /// On whose behalf: what this owner holds is not in its own way.
     #[serde(default, skip_serializing_if = "Owner::is_nobody")]
     pub owner: Owner,
+    /// Where the worker works, as far as it says so.
+    #[serde(default, skip_serializing_if = "Workspace::is_unknown")]
+    pub workspace: Workspace,
 }
 
 impl ClaimAsk {
@@ -325,7 +329,9 @@ impl Round<'_> {
         task.status = after(task.status, Verb::Claim).unwrap_or(Status::InProgress);
         task.attempts += 1;
         task.not_before = None;
-        task.claim = Some(Claim { by: self.ask.holder.label.clone(), grant, token, parts });
+        let claim = Claim { by: self.ask.holder.label.clone(), grant, token, parts };
+        task.begin_try(&claim, self.seen.wall, self.ask.workspace.of(&self.ask.holder));
+        task.claim = Some(claim);
         task.claimed_at = Some(self.seen.wall);
         task.started_at = None;
         task.finished_at = None;

@@ -2,6 +2,7 @@
 
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
+use crate::handover::{NoteError, TryOutcome, WORKSPACE_MAX_BYTES};
 use crate::millis;
 use crate::resource::ResourceError;
 use crate::rules::draft::Draft;
@@ -10,7 +11,7 @@ use crate::rules::tasks::dependents_after;
 use crate::rules::tasks::finish::later;
 use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{PRIORITY_MAX, Status, Task, TaskId, Verb, after};
-use crate::{Kind, Resource, WallTime, Witness};
+use crate::{Kind, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -132,6 +133,23 @@ pub enum EditError {
         /// What was given.
         priority: u8,
     },
+    /// A note is not acceptable.
+    #[error(transparent)]
+    Note(#[from] NoteError),
+    /// The task remembers no such try.
+    #[error("task {id} has no try with token {token}")]
+    NoSuchTry {
+        /// Which task.
+        id: TaskId,
+        /// The token that was given.
+        token: Token,
+    },
+    /// The name of a folder, a branch or a reference cannot be kept with a try.
+    #[error("the {what} is empty or longer than {WORKSPACE_MAX_BYTES} bytes")]
+    Workspace {
+        /// What it names.
+        what: String,
+    },
 }
 
 /// Changes a task by hand.
@@ -202,7 +220,11 @@ fn moved(
         return Err(EditError::InProgress { id: task.id.clone(), by });
     }
     let status = after(task.status, by).ok_or_else(wrong)?;
-    let mut task = Task { status, claim: None, ..task.clone() };
+    let mut task = Task { status, ..task.clone() };
+    if task.claim.is_some() {
+        task.end_try(TryOutcome::Cancelled, Some(&format!("{what} by {editor}")), wall);
+        task.claim = None;
+    }
     match verb {
         ManualChange::Reject { feedback } => task.feedback = Some(feedback.clone()),
         ManualChange::Retry => {

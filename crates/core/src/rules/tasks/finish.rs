@@ -2,6 +2,7 @@
 
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
+use crate::handover::TryOutcome;
 use crate::millis;
 use crate::rules::draft::Draft;
 use crate::rules::release::Proof;
@@ -232,6 +233,8 @@ fn verb_and_event(task: &Task, finish: &Finish) -> (Verb, EventKind) {
 
 fn finished(task: &Task, status: Status, finish: &Finish, wall: WallTime) -> Task {
     let mut task = Task { status, ..task.clone() };
+    let (outcome, error) = outcome(finish);
+    task.end_try(outcome, error, wall);
     let claim = task.claim.take();
     match finish {
         Finish::Complete { result } | Finish::Review { result } => {
@@ -259,6 +262,17 @@ fn finished(task: &Task, status: Status, finish: &Finish, wall: WallTime) -> Tas
             claim.map(|claim| FinishedClaim { grant: claim.grant, token: claim.token });
     }
     task
+}
+
+/// How the try of a worker ends that says this, and why.
+fn outcome(finish: &Finish) -> (TryOutcome, Option<&str>) {
+    match finish {
+        Finish::Complete { .. } => (TryOutcome::Completed, None),
+        Finish::Fail { reason, .. } => (TryOutcome::Failed, Some(reason)),
+        Finish::Review { .. } => (TryOutcome::Review, None),
+        Finish::Snooze { .. } => (TryOutcome::Snoozed, None),
+        Finish::Release => (TryOutcome::Released, None),
+    }
 }
 
 pub(super) fn later(wall: WallTime, pause: Duration) -> WallTime {

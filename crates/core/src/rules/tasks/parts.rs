@@ -1,7 +1,7 @@
 //! What belongs to a claim, and whether all of it is still held: one claim, one fate.
 
 use crate::hold::Want;
-use crate::rules::reap::gone_reason;
+use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::snapshot::{HoldSnapshot, Scope, Snapshot, TaskScope};
 use crate::task::{Claim, Status, Task};
 use crate::{GrantId, Kind, Resource, Token, Witness};
@@ -52,6 +52,17 @@ impl<'a> HeldParts<'a> {
 
     pub(super) fn state(&self, task: &Task, claim: &Claim, witness: &dyn Witness) -> ClaimState {
         state_of(task, claim, |resource, grant| self.0.get(&(resource, grant)).copied(), witness)
+    }
+
+    /// Whether the holder of a part of the claim is proved dead.
+    pub(super) fn died(&self, task: &Task, claim: &Claim, witness: &dyn Witness) -> bool {
+        let own = task.id.resource();
+        let parts = claim.parts.iter().map(|part| (&part.resource, part.grant));
+        let mut held = [(&own, claim.grant)].into_iter().chain(parts);
+        held.any(|part| {
+            let hold = self.0.get(&part);
+            hold.is_some_and(|hold| gone_reason(hold, witness) == Some(TakeoverReason::Died))
+        })
     }
 }
 

@@ -384,13 +384,14 @@ impl Journal {
         positional_io::write_all(&self.file, self.end, bytes)
     }
 
-    /// Whether the next generation is due.
-    pub(super) fn is_long(&self) -> bool {
+    /// Whether the next generation is due: this one is long, or of an older version, which other
+    /// programs of that version would go on reading.
+    pub(super) fn is_over(&self) -> bool {
         let changes = self.end.saturating_sub(self.state_end);
         let state = self.own_state_bytes()
             + self.header.tasks_bytes / TASKS_SHARE
             + self.header.answers_bytes / ANSWERS_SHARE;
-        changes > rotate_bytes(ROTATE_BYTES) + state
+        self.header.tenure < VERSION || changes > rotate_bytes(ROTATE_BYTES) + state
     }
 
     /// Begins the next generation with this state, and seals this one. Only for the writer.

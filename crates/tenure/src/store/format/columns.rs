@@ -1,10 +1,14 @@
 //! The texts and the JSON in the columns of SQLite. The schema has a version of its own.
 
-use super::parts::{EventKindRecord, EvidenceRecord, PartRecord, WantRecord};
+use super::parts::{
+    EventKindRecord, EvidenceRecord, NoteRecord, PartRecord, TryRecord, WantRecord,
+};
 use super::record::Form;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tenure_core::{EventKind, Evidence, GrantId, Mode, Part, Resource, Status, TaskId, Want};
+use tenure_core::{
+    EventKind, Evidence, GrantId, Mode, Note, Part, Resource, Status, TaskId, Try, Want,
+};
 
 /// A stored record that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +92,26 @@ pub(crate) fn parts_to_json(parts: &[Part]) -> String {
 /// Reads what [`parts_to_json`] wrote.
 pub(crate) fn parts_from_json(json: &str) -> Result<Vec<Part>, FormatError> {
     list_from_json::<Part, PartRecord>("the parts of a claim", json)
+}
+
+/// A JSON list of a task's notes.
+pub(crate) fn notes_to_json(notes: &[Note]) -> String {
+    list_to_json::<Note, NoteRecord>(notes)
+}
+
+/// Reads what [`notes_to_json`] wrote.
+pub(crate) fn notes_from_json(json: &str) -> Result<Vec<Note>, FormatError> {
+    list_from_json::<Note, NoteRecord>("the notes", json)
+}
+
+/// A JSON list of a task's tries.
+pub(crate) fn tries_to_json(tries: &[Try]) -> String {
+    list_to_json::<Try, TryRecord>(tries)
+}
+
+/// Reads what [`tries_to_json`] wrote.
+pub(crate) fn tries_from_json(json: &str) -> Result<Vec<Try>, FormatError> {
+    list_from_json::<Try, TryRecord>("the tries", json)
 }
 
 /// A JSON list of texts.

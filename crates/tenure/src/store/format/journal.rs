@@ -1,4 +1,5 @@
-//! The journal of the file store, version 1.
+//! The journal of the file store, version 2. Version 1 had no notes and tries of tasks; files of that
+//! version are read, and the first change begins a generation of version 2.
 //!
 //! A generation is a header line, then the whole state, then changes, one line each. A field that is
 //! added must have a default, so that older files stay readable; any other change needs a new
@@ -13,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tenure_core::{GrantId, NewEvent, Resource, TaskId, WallTime};
 
 /// The version of the format; a newer one is refused.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// The first line of a generation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -237,12 +238,34 @@ mod tests {
     use serde::de::DeserializeOwned;
     use std::collections::BTreeSet;
 
-    const FIRST: &str = include_str!("../../../tests/samples/file-1/journal/00000001.jsonl");
-    const SECOND: &str = include_str!("../../../tests/samples/file-1/journal/00000002.jsonl");
-    const TASKS: &str = include_str!("../../../tests/samples/file-1/journal/00000002.tasks");
-    const DONE: &str = include_str!("../../../tests/samples/file-1/done/7d.jsonl");
-    const DELETED: &str = include_str!("../../../tests/samples/file-1/done/45.jsonl");
-    const KEYS: &str = include_str!("../../../tests/samples/file-1/done/keys-c0.jsonl");
+    /// The files of a sample.
+    struct Sample {
+        first: &'static str,
+        second: &'static str,
+        tasks: &'static str,
+        done: &'static str,
+        deleted: &'static str,
+        keys: &'static str,
+    }
+
+    macro_rules! sample {
+        ($folder:literal) => {
+            Sample {
+                first: sample!($folder, "journal/00000001.jsonl"),
+                second: sample!($folder, "journal/00000002.jsonl"),
+                tasks: sample!($folder, "journal/00000002.tasks"),
+                done: sample!($folder, "done/7d.jsonl"),
+                deleted: sample!($folder, "done/45.jsonl"),
+                keys: sample!($folder, "done/keys-c0.jsonl"),
+            }
+        };
+        ($folder:literal, $file:literal) => {
+            include_str!(concat!("../../../tests/samples/", $folder, "/", $file))
+        };
+    }
+
+    /// One for each version.
+    const SAMPLES: [Sample; VERSION as usize] = [sample!("file-1"), sample!("file-2")];
 
     /// The length of `{"sum":"xxxxxxxx",`, which is in front of what the record says.
     const SUM_BYTES: usize = 18;
@@ -256,27 +279,30 @@ mod tests {
         record
     }
 
-    fn lines() -> Vec<Line> {
-        let generations = FIRST.lines().skip(1).chain(SECOND.lines().skip(1)).chain(TASKS.lines());
+    fn lines(sample: &Sample) -> Vec<Line> {
+        let (first, second) = (sample.first.lines().skip(1), sample.second.lines().skip(1));
+        let generations = first.chain(second).chain(sample.tasks.lines());
         // The first version wrote the number of a process group alone; it is not written so again.
         generations.filter(|line| !line.contains(r#""group":4"#)).map(read).collect()
     }
 
     #[test]
     fn every_line_is_written_as_it_was_read() {
-        let first: Header = read(FIRST.lines().next().unwrap());
-        let second: Header = read(SECOND.lines().next().unwrap());
-        assert_eq!((first.tenure, first.generation, second.generation), (VERSION, 1, 2));
-        assert_eq!(lines().len(), 19);
-        for line in DONE.lines().chain(DELETED.lines()) {
-            read::<TaskLine>(line);
+        for (version, sample, count) in [(1, &SAMPLES[0], 19), (2, &SAMPLES[1], 20)] {
+            let first: Header = read(sample.first.lines().next().unwrap());
+            let second: Header = read(sample.second.lines().next().unwrap());
+            assert_eq!((first.tenure, first.generation, second.generation), (version, 1, 2));
+            assert_eq!(lines(sample).len(), count);
+            for line in sample.done.lines().chain(sample.deleted.lines()) {
+                read::<TaskLine>(line);
+            }
+            sample.keys.lines().for_each(|line| drop(read::<KeyLine>(line)));
         }
-        KEYS.lines().for_each(|line| drop(read::<KeyLine>(line)));
     }
 
     #[test]
     fn the_number_of_a_process_group_alone_is_read() {
-        let line = SECOND.lines().find(|line| line.contains(r#""group":4"#)).unwrap();
+        let line = SAMPLES[0].second.lines().find(|line| line.contains(r#""group":4"#)).unwrap();
         let line: Line = serde_json::from_str(line).unwrap();
         let Record::Hold(stored) = &line.records[0] else { panic!("{line:?}") };
         let group = stored.hold.holder.evidence.as_ref().unwrap().group.unwrap();
@@ -286,7 +312,7 @@ mod tests {
     /// A kind that is not in the samples could change unnoticed.
     #[test]
     fn every_kind_of_record_status_and_event_is_in_the_samples() {
-        let lines = lines();
+        let lines = lines(SAMPLES.last().unwrap());
         let written = serde_json::to_value(&lines).unwrap();
         let values = |name: &str| {
             let lists = written.as_array().unwrap().iter().filter_map(|line| line[name].as_array());
@@ -299,7 +325,7 @@ mod tests {
         let events = values("events");
         let kinds: BTreeSet<&str> =
             events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
-        assert_eq!(kinds.len(), 26, "{kinds:?}");
+        assert_eq!(kinds.len(), 27, "{kinds:?}");
         let tasks = lines.iter().flat_map(|line| &line.records).filter_map(|record| match record {
             Record::Task(task) => Some(task.status),
             _ => None,
@@ -308,5 +334,9 @@ mod tests {
         for status in tenure_core::Status::ALL {
             assert!(statuses.contains(&status), "{status}");
         }
+        let done = SAMPLES.last().unwrap().done.lines().map(read::<TaskLine>);
+        let tries = done.filter_map(TaskLine::into_task).flat_map(|task| task.tries);
+        let outcomes: Vec<_> = tries.filter_map(|one| one.outcome).collect();
+        assert_eq!(outcomes, tenure_core::TryOutcome::ALL);
     }
 }

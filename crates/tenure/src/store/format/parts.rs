@@ -5,9 +5,9 @@ use super::record::{Form, record, tagged_record, word_record};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tenure_core::{
-    Claim, EventKind, Evidence, FinishedClaim, GrantId, Group, Hold, Holder, Mode, NewEvent, Part,
-    Process, Resource, Section, Status, StoredReply, Task, TaskId, Token, Waiter, WallTime, Want,
-    WhyLeft,
+    Claim, EventKind, Evidence, FinishedClaim, GrantId, Group, Hold, Holder, Mode, NewEvent, Note,
+    Part, Process, Resource, Section, Status, StoredReply, Task, TaskId, Token, Try, TryOutcome,
+    Waiter, WallTime, Want, WhyLeft, Workspace,
 };
 
 /// A duration, in milliseconds rounded up: a lease that was stored must not end earlier.
@@ -172,6 +172,69 @@ record! {
         finished_by: Option<String> = finished_by,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         finished_claim: Option<FinishedClaimRecord> = finished_claim,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<NoteRecord> = notes,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tries: Vec<TryRecord> = tries,
+    }
+}
+
+record! {
+    /// What was written about a task for its next worker.
+    NoteRecord = Note {
+        by: String = by,
+        at: WallTime = at,
+        text: String = text,
+    }
+}
+
+record! {
+    /// One claim of a task, and how it ended.
+    TryRecord = Try {
+        number: u32 = number,
+        token: Token = token,
+        by: String = by,
+        claimed_at: WallTime = claimed_at,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended_at: Option<WallTime> = ended_at,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<TryOutcomeRecord> = outcome,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String> = error,
+        #[serde(flatten)]
+        workspace: WorkspaceRecord = workspace,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rescue: Option<String> = rescue,
+    }
+}
+
+record! {
+    /// Where a worker worked.
+    WorkspaceRecord = Workspace {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String> = host,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        machine: Option<String> = machine,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worktree: Option<String> = worktree,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String> = branch,
+    }
+}
+
+word_record! {
+    /// How a try ended.
+    TryOutcomeRecord = TryOutcome {
+        "completed" Completed,
+        "failed" Failed,
+        "review" Review,
+        "released" Released,
+        "snoozed" Snoozed,
+        "died" Died,
+        "lapsed" Lapsed,
+        "broken" Broken,
+        "lost" Lost,
+        "cancelled" Cancelled,
     }
 }
 
@@ -275,6 +338,7 @@ tagged_record! {
         "added" Added {}
         "updated" Updated {}
         "deleted" Deleted {}
+        "noted" Noted { text: String }
         "completed" Completed {}
         "failed" Failed { reason: String, retry: bool }
         "sent_to_review" SentToReview {}

@@ -4,12 +4,19 @@
 pub(super) const APPLICATION_ID: i32 = 0x5445_4e52;
 
 /// The version that this library writes.
-pub(super) const VERSION: i32 = 6;
+pub(super) const VERSION: i32 = 7;
 
 /// Brings a file from version n to n + 1, for each n from 0. To change the schema, append a step;
 /// never edit one that was released.
-pub(super) const MIGRATIONS: [&str; VERSION as usize] =
-    [TO_VERSION_1, TO_VERSION_2, TO_VERSION_3, TO_VERSION_4, TO_VERSION_5, TO_VERSION_6];
+pub(super) const MIGRATIONS: [&str; VERSION as usize] = [
+    TO_VERSION_1,
+    TO_VERSION_2,
+    TO_VERSION_3,
+    TO_VERSION_4,
+    TO_VERSION_5,
+    TO_VERSION_6,
+    TO_VERSION_7,
+];
 
 /// Times are integers. `*_ms` without more are milliseconds on the machine's monotonic clock and
 /// judge leases; `*_at_ms` are milliseconds since 1970 and are for showing only.
@@ -218,4 +225,11 @@ ALTER TABLE tasks ADD COLUMN finished_token INTEGER;
 ALTER TABLE holds ADD COLUMN slot INTEGER;
 CREATE TABLE ended_boots (number INTEGER PRIMARY KEY, id TEXT NOT NULL) STRICT;
 ALTER TABLE waits ADD COLUMN woken_ms INTEGER;
+";
+
+/// How the claims of a task ended and what was noted about it, as JSON. Both are the last columns:
+/// a long row spills into further pages, and lists of tasks read neither.
+const TO_VERSION_7: &str = "
+ALTER TABLE tasks ADD COLUMN tries TEXT;
+ALTER TABLE tasks ADD COLUMN notes TEXT;
 ";

@@ -22,7 +22,7 @@ macro_rules! tasks {
              unmet, labels, files, payload, max_attempts, attempts, recoveries, timeout_ms, \
              not_before_at_ms, key, claim_by, claim_grant, claim_token, result, error, feedback, \
              created_at_ms, claimed_at_ms, started_at_ms, finished_at_ms, claim_parts, \
-             finished_by, finished_grant, finished_token FROM tasks ",
+             finished_by, finished_grant, finished_token, tries, notes FROM tasks ",
             $rest
         )
     };
@@ -269,6 +269,8 @@ fn read_task(row: &Row<'_>) -> Result<Task, RowError> {
         finished_at: read_time(row, 28)?,
         finished_by: row.get(30)?,
         finished_claim,
+        notes: optional_text(row, 34)?.map_or(Ok(vec![]), format::notes_from_json)?,
+        tries: optional_text(row, 33)?.map_or(Ok(vec![]), format::tries_from_json)?,
     })
 }
 
@@ -316,6 +318,8 @@ pub(super) fn put(session: &Session<'_>, task: &Task) -> Result<(), RowError> {
         task.finished_by,
         task.finished_claim.as_ref().map(|claim| claim.grant.to_string()),
         task.finished_claim.as_ref().map(|claim| claim.token.0 as i64),
+        (!task.tries.is_empty()).then(|| format::tries_to_json(&task.tries)),
+        (!task.notes.is_empty()).then(|| format::notes_to_json(&task.notes)),
     ];
     // Most changes are of what work itself moves. To name the other columns would make SQLite
     // write their indexes anew, each a page more to sync.
@@ -325,7 +329,7 @@ pub(super) fn put(session: &Session<'_>, task: &Task) -> Result<(), RowError> {
                 not_before_at_ms = ?18, claim_by = ?20, claim_grant = ?21, claim_token = ?22,
                 result = ?23, error = ?24, feedback = ?25, claimed_at_ms = ?27,
                 started_at_ms = ?28, finished_at_ms = ?29, claim_parts = ?30, finished_by = ?31,
-                finished_grant = ?32, finished_token = ?33
+                finished_grant = ?32, finished_token = ?33, tries = ?34, notes = ?35
              WHERE id = ?1 AND title = ?2 AND description IS ?3 AND section = ?4
                AND priority = ?6 AND position = ?7 AND age = ?8 AND depends_on IS ?9
                AND labels IS ?11 AND files IS ?12 AND payload IS ?13 AND max_attempts = ?14
@@ -343,7 +347,8 @@ pub(super) fn put(session: &Session<'_>, task: &Task) -> Result<(), RowError> {
                 timeout_ms = ?17, not_before_at_ms = ?18, key = ?19, claim_by = ?20,
                 claim_grant = ?21, claim_token = ?22, result = ?23, error = ?24, feedback = ?25,
                 created_at_ms = ?26, claimed_at_ms = ?27, started_at_ms = ?28, finished_at_ms = ?29,
-                claim_parts = ?30, finished_by = ?31, finished_grant = ?32, finished_token = ?33
+                claim_parts = ?30, finished_by = ?31, finished_grant = ?32, finished_token = ?33,
+                tries = ?34, notes = ?35
              WHERE id = ?1",
         )?
         .execute(params)?;
@@ -354,7 +359,7 @@ pub(super) fn put(session: &Session<'_>, task: &Task) -> Result<(), RowError> {
         .statement(
             "INSERT INTO tasks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
                 ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29,
-                ?30, ?31, ?32, ?33)",
+                ?30, ?31, ?32, ?33, ?34, ?35)",
         )?
         .execute(params)?;
     let mut dependency = session.statement("INSERT OR IGNORE INTO dependencies VALUES (?1, ?2)")?;

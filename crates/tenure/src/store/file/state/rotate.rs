@@ -5,6 +5,7 @@ use crate::store::file::error::FileStoreError;
 use crate::store::file::failpoint::failpoint;
 use crate::store::file::journal::{Header, Line, draft, sync_folder, tasks_path};
 use crate::store::file::line;
+use crate::store::format::journal::VERSION;
 use crate::store::ledger::Record;
 use std::fs::File;
 use std::io::Write as _;
@@ -17,10 +18,10 @@ const EVENTS_KEPT: u64 = 100_000;
 const ROTATE_AGAIN_BYTES: u64 = 64 * 1024;
 
 impl State {
-    /// After a change: begins the next generation if this one has become long. The change is
+    /// After a change: begins the next generation if this one is over. The change is
     /// there already, so what fails here is left to the next.
     pub(super) fn finish(&mut self) {
-        if self.journal.is_long() && self.journal.end >= self.rotate_from && self.rotate().is_err()
+        if self.journal.is_over() && self.journal.end >= self.rotate_from && self.rotate().is_err()
         {
             self.rotate_from = self.journal.end + ROTATE_AGAIN_BYTES;
             // It may be there or not, and what is archived may be in the journal still.
@@ -48,6 +49,7 @@ impl State {
             boot: self.ledger.boot.clone(),
             ended_boots: self.ledger.ended_boots.clone(),
             tasks_bytes,
+            tenure: VERSION,
             ..self.journal.header.clone()
         };
         let archived = self.ledger.tasks.archived_records();

@@ -7,7 +7,7 @@ use crate::store::store_time::StoreTime;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tenure_core::rules::tasks::NewTask;
-use tenure_core::{EventKind, NewEvent, Status, Task, TaskId, WallTime};
+use tenure_core::{EventKind, NewEvent, Status, Task, TaskId, TryOutcome, WallTime};
 use tenure_text::exchange::CONTEXT_FILES;
 
 /// What a list says of one task.
@@ -47,6 +47,8 @@ pub(super) enum EntryState {
 /// What to remember, and what to write back.
 #[derive(Debug, Default)]
 pub(crate) struct Reconciled {
+    /// The time of day.
+    now: WallTime,
     pub(crate) records: Vec<Record>,
     pub(crate) events: Vec<NewEvent>,
     /// The tasks that must be written to the list again.
@@ -58,7 +60,7 @@ pub(crate) struct Reconciled {
 
 /// Compares the list with the ledger.
 pub(super) fn reconcile(entries: &[Entry], ledger: &Ledger, at: StoreTime) -> Reconciled {
-    let mut reconciled = Reconciled::default();
+    let mut reconciled = Reconciled { now: WallTime(at.wall_ms), ..Reconciled::default() };
     let mut tasks: Vec<Task> = Vec::with_capacity(entries.len());
     let cycles = cycles(entries);
     for entry in entries {
@@ -185,6 +187,7 @@ impl Reconciled {
         self.drop_holds(known, ledger);
         self.note(known, event_of(status, entry));
         task.status = status;
+        task.end_try(TryOutcome::Lost, Some("another program changed the task"), self.now);
         task.claim = None;
         if known.status == Status::Blocked {
             // Why it was blocked.
@@ -308,5 +311,7 @@ fn new_task(entry: &Entry, status: Status, age: u64, at: StoreTime) -> Task {
         finished_at: entry.finished_at,
         finished_by: new.finished_by,
         finished_claim: None,
+        notes: new.notes,
+        tries: vec![],
     }
 }
