@@ -6,7 +6,8 @@
 use crate::decision::Decision;
 use crate::rules::tasks::{
     self, AddAsk, AddError, AddNote, Added, ClaimAsk, Claimed, DescribeTry, EditAsk, EditError,
-    FinishAsk, Finished, Heartbeat, HeartbeatAsk, ImportAsk, Imported, NoClaim, SectionChange, SectionError,
+    FinishAsk, Finished, Heartbeat, HeartbeatAsk, ImportAsk, Imported, NoClaim, SectionChange,
+    SectionError,
 };
 use crate::rules::{self, Ask, BreakAsk, Outcome, ReleaseAsk, Released};
 use crate::snapshot::{HoldSnapshot, Scope, Snapshot, TaskScope};

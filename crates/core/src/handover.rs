@@ -275,6 +275,7 @@ fn beginning(text: &str) -> String {
     if text.len() <= TRY_ERROR_MAX_BYTES {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(TRY_ERROR_MAX_BYTES);
-    format!("{}…", &text[..end])
+    let fits = |(at, letter): &(usize, char)| at + letter.len_utf8() <= TRY_ERROR_MAX_BYTES;
+    let kept: String = text.char_indices().take_while(fits).map(|(_, letter)| letter).collect();
+    format!("{kept}…")
 }

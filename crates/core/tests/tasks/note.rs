@@ -210,8 +210,9 @@ fn a_claim_of_an_older_version_gets_a_try_when_it_ends() {
     let begun = last_try(&world);
     world.tasks[0].tries.clear();
     world.pass(TTL / 2);
-    world.tasks[0].end_try(TryOutcome::Completed, None, world.wall());
-    let (ended_at, outcome) = (Some(world.wall()), Some(TryOutcome::Completed));
+    let now = world.wall();
+    world.tasks[0].end_try(TryOutcome::Completed, None, now);
+    let (ended_at, outcome) = (Some(now), Some(TryOutcome::Completed));
     assert_eq!(world.tasks[0].tries, [Try { ended_at, outcome, ..begun }]);
 }
 

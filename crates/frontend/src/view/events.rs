@@ -50,6 +50,10 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub feedback: Option<String>,
+    /// What was noted about a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub text: Option<String>,
 }
 
 impl From<&core::Event> for Event {
@@ -69,6 +73,7 @@ impl From<&core::Event> for Event {
             why: None,
             retry: None,
             feedback: None,
+            text: None,
         };
         match &event.kind {
             EventKind::Acquired { operation } => shown.operation = operation.clone(),
@@ -83,6 +88,7 @@ impl From<&core::Event> for Event {
                 shown.retry = Some(*retry);
             }
             EventKind::Rejected { feedback } => shown.feedback = Some(feedback.clone()),
+            EventKind::Noted { text } => shown.text = Some(text.clone()),
             _ => {}
         }
         shown

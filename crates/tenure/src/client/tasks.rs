@@ -16,8 +16,8 @@ use tenure_core::act::{
     LeaveIdleSections, PutSection, StartTask,
 };
 use tenure_core::rules::tasks::{
-    AddAsk, AddNote, Added, ClaimAsk, Claimed, DescribeTry, EditAsk, Finish, FinishAsk, Finished, Heartbeat,
-    HeartbeatAsk, ImportAsk, Imported, ManualChange, NewTask, NoClaim, SectionChange,
+    AddAsk, AddNote, Added, ClaimAsk, Claimed, DescribeTry, EditAsk, Finish, FinishAsk, Finished,
+    Heartbeat, HeartbeatAsk, ImportAsk, Imported, ManualChange, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
     GrantId, HoldSnapshot, Holder, Owner, Proof, Reason, Resource, Scope, Section, SectionSnapshot,

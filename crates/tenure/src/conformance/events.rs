@@ -39,6 +39,7 @@ fn all_kinds() -> Vec<EventKind> {
         EventKind::Added,
         EventKind::Updated,
         EventKind::Deleted,
+        EventKind::Noted { text: text("two\nlines of 'text'") },
         EventKind::Completed,
         EventKind::Failed { reason: text("no 'disk'"), retry: true },
         EventKind::SentToReview,

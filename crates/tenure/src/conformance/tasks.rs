@@ -6,11 +6,12 @@ use crate::store::{Store, TaskCounts, TaskFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::rules::tasks::{
-    self, AddAsk, Added, ClaimAsk, Finish, FinishAsk, Finished, NewTask,
+    self, AddAsk, AddNote, Added, ClaimAsk, Finish, FinishAsk, Finished, NewTask,
 };
 use tenure_core::{
-    Claim, FinishedClaim, GrantId, Holder, NoWitness, Note, Part, Pick, Proof, RECOVERIES_MAX, Revision,
-    Scope, Section, Snapshot, Status, Task, TaskId, TaskScope, Token, Try, TryOutcome, WallTime, Workspace, Write,
+    Claim, FinishedClaim, GrantId, Holder, NoWitness, Note, Part, Pick, Proof, RECOVERIES_MAX,
+    Revision, Scope, Section, Snapshot, Status, Task, TaskId, TaskScope, Token, Try, TryOutcome,
+    WallTime, Workspace, Write,
 };
 
 cases!("tasks":
@@ -27,6 +28,8 @@ cases!("tasks":
     a_finish_by_a_former_worker_changes_nothing,
     what_a_silent_worker_had_is_taken_back,
     a_file_named_twice_is_held_once,
+    notes_and_tries_reach_the_next_worker,
+    lists_leave_out_the_history_where_asked_to,
     tasks_survive_reopening,
 );
 
@@ -79,7 +82,9 @@ fn full_task() -> Task {
         finished_by: text("w"),
         finished_claim: Some(FinishedClaim { grant: grant(6), token: Token(5) }),
         notes: vec![
-            Note { by: "v".to_owned(), at: WallTime(-6), text: "in\ntwo \"lines\" 🚀".to_owned() },
+            Note {
+                by: "v".to_owned(), at: WallTime(-6), text: "in\ntwo \"lines\" 🚀".to_owned()
+            },
             Note { by: "w".to_owned(), at: WallTime(7), text: "x".to_owned() },
         ],
         tries: vec![ended_try(), open_try()],
@@ -530,6 +535,64 @@ async fn a_file_named_twice_is_held_once(harness: &dyn Harness) -> Verdict {
     ensure_eq!(everything(&*store).await?.holds.len(), 2, "holds");
     ensure!(complete(&*store, &claimed).await?, "it is done");
     ensure_eq!(everything(&*store).await?.holds.len(), 0, "holds left");
+    Ok(())
+}
+
+async fn note(store: &dyn Store, task: &str, text: &str) -> Result<Task, Failure> {
+    let ask = AddNote { task: id(task), by: "noter".to_owned(), text: text.to_owned() };
+    let scope = ask.scope();
+    let rule = move |seen: &Snapshot| tasks::add_note(seen, &ask, &NoWitness);
+    let noted = apply(store, None, scope, rule).await?;
+    noted.map_err(|refused| Failure(format!("the note was refused: {refused:?}")))
+}
+
+/// What one worker left is seen by the next, through another handle, at the claim and afterwards.
+async fn notes_and_tries_reach_the_next_worker(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let other = harness.another(&store).await;
+    add(&*store, vec![new("a")]).await?;
+    let claimed = claim(&*store, "v", LONG).await?;
+    let Some(claimed) = claimed else { return Err(Failure("nothing was claimed".to_owned())) };
+    note(&*other, "a", "while it is worked on").await?;
+    let ask = FinishAsk { finish: Finish::Release, ..complete_ask(&claimed) };
+    let scope = ask.scope();
+    apply(&*store, None, scope, move |seen| tasks::finish(seen, &ask, &NoWitness)).await?;
+    note(&*store, "a", "while no worker has it").await?;
+    let again = claim(&*other, "w", LONG).await?;
+    let Some(again) = again else { return Err(Failure("nothing was claimed again".to_owned())) };
+    complete(&*other, &again).await?;
+    note(&*other, "a", "after its end").await?;
+    let seen = store.read(&look_for(&["a"])).await?;
+    let Some(task) = seen.task(&id("a")) else { return Err(Failure("it is gone".to_owned())) };
+    let texts: Vec<&str> = task.notes.iter().map(|note| note.text.as_str()).collect();
+    let expected = vec!["while it is worked on", "while no worker has it", "after its end"];
+    ensure_eq!(texts, expected, "the notes");
+    ensure_eq!(again.task.notes, task.notes[..2].to_vec(), "the notes that the worker got");
+    let tries: Vec<_> = task.tries.iter().map(|one| (one.by.as_str(), one.outcome)).collect();
+    let expected = vec![("v", Some(TryOutcome::Released)), ("w", Some(TryOutcome::Completed))];
+    ensure_eq!(tries, expected, "the tries");
+    ensure_eq!(task.status, Status::Completed, "the status");
+    let events = store.events(Revision(0), 100).await?;
+    let noted = events.iter().filter(|event| event.event.kind.word() == "noted").count();
+    ensure_eq!(noted, 3, "the events");
+    Ok(())
+}
+
+async fn lists_leave_out_the_history_where_asked_to(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let task = full_task();
+    put(&*store, task.clone()).await?;
+    let whole = TaskFilter::default();
+    let plain = Task { notes: vec![], tries: vec![], ..task.clone() };
+    for filter in [
+        whole.clone(),
+        TaskFilter { id_prefix: Some(task.id.to_string()), ..whole.clone() },
+        TaskFilter { title: Some(task.title.clone()), ..whole },
+    ] {
+        ensure_eq!(store.read(&filter).await?, vec![task.clone()], "the whole task");
+        let filter = TaskFilter { without_history: true, ..filter };
+        ensure_eq!(store.read(&filter).await?, vec![plain.clone()], "without its history");
+    }
     Ok(())
 }
 

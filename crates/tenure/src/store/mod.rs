@@ -174,6 +174,8 @@ pub struct TaskFilter {
     pub after_age: u64,
     /// At most so many.
     pub limit: u32,
+    /// Whether notes and tries are left out: long lists do not show them, and cost less without.
+    pub without_history: bool,
 }
 
 impl Default for TaskFilter {
@@ -186,6 +188,7 @@ impl Default for TaskFilter {
             title: None,
             after_age: 0,
             limit: u32::MAX,
+            without_history: false,
         }
     }
 }
@@ -199,6 +202,14 @@ impl TaskFilter {
             && self.id_prefix.as_ref().is_none_or(|prefix| task.id.as_str().starts_with(prefix))
             && self.title.as_ref().is_none_or(|title| task.title == *title)
             && task.age > self.after_age
+    }
+
+    /// The task as it is listed.
+    pub fn listed(&self, task: Task) -> Task {
+        match self.without_history {
+            true => Task { notes: vec![], tries: vec![], ..task },
+            false => task,
+        }
     }
 }
 

@@ -12,9 +12,7 @@ use tenure_core::act::{
     FinishTasks, Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, StartTask,
 };
 use tenure_core::rules::BreakAsk;
-use tenure_core::rules::tasks::{
-    AddAsk, AddNote, DescribeTry, EditAsk, HeartbeatAsk, ImportAsk,
-};
+use tenure_core::rules::tasks::{AddAsk, AddNote, DescribeTry, EditAsk, HeartbeatAsk, ImportAsk};
 
 fn samples(part: &str) -> Map<String, Value> {
     let text = include_str!("samples/protocol-3.json");

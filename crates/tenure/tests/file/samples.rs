@@ -75,8 +75,10 @@ async fn a_store_of_an_older_version_goes_on_in_the_newest() {
         assert_eq!(build.status, Status::InProgress);
         // An older program must refuse the file from here on, rather than call it damaged.
         let journal = files(&place.path("journal"));
-        let mut journals: Vec<_> =
-            journal.iter().filter(|file| file.extension().is_some_and(|end| end == "jsonl")).collect();
+        let mut journals: Vec<_> = journal
+            .iter()
+            .filter(|file| file.extension().is_some_and(|end| end == "jsonl"))
+            .collect();
         journals.sort();
         let newest = std::fs::read_to_string(journals.last().unwrap()).unwrap();
         let header = format!("\"tenure\":{NEWEST},");

@@ -96,9 +96,7 @@ pub fn describe_try(
             let task = find(seen, &ask.task).cloned().map(Task::redacted);
             (Decision::Nothing, task)
         }
-        Ok(Some(task)) => {
-            write(seen, task, ask.note.as_ref().map(|text| (&ask.by, text)), witness)
-        }
+        Ok(Some(task)) => write(seen, task, ask.note.as_ref().map(|text| (&ask.by, text)), witness),
     }
 }
 

@@ -65,6 +65,7 @@ function details(event) {
   if (event.event === 'broken') said.push(', broken by ', foreign(brief(event.by ?? '', 80), { class: 'holder' }));
   if (event.reason) said.push(': ', foreign(brief(event.reason, 300), { class: 'quote' }));
   if (event.why) said.push(`: ${event.why}`);
+  if (event.text) said.push(': ', foreign(brief(event.text, 300), { class: 'quote' }));
   if (event.feedback) said.push(': ', foreign(brief(event.feedback, 300), { class: 'quote' }));
   if (event.event === 'failed') said.push(event.retry ? ' (will be retried)' : ' (will not be retried)');
   if (event.token) said.push(h('span', { class: 'token' }, ` #${event.token}`));

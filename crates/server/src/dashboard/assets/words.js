@@ -41,6 +41,7 @@ export const EVENT_WORDS = {
   died: ['died holding', 'bad'], broken: ['was forced off', 'bad'], waiting: ['waits for', 'calm'],
   left: ['left the queue of', 'calm'], deadlock: ['was refused because of a deadlock on', 'bad'],
   added: ['added', 'calm'], updated: ['changed', 'calm'], deleted: ['deleted', 'calm'],
+  noted: ['wrote a note on', 'calm'],
   completed: ['completed', 'good'], failed: ['failed', 'bad'],
   sent_to_review: ['sent to review', 'start'], approved: ['approved', 'good'],
   rejected: ['rejected', 'bad'], snoozed: ['snoozed', 'calm'], handed_back: ['released unfinished', 'calm'],

@@ -83,7 +83,8 @@ impl Archive {
                 };
             }
         }
-        Ok(found.into_values().filter(|task| filter.admits(task)).collect())
+        let found = found.into_values().filter(|task| filter.admits(task));
+        Ok(found.map(|task| filter.listed(task)).collect())
     }
 
     /// Whether every line can be read.

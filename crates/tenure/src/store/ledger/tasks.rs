@@ -49,7 +49,8 @@ impl Tasks {
     pub(crate) fn list(&self, filter: &TaskFilter) -> Vec<Task> {
         let later = self.by_age.range(filter.after_age.saturating_add(1)..);
         let tasks = later.flat_map(|(_, ids)| ids).filter_map(|id| self.tasks.get(id));
-        tasks.filter(|task| filter.admits(task)).take(filter.limit as usize).cloned().collect()
+        let admitted = tasks.filter(|task| filter.admits(task)).take(filter.limit as usize);
+        admitted.map(|task| filter.listed(task.clone())).collect()
     }
 
     pub(crate) fn tallies(&self) -> Vec<Tally> {

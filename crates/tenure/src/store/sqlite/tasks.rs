@@ -15,16 +15,27 @@ use tenure_core::{
 /// How many tasks whose time has come are looked at beside those that had none.
 const DUE_SHOWN: usize = 64;
 
-macro_rules! tasks {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, title, description, section, status, priority, position, age, depends_on, \
+/// What is selected of a task, before notes and tries.
+macro_rules! columns {
+    () => {
+            "id, title, description, section, status, priority, position, age, depends_on, \
              unmet, labels, files, payload, max_attempts, attempts, recoveries, timeout_ms, \
              not_before_at_ms, key, claim_by, claim_grant, claim_token, result, error, feedback, \
              created_at_ms, claimed_at_ms, started_at_ms, finished_at_ms, claim_parts, \
-             finished_by, finished_grant, finished_token, tries, notes FROM tasks ",
-            $rest
-        )
+             finished_by, finished_grant, finished_token"
+    };
+}
+
+macro_rules! tasks {
+    ($rest:literal) => {
+        concat!("SELECT ", columns!(), ", tries, notes FROM tasks ", $rest)
+    };
+}
+
+/// The same, without notes and tries: SQLite does not even read the pages into which they spill.
+macro_rules! tasks_without_history {
+    ($rest:literal) => {
+        concat!("SELECT ", columns!(), ", NULL, NULL FROM tasks ", $rest)
     };
 }
 
@@ -403,11 +414,19 @@ pub(super) fn list(session: &Session<'_>, filter: &TaskFilter) -> Result<Vec<Tas
         let above = format!("{prefix}\u{10ffff}");
         read_all(session, sql, params![prefix, above], &mut found)?;
     } else {
-        let sql = tasks!(
-            "WHERE age > ?1 AND (?2 IS NULL OR status = ?2) AND (?3 IS NULL OR section = ?3)
-               AND (?4 IS NULL OR ?4 IN (SELECT value FROM json_each(tasks.labels)))
-             ORDER BY age LIMIT ?5"
-        );
+        macro_rules! listed {
+            ($tasks:ident) => {
+                $tasks!(
+                    "WHERE age > ?1 AND (?2 IS NULL OR status = ?2) AND (?3 IS NULL OR section = ?3)
+                       AND (?4 IS NULL OR ?4 IN (SELECT value FROM json_each(tasks.labels)))
+                     ORDER BY age LIMIT ?5"
+                )
+            };
+        }
+        let sql = match filter.without_history {
+            true => listed!(tasks_without_history),
+            false => listed!(tasks),
+        };
         let status = filter.status.map(|status| status.word());
         let params =
             params![filter.after_age as i64, status, filter.section, filter.label, filter.limit];
@@ -416,7 +435,7 @@ pub(super) fn list(session: &Session<'_>, filter: &TaskFilter) -> Result<Vec<Tas
     }
     found.retain(|task| filter.admits(task));
     found.truncate(filter.limit as usize);
-    Ok(found)
+    Ok(found.into_iter().map(|task| filter.listed(task)).collect())
 }
 
 /// How many tasks there are of each section and status.

@@ -211,6 +211,7 @@ fn detail(kind: &EventKind) -> Option<String> {
         | EventKind::Broken { .. }
         | EventKind::Left { .. }
         | EventKind::Failed { .. }
+        | EventKind::Noted { .. }
         | EventKind::Rejected { .. } => Some(format::event_kind_to_json(kind)),
         _ => None,
     }

@@ -155,7 +155,7 @@ impl State {
         }
         tasks.retain(|task| filter.admits(task));
         tasks.truncate(filter.limit as usize);
-        Ok(tasks)
+        Ok(tasks.into_iter().map(|task| filter.listed(task)).collect())
     }
 }
 
