@@ -254,6 +254,8 @@ fn stored(new: &NewTask, age: u64) -> Task {
         finished_at: None,
         finished_by: None,
         finished_claim: None,
+        notes: vec![],
+        tries: vec![],
     }
 }
 

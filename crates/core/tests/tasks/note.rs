@@ -154,7 +154,7 @@ fn a_try_that_was_interrupted_says_by_what() {
         ("section:S", TryOutcome::Broken, Some("section:S was broken by ops: stuck")),
         ("unsaid task:a", TryOutcome::Lost, None),
         ("unsaid path:a/**", TryOutcome::Lost, Some("path:a/** was lost")),
-        ("cancel", TryOutcome::Cancelled, Some("cancelled by me")),
+        ("cancel", TryOutcome::Cancelled, Some("cancelled by boss")),
     ] {
         let mut world = World::with(vec![in_section("a")]);
         let holder = holder("w", Some(7));

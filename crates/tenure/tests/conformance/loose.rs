@@ -464,7 +464,8 @@ impl Store for Loose {
             Query::Tasks(filter) => {
                 state.tasks.sort_by_key(|task| task.age);
                 let tasks = state.tasks.iter().filter(|task| filter.admits(task));
-                Answer::Tasks(tasks.take(filter.limit as usize).cloned().collect())
+                let tasks = tasks.take(filter.limit as usize).cloned();
+                Answer::Tasks(tasks.map(|task| filter.listed(task)).collect())
             }
             Query::TaskCounts => {
                 let mut counts: Vec<Tally> = Vec::new();
