@@ -100,6 +100,7 @@ pub(crate) enum Command {
     Mcp(commands::mcp::McpArgs),
     Guard(commands::guard::GuardArgs),
     Init(commands::init::InitArgs),
+    Setup(commands::setup::SetupArgs),
     Config(commands::config::ConfigArgs),
     Trust(commands::trust::TrustArgs),
     #[command(visible_alias = "where")]

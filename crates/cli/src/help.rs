@@ -19,7 +19,18 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Agents", &["mcp", "guard"]),
     (
         "Set up",
-        &["init", "whoami", "config", "trust", "doctor", "selftest", "bench", "completions", "man"],
+        &[
+            "init",
+            "setup",
+            "whoami",
+            "config",
+            "trust",
+            "doctor",
+            "selftest",
+            "bench",
+            "completions",
+            "man",
+        ],
     ),
 ];
 

@@ -15,6 +15,7 @@ mod output;
 mod parse;
 mod run_under_lock;
 mod selftest;
+mod setup;
 mod show;
 mod shutdown;
 mod swarm;
@@ -169,6 +170,7 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Config(args) => commands::config::run(&context, args),
             Command::Trust(args) => commands::trust::run(&context, args),
             Command::Whoami(args) => commands::whoami::run(&context, args),
+            Command::Setup(args) => commands::setup::run(&context, &args),
             Command::Doctor(args) => commands::doctor::run(&context, args).await,
             Command::Selftest(args) => commands::selftest::run(&context, &args),
             Command::Completions(args) => commands::completions::run(&context, args),

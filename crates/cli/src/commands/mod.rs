@@ -19,6 +19,7 @@ pub(crate) mod run;
 pub(crate) mod sections;
 pub(crate) mod selftest;
 pub(crate) mod serve;
+pub(crate) mod setup;
 pub(crate) mod status;
 pub(crate) mod swarm;
 pub(crate) mod task_files;
