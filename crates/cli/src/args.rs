@@ -90,6 +90,7 @@ pub(crate) enum Command {
     Wait(commands::wait::WaitArgs),
     Status(commands::status::StatusArgs),
     Locks(commands::locks::LocksArgs),
+    Mine(commands::mine::MineArgs),
     Tasks(commands::tasks::TasksArgs),
     Sections(commands::sections::SectionsArgs),
     Top(commands::top::TopArgs),

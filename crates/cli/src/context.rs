@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::Secret;
+use tenure::agent::Agent;
 use tenure::core::{GrantId, Kind, Resource};
 use tenure::locate::{self, LocateError, Located, Search, User};
 use tenure::locate::{Subject, Trust};
@@ -37,6 +38,8 @@ pub(crate) struct Context {
     located: OnceCell<Result<Located, Failure>>,
     /// The label from the environment variable of the `memory` dialect.
     session: Option<String>,
+    /// The agent that this command acts for, found at the first call of [`Context::agent`].
+    agent: OnceCell<Option<Agent>>,
 }
 
 /// Grants that enclosing commands keep while this one runs, separated by commas.
@@ -107,6 +110,7 @@ impl Context {
             servers,
             located: OnceCell::new(),
             session: None,
+            agent: OnceCell::new(),
         };
         if let Some(variable) = context.dialect().defaults().label_variable {
             context.session = context.variable(variable).filter(|name| !name.is_empty());
@@ -276,16 +280,33 @@ impl Context {
         self.changing(self.builder()?.one_shot()).await
     }
 
-    /// As [`Context::client`], for commands that run long.
+    /// As [`Context::client`], for a worker: an agent of its own, unless the label was chosen.
     pub(crate) async fn worker_client(&self) -> Result<Client, Failure> {
-        self.changing(self.builder()?).await
+        self.changing(self.labelled(self.plain_builder()?)).await
+    }
+
+    /// As [`Context::client`], for the tools of one agent. A label of the command line or of settings is
+    /// given to many sessions, so it names a session but is no owner.
+    pub(crate) async fn mcp_client(&self) -> Result<Client, Failure> {
+        let origin = &self.settings.setting(Key::Agent).origin;
+        let names_one = matches!(origin, Origin::BuiltIn | Origin::Environment(_));
+        let builder = self.plain_builder()?;
+        let builder = match self.agent().filter(|_| names_one) {
+            // Without the agent's program, what the agent holds ends with this process.
+            Some(agent) => {
+                let process = agent.process.or(Some(std::process::id()));
+                builder.agent(Agent { process, ..agent.clone() })
+            }
+            None => builder,
+        };
+        self.changing(builder).await
     }
 
     /// As [`Context::client`], for a server. It accepts a memory store, which others reach through
     /// the server.
     pub(crate) async fn server_client(&self, metrics: &Arc<Metrics>) -> Result<Client, Failure> {
         let metrics = metrics.clone();
-        let builder = self.builder()?.wrap(move |store| metrics.meter(store));
+        let builder = self.labelled(self.plain_builder()?).wrap(move |store| metrics.meter(store));
         match self.store_url()? {
             StoreUrl::Memory => Ok(builder.open("memory:").await?),
             _ => self.changing(builder).await,
@@ -412,17 +433,29 @@ impl Context {
         Err(no_store(&url))
     }
 
-    /// A client builder with the settings and the label.
+    /// A client builder with the settings, for the agent or under the label of this command.
     fn builder(&self) -> Result<ClientBuilder, Failure> {
-        let builder = Client::builder()
+        let builder = self.plain_builder()?;
+        Ok(match self.agent() {
+            Some(agent) => builder.agent(agent.clone()),
+            None => self.labelled(builder),
+        })
+    }
+
+    fn plain_builder(&self) -> Result<ClientBuilder, Failure> {
+        Ok(Client::builder()
             .on_warning(output::warning)
             .remote(self.remote()?)
             .poll_interval(self.settings.duration(Key::PollInterval))
-            .recoveries_max(self.settings.integer(Key::MaxRecoveries));
-        Ok(match self.chosen_label() {
+            .recoveries_max(self.settings.integer(Key::MaxRecoveries)))
+    }
+
+    /// The builder with the label that the caller chose, if any.
+    fn labelled(&self, builder: ClientBuilder) -> ClientBuilder {
+        match self.chosen_label() {
             Some(label) => builder.label(label),
             None => builder,
-        })
+        }
     }
 
     /// The options for reaching a server, if the store is one.
@@ -449,6 +482,27 @@ impl Context {
     /// The label that the caller chose, if any.
     pub(crate) fn chosen_label(&self) -> Option<&str> {
         self.settings.text(Key::Agent).or(self.session.as_deref())
+    }
+
+    /// The agent that this command acts for: under the chosen label, else the one that is found around
+    /// it; none if the setting `identity` is off, or if nothing says whose command it is.
+    pub(crate) fn agent(&self) -> Option<&Agent> {
+        let find = || {
+            if self.settings.text(Key::Identity) == Some("off") {
+                return None;
+            }
+            match self.chosen_label() {
+                Some(label) => Some(Agent::chosen(label)),
+                None => Agent::of_process(&|name| self.variable(name)),
+            }
+        };
+        self.agent.get_or_init(find).as_ref()
+    }
+
+    /// The label under which this command takes leases, and which proves that they are its own: chosen,
+    /// or that of the agent.
+    pub(crate) fn own_label(&self) -> Option<&str> {
+        self.chosen_label().or_else(|| self.agent().map(|agent| agent.label.as_str()))
     }
 
     /// The grant of the enclosing `tenure run` or `tenure work`, if any.

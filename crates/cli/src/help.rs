@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &["run", "update", "append", "acquire", "renew", "release", "verify", "wait", "break"],
     ),
     ("Work", &["tasks", "sections", "work", "swarm"]),
-    ("Look", &["status", "why", "locks", "events", "top"]),
+    ("Look", &["mine", "status", "why", "locks", "events", "top"]),
     ("Serve", &["serve", "token"]),
     ("Agents", &["mcp", "guard"]),
     (

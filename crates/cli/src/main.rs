@@ -165,6 +165,7 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Events(args) => commands::events::run(&context, args).await,
             Command::Serve(args) => commands::serve::run(&context, args).await,
             Command::Token(args) => commands::token::run(&context, args),
+            Command::Mine(args) => commands::mine::run(&context, args).await,
             Command::Mcp(args) => commands::mcp::run(&context, args).await,
             Command::Init(args) => commands::init::run(&context, args).await,
             Command::Config(args) => commands::config::run(&context, args),

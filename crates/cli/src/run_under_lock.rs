@@ -99,10 +99,10 @@ pub(crate) fn request_for(client: &Client, resources: &[Resource], wait: Wait) -
 }
 
 /// Adds to the request what the caller already holds: the grants of enclosing commands, which cover
-/// what is asked for, and the detached leases of an explicitly chosen label.
+/// what is asked for, and the leases of its label or agent.
 pub(crate) fn with_own_holds(context: &Context, request: Request) -> Request {
     let request = context.enclosing_grants().into_iter().fold(request, Request::under);
-    match context.chosen_label() {
+    match context.own_label() {
         Some(_) => request.while_holding_own_leases(),
         None => request,
     }

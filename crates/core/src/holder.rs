@@ -12,6 +12,10 @@ pub struct Holder {
     pub label: String,
     /// Whether the caller chose this label. Only then may it stand in for a grant on release.
     pub chosen: bool,
+    /// Whether the hold is the agent's that the label names, not that of the process in the evidence:
+    /// the process is the agent's own program, and ends the hold when it dies.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub agent: bool,
     /// What ties the holder to a process or at least to a boot of a machine, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
@@ -44,12 +48,17 @@ impl Holder {
     /// A holder whose label the caller chose.
     pub fn chosen(label: &str) -> Result<Holder, LabelError> {
         check_label(label)?;
-        Ok(Holder { label: label.to_owned(), chosen: true, evidence: None })
+        Ok(Holder { label: label.to_owned(), chosen: true, agent: false, evidence: None })
     }
 
     /// A holder with a label made up for it, which must not repeat.
     pub fn anonymous(label: String) -> Holder {
-        Holder { label, chosen: false, evidence: None }
+        Holder { label, chosen: false, agent: false, evidence: None }
+    }
+
+    /// An agent under the label that all its shell commands, hooks and tools share.
+    pub fn agent(label: &str) -> Result<Holder, LabelError> {
+        Ok(Holder { agent: true, ..Holder::chosen(label)? })
     }
 
     /// The same holder, tied to this evidence.
@@ -68,6 +77,12 @@ impl Holder {
     /// Whether this holder is tied to no process: only time, a release or a reboot ends its hold.
     pub fn is_detached(&self) -> bool {
         self.evidence.as_ref().is_none_or(|evidence| evidence.process.is_none())
+    }
+
+    /// Whether the hold belongs to the label, as the leases of an agent do, and not to a process of its
+    /// own, as those of `tenure run` and of guards do.
+    pub fn is_owned_by_label(&self) -> bool {
+        self.chosen && (self.agent || self.is_detached())
     }
 
     /// What is known about this holder's life. Without evidence, nothing is.

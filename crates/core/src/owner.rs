@@ -5,45 +5,62 @@ use serde::{Deserialize, Serialize};
 
 /// An owner of holds, known by what it can show.
 ///
-/// A detached lease belongs to the agent that took it: to the label that the agent chose. A hold of a
-/// session or a `tenure run` belongs to every caller that presents its grant. A hold that is tied to
-/// a process belongs to that hold alone, whatever its label.
+/// The lease of an agent, and any lease that is tied to no process, belongs to the label that took it. A
+/// hold of a session or a `tenure run` belongs to every caller that presents its grant. A hold that is
+/// tied to a process of its own belongs to that hold alone, whatever its label.
+///
+/// A subagent is an owner of its own below its parent: it may go under what its parent holds, while what
+/// the subagent holds excludes its parent and its siblings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The label that the owner chose; it owns the detached leases under this label.
+    /// The label of the owner, chosen or the agent's; it owns the leases under this label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The label of the agent that started this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// Grants that the owner has: those of its session, or of the commands around it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<GrantId>,
 }
 
 impl Owner {
+    /// The owner of this label, without any grants.
+    pub fn of_label(label: &str) -> Owner {
+        Owner { label: Some(label.to_owned()), ..Owner::default() }
+    }
+
     /// Whether there is nothing that could be owned.
     pub fn is_nobody(&self) -> bool {
-        self.label.is_none() && self.grants.is_empty()
+        self.label.is_none() && self.parent.is_none() && self.grants.is_empty()
     }
 
     /// Whether this hold belongs to the owner.
     pub fn owns(&self, hold: &Hold) -> bool {
-        self.has_grant(hold) || self.has_label(hold)
+        self.has_grant(hold) || has_label(hold, self.label.as_deref())
+    }
+
+    /// Whether this hold belongs to the owner or to the agent that started it.
+    pub fn owns_or_inherits(&self, hold: &Hold) -> bool {
+        self.owns(hold) || has_label(hold, self.parent.as_deref())
     }
 
     /// Whether a request of this holder may go under that hold, where the hold includes what is
-    /// wanted. A detached lease does not cover what is to be tied to a process: two jobs of one
+    /// wanted. The lease of a label does not cover what is to be tied to a process: two jobs of one
     /// label exclude each other, and none of them may end with the other's lease.
     pub fn covers(&self, hold: &Hold, asker: &Holder) -> bool {
-        self.has_grant(hold) || (asker.is_detached() && self.has_label(hold))
+        let is_lease = asker.agent || asker.is_detached();
+        self.has_grant(hold) || (is_lease && self.owns_or_inherits(hold))
     }
 
     fn has_grant(&self, hold: &Hold) -> bool {
         self.grants.contains(&hold.grant)
     }
+}
 
-    fn has_label(&self, hold: &Hold) -> bool {
-        let holder = &hold.holder;
-        holder.chosen && holder.is_detached() && self.label.as_deref() == Some(&holder.label)
-    }
+/// Whether this hold belongs to this label.
+fn has_label(hold: &Hold, label: Option<&str>) -> bool {
+    hold.holder.is_owned_by_label() && label == Some(&hold.holder.label)
 }
 
 #[cfg(test)]
@@ -81,14 +98,15 @@ mod tests {
         let detached = alice.clone().with_evidence(evidence(None));
         let tied = alice.clone().with_evidence(evidence(Some(7)));
         let shown = Holder::anonymous("alice".to_owned());
-        let by_label = Owner { label: Some("alice".to_owned()), grants: vec![] };
-        let by_grant = Owner { label: None, grants: vec![GrantId::from_bits(1)] };
-        let stranger = Owner { label: Some("bob".to_owned()), grants: vec![GrantId::from_bits(2)] };
+        let by_label = Owner::of_label("alice");
+        let by_grant = Owner { grants: vec![GrantId::from_bits(1)], ..Owner::default() };
+        let stranger = Owner { grants: vec![GrantId::from_bits(2)], ..Owner::of_label("bob") };
         // Who holds; then whether the label owns it, covers a detached request, covers a command.
         let cases = [
             (alice.clone(), [true, true, false]),
             (detached.clone(), [true, true, false]),
             (tied.clone(), [false, false, false]),
+            (Holder { agent: true, ..tied.clone() }, [true, true, false]),
             (shown, [false, false, false]),
         ];
         for (holder, expected) in cases {
@@ -102,6 +120,32 @@ mod tests {
             assert!(by_grant.owns(&hold) && by_grant.covers(&hold, &tied), "{hold:?}");
             assert!(!stranger.owns(&hold) && !stranger.covers(&hold, &detached), "{hold:?}");
             assert!(!Owner::default().owns(&hold), "{hold:?}");
+        }
+    }
+
+    #[test]
+    fn a_subagent_goes_under_what_its_parent_holds_and_excludes_it() {
+        let agent = |label: &str| Holder::agent(label).unwrap().with_evidence(evidence(Some(7)));
+        let parent = Owner::of_label("claude-1");
+        let child =
+            |label: &str| Owner { parent: Some("claude-1".to_owned()), ..Owner::of_label(label) };
+        let (one, two) = (child("claude-1/a"), child("claude-1/b"));
+        // Who asks, who holds, and whether the hold is the asker's and whether it covers the asker.
+        let cases = [
+            (&parent, "claude-1", [true, true]),
+            (&parent, "claude-1/a", [false, false]),
+            (&one, "claude-1/a", [true, true]),
+            (&one, "claude-1", [false, true]),
+            (&two, "claude-1/a", [false, false]),
+            (&one, "claude-2", [false, false]),
+        ];
+        for (owner, holder, expected) in cases {
+            let asker = agent(owner.label.as_deref().unwrap());
+            let hold = hold(agent(holder));
+            let found = [owner.owns(&hold), owner.covers(&hold, &asker)];
+            assert_eq!(found, expected, "{owner:?} and what {holder} holds");
+            let command = Holder { agent: false, ..asker };
+            assert!(!owner.covers(&hold, &command), "a command of {owner:?} under {holder}");
         }
     }
 }

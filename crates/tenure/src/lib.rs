@@ -67,7 +67,8 @@
 //! 5. [`store`] is the contract of stores, with those that come with the library; [`url`] names them;
 //!    [`place`] and [`locate`] find the one that is meant.
 //! 6. [`core`] has the types and the rules, which do no I/O.
-//! 7. [`world`] is where time, randomness and processes come from, which a test can replace;
+//! 7. [`agent`] finds the agent that a process acts for.
+//! 8. [`world`] is where time, randomness and processes come from, which a test can replace;
 //!    [`conformance`] is the test that each store passes; [`mod@file`] changes files that many
 //!    processes change.
 //!
@@ -114,6 +115,7 @@
     allow(dead_code, unused_imports, reason = "what only some stores use is compiled with all")
 )]
 
+pub mod agent;
 pub mod blocking;
 mod client;
 #[cfg(feature = "conformance")]

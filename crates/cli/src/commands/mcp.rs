@@ -17,8 +17,9 @@ use tenure_server::mcp::{Options, StdioError, serve_stdio};
 /// everything that the session holds. When the session ends, its locks are released and its tasks
 /// returned; when it is killed, others take over at once.
 ///
-/// The agent's label is the name that it gives itself, else --as, else the name of its program,
-/// always with a suffix for the session: two sessions with the same name share nothing.
+/// The session is the same holder as the shell commands and hooks of its agent: see `tenure whoami`. If
+/// nothing says which agent it is, or with --as, the label is the name that the agent gives itself, else
+/// --as, else the name of its program, with a suffix for the session: two sessions share nothing then.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +36,7 @@ pub(crate) struct McpArgs {
 }
 
 pub(crate) async fn run(context: &Context, args: McpArgs) -> Result<i32, Failure> {
-    let client = context.worker_client().await?;
+    let client = context.mcp_client().await?;
     let options = Options {
         label: context.chosen_label().map(str::to_owned),
         lock_ttl: args.lock_ttl,

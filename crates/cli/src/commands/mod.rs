@@ -13,6 +13,7 @@ pub(crate) mod init;
 pub(crate) mod locks;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod mine;
 pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod run;
@@ -44,7 +45,7 @@ use tenure::core::{GrantId, Proof, Resource};
 #[derive(Debug, Args)]
 pub(crate) struct ProofArgs {
     /// The grant that proves ownership; by default the grant of the enclosing `tenure run`, else
-    /// your label (--as)
+    /// your label (see `tenure whoami`)
     #[arg(long, value_name = "GRANT")]
     pub(crate) grant: Option<GrantId>,
 }
@@ -72,7 +73,7 @@ impl ProofArgs {
     /// All proofs of the caller in order of precedence: the options, the grant of the enclosing
     /// command, the label.
     fn candidates(&self, context: &Context) -> Vec<Proof> {
-        let label = || context.chosen_label().map(|label| Proof::Label(label.to_owned()));
+        let label = || context.own_label().map(|label| Proof::Label(label.to_owned()));
         if let Some(grant) = self.grant {
             return vec![Proof::Grant(grant)];
         }
@@ -85,6 +86,7 @@ impl ProofArgs {
 
 fn unproved() -> Failure {
     Failure::usage("No proof of ownership: pass `--grant` or `--as`").hint(
-        "`tenure acquire` printed the grant; --as takes the label that you acquired it under.",
+        "`tenure acquire` printed the grant; --as takes the label that you acquired it under. \
+         `tenure whoami` shows yours.",
     )
 }

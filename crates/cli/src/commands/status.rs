@@ -122,8 +122,7 @@ fn holder_json(seen: &HoldSnapshot) -> Value {
 }
 
 fn ours(context: &Context, seen: &HoldSnapshot) -> bool {
-    let by_label =
-        seen.hold.holder.chosen && context.chosen_label() == Some(&seen.hold.holder.label);
+    let by_label = seen.hold.holder.chosen && context.own_label() == Some(&seen.hold.holder.label);
     by_label || context.enclosing_grant().is_some_and(|grant| Proof::Grant(grant).recognises(seen))
 }
 

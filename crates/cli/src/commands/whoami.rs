@@ -1,4 +1,4 @@
-//! `tenure whoami`: shows which store is used and why, and under which label.
+//! `tenure whoami`: shows which store is used and why, and for which agent or under which label.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -6,13 +6,16 @@ use crate::output::{BAD, DIM, NAME, styled};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::Path;
+use tenure::agent::Agent;
 use tenure::locate;
 use tenure::place::PlaceKind;
 use tenure_frontend::config::Key;
 
 /// Show which store is used and why, and your label
 ///
-/// Also shows which settings files are in effect. It opens and creates nothing.
+/// All commands, hooks and tools of one agent hold under one label: the one that you choose with --as or
+/// TENURE_AGENT, else that of the agent's session or program around the command, else that of the
+/// process that started it. Also shows which settings files are in effect. It opens and creates nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,6 +29,7 @@ pub(crate) fn run(context: &Context, _: WhoamiArgs) -> Result<i32, Failure> {
     let files = files(context);
     let others = context.other_stores();
     let (label, label_origin) = label(context);
+    let agent = context.agent();
     let store = match &located {
         Ok(located) => json!({
             "url": located.url.to_string(),
@@ -43,6 +47,7 @@ pub(crate) fn run(context: &Context, _: WhoamiArgs) -> Result<i32, Failure> {
         "problem": problem,
         "label": label,
         "label_chosen_by": label_origin,
+        "agent": agent.map(agent_json),
         "config": files.iter().map(File::json).collect::<Vec<_>>(),
         "other_stores": others.iter().map(|(url, what)| {
             json!({ "url": url.to_string(), "what": what })
@@ -64,11 +69,20 @@ pub(crate) fn run(context: &Context, _: WhoamiArgs) -> Result<i32, Failure> {
         }
         lines.push(field(
             "label",
-            &match (&label, &label_origin) {
-                (Some(label), Some(origin)) => format!("{} ({origin})", styled(NAME, label)),
+            &match (&label, &label_origin, agent) {
+                (Some(label), Some(origin), _) => format!("{} ({origin})", styled(NAME, label)),
+                (None, _, Some(agent)) => format!(
+                    "{} ({}); choose another with --as or TENURE_AGENT",
+                    styled(NAME, &agent.label),
+                    agent.source
+                ),
                 _ => "a new one for each command; choose one with --as or TENURE_AGENT".to_owned(),
             },
         ));
+        if let Some(agent) = agent {
+            lines.extend(agent.parent.iter().map(|parent| field("parent", parent)));
+            lines.push(field("ends with", &ends_with(agent)));
+        }
         lines.extend(files.iter().map(|file| field("settings", &file.line())));
         lines.extend(others.iter().map(|(url, what)| {
             field("not used", &format!("{url} {}", styled(DIM, format!("({what})"))))
@@ -80,6 +94,24 @@ pub(crate) fn run(context: &Context, _: WhoamiArgs) -> Result<i32, Failure> {
 
 fn field(name: &str, value: &str) -> String {
     format!("{name:<9} {value}")
+}
+
+fn agent_json(agent: &Agent) -> Value {
+    json!({
+        "label": agent.label,
+        "parent": agent.parent,
+        "source": agent.source.word(),
+        "explanation": agent.source.to_string(),
+        "pid": agent.process,
+    })
+}
+
+/// What ends the leases of this agent early.
+fn ends_with(agent: &Agent) -> String {
+    match agent.process {
+        Some(pid) => format!("process {pid}: what you hold is free when it dies"),
+        None => "no process: what you hold ends when it is released or its lease lapses".to_owned(),
+    }
 }
 
 fn label(context: &Context) -> (Option<String>, Option<String>) {

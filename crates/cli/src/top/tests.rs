@@ -33,7 +33,7 @@ fn want(resource: &str) -> Want {
 }
 
 fn holder(label: &str) -> Holder {
-    Holder { label: label.to_owned(), chosen: true, evidence: None }
+    Holder { label: label.to_owned(), chosen: true, agent: false, evidence: None }
 }
 
 fn held(resource: &str, label: &str, operation: Option<&str>, token: u64, left: u64) -> Held {

@@ -122,6 +122,8 @@ impl StoreLocation {
             command.env("PATH", path);
         }
         command.env("HOME", self.path("home")).env("D", self.folder.path()).env("T", TENURE);
+        // Each command stands for itself; tests of identity turn it on.
+        command.env("TENURE_IDENTITY", "off");
         command
     }
 

@@ -55,6 +55,7 @@ impl Bench {
             command.env_remove(name);
         }
         command.env("HOME", self.folder.path()).env("XDG_CONFIG_HOME", self.folder.path());
+        command.env("TENURE_IDENTITY", "off");
         command.stdin(Stdio::null());
         command
     }

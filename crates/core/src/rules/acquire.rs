@@ -218,13 +218,18 @@ impl Ask {
         hold.want.includes(want) && self.owner.covers(hold, &self.holder)
     }
 
-    /// Whether this request asks for the same as the hold, tied to the same: then the lease's
-    /// length and operation are those of the latest request. A command that goes under a wider hold,
-    /// or under that of a command around it, leaves them as they are.
+    /// Whether this request asks for the same as the hold, for the same agent or tied to the same: then
+    /// the lease's length and operation are those of the latest request. A command that goes under a
+    /// wider hold, or under that of its parent or of a command around it, leaves them as they are.
     fn may_change(&self, hold: &Hold) -> bool {
         let process = |holder: &Holder| holder.evidence.as_ref().and_then(|some| some.process);
-        let same = self.wants.contains(&hold.want);
-        same && (hold.grant == self.grant || process(&self.holder) == process(&hold.holder))
+        let (asker, holder) = (&self.holder, &hold.holder);
+        let is_same_agent =
+            asker.is_owned_by_label() && holder.is_owned_by_label() && asker.label == holder.label;
+        let is_inherited = asker.agent && !is_same_agent;
+        let is_same_process = !is_inherited && process(asker) == process(holder);
+        self.wants.contains(&hold.want)
+            && (hold.grant == self.grant || is_same_agent || is_same_process)
     }
 }
 

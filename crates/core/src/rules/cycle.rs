@@ -16,8 +16,8 @@ pub struct Cycle {
     /// Each step names a waiter and a resource that the next step's waiter holds, or waits for ahead
     /// of it.
     pub steps: Vec<CycleStep>,
-    /// Whether a detached lease of the caller's own label is in the way of a hold that is to be
-    /// tied to a process.
+    /// Whether a lease of the caller's own label is in the way of a hold that is to be tied to a
+    /// process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_lease: bool,
 }
@@ -60,7 +60,7 @@ pub(super) fn closed_by(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> Op
     let mut steps = Vec::new();
     search.from(&ask.holder.label, ask.grant, &ask.wants, u64::MAX, &mut visited, &mut steps).then(
         || {
-            let own_lease = !ask.holder.is_detached()
+            let own_lease = !(ask.holder.agent || ask.holder.is_detached())
                 && search.holds_in_the_way(ask.grant, &ask.wants).any(|seen| {
                     ask.owner.owns(&seen.hold) && !ask.owner.grants.contains(&seen.hold.grant)
                 });

@@ -435,8 +435,8 @@ fn a_claim_that_gets_nothing_still_clears_what_no_longer_counts() {
 
 #[test]
 fn what_the_owner_holds_is_not_in_its_way() {
-    let label = |label: &str| Owner { label: Some(label.into()), grants: vec![] };
-    let having = |grant: GrantId| Owner { label: None, grants: vec![grant] };
+    let label = Owner::of_label;
+    let having = |grant: GrantId| Owner { grants: vec![grant], ..Owner::default() };
     let mut world = World::with(vec![touching("a", &["src/**"])]);
     let held = world.take("path:src/x").unwrap();
     for (owner, is_in_the_way) in [

@@ -123,7 +123,11 @@ fn request(call: &Call, resources: &[Resource]) -> Result<Request, Refused> {
     for resource in rest {
         request = request.also(resource);
     }
-    Ok(if call.session.tie == Binding::Elsewhere { request.elsewhere() } else { request })
+    Ok(match call.session.tie {
+        Binding::Elsewhere => request.elsewhere(),
+        Binding::Nothing => request.detached(),
+        Binding::ThisProcess | Binding::Process(_) => request,
+    })
 }
 
 fn mode(text: Option<&str>) -> Result<Mode, Refused> {
@@ -232,6 +236,7 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
         None => call.client.look_everywhere().await?,
     };
     let held = call.session.held().await;
+    let agent = call.client.agent().map(|agent| Proof::Label(agent.label.clone()));
     let witness = call.client.witness();
     let overview = Overview::of(&seen, witness);
     let waiting_for = |hold: &HoldSnapshot| overview.waiting_for(&hold.hold.want.resource).len();
@@ -245,7 +250,8 @@ pub(super) async fn who_holds(call: &Call, arguments: WhoHoldsArguments) -> Resu
                 waiting_for(seen),
             ))));
             let is_own = |held: &Held| Proof::Grant(held.grant).recognises(seen);
-            value["yours"] = json!(held.iter().any(is_own));
+            let is_agents = agent.as_ref().is_some_and(|agent| agent.recognises(seen));
+            value["yours"] = json!(is_agents || held.iter().any(is_own));
             value
         })
         .collect();

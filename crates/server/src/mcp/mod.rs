@@ -4,12 +4,15 @@
 //! server ([`routes`]). Both are equally safe, because the store decides.
 //!
 //! 1. Protocol and sessions: `server.rs`, `session.rs`, `sessions.rs`, `session_grants.rs`,
-//!    `close_session.rs`.
+//!    `close_session.rs`; which agent a session is, and what that agent holds elsewhere:
+//!    `agent_header.rs`, `agent_holds.rs`.
 //! 2. What is offered: `tools.rs`, `resources.rs`.
 //! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `queries.rs`; waiting is in `call.rs`.
 //! 4. Results: `answer.rs`, and `bounded_lists.rs` for lists. No result says how to end other
 //!    holders' holds.
 
+mod agent_header;
+mod agent_holds;
 mod answer;
 mod bounded_lists;
 mod call;
@@ -46,7 +49,7 @@ use tenure::place::StoreLocation;
 /// How sessions of agents hold.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The name of agents that give none; else the name of their program.
+    /// The name of agents that give none and are not known otherwise; else the name of their program.
     pub label: Option<String>,
     /// Length of a lock's lease, renewed by each call of its session.
     pub lock_ttl: Duration,

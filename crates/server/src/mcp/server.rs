@@ -4,7 +4,7 @@ use super::answer::{self, Refused};
 use super::call::Call;
 use super::session::Session;
 use super::sessions::Sessions;
-use super::{resources, tools};
+use super::{agent_header, resources, tools};
 use crate::caller::{Caller, Role};
 use axum::http::request::Parts;
 use rmcp::model::{
@@ -19,6 +19,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
 use tenure::Client;
+use tenure::agent::Agent;
 use tenure::core::GrantId;
 use tokio::sync::OnceCell;
 
@@ -125,10 +126,13 @@ impl Server {
             let begin = || self.begin(opened, context);
             return Ok((self.own.get_or_try_init(begin).await?.clone(), None));
         }
+        let agent = agent_of(context);
         match (&self.sessions, name) {
-            (Some(sessions), Some(name)) => Ok((sessions.find(&name, &caller.name).await?, None)),
+            (Some(sessions), Some(name)) => {
+                Ok((sessions.find(&name, &caller.name, agent).await?, None))
+            }
             (Some(sessions), None) => {
-                let (name, session) = sessions.begin_named(caller.name.clone());
+                let (name, session) = sessions.begin_named(caller.name.clone(), agent)?;
                 Ok((session, Some(name)))
             }
             (None, _) => unreachable!("without sessions to choose from there is one of its own"),
@@ -145,12 +149,17 @@ impl Server {
         let parts = context.extensions.get::<Parts>();
         let id = parts.and_then(|parts| parts.headers.get(SESSION_ID)?.to_str().ok());
         let id = id.map_or_else(|| GrantId::random().to_string(), str::to_owned);
-        let session = sessions.begin(&id, opened.owner.clone());
+        let session = sessions.begin(&id, opened.owner.clone(), agent_of(context))?;
         if opened.is_resumed {
             session.take_up().await?;
         }
         Ok(session)
     }
+}
+
+/// The agent that the headers of a request name.
+fn agent_of(context: &RequestContext<RoleServer>) -> Option<Agent> {
+    agent_header::agent(&context.extensions.get::<Parts>()?.headers)
 }
 
 /// Takes a text out of the arguments; an empty one counts as missing.

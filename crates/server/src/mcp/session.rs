@@ -1,12 +1,14 @@
 //! An agent's session: its label, and what it holds. Each session has its own grants, so that two
-//! sessions with the same name never share a hold.
+//! sessions with the same name never share a hold, unless both are known to be the same agent.
 
 use super::Options;
+use super::agent_holds::AgentHolds;
 use super::answer::Refused;
 use super::session_grants::SessionGrants;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
+use tenure::agent::runner_grant;
 use tenure::core::rules::tasks::{Claimed, Finish, Finished};
 use tenure::core::{
     Claim, GrantId, HoldSnapshot, Kind, Part, Proof, Resource, Scope, Task, TaskId, TaskScope,
@@ -123,14 +125,18 @@ impl Session {
         }
     }
 
-    /// The client with this session's label: the name that the agent gave itself in this or an
-    /// earlier call, else that of the options, else its program's, with the session's suffix. While
-    /// the session holds something its label does not change, so that others see one holder.
+    /// The client with this session's label: that of the agent, where it is known; else the name that
+    /// the agent gave itself in this or an earlier call, else that of the options, else its program's,
+    /// with the session's suffix. While the session holds something its label does not change, so that
+    /// others see one holder.
     pub(super) async fn client(
         &self,
         agent: Option<&str>,
         program: Option<&str>,
     ) -> Result<Client, Refused> {
+        if self.client.agent().is_some() {
+            return Ok(self.client.clone());
+        }
         let is_idle = self.is_idle().await;
         let mut named = self.named.lock();
         let name = match (agent.or(named.chosen.as_deref()), &self.options.label, program) {
@@ -168,9 +174,17 @@ impl Session {
         Ok(())
     }
 
-    /// The grant under which sections are kept.
+    /// The grant under which sections are kept: of an agent, the one that its other commands use too.
     pub(super) fn runner(&self) -> GrantId {
-        self.grants.runner()
+        match self.client.agent() {
+            Some(agent) => runner_grant(&agent.label),
+            None => self.grants.runner(),
+        }
+    }
+
+    /// What the agent holds here and elsewhere, where it is known who the agent is.
+    fn agent_holds(&self) -> Option<AgentHolds> {
+        AgentHolds::of(&self.client)
     }
 
     /// A grant for the next request of the session.
@@ -185,7 +199,7 @@ impl Session {
         let own = seen.holds.iter().filter(|seen| self.grants.has(seen.hold.grant));
         let own: Vec<&HoldSnapshot> = own.collect();
         let claimed = self.claimed(&own).await?;
-        if let Some(first) = own.first() {
+        if let Some(first) = own.first().filter(|_| self.client.agent().is_none()) {
             self.go_by(&first.hold.holder.label)?;
         }
         let mut holds = self.holds().await;
@@ -288,23 +302,24 @@ impl Session {
         holds.held.is_empty() && holds.sections.is_empty()
     }
 
-    /// Renews all leases in one call to the store. What turns out to be lost is remembered until it is
-    /// reported. A task is lost with the section that belongs to its claim.
+    /// Renews all leases in one call to the store: those of the session, and all others of its agent.
+    /// What turns out to be lost is remembered until it is reported. A task is lost with the section
+    /// that belongs to its claim.
     pub(super) async fn renew(&self) -> Result<(), Error> {
         let mut holds = self.holds().await;
-        let sections = holds.sections.iter().map(|kept| Renewal {
-            grant: self.runner(),
-            token: kept.token,
-            resources: vec![kept.resource.clone()],
-            ttl: kept.ttl,
-            bind: None,
-        });
-        let renewals: Vec<Renewal> = sections.chain(holds.held.iter().map(Held::renewal)).collect();
-        if renewals.is_empty() {
-            return Ok(());
-        }
-        let answers = self.client.backend().renew(&renewals).await?;
-        let mut is_kept = answers.into_iter().map(|answer| answer == Renewed::Renewed);
+        let is_kept = match self.agent_holds() {
+            Some(agent) => {
+                let renewed = agent.renew().await?;
+                let sections =
+                    holds.sections.iter().map(|kept| renewed.has(self.runner(), &kept.resource));
+                let held = holds.held.iter().map(|held| {
+                    held.resources.iter().all(|resource| renewed.has(held.grant, resource))
+                });
+                sections.chain(held).collect()
+            }
+            None => self.renew_own(&holds).await?,
+        };
+        let mut is_kept = is_kept.into_iter();
         holds.sections.retain(|_| is_kept.next().unwrap_or(false));
         for held in std::mem::take(&mut holds.held) {
             let has_section = held.section.as_ref().is_none_or(|section| holds.keeps(section));
@@ -318,6 +333,23 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Renews what the session took; says of each section and then of each hold whether it is kept.
+    async fn renew_own(&self, holds: &Holds) -> Result<Vec<bool>, Error> {
+        let sections = holds.sections.iter().map(|kept| Renewal {
+            grant: self.runner(),
+            token: kept.token,
+            resources: vec![kept.resource.clone()],
+            ttl: kept.ttl,
+            bind: None,
+        });
+        let renewals: Vec<Renewal> = sections.chain(holds.held.iter().map(Held::renewal)).collect();
+        if renewals.is_empty() {
+            return Ok(vec![]);
+        }
+        let answers = self.client.backend().renew(&renewals).await?;
+        Ok(answers.into_iter().map(|answer| answer == Renewed::Renewed).collect())
     }
 
     /// What was lost since the last call.
@@ -336,6 +368,9 @@ impl Session {
         if holds.ended {
             self.finish_held(&self.held_task(claimed), Finish::Release).await?;
             return Err(Refused::cancelled());
+        }
+        if holds.held.iter().any(|held| held.grant == claimed.grant) {
+            return Ok(());
         }
         let claim = claimed.task.claim.as_ref();
         if let Some(part) = claim.and_then(|claim| self.kept_part(claim)) {
@@ -388,7 +423,10 @@ impl Session {
         let mine = |held: &&Held| held.task.as_ref() == Some(&task.id);
         let mut known = holds.held.iter().chain(&holds.late).chain(&holds.finished);
         let Some(held) = known.find(mine).cloned() else {
-            return Err(Refused::not_yours(task));
+            return match self.agent_holds() {
+                Some(agent) => agent.finish(self, task, finish).await,
+                None => Err(Refused::not_yours(task)),
+            };
         };
         let finished = self.finish_held(&held, finish).await?;
         holds.held.retain(|other| other.grant != held.grant);
@@ -442,6 +480,13 @@ impl Session {
             holds.held.retain(|held| !held.resources.is_empty());
             released.extend(mine);
         }
+        if let Some(agent) = self.agent_holds() {
+            let rest = |some: &[Resource]| {
+                some.iter().filter(|one| !released.contains(one)).cloned().collect()
+            };
+            let others = agent.release(resources.map(rest)).await?;
+            released.extend(others);
+        }
         Ok(released)
     }
 
@@ -464,7 +509,11 @@ impl Session {
         }
         let sections = std::mem::take(&mut holds.sections);
         let sections: Vec<Resource> = sections.into_iter().map(|kept| kept.resource).collect();
-        if !sections.is_empty() {
+        if self.client.agent().is_some() {
+            // Another face of the agent may work in a section.
+            let left = self.client.tasks().leave_idle_sections(self.runner()).await;
+            result = result.and(left.map(drop));
+        } else if !sections.is_empty() {
             let proof = Proof::Grant(self.runner());
             result = result.and(self.client.release(proof, Some(&sections)).await.map(drop));
         }
@@ -473,6 +522,9 @@ impl Session {
 
     /// What is held, with the time left.
     pub(super) async fn holding(&self) -> Result<Vec<Value>, Error> {
+        if let Some(agent) = self.agent_holds() {
+            return Ok(agent.list().await?.iter().map(hold_json).collect());
+        }
         let held = self.held().await;
         let resources: Vec<Resource> =
             held.iter().flat_map(|held| held.resources.iter().cloned()).collect();
@@ -486,17 +538,17 @@ impl Session {
                     && Proof::Grant(held.grant).recognises(seen)
             })
         });
-        Ok(mine
-            .map(|seen| {
-                json!({
-                    "resource": seen.hold.want.resource.to_string(),
-                    "token": seen.hold.token,
-                    "expires_at": view::time(seen.expires_at),
-                    "seconds_left": seen.left.as_secs(),
-                })
-            })
-            .collect())
+        Ok(mine.map(hold_json).collect())
     }
+}
+
+fn hold_json(seen: &HoldSnapshot) -> Value {
+    json!({
+        "resource": seen.hold.want.resource.to_string(),
+        "token": seen.hold.token,
+        "expires_at": view::time(seen.expires_at),
+        "seconds_left": seen.left.as_secs(),
+    })
 }
 
 /// A program's name as a part of a label.

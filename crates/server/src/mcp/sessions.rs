@@ -19,6 +19,7 @@ use rmcp::transport::streamable_http_server::session::{
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+use tenure::agent::Agent;
 use tenure::core::{GrantId, Scope};
 use tenure::{Binding, Client, Error};
 use uuid::Uuid;
@@ -48,10 +49,19 @@ impl Sessions {
         &self.client
     }
 
-    /// A new session.
-    pub(super) fn begin(&self, key: &str, owner: Option<String>) -> Arc<Session> {
-        let (client, options) = (self.client().clone(), self.options.clone());
-        Arc::new(Session::new(client, options, Binding::Elsewhere, key, owner))
+    /// A new session, of this agent if it is known.
+    pub(super) fn begin(
+        &self,
+        key: &str,
+        owner: Option<String>,
+        agent: Option<Agent>,
+    ) -> Result<Arc<Session>, Error> {
+        let client = match agent {
+            Some(agent) => self.client().with_agent(agent)?,
+            None => self.client().clone(),
+        };
+        let options = self.options.clone();
+        Ok(Arc::new(Session::new(client, options, Binding::Elsewhere, key, owner)))
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<GrantId, Known>> {
@@ -63,6 +73,7 @@ impl Sessions {
         &self,
         name: &str,
         owner: &Option<String>,
+        agent: Option<Agent>,
     ) -> Result<Arc<Session>, Refused> {
         let gone = || {
             Refused::new(
@@ -80,7 +91,7 @@ impl Sessions {
             Some(_) => return Err(gone()),
             None => {}
         }
-        let session = self.begin(&id.to_string(), owner.clone());
+        let session = self.begin(&id.to_string(), owner.clone(), agent)?;
         if !session.take_up().await? {
             return Err(gone());
         }
@@ -93,16 +104,20 @@ impl Sessions {
         if id.parse::<Uuid>().is_err() {
             return Ok(false);
         }
-        let session = self.begin(id, owner);
+        let session = self.begin(id, owner, None)?;
         let has_held = session.take_up().await?;
         session.end().await?;
         Ok(has_held)
     }
 
     /// A new session with a new name.
-    pub(super) fn begin_named(&self, owner: Option<String>) -> (GrantId, Arc<Session>) {
+    pub(super) fn begin_named(
+        &self,
+        owner: Option<String>,
+        agent: Option<Agent>,
+    ) -> Result<(GrantId, Arc<Session>), Error> {
         let id = GrantId::random();
-        (id, self.begin(&id.to_string(), owner))
+        Ok((id, self.begin(&id.to_string(), owner, agent)?))
     }
 
     /// Remembers a session that holds something under its name. If another call has done so

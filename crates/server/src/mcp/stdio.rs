@@ -44,7 +44,12 @@ pub(super) async fn serve(
 ) -> Result<(), StdioError> {
     // The session of a process cannot be resumed after it ended.
     let key = GrantId::random().to_string();
-    let session = Session::new(client.clone(), options, Binding::ThisProcess, &key, None);
+    // What an agent holds ends with its program, which is not this process.
+    let tie = match client.agent() {
+        Some(_) => Binding::Nothing,
+        None => Binding::ThisProcess,
+    };
+    let session = Session::new(client.clone(), options, tie, &key, None);
     let session = Arc::new(session);
     let input = Watched { input, session: session.clone() };
     let server = Server::over_stdio(client, session.clone());

@@ -29,6 +29,7 @@ pub use tenure_core::act::Broken;
 pub use verbs::{Cleanup, Free};
 pub use work::{Next, Runner};
 
+use crate::agent::{Agent, AgentSource};
 use crate::error::Error;
 #[cfg(feature = "file-store")]
 use crate::store::file::Dialect;
@@ -42,7 +43,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Recover;
-use tenure_core::{Holder, RECOVERIES_MAX, Witness};
+use tenure_core::{Holder, Owner, RECOVERIES_MAX, Witness};
 
 /// Lease of a guard, renewed from a third of it: a dead machine is replaced within it, and three
 /// renewals may fail before it is lost.
@@ -65,6 +66,8 @@ pub(crate) struct Inner {
     clock: Arc<dyn Clock>,
     witness: Arc<dyn Witness + Send + Sync>,
     holder: Holder,
+    /// The agent for which leases are taken that are tied to no process of their own.
+    agent: Option<Agent>,
     keeper: Keeper,
     warn: Warn,
     recoveries_max: u32,
@@ -82,6 +85,26 @@ impl Inner {
         Recover { recoveries_max: self.recoveries_max, broken: None }
     }
 
+    /// Who holds what is asked for with this binding.
+    fn holder(&self, tie: Binding) -> Result<Holder, Error> {
+        Ok(match &self.agent {
+            Some(agent) if tie == Binding::Nothing => {
+                Holder::agent(&agent.label)?.with_evidence(agent.evidence())
+            }
+            Some(agent) if tie == Binding::Elsewhere => Holder::agent(&agent.label)?,
+            _ => Holder { evidence: tie.evidence(&*self.world)?, ..self.holder.clone() },
+        })
+    }
+
+    /// On whose behalf this client asks, as far as its label or agent says.
+    fn owner(&self) -> Owner {
+        match &self.agent {
+            Some(agent) => Owner { parent: agent.parent.clone(), ..Owner::of_label(&agent.label) },
+            None if self.holder.chosen => Owner::of_label(&self.holder.label),
+            None => Owner::default(),
+        }
+    }
+
     /// Whether dead workers were not looked for since a while; if so, the caller does it now.
     fn is_time_to_recover(&self, now: Duration) -> bool {
         let mut last = self.recovered_at.lock();
@@ -96,6 +119,7 @@ impl Inner {
 /// Opens a [`Client`] with other than the usual settings.
 pub struct ClientBuilder {
     label: Option<String>,
+    agent: Option<Agent>,
     world: Arc<dyn World>,
     one_shot: bool,
     poll_interval: Duration,
@@ -116,6 +140,14 @@ impl ClientBuilder {
     /// The name under which this client holds. Without one it gets a label that no other has.
     pub fn label(mut self, label: impl Into<String>) -> ClientBuilder {
         self.label = Some(label.into());
+        self
+    }
+
+    /// The agent for which this client holds, instead of a label: its leases that are tied to no process
+    /// of their own belong to the agent, and end with the agent's program. What is tied to this process,
+    /// such as a guard, only shows the agent's label, unless the agent was chosen.
+    pub fn agent(mut self, agent: Agent) -> ClientBuilder {
+        self.agent = Some(agent);
         self
     }
 
@@ -187,7 +219,7 @@ impl ClientBuilder {
             one_shot: self.one_shot,
             poll_interval: self.poll_interval,
             look_only: self.look_only,
-            remote: RemoteOptions { label: self.label.clone(), ..self.remote.clone() },
+            remote: RemoteOptions { label: self.own_label(), ..self.remote.clone() },
         };
         match url::open(url, options)? {
             url::Opened::Store(store) => {
@@ -202,6 +234,11 @@ impl ClientBuilder {
         }
     }
 
+    /// The label that proves what this client holds.
+    fn own_label(&self) -> Option<String> {
+        self.agent.as_ref().map(|agent| agent.label.clone()).or_else(|| self.label.clone())
+    }
+
     /// A client of this store.
     pub fn with_store(self, store: Arc<dyn Store>) -> Result<Client, Error> {
         let witness = self.world.witness(store.info().ended_boots);
@@ -214,9 +251,10 @@ impl ClientBuilder {
         backend: Backend,
         witness: Arc<dyn Witness + Send + Sync>,
     ) -> Result<Client, Error> {
-        let holder = match self.label {
-            Some(label) => Holder::chosen(&label)?,
-            None => Holder::anonymous(unique_label(&*self.world)),
+        let holder = match (&self.agent, self.label) {
+            (Some(agent), _) => shown_holder(agent)?,
+            (None, Some(label)) => Holder::chosen(&label)?,
+            (None, None) => Holder::anonymous(unique_label(&*self.world)),
         };
         let clock = self.world.clock();
         // A lease that another machine judges runs on while this one sleeps.
@@ -231,6 +269,7 @@ impl ClientBuilder {
             clock,
             witness,
             holder,
+            agent: self.agent,
             keeper,
             warn: self.warn,
             recoveries_max: self.recoveries_max,
@@ -238,6 +277,13 @@ impl ClientBuilder {
         };
         Ok(Client { inner: Arc::new(inner) })
     }
+}
+
+/// Who holds what a client of this agent ties to a process: only a chosen label proves that it is the
+/// client's.
+fn shown_holder(agent: &Agent) -> Result<Holder, Error> {
+    let chosen = Holder::chosen(&agent.label)?;
+    Ok(Holder { chosen: agent.source == AgentSource::Chosen, ..chosen })
 }
 
 /// Host and process for people to recognise, and something random because both repeat.
@@ -257,6 +303,7 @@ impl Client {
     pub fn builder() -> ClientBuilder {
         ClientBuilder {
             label: None,
+            agent: None,
             world: Arc::new(SystemWorld::new()),
             one_shot: false,
             poll_interval: Duration::from_secs(5),
@@ -293,23 +340,34 @@ impl Client {
 
     /// A client of the same store under another label, which was chosen.
     pub fn with_label(&self, label: &str) -> Result<Client, Error> {
-        Ok(self.held_by(Holder::chosen(label)?))
+        Ok(self.held_by(Holder::chosen(label)?, None))
+    }
+
+    /// A client of the same store for this agent; see [`ClientBuilder::agent`].
+    pub fn with_agent(&self, agent: Agent) -> Result<Client, Error> {
+        Ok(self.held_by(shown_holder(&agent)?, Some(agent)))
+    }
+
+    /// The agent for which this client holds, if there is one.
+    pub fn agent(&self) -> Option<&Agent> {
+        self.inner.agent.as_ref()
     }
 
     /// A client of the same store under a label for people to read, which proves nothing: what it
     /// holds answers to its grants alone.
     pub fn with_display_label(&self, label: &str) -> Result<Client, Error> {
         let holder = Holder::chosen(label)?;
-        Ok(self.held_by(Holder { chosen: false, ..holder }))
+        Ok(self.held_by(Holder { chosen: false, ..holder }, None))
     }
 
-    fn held_by(&self, holder: Holder) -> Client {
+    fn held_by(&self, holder: Holder, agent: Option<Agent>) -> Client {
         let inner = Inner {
             backend: self.inner.backend.clone(),
             world: self.inner.world.clone(),
             clock: self.inner.clock.clone(),
             witness: self.inner.witness.clone(),
             holder,
+            agent,
             keeper: Keeper::new(
                 self.inner.backend.clone(),
                 self.inner.clock.clone(),

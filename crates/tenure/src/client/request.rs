@@ -7,7 +7,7 @@ use super::{Client, GUARD_LEASE};
 use crate::error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 use crate::world::World;
 use std::time::Duration;
-use tenure_core::{Ask, Evidence, GrantId, Holder, Mode, Owner, Resource, ResourceError, Want};
+use tenure_core::{Ask, Evidence, GrantId, Mode, Owner, Resource, ResourceError, Want};
 
 /// How long to wait for what is not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,8 @@ pub enum Binding {
     ThisProcess,
     /// It ends with that process of this machine.
     Process(u32),
-    /// Only a reboot of this machine ends it early.
+    /// Only a reboot of this machine ends it early, and the end of the agent's program, if the client
+    /// has an agent.
     Nothing,
     /// The holder runs on a machine that nothing is known of.
     Elsewhere,
@@ -225,12 +226,12 @@ impl Request {
         self
     }
 
-    /// Says that the caller keeps the detached leases of its chosen label while it waits, so that a
+    /// Says that the caller keeps the leases of its chosen label or its agent while it waits, so that a
     /// wait for one of them is refused at the start. Requests for detached leases go under them
     /// without this.
     pub fn while_holding_own_leases(mut self) -> Request {
-        let holder = &self.client.inner.holder;
-        self.owner.label = holder.chosen.then(|| holder.label.clone());
+        let Owner { label, parent, .. } = self.client.inner.owner();
+        self.owner = Owner { label, parent, grants: self.owner.grants };
         self
     }
 
@@ -240,7 +241,8 @@ impl Request {
         self
     }
 
-    /// Ties the lease to no process; only its time, or a reboot, ends it.
+    /// Ties the lease to no process of its own; only its time, or a reboot, ends it, and the end of the
+    /// agent's program where the client has an agent.
     pub fn detached(mut self) -> Request {
         self.tie = Binding::Nothing;
         self
@@ -327,15 +329,15 @@ impl Request {
             return Err(RequestError::Nothing.into());
         }
         let world = &*self.client.inner.world;
-        let evidence = self.tie.evidence(world)?;
+        let holder = self.client.inner.holder(self.tie)?;
         // Unless the place is kept for another request, it is worth nothing without this process: a
         // server that waits for a caller takes the caller's place with it.
-        let waits_here = evidence.is_some() || !self.keep_place;
+        let waits_here = holder.evidence.is_some() || !self.keep_place;
         let presence = waits_here.then(|| world.this_process());
-        let holder = Holder { evidence, ..self.client.inner.holder.clone() };
         let mut owner = self.owner;
-        if holder.chosen && holder.is_detached() {
-            owner.label = Some(holder.label.clone());
+        if holder.is_owned_by_label() {
+            let own = self.client.inner.owner();
+            (owner.label, owner.parent) = (own.label, own.parent);
         }
         Ok(Ask {
             grant: self.grant.unwrap_or_else(|| world.new_grant()),

@@ -157,10 +157,13 @@ impl Tasks {
     fn ask(&self, request: &ClaimRequest) -> Result<ClaimAsk, Error> {
         let world = &self.client.inner.world;
         let holder = self.holder(request)?;
-        let owns = holder.chosen && holder.is_detached();
-        let label = owns.then(|| holder.label.clone());
+        let mut owner = match holder.is_owned_by_label() {
+            true => Owner { label: Some(holder.label.clone()), ..self.client.inner.owner() },
+            false => Owner::default(),
+        };
+        owner.grants.clone_from(&request.under);
         Ok(ClaimAsk {
-            owner: Owner { label, grants: request.under.clone() },
+            owner,
             grants: std::iter::once(request.grant.unwrap_or_else(|| world.new_grant()))
                 .chain((1..request.count).map(|_| world.new_grant()))
                 .collect(),
@@ -176,8 +179,7 @@ impl Tasks {
     }
 
     fn holder(&self, request: &ClaimRequest) -> Result<Holder, Error> {
-        let evidence = request.tie.evidence(&*self.client.inner.world)?;
-        let holder = Holder { evidence, ..self.client.holder().clone() };
+        let holder = self.client.inner.holder(request.tie)?;
         Ok(match &request.worker {
             Some(worker) => Holder { label: format!("{}/{worker}", holder.label), ..holder },
             None => holder,

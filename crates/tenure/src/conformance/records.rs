@@ -39,6 +39,7 @@ fn holders() -> Vec<Holder> {
         chosen(&"🦀".repeat(LABEL_MAX_BYTES / 4)),
         chosen("with a process").with_evidence(full_evidence()),
         chosen("detached").with_evidence(bare),
+        Holder { agent: true, ..chosen("agent/part").with_evidence(full_evidence()) },
         Holder::anonymous("grandchild".to_owned())
             .with_evidence(Evidence { group: None, ..full_evidence() }),
     ]

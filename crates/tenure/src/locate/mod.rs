@@ -236,7 +236,7 @@ fn untrusted(
         }
         // In its own store a project may set the label of holders; in another store the user would
         // act under a label that a stranger chose.
-        Key::Agent => !in_project,
+        Key::Agent | Key::Identity => !in_project,
         _ => matches!(url, StoreUrl::Remote(_)),
     };
     let needs = |key: &Key| key.needs_trust() && settings.is_from_project(*key) && matters(*key);

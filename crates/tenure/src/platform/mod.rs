@@ -11,7 +11,7 @@ pub(crate) use unix::mailbox;
 pub(crate) use unix::{
     boot_id, create_whole, ended, exchange, group_exists, has_name, has_socket, is_ours_alone,
     listening_sockets, machine_id, monotonic, monotonic_with_suspend, own_listening_sockets,
-    pid_namespace, rename_new, start_of, stopped_holder,
+    pid_namespace, process_info, rename_new, start_of, stopped_holder,
 };
 
 use crate::world::PerProcess;
@@ -49,6 +49,20 @@ pub fn process_evidence(pid: u32) -> Option<Evidence> {
 /// The process group of this leader, a process of this machine.
 pub(crate) fn process_group(leader: u32) -> Group {
     Group { leader, start: start_of(leader).flatten() }
+}
+
+/// A process, as far as it says who started it and what it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ProcessInfo {
+    pub(crate) pid: u32,
+    /// The process that started it, or the one that took it over.
+    pub(crate) parent: u32,
+    /// See [`Process::start`].
+    pub(crate) start: u64,
+    /// Its name, as the kernel shows it: cut short, and chosen by the program.
+    pub(crate) name: String,
+    /// The first arguments, with the program itself before them.
+    pub(crate) arguments: Vec<String>,
 }
 
 /// Judges whether holders live by looking at the processes of this machine.

@@ -1,5 +1,6 @@
 //! The implementation for Unix: complete on Linux; on other systems what POSIX offers.
 
+use super::ProcessInfo;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -229,8 +230,34 @@ pub(crate) fn start_of(pid: u32) -> Option<Option<u64>> {
     }
 }
 
+/// How much of the arguments of a process is read: its program and script stand at the beginning.
+const ARGUMENTS_MAX_BYTES: u64 = 4096;
+
+/// What the process with this pid is; `None` where the system does not say.
+pub(crate) fn process_info(pid: u32) -> Option<ProcessInfo> {
+    use std::io::Read;
+    if !proc_is_ours() {
+        return None;
+    }
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = parse_stat(&text)?;
+    let name = text.get(text.find('(')? + 1..text.rfind(')')?)?.to_owned();
+    let mut arguments = Vec::new();
+    let file = fs::File::open(format!("/proc/{pid}/cmdline")).ok()?;
+    file.take(ARGUMENTS_MAX_BYTES).read_to_end(&mut arguments).ok()?;
+    let arguments = arguments.split(|byte| *byte == 0).filter(|argument| !argument.is_empty());
+    Some(ProcessInfo {
+        pid,
+        parent: stat.parent,
+        start: machine_ticks(stat.start, clock_offsets()),
+        name,
+        arguments: arguments.map(|one| String::from_utf8_lossy(one).into_owned()).collect(),
+    })
+}
+
 struct Stat {
     defunct: bool,
+    parent: u32,
     group: u32,
     start: u64,
 }
@@ -240,12 +267,13 @@ fn parse_stat(stat: &str) -> Option<Stat> {
     // other fields begin after the last parenthesis.
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
     let state = *fields.first()?;
+    let parent = fields.get(1)?.parse().ok()?;
     let group = fields.get(2)?.parse().ok()?;
     let threads: u64 = fields.get(17)?.parse().ok()?;
     let start = fields.get(19)?.parse().ok()?;
     // A leader that ended before its threads also shows as a zombie, but the process continues.
     let defunct = matches!(state, "Z" | "X" | "x") && threads <= 1;
-    Some(Stat { defunct, group, start })
+    Some(Stat { defunct, parent, group, start })
 }
 
 fn process_exists(pid: u32) -> bool {

@@ -10,7 +10,7 @@ use tenure::core::{
 use tenure::store::SqliteStore;
 use tenure::store::{RequestId, Store, StoreExt, Transaction, transact_with};
 
-/// Undoes what versions 6 and 7 added.
+/// Undoes what versions 6 to 8 added.
 fn make_version_5(plain: &Connection) {
     plain
         .execute_batch(
@@ -21,6 +21,8 @@ fn make_version_5(plain: &Connection) {
              ALTER TABLE tasks DROP COLUMN finished_grant;
              ALTER TABLE tasks DROP COLUMN finished_token;
              ALTER TABLE holds DROP COLUMN slot;
+             ALTER TABLE holds DROP COLUMN agent;
+             ALTER TABLE waits DROP COLUMN agent;
              ALTER TABLE waits DROP COLUMN woken_ms;
              DROP TABLE ended_boots;
              PRAGMA user_version = 5;",

@@ -1,18 +1,18 @@
 //! Stores of every version are opened: the samples are the SQL that makes them.
 
-use crate::{StoreLocation, everything, resource};
+use crate::{StoreLocation, everything, grant, resource};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tenure::core::{
-    Change, Decision, EventKind, Hold, NewEvent, Note, Revision, Scope, Snapshot, Status, Task,
-    TaskScope, Token, Try, TryOutcome, WallTime, Want, Workspace, Write,
+    Change, Decision, EventKind, Hold, Holder, Mode, NewEvent, Revision, Scope, Snapshot, Status,
+    Task, Token, Want, Write,
 };
 use tenure::store::{RequestId, SqliteStore, StoreExt, TaskFilter, transact_with};
 
 /// The newest version of the schema.
-const NEWEST: i32 = 7;
+const NEWEST: i32 = 8;
 
 fn sample(version: i32) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
@@ -64,6 +64,8 @@ async fn holds_places_and_events_of_every_version_are_read() {
             ],
             "version {version}"
         );
+        let agents = seen.holds.iter().filter(|held| held.hold.holder.agent);
+        assert_eq!(agents.count(), usize::from(version >= 8), "version {version}");
         let [waiting] = seen.waiters.as_slice() else { panic!("version {version}: {seen:?}") };
         assert_eq!(waiting.waiter.ticket, 4);
         assert_eq!(waiting.waiter.wants, [Want::exclusive(resource("deploy"))]);
@@ -128,59 +130,29 @@ async fn an_answer_of_every_version_is_given_again() {
 async fn write_the_sample_of_this_version() {
     let place = store_of(NEWEST - 1);
     let store = place.open();
-    let mut tasks = tasks(&store).await;
-    let rule = move |_: &Snapshot| {
-        let build = &mut tasks[0];
-        let claim = build.claim.as_ref().unwrap();
-        let one = Try {
-            number: 1,
-            token: Token(5),
-            by: "carol".to_owned(),
-            claimed_at: WallTime(1_700_000_000_000),
-            ended_at: Some(WallTime(1_700_000_000_001)),
-            outcome: Some(TryOutcome::Died),
-            error: Some("why".to_owned()),
-            workspace: Workspace {
-                host: Some("h".to_owned()),
-                machine: Some("m".to_owned()),
-                worktree: Some("/src/one".to_owned()),
-                branch: Some("tenure/build".to_owned()),
-            },
-            rescue: Some("refs/tenure/rescue/build/1".to_owned()),
+    let rule = move |seen: &Snapshot| {
+        let token = seen.next_token();
+        let hold = Hold {
+            want: Want { resource: resource("path:docs/**"), mode: Mode::Exclusive },
+            grant: grant(10),
+            token,
+            holder: Holder::agent("erin").unwrap(),
+            operation: None,
+            ttl: crate::HOUR,
+            slot: None,
         };
-        let open = Try {
-            number: 2,
-            token: claim.token,
-            by: claim.by.clone(),
-            ended_at: None,
-            outcome: None,
-            error: None,
-            workspace: Workspace::default(),
-            rescue: None,
-            ..one.clone()
-        };
-        build.tries = vec![one, open];
-        let text = "look at\nthe log".to_owned();
-        let at = WallTime(1_700_000_000_001);
-        build.notes = vec![Note { by: "carol".to_owned(), at, text: text.clone() }];
         let event = NewEvent {
-            resource: Some(build.id.resource()),
-            label: "carol".to_owned(),
-            token: None,
-            kind: EventKind::Noted { text },
+            resource: Some(hold.want.resource.clone()),
+            label: "erin".to_owned(),
+            token: Some(token),
+            kind: EventKind::Acquired { operation: None },
         };
-        let writes = vec![Write::Task(Box::new(build.clone()))];
+        let writes = vec![Write::Hold(hold)];
         (Decision::Write(Change { writes, events: vec![event], ..Change::default() }), ())
     };
-    let ids = tasks_named(&["build"]);
-    transact_with(&store, ids, None, rule).await.unwrap();
+    transact_with(&store, Scope::Everything, None, rule).await.unwrap();
     drop(store);
     std::fs::write(sample(NEWEST), dump(&Connection::open(place.path()).unwrap())).unwrap();
-}
-
-fn tasks_named(names: &[&str]) -> Scope {
-    let ids = names.iter().map(|name| name.parse().unwrap()).collect();
-    Scope::Tasks(TaskScope { ids, ..TaskScope::default() })
 }
 
 /// A database as SQL that makes it.

@@ -27,6 +27,8 @@ pub enum Key {
     Store,
     /// `agent`
     Agent,
+    /// `identity`
+    Identity,
     /// `server.url`
     ServerUrl,
     /// `server.tokenFile`
@@ -50,7 +52,8 @@ impl Key {
     /// Whether a project's file may set this only after its user has trusted the file: such a key
     /// decides where data and credentials go, or under which label the user acts.
     pub fn needs_trust(self) -> bool {
-        matches!(self, Self::Store | Self::Agent) || self.name().starts_with("server.")
+        matches!(self, Self::Store | Self::Agent | Self::Identity)
+            || self.name().starts_with("server.")
     }
 
     /// The name of the key in files and commands.
@@ -93,6 +96,11 @@ pub enum Kind {
     },
     /// `true` or `false`.
     Boolean,
+    /// One of these words.
+    Word {
+        /// All that are allowed.
+        of: &'static [&'static str],
+    },
 }
 
 const LEASE: Kind = Kind::Duration { shortest: duration::SHORTEST_LEASE };
@@ -104,7 +112,7 @@ const WAIT: Kind = Kind::Duration { shortest: Duration::ZERO };
 const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 
 /// All keys.
-pub static KEYS: [KeyInfo; 13] = [
+pub static KEYS: [KeyInfo; 14] = [
     KeyInfo {
         key: Key::TaskTimeout,
         name: "locking.taskTimeout",
@@ -186,6 +194,14 @@ pub static KEYS: [KeyInfo; 13] = [
         variable: "TENURE_AGENT",
     },
     KeyInfo {
+        key: Key::Identity,
+        name: "identity",
+        kind: Kind::Word { of: &["auto", "off"] },
+        default: "auto",
+        description: "auto: all commands of one agent are one holder; off: each has a new label",
+        variable: "TENURE_IDENTITY",
+    },
+    KeyInfo {
         key: Key::ServerUrl,
         name: "server.url",
         kind: Kind::Text,
@@ -233,6 +249,12 @@ pub enum ValueError {
     /// Not true or false.
     #[error("use true or false")]
     NotBoolean,
+    /// None of the allowed words.
+    #[error("use {}", of.join(" or "))]
+    NotWord {
+        /// All that are allowed.
+        of: &'static [&'static str],
+    },
 }
 
 impl Kind {
@@ -249,6 +271,7 @@ impl Kind {
                 (number.is_ok_and(|number| number >= least), ValueError::NotInteger { least })
             }
             Self::Boolean => (matches!(text, "true" | "false"), ValueError::NotBoolean),
+            Self::Word { of } => (of.contains(&text), ValueError::NotWord { of }),
         };
         if is_valid { Ok(None) } else { Err(otherwise) }
     }
@@ -332,6 +355,10 @@ mod tests {
         }
         assert_eq!(Kind::Boolean.check("true"), Ok(None));
         assert_eq!(Kind::Boolean.check("yes"), Err(ValueError::NotBoolean));
+        let word = Kind::Word { of: &["auto", "off"] };
+        assert_eq!(word.check("off"), Ok(None));
+        let refused = word.check("Off").unwrap_err();
+        assert_eq!(refused.to_string(), "use auto or off");
         assert_eq!(Kind::Text.check("🦀 and: #more"), Ok(None));
         assert_eq!(Kind::Text.check("a\nb"), Err(ValueError::ControlCharacter));
         assert_eq!(WAIT.check("0s"), Ok(Some(Duration::ZERO)));

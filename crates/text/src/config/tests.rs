@@ -52,6 +52,7 @@ fn without_any_source_everything_is_built_in() {
             "tasks.maxRecoveries=3",
             "store=",
             "agent=",
+            "identity=auto",
             "server.url=",
             "server.tokenFile=",
             "server.caFile=",

@@ -1,6 +1,7 @@
 //! Claims tasks, waits for them if asked to, and explains why none is ready.
 
-use super::ownership::{hold_of, runner_grant};
+use super::ownership::hold_of;
+use super::runner_grant;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -35,13 +36,13 @@ pub(super) struct ClaimOptions {
 }
 
 impl ClaimOptions {
-    /// A claim that outlives this command. With a chosen label the worker keeps its section from
-    /// claim to claim; without one, nothing identifies the worker of the next claim.
+    /// A claim that outlives this command. With a label the worker keeps its section from claim to
+    /// claim; without one, nothing identifies the worker of the next claim.
     pub(super) fn request(&self, context: &Context) -> ClaimRequest {
         ClaimRequest {
             ttl: self.ttl.unwrap_or_else(|| context.settings.duration(Key::TaskTimeout)),
             section_ttl: context.settings.duration(Key::SectionTimeout),
-            runner: context.chosen_label().map(runner_grant),
+            runner: context.own_label().map(runner_grant),
             tie: self.pid.map_or(Binding::Nothing, Binding::Process),
             under: context.enclosing_grants(),
             ..ClaimRequest::default()
@@ -226,7 +227,7 @@ fn held(context: &Context, by: &HoldSnapshot, named: Option<&Task>) -> Refusal {
     }));
     failure.more.push(format!("Lock expires at: {expires}"));
     let headline = format!("{what} is locked by another runner.");
-    let mine = by.hold.holder.chosen && context.chosen_label() == Some(holder);
+    let mine = by.hold.holder.chosen && context.own_label() == Some(holder);
     if mine {
         // Waiting for oneself never ends.
         failure.hint =

@@ -12,7 +12,7 @@ pub(crate) mod show;
 mod update;
 pub(crate) mod values;
 
-pub(crate) use ownership::runner_grant;
+pub(crate) use tenure::agent::runner_grant;
 
 use crate::commands::task_files;
 use crate::context::Context;

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use clap::Args;
 use tenure::Client;
+use tenure::agent::runner_grant;
 use tenure::core::{GrantId, HoldSnapshot, Proof, Task, Token};
 use tenure_frontend::refusal::Refusal;
 
@@ -40,21 +41,6 @@ pub(super) struct TaskProof {
     pub(super) runner: Option<GrantId>,
 }
 
-/// The grant under which a worker keeps its section from one command to the next. It is derived
-/// from the label, because only the label lasts from command to command. It need not be secret: a
-/// chosen label is accepted in place of a grant everywhere.
-pub(crate) fn runner_grant(label: &str) -> GrantId {
-    // FNV-1a, twice from different starts. It must be the same in every version and on every
-    // machine, which the hashes of the standard library do not promise.
-    let hash = |start: u64| {
-        label
-            .bytes()
-            .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-    };
-    let (high, low) = (hash(0xcbf2_9ce4_8422_2325), hash(0x7465_6e75_7265_0001));
-    GrantId::from_bits(u128::from(high) << 64 | u128::from(low))
-}
-
 /// The current hold of this task, if any.
 pub(super) async fn hold_of(client: &Client, task: &Task) -> Result<Option<HoldSnapshot>, Failure> {
     let seen = client.look(&[task.id.resource()]).await?;
@@ -87,16 +73,4 @@ pub(super) fn proof_of(
 /// The caller no longer has the task. Nothing was changed.
 pub(super) fn late(task: &Task, token: Option<Token>) -> Failure {
     Refusal::late(task, token).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_label_has_the_same_runner_grant_in_every_version() {
-        let grant = runner_grant("alice").to_string();
-        assert_eq!(grant, "508b2abb-65a0-3907-68fa-5652a6d5cd5b");
-        assert_ne!(runner_grant("alice"), runner_grant("bob"));
-    }
 }

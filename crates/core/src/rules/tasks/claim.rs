@@ -292,7 +292,8 @@ impl Round<'_> {
         for seen in waiting {
             self.draft.drop_wait_if_gone(seen);
         }
-        let others = || self.draft.holds().filter(|seen| !self.ask.owner.owns(&seen.hold));
+        let others =
+            || self.draft.holds().filter(|seen| !self.ask.owner.owns_or_inherits(&seen.hold));
         let held = others().map(|seen| &seen.hold.want);
         let waited = self.draft.waiters().flat_map(|seen| &seen.waiter.wants);
         if compatible(wants, held.chain(waited).chain(self.draft.added())) {

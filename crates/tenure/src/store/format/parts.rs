@@ -39,6 +39,8 @@ record! {
     HolderRecord = Holder {
         label: String = label,
         chosen: bool = chosen,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        agent: bool = agent,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<EvidenceRecord> = evidence,
     }

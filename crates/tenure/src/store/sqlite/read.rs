@@ -35,7 +35,7 @@ macro_rules! holds {
     ($rest:literal) => {
         concat!(
             "SELECT resource, grant_id, token, mode, label, chosen, evidence, operation, ttl_ms, \
-             deadline_ms, since_ms, acquired_at_ms, renewed_at_ms, slot FROM holds ",
+             deadline_ms, since_ms, acquired_at_ms, renewed_at_ms, slot, agent FROM holds ",
             $rest
         )
     };
@@ -45,7 +45,8 @@ macro_rules! waits {
     ($rest:literal) => {
         concat!(
             "SELECT ticket, grant_id, wants, label, chosen, evidence, operation, keeps, ttl_ms, \
-             deadline_ms, since_ms, waiting_since_at_ms, mailbox, resource, woken_ms FROM waits ",
+             deadline_ms, since_ms, waiting_since_at_ms, mailbox, resource, woken_ms, agent \
+             FROM waits ",
             $rest
         )
     };
@@ -336,11 +337,11 @@ pub(super) fn optional_text<'a>(
     Ok(row.get_ref(index)?.as_str_or_null()?)
 }
 
-/// Reads label, chosen and evidence, which stand side by side.
-fn read_holder(row: &Row<'_>, first: usize) -> Result<Holder, RowError> {
+/// Reads label, chosen and evidence, which stand side by side, and whether it is an agent.
+fn read_holder(row: &Row<'_>, first: usize, agent: usize) -> Result<Holder, RowError> {
     let evidence = optional_text(row, first + 2)?.map(format::evidence_from_json).transpose()?;
     let label = text(row, first)?.to_owned();
-    Ok(Holder { label, chosen: row.get(first + 1)?, evidence })
+    Ok(Holder { label, chosen: row.get(first + 1)?, agent: row.get(agent)?, evidence })
 }
 
 /// Reads the length of a lease and its end, which stand side by side; what rounding added to the end
@@ -357,7 +358,7 @@ fn read_hold(row: &Row<'_>, resource: Resource, at: StoreTime) -> Result<HoldSna
             want: Want { resource, mode: format::mode_from_text(text(row, 3)?)? },
             grant: format::grant_from_text(text(row, 1)?)?,
             token: Token(row.get::<_, i64>(2)? as u64),
-            holder: read_holder(row, 4)?,
+            holder: read_holder(row, 4, 14)?,
             operation: optional_text(row, 7)?.map(str::to_owned),
             ttl: from_ms(row.get(8)?),
             slot: row.get(13)?,
@@ -378,7 +379,7 @@ fn read_waiter(row: &Row<'_>, at: StoreTime) -> Result<(WaiterSnapshot, String),
             grant: format::grant_from_text(text(row, 1)?)?,
             ticket: row.get::<_, i64>(0)? as u64,
             wants: format::wants_from_json(text(row, 2)?)?,
-            holder: read_holder(row, 3)?,
+            holder: read_holder(row, 3, 15)?,
             operation: optional_text(row, 6)?.map(str::to_owned),
             keeps: keeps.unwrap_or_default(),
             ttl: from_ms(row.get(8)?),

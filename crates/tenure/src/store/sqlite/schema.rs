@@ -4,7 +4,7 @@
 pub(super) const APPLICATION_ID: i32 = 0x5445_4e52;
 
 /// The version that this library writes.
-pub(super) const VERSION: i32 = 7;
+pub(super) const VERSION: i32 = 8;
 
 /// Brings a file from version n to n + 1, for each n from 0. To change the schema, append a step;
 /// never edit one that was released.
@@ -16,6 +16,7 @@ pub(super) const MIGRATIONS: [&str; VERSION as usize] = [
     TO_VERSION_5,
     TO_VERSION_6,
     TO_VERSION_7,
+    TO_VERSION_8,
 ];
 
 /// Times are integers. `*_ms` without more are milliseconds on the machine's monotonic clock and
@@ -232,4 +233,10 @@ ALTER TABLE waits ADD COLUMN woken_ms INTEGER;
 const TO_VERSION_7: &str = "
 ALTER TABLE tasks ADD COLUMN tries TEXT;
 ALTER TABLE tasks ADD COLUMN notes TEXT;
+";
+
+/// Whether a hold or a place is an agent's, which shares it with all programs that act for it.
+const TO_VERSION_8: &str = "
+ALTER TABLE holds ADD COLUMN agent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE waits ADD COLUMN agent INTEGER NOT NULL DEFAULT 0;
 ";

@@ -123,8 +123,8 @@ fn insert_hold(session: &Session<'_>, hold: &Hold, at: StoreTime) -> Result<(), 
         .statement(
             "INSERT INTO holds (resource, grant_id, token, mode, label, chosen, evidence,
                 operation, ttl_ms, deadline_ms, since_ms, acquired_at_ms, renewed_at_ms, prefix,
-                slot)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, ?14)",
+                slot, agent)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, ?14, ?15)",
         )?
         .execute(params![
             hold.want.resource.key(),
@@ -141,6 +141,7 @@ fn insert_hold(session: &Session<'_>, hold: &Hold, at: StoreTime) -> Result<(), 
             at.wall_ms,
             path_prefixes::prefix(&hold.want.resource),
             hold.slot,
+            hold.holder.agent,
         ])?;
     Ok(())
 }
@@ -154,8 +155,8 @@ fn insert_waiter(
     let ttl_ms = milliseconds_up(waiter.ttl);
     let mut statement = session.statement(
         "INSERT INTO waits (resource, ticket, grant_id, wants, label, chosen, evidence, operation,
-            keeps, ttl_ms, deadline_ms, since_ms, waiting_since_at_ms, mailbox, prefix)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            keeps, ttl_ms, deadline_ms, since_ms, waiting_since_at_ms, mailbox, prefix, agent)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
     )?;
     let keeps = (!waiter.keeps.is_empty()).then(|| format::grants_to_json(&waiter.keeps));
     for want in &waiter.wants {
@@ -175,6 +176,7 @@ fn insert_waiter(
             at.wall_ms,
             mailbox,
             path_prefixes::prefix(&want.resource),
+            waiter.holder.agent,
         ])?;
     }
     Ok(())

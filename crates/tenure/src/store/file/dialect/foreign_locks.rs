@@ -214,7 +214,7 @@ impl ForeignLocks {
                 grant: GrantId::from_bits(file.fingerprint),
                 // It has none. This one only names it, so that an operator can.
                 token: Token((file.fingerprint as u64) >> 24),
-                holder: Holder { label, chosen: false, evidence },
+                holder: Holder { label, chosen: false, agent: false, evidence },
                 operation,
                 ttl: format.stale_after(),
                 slot: None,

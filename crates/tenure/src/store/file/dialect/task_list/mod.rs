@@ -267,7 +267,7 @@ impl ForeignTasks {
                 want: Want { resource: id.resource(), mode: Mode::Exclusive },
                 grant,
                 token,
-                holder: Holder { label: claim.by.clone(), chosen: false, evidence: None },
+                holder: Holder::anonymous(claim.by.clone()),
                 operation: None,
                 ttl: limit.unwrap_or(CLAIM_LASTS),
                 slot: None,

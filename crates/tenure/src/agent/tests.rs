@@ -1,0 +1,195 @@
+//! Which agent is found, over tables of processes.
+
+use super::*;
+use crate::platform::ProcessInfo;
+use std::collections::HashMap;
+
+struct Table(HashMap<u32, ProcessInfo>);
+
+impl ProcessTable for Table {
+    fn process(&self, pid: u32) -> Option<ProcessInfo> {
+        self.0.get(&pid).cloned()
+    }
+}
+
+/// A chain of processes, outermost first: each is `name arguments…`. The innermost has the number 100.
+fn chain(lines: &[&str]) -> Table {
+    let first = 100 - lines.len() as u32;
+    let processes = lines.iter().enumerate().map(|(index, line)| {
+        let pid = first + index as u32 + 1;
+        let mut words = line.split(' ').map(str::to_owned);
+        let name = words.next().unwrap();
+        let arguments = if line.contains(' ') { words.collect() } else { vec![name.clone()] };
+        let parent = if index == 0 { 1 } else { pid - 1 };
+        (pid, ProcessInfo { pid, parent, start: u64::from(pid) * 10, name, arguments })
+    });
+    let init = ProcessInfo {
+        pid: 1,
+        parent: 0,
+        start: 1,
+        name: "bash".to_owned(),
+        arguments: vec!["bash".to_owned()],
+    };
+    Table(processes.chain([(1, init)]).collect())
+}
+
+fn agent(lines: &[&str], variables: &[(&str, &str)]) -> Option<Agent> {
+    let variable = |name: &str| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    Agent::among(&chain(lines), 100, &variable)
+}
+
+#[test]
+fn all_faces_of_a_session_have_one_label() {
+    let session = "5b3c0d1e-0000-4000-8000-000000000001";
+    let hook = Agent::of_session(Host::ClaudeCode, session, None);
+    let shell =
+        agent(&["claude", "bash", "tenure"], &[("CLAUDE_CODE_SESSION_ID", session)]).unwrap();
+    let server = agent(&["claude", "tenure"], &[("CLAUDE_CODE_SESSION_ID", session)]).unwrap();
+    let hidden = agent(&["tenure"], &[("CLAUDE_CODE_SESSION_ID", session)]).unwrap();
+    assert_eq!(hook.label.len(), "claude-".len() + 8, "{}", hook.label);
+    for face in [&shell, &server, &hidden] {
+        assert_eq!(face.label, hook.label);
+        assert_eq!(face.source, AgentSource::Variable("CLAUDE_CODE_SESSION_ID"));
+    }
+    assert_eq!((shell.process, server.process, hidden.process), (Some(98), Some(99), None));
+    let other = Agent::of_session(Host::ClaudeCode, "another", None);
+    assert_ne!(other.label, hook.label);
+    assert_ne!(Agent::of_session(Host::Codex, session, None).label, hook.label);
+}
+
+#[test]
+fn a_subagent_stands_below_its_session() {
+    let main = Agent::of_session(Host::ClaudeCode, "s", None);
+    let one = Agent::of_session(Host::ClaudeCode, "s", Some("agent-1"));
+    let two = Agent::of_session(Host::ClaudeCode, "s", Some("agent-2"));
+    assert_eq!(one.parent.as_ref(), Some(&main.label));
+    assert!(one.label.starts_with(&format!("{}/", main.label)), "{}", one.label);
+    assert_ne!(one.label, two.label);
+
+    let variables = [("CODEX_SESSION_ID", "root"), ("CODEX_THREAD_ID", "child")];
+    let shell = agent(&["codex", "bash", "tenure"], &variables).unwrap();
+    let hook = Agent::of_session(Host::Codex, "root", Some("child"));
+    assert_eq!((&shell.label, &shell.parent), (&hook.label, &hook.parent));
+    let alone = agent(&["codex", "bash", "tenure"], &[("CODEX_THREAD_ID", "root")]).unwrap();
+    assert_eq!((Some(&alone.label), alone.parent.as_ref()), (hook.parent.as_ref(), None));
+}
+
+#[test]
+fn the_nearest_program_counts_and_not_a_variable_that_it_inherited() {
+    let outer = [("CLAUDE_CODE_SESSION_ID", "outer")];
+    let inner = agent(&["claude", "bash", "gemini node /usr/bin/gemini", "bash", "tenure"], &outer);
+    let inner = inner.unwrap();
+    assert_eq!((inner.source, inner.process), (AgentSource::Program(Host::Gemini), Some(98)));
+    let both = [outer[0], ("CODEX_THREAD_ID", "inner")];
+    let found = agent(&["claude", "bash", "codex", "bash", "tenure"], &both).unwrap();
+    assert_eq!(found.label, Agent::of_session(Host::Codex, "inner", None).label);
+}
+
+#[test]
+fn programs_are_recognised_by_process_script_and_package() {
+    let cases = [
+        ("claude", Some(Host::ClaudeCode)),
+        (
+            "node node /opt/lib/node_modules/@anthropic-ai/claude-code/cli.js",
+            Some(Host::ClaudeCode),
+        ),
+        ("codex", Some(Host::Codex)),
+        (
+            "node node --no-warnings /usr/lib/node_modules/@openai/codex/bin/codex.js",
+            Some(Host::Codex),
+        ),
+        ("MainThread node /usr/local/bin/gemini -y", Some(Host::Gemini)),
+        (
+            "node /opt/share/cursor-agent/versions/1/node /x/cursor-agent/versions/1/index.js",
+            Some(Host::Cursor),
+        ),
+        ("opencode /home/a/.opencode/bin/opencode serve", Some(Host::Opencode)),
+        ("python3 python3.12 -m aider", Some(Host::Aider)),
+        ("aider /usr/bin/python3 /usr/local/bin/aider", Some(Host::Aider)),
+        ("copilot", Some(Host::Copilot)),
+        ("goose goose session", Some(Host::Goose)),
+        ("node node server.js", None),
+        ("python3 python3 codex.py", None),
+        ("vim vim claude", None),
+        ("bash bash codex", None),
+        ("cursor /usr/share/cursor/cursor", None),
+    ];
+    for (line, expected) in cases {
+        let found = agent(&[line, "sh", "tenure"], &[]).map(|agent| agent.source);
+        let expected = expected.map_or(AgentSource::Parent(99), AgentSource::Program);
+        assert_eq!(found, Some(expected), "{line}");
+    }
+}
+
+#[test]
+fn the_process_that_started_the_command_stands_for_it() {
+    let one = agent(&["sshd", "bash", "tenure"], &[]).unwrap();
+    assert_eq!((one.source, one.process), (AgentSource::Parent(99), None));
+    assert!(one.label.contains(":99-"), "{}", one.label);
+    let again = agent(&["bash", "tenure"], &[]).unwrap();
+    assert_eq!(again.label, one.label, "number and start are the same");
+    // What only passes a command on does not count.
+    let wrapped = agent(&["bash", "timeout timeout 5 tenure", "tenure"], &[]).unwrap();
+    assert_eq!(wrapped.source, AgentSource::Parent(98));
+    let nested =
+        agent(&["bash", "tenure tenure run x -- tenure acquire y", "tenure"], &[]).unwrap();
+    assert_eq!(nested.source, AgentSource::Parent(98));
+}
+
+#[test]
+fn what_starts_commands_for_many_makes_no_owner_of_them() {
+    let starters = [
+        "systemd",
+        "cron",
+        "crond /usr/sbin/crond -n",
+        "sshd sshd: alice@notty",
+        "sshd-session",
+        "tmux: tmux new",
+        "SCREEN SCREEN -S x",
+        "zellij",
+        "login",
+        "tini /sbin/tini -- x",
+        "xargs",
+        "perl perl /usr/bin/parallel",
+        "make",
+        "ninja",
+    ];
+    for starter in starters {
+        assert_eq!(agent(&["bash", starter, "tenure"], &[]), None, "{starter}");
+    }
+    assert_eq!(agent(&["tenure"], &[]), None, "the first process, whatever it is called");
+    // An agent program further up is still the agent.
+    let found = agent(&["claude", "bash", "xargs", "tenure"], &[]).unwrap();
+    assert_eq!(found.source, AgentSource::Program(Host::ClaudeCode));
+}
+
+#[test]
+fn an_empty_or_endless_variable_is_no_session() {
+    let long = "x".repeat(10_000);
+    for value in ["", "  ", &long] {
+        let found =
+            agent(&["claude", "sh", "tenure"], &[("CLAUDE_CODE_SESSION_ID", value)]).unwrap();
+        assert_eq!(found.source, AgentSource::Program(Host::ClaudeCode), "{value:.10}");
+    }
+}
+
+#[test]
+fn words_are_read_back() {
+    for host in Host::ALL {
+        assert_eq!(host.word().parse::<Host>(), Ok(host));
+    }
+    assert!("emacs".parse::<Host>().is_err());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn this_process_has_a_parent_that_can_be_seen() {
+    let own = platform::process_info(std::process::id()).unwrap();
+    assert_eq!(own.parent, std::os::unix::process::parent_id());
+    assert!(platform::process_info(own.parent).is_some());
+    let evidence = platform::process_evidence(own.pid).unwrap();
+    assert_eq!(evidence.process.map(|process| process.start), Some(own.start));
+}
