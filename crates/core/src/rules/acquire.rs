@@ -218,6 +218,12 @@ impl Ask {
         hold.want.includes(want) && self.owner.covers(hold, &self.holder)
     }
 
+    /// Whether the hold is a lease of the very agent that asks for another one: then it is not in the
+    /// way, also where the agent asks for more than it holds. An agent never waits for itself.
+    pub(super) fn is_same_agents(&self, hold: &Hold) -> bool {
+        self.holder.agent && hold.holder.agent && self.owner.owns(hold)
+    }
+
     /// Whether this request asks for the same as the hold, for the same agent or tied to the same: then
     /// the lease's length and operation are those of the latest request. A command that goes under a
     /// wider hold, or under that of its parent or of a command around it, leaves them as they are.

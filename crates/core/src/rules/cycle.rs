@@ -153,7 +153,7 @@ impl Search<'_> {
     fn is_covering(&self, hold: &Hold) -> bool {
         let mut touched =
             self.ask.wants.iter().filter(|want| want.resource.overlaps(&hold.want.resource));
-        touched.all(|want| self.ask.is_covered_by(hold, want))
+        self.ask.is_same_agents(hold) || touched.all(|want| self.ask.is_covered_by(hold, want))
     }
 
     fn holds_in_the_way(

@@ -62,7 +62,8 @@ impl<'a> Draft<'a> {
                 ask.wants.iter().filter(|want| want.resource.overlaps(&seen.hold.want.resource));
             let covers = |want: &Want| ask.is_covered_by(&seen.hold, want);
             // To look at a process is dear: only that of a hold that would cover is looked at.
-            let is_covering = touched.clone().next().is_some() && touched.all(covers);
+            let is_covering = touched.clone().next().is_some()
+                && (ask.is_same_agents(&seen.hold) || touched.all(covers));
             if is_covering && !seen.gone(&self.witness) {
                 self.covering.insert(index);
             }

@@ -183,3 +183,89 @@ fn what_a_waiter_keeps_is_listed_once() {
         assert_eq!(world.waiters[0].waiter.keeps, [grant_id(1)]);
     });
 }
+
+/// A request of an agent whose program is process 50.
+fn of_agent(number: u32, wants: &[tenure_core::Want]) -> Ask {
+    ask(number, wants).by_agent("claude-1", 50, None)
+}
+
+#[test]
+fn what_an_agent_holds_is_its_own_whatever_took_it_and_ends_with_its_program() {
+    in_every_view(|world| {
+        let first = world.must_grant(&of_agent(1, &[exclusive("a")]));
+        let again = Ask {
+            operation: Some("the second".to_owned()),
+            ..of_agent(2, &[exclusive("a")]).lasting_ms(5_000)
+        };
+        let second = world.must_grant(&again);
+        assert_eq!((second.reason, second.token), (Reason::AlreadyOwned, first.token));
+        assert_eq!(world.holds[0].hold.operation.as_deref(), Some("the second"));
+        // A face of the agent that does not see the program's process is the agent all the same.
+        let hidden =
+            Ask { holder: of_agent(3, &[]).untied().holder, ..of_agent(3, &[exclusive("a")]) };
+        assert_eq!(world.must_grant(&hidden).reason, Reason::AlreadyOwned);
+        // A command of the agent has an owner of its own, and another agent is a stranger.
+        let command = ask(4, &[exclusive("a")]).owned_by("claude-1");
+        assert_eq!(world.must_be_busy(&command), [1]);
+        assert!(world.must_deadlock(&command.queued()).own_lease);
+        let other = ask(5, &[exclusive("a")]).by_agent("claude-2", 51, None);
+        assert_eq!(world.must_be_busy(&other), [1]);
+        world.kill(50);
+        assert_eq!(world.must_grant(&other).reason, Reason::ClaimedDead);
+    });
+}
+
+#[test]
+fn a_subagent_goes_under_its_parent_and_excludes_it_and_its_siblings() {
+    in_every_view(|world| {
+        let child = |number: u32, label: &str, wants: &[tenure_core::Want]| {
+            ask(number, wants).by_agent(label, 50, Some("claude-1"))
+        };
+        let glob = world.must_grant(&of_agent(1, &[exclusive("path:src/**")]).lasting_ms(5_000));
+        let file = world.must_grant(&child(2, "claude-1/a", &[exclusive("path:src/x")]));
+        assert_eq!((file.reason, file.token), (Reason::AlreadyOwned, glob.token));
+        // The lease of the parent stays as it was, also for the very same resource.
+        let same = Ask {
+            operation: Some("of the child".to_owned()),
+            ..child(3, "claude-1/a", &[exclusive("path:src/**")])
+        };
+        assert_eq!(world.must_grant(&same).owned.unwrap().ttl, Duration::from_secs(5));
+        assert_eq!(world.holds[0].hold.operation, None);
+
+        world.must_grant(&child(4, "claude-1/a", &[exclusive("doc")]));
+        assert_eq!(world.must_be_busy(&of_agent(5, &[exclusive("doc")])), [4]);
+        assert_eq!(world.must_be_busy(&child(6, "claude-1/b", &[exclusive("doc")])), [4]);
+        assert_eq!(
+            world.must_grant(&child(7, "claude-1/a", &[exclusive("doc")])).reason,
+            Reason::AlreadyOwned
+        );
+    });
+}
+
+#[test]
+fn several_leases_of_an_agent_cover_together_and_none_is_in_the_way_of_more() {
+    in_every_view(|world| {
+        world.of_one_owner.extend((1..=9).map(grant_id));
+        let names = |world: &crate::support::World| world.holders();
+        world.must_grant(&of_agent(1, &[exclusive("a")]));
+        world.must_grant(&of_agent(2, &[exclusive("b")]));
+        // All of it is held, under two grants: one grant for both, beside them.
+        world.must_grant(&of_agent(3, &[exclusive("a"), exclusive("b")]));
+        assert_eq!(names(world), [1, 2, 3, 3]);
+        // The next time that grant covers both.
+        let again = world.must_grant(&of_agent(4, &[exclusive("b"), exclusive("a")]));
+        assert_eq!(again.reason, Reason::AlreadyOwned);
+        // A part is held, the rest is free.
+        let part = world.must_grant(&of_agent(5, &[exclusive("a"), exclusive("c")]));
+        assert_eq!(part.reason, Reason::AcquiredNew);
+        // More than what is held.
+        world.must_grant(&of_agent(6, &[exclusive("path:src/x"), shared("s")]));
+        world.must_grant(&of_agent(7, &[exclusive("path:src/**")]));
+        world.must_grant(&of_agent(8, &[exclusive("s")]));
+        // Unless others are in the way.
+        world.must_grant(&ask(20, &[exclusive("path:doc/y")]));
+        world.must_grant(&of_agent(9, &[exclusive("path:doc/x")]));
+        assert_eq!(world.must_be_busy(&of_agent(10, &[exclusive("path:doc/**")])), [20]);
+        world.must_wait(&of_agent(11, &[exclusive("path:doc/**")]).queued());
+    });
+}

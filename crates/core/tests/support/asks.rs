@@ -68,6 +68,8 @@ pub trait AskExt {
     fn owned_by(self, label: &str) -> Ask;
     /// Is made on behalf of whoever has the grants with these numbers.
     fn owning(self, numbers: &[u32]) -> Ask;
+    /// Is made by an agent with this label, whose program is this process, below that parent.
+    fn by_agent(self, label: &str, pid: u32, parent: Option<&str>) -> Ask;
     /// Has a lease of this length.
     fn lasting_ms(self, ttl_ms: u64) -> Ask;
 }
@@ -98,6 +100,13 @@ impl AskExt for Ask {
     fn owning(self, numbers: &[u32]) -> Ask {
         let grants = numbers.iter().map(|number| grant_id(*number)).collect();
         Ask { owner: Owner { grants, ..self.owner }, ..self }
+    }
+
+    fn by_agent(self, label: &str, pid: u32, parent: Option<&str>) -> Ask {
+        let ask = self.owned_by(label).by_process(pid);
+        let holder = Holder { agent: true, ..ask.holder };
+        let owner = Owner { parent: parent.map(str::to_owned), ..ask.owner };
+        Ask { holder, owner, ..ask }
     }
 
     fn lasting_ms(self, ttl_ms: u64) -> Ask {

@@ -563,3 +563,32 @@ fn nothing_is_ready_before_its_time() {
         }
     }
 }
+
+#[test]
+fn a_claim_of_a_task_that_the_asker_has_is_that_claim() {
+    let seconds = Duration::from_secs;
+    let of = |worker: &str| ClaimAsk {
+        task: Some(id("a")),
+        owner: Owner::of_label(worker),
+        ttl: seconds(60),
+        ..claim_ask(worker)
+    };
+    let mut world = World::with(vec![touching("a", &["src/**"])]);
+    let [first] = <[_; 1]>::try_from(world.try_claim(of("w")).unwrap()).unwrap();
+    assert!(!first.already_owned);
+    world.pass(seconds(50));
+    let [again] = <[_; 1]>::try_from(world.try_claim(of("w")).unwrap()).unwrap();
+    assert!(again.already_owned);
+    assert_eq!((again.grant, again.token), (first.grant, first.token));
+    assert_eq!(again.resources, first.resources);
+    assert_eq!((again.task.attempts, world.held().len()), (1, 2));
+    assert!(matches!(world.try_claim(of("other")), Err(NoClaim::NotReady { .. })));
+    let nobody = ClaimAsk { owner: Owner::default(), ..of("w") };
+    assert!(matches!(world.try_claim(nobody), Err(NoClaim::NotReady { .. })));
+    // Its lease was renewed with all parts of it.
+    world.pass(seconds(50));
+    assert!(world.try_claim(of("w")).unwrap()[0].already_owned);
+    // By the grant of the command around it, too.
+    let around = Owner { grants: vec![first.grant], ..Owner::default() };
+    assert!(world.try_claim(ClaimAsk { owner: around, ..of("v") }).unwrap()[0].already_owned);
+}

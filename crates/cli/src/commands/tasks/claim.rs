@@ -66,7 +66,8 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
         let words = obtained.iter().map(|one| match context.output.quiet {
             true => one.task.id.to_string(),
             false => {
-                format!("Claimed {}\n{}", show::name(&one.task), claim_text(one, request.ttl))
+                let how = if one.already_owned { "Renewed your claim of" } else { "Claimed" };
+                format!("{how} {}\n{}", show::name(&one.task), claim_text(one, request.ttl))
             }
         });
         words.collect::<Vec<_>>().join("\n")

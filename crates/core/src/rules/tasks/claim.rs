@@ -1,6 +1,6 @@
 //! Handing a task to one worker: the task, its section and its files in one act.
 
-use crate::decision::{Decision, Write};
+use crate::decision::{Change, Decision, Write};
 use crate::event::EventKind;
 use crate::handover::Workspace;
 use crate::hold::{Hold, Mode, Want, compatible, may_exclude};
@@ -9,6 +9,7 @@ use crate::rules::draft::Draft;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::EVERYTHING;
 use crate::rules::tasks::finish::later;
+use crate::rules::tasks::heartbeat::renewed;
 use crate::rules::tasks::parts::{ClaimState, claim_state, keeps, kept_section, parts_of};
 use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope, WaiterSnapshot};
 use crate::task::{Claim, PRIORITY_DEFAULT, Part, Section, Status, Task, TaskId, Verb, after};
@@ -91,6 +92,9 @@ pub struct Claimed {
     /// When its lease ends unless it is renewed, by the store's time of day.
     #[serde(default)]
     pub expires_at: WallTime,
+    /// Whether the asker had claimed it before: grant and token are those of that claim.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub already_owned: bool,
 }
 
 /// Why no task was handed out.
@@ -127,6 +131,9 @@ pub fn claim(
         match seen.task(id) {
             None => return (Decision::Nothing, Err(NoClaim::NotFound)),
             Some(task) if !task.is_ready(seen.wall) => {
+                if let Some(answer) = claimed_before(seen, ask, task, witness) {
+                    return answer;
+                }
                 let why = why_not(seen, task, witness);
                 return (Decision::Nothing, Err(NoClaim::NotReady { why }));
             }
@@ -168,6 +175,36 @@ pub fn claim(
     }
     round.draft.require_durable();
     (round.draft.decide(None), Ok(round.claimed))
+}
+
+/// Answers with the claim that the asker has already, and starts its leases anew: the same grant and
+/// token, so that both claims are one.
+fn claimed_before(
+    seen: &Snapshot,
+    ask: &ClaimAsk,
+    task: &Task,
+    witness: &dyn Witness,
+) -> Option<(Decision, Result<Vec<Claimed>, NoClaim>)> {
+    let claim = task.claim.as_ref().filter(|_| task.status == Status::InProgress)?;
+    let resource = task.id.resource();
+    let hold = seen.holds_of(claim.grant).find(|seen| seen.hold.want.resource == resource)?;
+    let is_own = ask.owner.owns(&hold.hold) && ask.owner.covers(&hold.hold, &ask.holder);
+    if !is_own || claim_state(seen, task, witness) != Some(ClaimState::Held) {
+        return None;
+    }
+    let parts = claim.parts.iter().filter(|part| part.grant == claim.grant);
+    let claimed = Claimed {
+        task: task.clone(),
+        grant: claim.grant,
+        token: claim.token,
+        resources: std::iter::once(resource)
+            .chain(parts.map(|part| part.resource.clone()))
+            .collect(),
+        expires_at: later(seen.wall, ask.ttl),
+        already_owned: true,
+    };
+    let writes = renewed(seen, task, claim, ask.ttl);
+    Some((Change { writes, ..Change::default() }.decide(), Ok(vec![claimed])))
 }
 
 /// Where tasks were left out because another transaction is taking them: the request to see them too,
@@ -340,7 +377,14 @@ impl Round<'_> {
         task.finished_claim = None;
         self.draft.write(Write::Task(Box::new(task.clone())));
         let expires_at = later(self.seen.wall, self.ask.ttl);
-        self.claimed.push(Claimed { task, grant, token, resources, expires_at });
+        self.claimed.push(Claimed {
+            task,
+            grant,
+            token,
+            resources,
+            expires_at,
+            already_owned: false,
+        });
     }
 
     fn hold(&mut self, want: Want, grant: GrantId, token: Token, ttl: Duration, title: &str) {

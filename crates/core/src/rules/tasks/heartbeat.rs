@@ -6,7 +6,7 @@ use crate::decision::{Change, Decision, Write};
 use crate::millis;
 use crate::rules::release::Proof;
 use crate::snapshot::{Scope, Snapshot, TaskScope};
-use crate::task::{Task, TaskId};
+use crate::task::{Claim, Task, TaskId};
 use crate::{Kind, Resource, Token, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -77,6 +77,14 @@ pub fn heartbeat(
         _ => return refuse(Heartbeat::NotYours(task.clone().redacted())),
     };
     let ttl = ask.ttl.unwrap_or(hold.hold.ttl);
+    let writes = renewed(seen, task, claim, ttl);
+    let section = claim.parts.iter().any(|part| part.resource.kind() == Kind::Section);
+    let answer = Heartbeat::Renewed { task: task.clone().redacted(), ttl, section };
+    (Change { writes, ..Change::default() }.decide(), answer)
+}
+
+/// The leases of all parts of a claim, started anew with this length.
+pub(super) fn renewed(seen: &Snapshot, task: &Task, claim: &Claim, ttl: Duration) -> Vec<Write> {
     let own =
         Write::Extend { resource: task.id.resource(), grant: claim.grant, ttl, operation: None };
     let parts = claim.parts.iter().map(|part| {
@@ -88,8 +96,5 @@ pub fn heartbeat(
         };
         Write::Extend { resource: part.resource.clone(), grant: part.grant, ttl, operation: None }
     });
-    let writes = std::iter::once(own).chain(parts).collect();
-    let section = claim.parts.iter().any(|part| part.resource.kind() == Kind::Section);
-    let answer = Heartbeat::Renewed { task: task.clone().redacted(), ttl, section };
-    (Change { writes, ..Change::default() }.decide(), answer)
+    std::iter::once(own).chain(parts).collect()
 }
