@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use tenure::core::glob::Glob;
+use tenure::core::resource::check_name;
 use tenure::core::{Holder, Kind, LabelError, Resource, ResourceError};
 use tenure::place::Reach;
 use tenure_frontend::duration::{self, DurationError};
@@ -20,7 +22,8 @@ use tenure_frontend::duration::{self, DurationError};
     propagate_version = true,
     arg_required_else_help = true,
     after_help = "\
-A resource is NAME (a lock), section:NAME, task:ID or path:GLOB.
+A resource is NAME (a lock), section:NAME, task:ID or path:GLOB. A path is
+relative to the current folder.
 
 Examples:
   tenure run deploy -- ./deploy.sh   run a command under a lock; wait if held
@@ -218,18 +221,25 @@ pub(crate) struct ResourceArg {
 impl ResourceArg {
     /// Whether it is a name without a kind, such as `deploy`.
     pub(crate) fn is_plain(&self) -> bool {
-        let word = self.text.split_once(':').map(|(word, _)| word);
-        Kind::ALL.into_iter().all(|kind| word != Some(kind.word()))
+        Kind::split(&self.text).is_none()
     }
 }
 
 /// Parses a resource from the command line.
 pub(crate) fn resource(text: &str) -> Result<ResourceArg, ResourceError> {
-    // Whether an absolute path lies in the repository is checked later; the rest of it is checked
-    // now.
-    let rest = text.strip_prefix("path:/").filter(|rest| !rest.starts_with('/'));
-    match rest {
-        Some(rest) if !rest.is_empty() => drop(Resource::new(Kind::Path, rest)?),
+    match Kind::split(text) {
+        // Whether it lies in the repository is checked later, where the current folder is known; the
+        // rest of it is checked now.
+        Some((Kind::Path, glob)) if !glob.starts_with("//") => {
+            check_name(Kind::Path, glob)?;
+            let steps = |segment: &&str| !matches!(*segment, "." | "..");
+            let rest: Vec<&str> = glob.split('/').filter(steps).collect();
+            let rest = rest.join("/");
+            let rest = rest.trim_start_matches('/');
+            if !rest.is_empty() {
+                Glob::parse(rest)?;
+            }
+        }
         _ => drop(text.parse::<Resource>()?),
     }
     Ok(ResourceArg { text: text.to_owned() })

@@ -32,6 +32,7 @@ use output::Output;
 use parse::Parsed;
 use std::ffi::OsString;
 use std::time::Duration;
+use tenure_frontend::view::spelling::show_relative_to;
 
 fn main() {
     let line: Vec<OsString> = std::env::args_os().collect();
@@ -144,6 +145,10 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
         },
         _ => Context::new(&cli.global, output)?,
     };
+    // A server answers many, wherever they are, and JSON is for programs.
+    if !cli.global.json && !matches!(cli.command, Command::Serve(_) | Command::Mcp(_)) {
+        show_relative_to(context.folder());
+    }
     let result = runtime.block_on(async {
         match cli.command {
             Command::Run(args) => commands::run::run(&context, args).await,

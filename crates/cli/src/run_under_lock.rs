@@ -16,6 +16,7 @@ use tenure::{Attempt, Client, Guard, ReleaseOutcome, Request, Wait};
 use tenure_frontend::config::Key;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
+use tenure_frontend::view::spelling;
 
 /// Options for holding while a command runs.
 #[derive(Debug, Args)]
@@ -129,14 +130,18 @@ fn announce(context: &Context, guard: &Guard) {
             tenure::core::TakeoverReason::Died => "died",
             tenure::core::TakeoverReason::Lapsed => "lost its lease",
         };
-        let text = format!("Took over {}: {} {why}", from.want.resource, from.holder.label);
+        let name = show::name(&from.want.resource);
+        let text = format!("Took over {name}: {} {why}", from.holder.label);
         context.output.note(&text);
     }
 }
 
 fn environment(context: &Context, guard: &Guard) -> Result<Vec<(OsString, OsString)>, Failure> {
     let lease = guard.lease();
-    let names: Vec<String> = lease.resources.iter().map(Resource::to_string).collect();
+    // The command can pass them to tenure in the folder in which it starts.
+    let folder = context.folder();
+    let names = lease.resources.iter().map(|resource| spelling::name_in(&folder, resource));
+    let names: Vec<String> = names.collect();
     let mut keeps: Vec<GrantId> = context.kept_grants();
     keeps.push(lease.grant);
     let keeps: Vec<String> = keeps.iter().map(GrantId::to_string).collect();

@@ -5,12 +5,13 @@ use tenure::core::{Event, EventKind, HoldSnapshot, Mode, Resource, WaiterSnapsho
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view::{process_of, slots_taken, why_left};
 
+pub(crate) use tenure_frontend::view::spelling::name;
 pub(crate) use tenure_frontend::view::{names, one_line, seconds, stale_reason, time};
 
 /// A hold in one or two lines: holder, operation, age and time left.
 pub(crate) fn hold_text(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
     let hold = &seen.hold;
-    let resource = styled(NAME, &hold.want.resource);
+    let resource = styled(NAME, name(&hold.want.resource));
     let holder = styled(NAME, &hold.holder.label);
     let how = match hold.want.mode {
         Mode::Exclusive => String::new(),
@@ -72,7 +73,7 @@ pub(crate) fn hold_table(
             None => format_duration(seen.left),
         };
         [
-            seen.hold.want.resource.to_string(),
+            name(&seen.hold.want.resource),
             seen.hold.holder.label.clone(),
             mode_cell(seen, all, witness),
             format_duration(seen.held_for),
@@ -115,7 +116,7 @@ pub(crate) fn event_text(event: &Event) -> String {
     let what = &event.event;
     let holder = styled(NAME, &what.label);
     let resource =
-        what.resource.as_ref().map(|resource| styled(NAME, resource)).unwrap_or_default();
+        what.resource.as_ref().map(|resource| styled(NAME, name(resource))).unwrap_or_default();
     let token = what.token.map(|token| format!(" (token {token})")).unwrap_or_default();
     let sentence = match &what.kind {
         EventKind::Acquired { operation: Some(operation) } => {

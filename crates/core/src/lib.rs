@@ -55,6 +55,7 @@ pub mod id;
 pub mod millis;
 pub mod overview;
 pub mod owner;
+pub mod path_like;
 pub mod resource;
 pub mod rules;
 pub mod snapshot;
@@ -72,6 +73,7 @@ pub use holder::{
 pub use id::{GrantId, Revision, Token, WallTime};
 pub use overview::{Counts, HoldState, JudgedHold, Overview, Worker};
 pub use owner::Owner;
+pub use path_like::{PathSign, path_sign};
 pub use resource::{Kind, Resource, ResourceError};
 pub use rules::{
     Ask, Blocker, BreakAsk, Cycle, CycleStep, Grant, Outcome, Owned, Proof, Reason, ReleaseAsk,

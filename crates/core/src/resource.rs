@@ -1,6 +1,7 @@
 //! What can be held.
 
 use crate::glob::{Glob, GlobError};
+use crate::path_like::{self, PathSign};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -37,6 +38,14 @@ impl Kind {
             Kind::Path => "path",
         }
     }
+
+    /// The kind that a text begins with, in any case (`path:`, `Path:`), and what follows the colon.
+    /// `None` if it is a name without a kind.
+    pub fn split(text: &str) -> Option<(Kind, &str)> {
+        let (word, name) = text.split_once(':')?;
+        let kind = Kind::ALL.into_iter().find(|kind| word.eq_ignore_ascii_case(kind.word()))?;
+        Some((kind, name))
+    }
 }
 
 impl fmt::Display for Kind {
@@ -48,8 +57,12 @@ impl fmt::Display for Kind {
 /// Anything that can be held: a kind and a name.
 ///
 /// Written `NAME` for a lock and `section:NAME`, `task:ID`, `path:GLOB` for the others; `lock:NAME`
-/// is the long form, for lock names that begin with one of those words. A path means the same file
-/// in each worktree of a repository; `path://WORKTREE/GLOB` means it in one of them.
+/// is the long form, for lock names that begin with one of those words or look like a path. A path
+/// means the same file in each worktree of a repository; `path://WORKTREE/GLOB` means it in one of
+/// them.
+///
+/// Parsing accepts every name, because records are read with it. What a user or a program asks for
+/// goes through [`Resource::requested`].
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Resource {
@@ -108,9 +121,26 @@ pub enum ResourceError {
         /// The beginning of what was given.
         name: String,
     },
+    /// A name without a kind looks like a path.
+    #[error("{}", two_spellings(.name, *.sign))]
+    LooksLikePath {
+        /// What was given.
+        name: String,
+        /// What makes it look so.
+        sign: PathSign,
+    },
     /// The glob of a path is not acceptable.
     #[error(transparent)]
     Path(#[from] GlobError),
+}
+
+/// The two ways to write a name that looks like a path.
+fn two_spellings(name: &str, sign: PathSign) -> String {
+    let files = match path_like::as_glob(name, sign) {
+        Some(glob) => format!("path:{glob} for these files"),
+        None => "path: with the path in the repository for these files".to_owned(),
+    };
+    format!("{name:?} looks like a path: write {files}, or lock:{name} for a lock of that name")
 }
 
 impl Resource {
@@ -129,6 +159,16 @@ impl Resource {
             Kind::Lock | Kind::Section | Kind::Task => {
                 Ok(Resource { kind, name: name.to_owned(), paths: None })
             }
+        }
+    }
+
+    /// The resource that a user or a program asks for: as it parses, but a name without a kind that
+    /// looks like a path is refused, because it would be a lock beside the path.
+    pub fn requested(text: &str) -> Result<Resource, ResourceError> {
+        let resource = text.parse()?;
+        match path_like::path_sign(text).filter(|_| Kind::split(text).is_none()) {
+            Some(sign) => Err(ResourceError::LooksLikePath { name: text.to_owned(), sign }),
+            None => Ok(resource),
         }
     }
 
@@ -207,7 +247,8 @@ fn beginning(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-fn check_name(kind: Kind, name: &str) -> Result<(), ResourceError> {
+/// Fails if a name of any kind cannot be shown on one line or is too long.
+pub fn check_name(kind: Kind, name: &str) -> Result<(), ResourceError> {
     let beginning = || beginning(name);
     if name.is_empty() {
         return Err(ResourceError::Empty { kind });
@@ -228,10 +269,7 @@ impl FromStr for Resource {
     type Err = ResourceError;
 
     fn from_str(text: &str) -> Result<Resource, ResourceError> {
-        let by_prefix = text.split_once(':').and_then(|(word, name)| {
-            Kind::ALL.into_iter().find(|kind| kind.word() == word).map(|kind| (kind, name))
-        });
-        let (kind, name) = by_prefix.unwrap_or((Kind::Lock, text));
+        let (kind, name) = Kind::split(text).unwrap_or((Kind::Lock, text));
         Resource::new(kind, name)
     }
 }
@@ -251,15 +289,14 @@ impl From<Resource> for String {
     }
 }
 
+/// The form in which a user can ask for it again: a lock has its kind only where its name alone would
+/// be read as something else or refused.
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let would_read_as_other_kind = || {
-            Kind::ALL
-                .iter()
-                .any(|kind| self.name.split_once(':').is_some_and(|(w, _)| w == kind.word()))
-        };
+        let is_clear =
+            || Kind::split(&self.name).is_none() && path_like::path_sign(&self.name).is_none();
         match self.kind {
-            Kind::Lock if !would_read_as_other_kind() => f.write_str(&self.name),
+            Kind::Lock if is_clear() => f.write_str(&self.name),
             kind => write!(f, "{kind}:{}", self.name),
         }
     }
@@ -289,6 +326,10 @@ mod tests {
             ("task:a1b2", Kind::Task, "a1b2"),
             ("path:src/**", Kind::Path, "src/**"),
             ("deploy/prod..eu 🚀", Kind::Lock, "deploy/prod..eu 🚀"),
+            ("Path:src/**", Kind::Path, "src/**"),
+            ("TASK:a1b2", Kind::Task, "a1b2"),
+            ("lock:Path:x", Kind::Lock, "Path:x"),
+            ("src/main.rs", Kind::Lock, "src/main.rs"),
         ] {
             let resource = parse(text);
             assert_eq!((resource.kind(), resource.name()), (kind, name), "{text}");
@@ -297,10 +338,49 @@ mod tests {
 
     #[test]
     fn showing_and_reading_agree() {
-        for text in ["deploy", "lock:task:1", "section:a b", "path:a/*.rs", "x:y"] {
-            assert_eq!(parse(&parse(text).to_string()), parse(text), "{text}");
-            assert_eq!(parse(&parse(text).key()), parse(text), "{text}");
+        for text in [
+            "deploy",
+            "lock:task:1",
+            "lock:Task:1",
+            "section:a b",
+            "path:a/*.rs",
+            "x:y",
+            "n.json",
+            "file:/tmp/n.json",
+        ] {
+            let resource = parse(text);
+            assert_eq!(parse(&resource.to_string()), resource, "{text}");
+            assert_eq!(Resource::requested(&resource.to_string()), Ok(resource.clone()), "{text}");
+            assert_eq!(parse(&resource.key()), resource, "{text}");
         }
+    }
+
+    #[test]
+    fn a_request_says_which_kind_is_meant_where_a_name_looks_like_a_path() {
+        for (text, message) in [
+            (
+                "src/auth/login.rs",
+                "\"src/auth/login.rs\" looks like a path: write path:src/auth/login.rs for these \
+                 files, or lock:src/auth/login.rs for a lock of that name",
+            ),
+            (
+                r"src\auth",
+                "\"src\\\\auth\" looks like a path: write path:src/auth for these files, or \
+                 lock:src\\auth for a lock of that name",
+            ),
+            (
+                "~/notes",
+                "\"~/notes\" looks like a path: write path: with the path in the repository for \
+                 these files, or lock:~/notes for a lock of that name",
+            ),
+        ] {
+            let refused = Resource::requested(text).unwrap_err();
+            assert_eq!(refused.to_string(), message);
+        }
+        for text in ["deploy/prod", "lock:src/a.rs", "path:src/a.rs", "section:a.rs", "task:a.md"] {
+            assert_eq!(Resource::requested(text).unwrap(), parse(text), "{text}");
+        }
+        assert!(matches!(Resource::requested(""), Err(ResourceError::Empty { .. })));
     }
 
     #[test]

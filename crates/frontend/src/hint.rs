@@ -104,8 +104,9 @@ impl Hint for PathError {
     fn hint(&self) -> Option<String> {
         match self {
             PathError::Outside { .. } => {
-                some("write it relative to the repository root, like `src/main.rs`")
+                some("name a path in the repository, or a lock for files outside it")
             }
+            PathError::Home { .. } => some("write the path itself, or \"path:$HOME/…\""),
             PathError::LeadsOut { .. } => some("use a named lock for files outside the repository"),
             PathError::NotText { .. } => some("rename it, or hold its folder"),
             PathError::NoWorktree => some("omit --per-worktree"),

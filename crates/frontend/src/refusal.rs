@@ -3,7 +3,7 @@
 
 use crate::duration::format_duration;
 use crate::hint::Hint;
-use crate::view;
+use crate::view::{self, spelling::name};
 use serde_json::{Value, json};
 use tenure::core::rules::tasks::{AddError, EditError, SectionError};
 use tenure::core::{Blocker, HoldSnapshot, Kind, Mode, Proof, Resource, Task, Token};
@@ -116,7 +116,8 @@ impl Refusal {
     /// It belongs to another holder.
     pub fn not_yours(seen: &HoldSnapshot) -> Refusal {
         let holder = &seen.hold.holder.label;
-        let message = format!("{} is held by {holder}, not by you", seen.hold.want.resource);
+        let resource = name(&seen.hold.want.resource);
+        let message = format!("{resource} is held by {holder}, not by you");
         Refusal::new(RefusalKind::NotAllowed, "NOT_YOURS", message)
             .hint("Wait for the holder to release it; `tenure why` shows what would free it.")
             .details(json!({ "lockedBy": holder, "expiresAt": view::time(seen.expires_at) }))
@@ -128,13 +129,14 @@ impl Refusal {
             Some(token) => format!("token {token} holds it now"),
             None => "it is free".to_owned(),
         };
-        let message = format!("Token {token} does not hold {resource}: {now}");
+        let message = format!("Token {token} does not hold {}: {now}", name(resource));
         Refusal::new(RefusalKind::Lost, "TOKEN_REFUSED", message)
             .details(json!({ "token": token, "currentToken": current }))
     }
 
     /// There is no hold with this token to break.
     pub fn nothing_to_break(resource: &Resource, token: Option<Token>) -> Refusal {
+        let resource = name(resource);
         let message = match token {
             Some(token) => format!("No lock to break: {resource} is not held under token {token}"),
             None => format!("No lock to break: {resource} is free"),
@@ -187,9 +189,9 @@ impl Refusal {
     /// A part of the caller's claim ended or went to another holder, so the claim is lost. Nothing
     /// was changed.
     pub fn claim_lost(task: &Task, part: &Resource) -> Refusal {
-        let title = &task.title;
+        let (title, lost) = (&task.title, name(part));
         let message = format!(
-            "The claim of task {title:?} is lost: its {part} lapsed, was released or went to \
+            "The claim of task {title:?} is lost: its {lost} lapsed, was released or went to \
              another holder; nothing was changed"
         );
         Refusal::new(RefusalKind::Lost, "LEASE_LOST", message)
@@ -250,7 +252,7 @@ fn locked_by(seen: &HoldSnapshot, busy: &Busy) -> Refusal {
             "SECTION_LOCKED",
             format!("Section {:?} is locked by runner {holder}", resource.name()),
         ),
-        Kind::Lock | Kind::Path => ("LOCKED", format!("{resource} is held by {holder}")),
+        Kind::Lock | Kind::Path => ("LOCKED", format!("{} is held by {holder}", name(resource))),
     };
     message += &format!(" for {}", format_duration(seen.held_for));
     if let Some(operation) = &hold.operation {
@@ -281,6 +283,14 @@ fn locked_by(seen: &HoldSnapshot, busy: &Busy) -> Refusal {
     }
     refusal.more.push(format!("Lock expires at: {expires} unless renewed"));
     refusal
+}
+
+/// The error as a sentence, with paths as they can be typed.
+fn sentence(error: &Error) -> String {
+    match error {
+        Error::Deadlock(cycle) => format!("Deadlock: {}", cycle.words(name)),
+        error => error.to_string(),
+    }
 }
 
 impl From<Error> for Refusal {
@@ -319,7 +329,7 @@ impl From<Error> for Refusal {
             Error::Ambiguous { .. } => (Kind::Usage, "TASK_AMBIGUOUS"),
             _ => (Kind::StoreFailed, "ERROR"),
         };
-        let mut refusal = Refusal::new(kind, code, error.to_string());
+        let mut refusal = Refusal::new(kind, code, sentence(&error));
         refusal.hint = error.hint();
         if let Error::Deadlock(cycle) = &error {
             let steps = cycle.steps.iter().map(|step| {

@@ -4,6 +4,7 @@ use crate::metrics::Metrics;
 use std::sync::Arc;
 use std::time::Instant;
 use tenure::Client;
+use tenure::place::StoreLocation;
 use tokio::sync::watch;
 
 /// A server's state. Cheap to clone.
@@ -15,6 +16,8 @@ pub struct App {
     pub started: Arc<Instant>,
     /// The metrics of the server.
     pub metrics: Arc<Metrics>,
+    /// The folder that paths are relative to, if the server runs in a project.
+    pub place: Option<Arc<StoreLocation>>,
     /// Whether the server is shutting down.
     stopping: Arc<watch::Sender<bool>>,
 }
@@ -28,7 +31,12 @@ impl App {
     /// As [`App::new`], with the metrics that measure the client's store.
     pub fn counting(client: Client, metrics: Arc<Metrics>) -> App {
         let stopping = Arc::new(watch::Sender::new(false));
-        App { client, started: Arc::new(Instant::now()), metrics, stopping }
+        App { client, started: Arc::new(Instant::now()), metrics, place: None, stopping }
+    }
+
+    /// The same server, in this project.
+    pub fn in_place(self, place: Option<StoreLocation>) -> App {
+        App { place: place.map(Arc::new), ..self }
     }
 
     /// Tells waiting requests to respond now, because the server shuts down.

@@ -60,7 +60,7 @@ pub(crate) struct AcquireArgs {
 pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
-    let resources = context.resources_or_only(&client, &args.resources, args.reach.reach()).await?;
+    let resources = context.wanted_or_only(&client, &args.resources, args.reach.reach()).await?;
     let request = build(context, &client, &args, &resources, wait).await?;
     let mode = args.mode.mode();
     let display = WaitDisplay::new(&context.output, &resources, wait).for_mode(mode);
@@ -171,7 +171,8 @@ fn lease_text(lease: &Lease) -> String {
         Reason::ClaimedExpired | Reason::ClaimedDead => "Took over",
     };
     let from = lease.takeovers.iter().map(|takeover| {
-        let (holder, resource) = (&takeover.from.hold.holder, &takeover.from.hold.want.resource);
+        let holder = &takeover.from.hold.holder;
+        let resource = show::name(&takeover.from.hold.want.resource);
         match takeover.reason {
             TakeoverReason::Died => {
                 format!("\n  from     {}, who died holding {resource}", holder.label)

@@ -1,14 +1,14 @@
 //! `tenure break`: ends a hold of another holder, as an operator.
 
 use crate::args;
-use crate::context::Context;
+use crate::context::{Context, no_resource};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{NAME, styled};
+use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
 use tenure::core::{HoldSnapshot, Resource, Token};
-use tenure::place::Reach;
 use tenure::{Broken, Client};
 use tenure_frontend::refusal::Refusal;
 
@@ -40,9 +40,12 @@ pub(crate) struct BreakArgs {
 pub(crate) async fn run(context: &Context, args: BreakArgs) -> Result<i32, Failure> {
     let reason = permission(args.force, args.reason.as_deref())?;
     let client = context.client().await?;
-    let named = args.resource.as_slice();
-    let resource = context.resources_or_only(&client, named, Reach::AllWorktrees).await?;
-    break_all(context, &client, &resource[0], args.token.map(Token), reason).await
+    let resource = match (&args.resource, context.only_resource()) {
+        (Some(written), _) => context.resource(&client, written).await?,
+        (None, Some(only)) => only,
+        (None, None) => return Err(no_resource()),
+    };
+    break_all(context, &client, &resource, args.token.map(Token), reason).await
 }
 
 /// Checks that the operator confirmed and gave a reason. The message does not name the flag:
@@ -82,7 +85,8 @@ pub(crate) async fn break_all(
         match client.break_hold(resource, target.hold.token, reason).await? {
             Broken::Ended(seen) => ended.push(seen),
             Broken::Gone(_) => {
-                context.output.note(&format!("{resource} has a new holder by now, which keeps it"));
+                let name = show::name(resource);
+                context.output.note(&format!("{name} has a new holder by now, which keeps it"));
             }
         }
     }
@@ -94,7 +98,8 @@ pub(crate) async fn break_all(
     context.output.confirm(data, || {
         let lines = ended.iter().map(|seen| {
             let holder = styled(NAME, &seen.hold.holder.label);
-            format!("Broke {} held by {holder} (token {})", styled(NAME, resource), seen.hold.token)
+            let name = styled(NAME, show::name(resource));
+            format!("Broke {name} held by {holder} (token {})", seen.hold.token)
         });
         lines.collect::<Vec<_>>().join("\n")
     });

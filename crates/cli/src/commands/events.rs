@@ -8,8 +8,9 @@ use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 use tenure::core::{Event, Resource, Revision};
-use tenure::place::Reach;
+use tenure::place::{PathError, Reach};
 use tenure::{Client, Error};
+use tenure_frontend::naming::refused_lock;
 use tenure_frontend::view;
 
 /// Show the event log: acquired, released, waited, died, broken
@@ -45,8 +46,8 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
     let client = context.reader().await?;
     let resource = match &args.resource {
         Some(written) => {
-            let named = context.named(written, Reach::AllWorktrees)?;
-            Some(meant(&client, named).await?)
+            let named = context.meant(written, Reach::AllWorktrees);
+            Some(meant(&client, logged(&client, named).await?).await?)
         }
         None => None,
     };
@@ -76,6 +77,14 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
         newest = newest.max(reached);
         events.retain(|event| concerns(event, resource.as_ref()));
     }
+}
+
+/// Accepts a name that looks like a path if the log has a lock of that name.
+async fn logged(client: &Client, named: Result<Resource, PathError>) -> Result<Resource, Failure> {
+    let Some(lock) = refused_lock(&named) else { return Ok(named?) };
+    let (events, _) = all(client, Revision::default()).await?;
+    let is_logged = events.iter().any(|event| event.event.resource.as_ref() == Some(&lock));
+    if is_logged { Ok(lock) } else { Ok(named?) }
 }
 
 /// Resolves the name of a task. A deleted task still has its events.

@@ -1,5 +1,6 @@
 //! `tenure locks`: lists, shows, releases and cleans up holds.
 
+use crate::args::ResourceArg;
 use crate::commands::ProofArgs;
 use crate::commands::break_hold::{break_all, permission};
 use crate::commands::release::release;
@@ -11,6 +12,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 use tenure::Client;
 use tenure::core::{HoldSnapshot, Kind, Overview, Resource, Snapshot, rules};
+use tenure::place::{PathError, Reach};
+use tenure_frontend::naming::refused_lock;
 use tenure_frontend::refusal::Refusal;
 use tenure_frontend::view;
 
@@ -170,11 +173,21 @@ async fn list(context: &Context, args: ListArgs) -> Result<i32, Failure> {
 /// The holds that an id names: those of that resource, else of the task or section with this id,
 /// else of the task whose id begins with it or that has this title.
 async fn named<'a>(
+    context: &Context,
     client: &Client,
     seen: &'a Snapshot,
     id: &str,
 ) -> Result<Vec<&'a HoldSnapshot>, Failure> {
-    let resource: Resource = id.parse().map_err(tenure::Error::from)?;
+    let written = ResourceArg { text: id.to_owned() };
+    let meant = context.meant(&written, Reach::AllWorktrees);
+    // What is held under a name that looks like a path can be named so.
+    let (resource, unclear) = match (refused_lock(&meant), meant) {
+        (Some(lock), refused) => (lock, refused.err()),
+        (None, _) if written.is_plain() => {
+            (Resource::new(Kind::Lock, id).map_err(PathError::from)?, None)
+        }
+        (None, meant) => (meant?, None),
+    };
     let holds_of = |resource: &Resource| {
         let holds = seen.holds.iter().filter(|seen| seen.hold.want.resource == *resource);
         Some(holds.collect::<Vec<_>>()).filter(|holds| !holds.is_empty())
@@ -200,6 +213,9 @@ async fn named<'a>(
             Err(error) => return Err(error.into()),
         }
     }
+    if let Some(unclear) = unclear {
+        return Err(unclear.into());
+    }
     Err(Failure::new(Exit::NotFound, "NOT_HELD", format!("{id} is not held"))
         .hint("List what is held with `tenure locks`."))
 }
@@ -207,7 +223,7 @@ async fn named<'a>(
 async fn show_one(context: &Context, id: &str) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let seen = client.look_everywhere().await?;
-    let holds = named(&client, &seen, id).await?;
+    let holds = named(context, &client, &seen, id).await?;
     let overview = Overview::of(&seen, client.witness());
     let data = json!({ "locks": holds_json(&client, &seen, &overview, &holds) });
     context.output.done(data, || {
@@ -220,7 +236,7 @@ async fn show_one(context: &Context, id: &str) -> Result<i32, Failure> {
 async fn release_one(context: &Context, args: ReleaseArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
     let seen = client.look_everywhere().await?;
-    let holds = named(&client, &seen, &args.id).await?;
+    let holds = named(context, &client, &seen, &args.id).await?;
     let resource = holds[0].hold.want.resource.clone();
     let proof = args.proof.proof_for(context, &client, std::slice::from_ref(&resource)).await.ok();
     let mine = proof.filter(|proof| holds.iter().any(|seen| proof.recognises(seen)));

@@ -8,6 +8,7 @@ use crate::worker::stop_signals;
 use clap::Args;
 use std::time::Duration;
 use tenure_frontend::config::Key;
+use tenure_frontend::naming::CallerFiles;
 use tenure_server::mcp::{Options, StdioError, serve_stdio};
 
 /// Serve one agent over the Model Context Protocol on stdin/stdout
@@ -43,6 +44,7 @@ pub(crate) async fn run(context: &Context, args: McpArgs) -> Result<i32, Failure
         task_ttl: args.task_ttl.unwrap_or_else(|| context.settings.duration(Key::TaskTimeout)),
         section_ttl: context.settings.duration(Key::SectionTimeout),
         place: context.place().ok().cloned(),
+        files: CallerFiles::Here,
     };
     let mut signals = stop_signals::listen()?;
     let stop = async {

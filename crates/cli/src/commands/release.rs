@@ -13,7 +13,6 @@ use serde_json::json;
 use tenure::Client;
 use tenure::core::rules::tasks::{Finish, Finished};
 use tenure::core::{HoldSnapshot, Kind, Proof, Released, Resource};
-use tenure::place::Reach;
 use tenure_frontend::refusal::Refusal;
 
 /// Release what you hold
@@ -48,7 +47,7 @@ pub(crate) async fn run(context: &Context, args: ReleaseArgs) -> Result<i32, Fai
     let client = context.client().await?;
     let resources = match only {
         Some(only) if args.resources.is_empty() && !args.all => vec![only],
-        _ => context.resources(&client, &args.resources, Reach::AllWorktrees).await?,
+        _ => context.resources(&client, &args.resources).await?,
     };
     let proof = args.proof.proof_for(context, &client, &resources).await?;
     release(context, &client, proof, resources).await

@@ -6,10 +6,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use crate::run_under_lock::lost;
+use crate::show;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
-use tenure::place::Reach;
 use tenure::store::Renewed;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
@@ -36,7 +36,7 @@ pub(crate) struct RenewArgs {
 pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failure> {
     args.proof.proof(context)?;
     let client = context.client().await?;
-    let resources = context.resources(&client, &args.resources, Reach::AllWorktrees).await?;
+    let resources = context.resources(&client, &args.resources).await?;
     let proof = args.proof.proof_for(context, &client, &resources).await?;
     let named = (!resources.is_empty()).then_some(resources.as_slice());
     let renewed = client.renew(&proof, named, args.ttl).await?;
@@ -44,19 +44,23 @@ pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failu
         return Err(Refusal::nothing_held(&proof, &resources).into());
     }
     if let Some((seen, _)) = renewed.iter().find(|(_, answer)| *answer == Renewed::Lost) {
-        return Err(lost(&format!("The lease on {} was lost", seen.hold.want.resource)));
+        return Err(lost(&format!(
+            "The lease on {} was lost",
+            show::name(&seen.hold.want.resource)
+        )));
     }
     let lines = renewed.iter().map(|(seen, _)| {
         let ttl = args.ttl.unwrap_or(seen.hold.ttl);
-        (seen.hold.want.resource.to_string(), seen.hold.token, ttl)
+        (&seen.hold.want.resource, seen.hold.token, ttl)
     });
     let lines: Vec<_> = lines.collect();
-    let data = lines.iter().map(|(name, token, ttl)| {
-        json!({ "resource": name, "token": token, "ttl_seconds": ttl.as_secs_f64() })
+    let data = lines.iter().map(|(resource, token, ttl)| {
+        json!({ "resource": resource.to_string(), "token": token, "ttl_seconds": ttl.as_secs_f64() })
     });
     context.output.confirm(json!({ "renewed": data.collect::<Vec<_>>() }), || {
-        let lines = lines.iter().map(|(name, _, ttl)| {
-            format!("Renewed {} for {}", styled(NAME, name), format_duration(*ttl))
+        let lines = lines.iter().map(|(resource, _, ttl)| {
+            let name = styled(NAME, show::name(resource));
+            format!("Renewed {name} for {}", format_duration(*ttl))
         });
         lines.collect::<Vec<_>>().join("\n")
     });

@@ -53,7 +53,7 @@ impl RunArgs {
 
 pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<i32, Failure> {
     let client = context.client().await?;
-    let resources = context.resources(&client, &args.resources, args.hold.reach()).await?;
+    let resources = context.wanted(&client, &args.resources, args.hold.reach()).await?;
     let mode = args.mode.mode();
     let shown = args.command.shown();
     let guard =

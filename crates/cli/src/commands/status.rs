@@ -8,7 +8,6 @@ use clap::Args;
 use serde_json::{Value, json};
 use tenure::Client;
 use tenure::core::{HoldSnapshot, Overview, Proof, Resource};
-use tenure::place::Reach;
 use tenure_frontend::view;
 
 /// Show whether a resource is held, and by whom
@@ -30,7 +29,7 @@ pub(crate) async fn run(context: &Context, args: StatusArgs) -> Result<i32, Fail
     let client = context.reader().await?;
     match args.resource {
         Some(written) => {
-            let resource = context.resource(&client, &written, Reach::AllWorktrees).await?;
+            let resource = context.resource(&client, &written).await?;
             one(context, &client, &resource).await
         }
         None => match context.only_resource() {
@@ -46,7 +45,7 @@ async fn one(context: &Context, client: &Client, resource: &Resource) -> Result<
     let mut data = status_json(context, client, resource, &overview);
     let human = || {
         let mut lines = match overview.holds.is_empty() {
-            true => vec![format!("{resource} is free")],
+            true => vec![format!("{} is free", show::name(resource))],
             false => overview
                 .holds
                 .iter()

@@ -3,10 +3,10 @@
 use crate::args;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::show;
 use clap::Args;
 use serde_json::json;
 use tenure::core::{Token, VerifyAnswer};
-use tenure::place::Reach;
 use tenure_frontend::refusal::Refusal;
 
 /// Check that a token still holds a resource
@@ -28,11 +28,13 @@ pub(crate) struct VerifyArgs {
 
 pub(crate) async fn run(context: &Context, args: VerifyArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let resource = context.resource(&client, &args.resource, Reach::AllWorktrees).await?;
+    let resource = context.resource(&client, &args.resource).await?;
     match client.verify(&resource, Token(args.token)).await? {
         VerifyAnswer::Valid => {
             let data = json!({ "valid": true, "token": args.token });
-            context.output.confirm(data, || format!("Token {} holds {resource}", args.token));
+            context
+                .output
+                .confirm(data, || format!("Token {} holds {}", args.token, show::name(&resource)));
             Ok(0)
         }
         VerifyAnswer::Refused { current } => {

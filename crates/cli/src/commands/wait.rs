@@ -4,12 +4,12 @@ use crate::args;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::run_under_lock::with_wait_hint;
+use crate::show;
 use crate::wait_display::WaitDisplay;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 use tenure::core::Resource;
-use tenure::place::Reach;
 use tenure::{Busy, Client, Free, Wait};
 
 /// Wait until a resource is free, without taking it
@@ -31,13 +31,13 @@ pub(crate) struct WaitArgs {
 pub(crate) async fn run(context: &Context, args: WaitArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let wait = context.wait(args.patience.nonblock, args.patience.limit);
-    let resource = context.resource(&client, &args.resource, Reach::AllWorktrees).await?;
+    let resource = context.resource(&client, &args.resource).await?;
     match watch(context, &client, &resource, wait).await? {
         Free::Free => {
             let data = json!({ "resource": resource.to_string(), "free": true });
             context.output.done(data, || match context.output.quiet {
                 true => String::new(),
-                false => format!("{resource} is free"),
+                false => format!("{} is free", show::name(&resource)),
             });
             Ok(0)
         }

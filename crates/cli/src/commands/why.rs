@@ -8,10 +8,9 @@ use crate::show;
 use clap::Args;
 use serde_json::{Value, json};
 use tenure::core::{HoldSnapshot, Kind, Liveness, Overview, Resource, Snapshot, Task};
-use tenure::place::Reach;
 use tenure::{Client, Error};
 use tenure_frontend::duration::format_duration;
-use tenure_frontend::view;
+use tenure_frontend::view::{self, spelling};
 
 /// Explain who holds a resource, or why a task cannot be claimed
 #[derive(Debug, Args)]
@@ -27,7 +26,16 @@ pub(crate) struct WhyArgs {
 
 pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let resource = context.resource(&client, &args.resource, Reach::AllWorktrees).await?;
+    let resource = match context.resource(&client, &args.resource).await {
+        Ok(resource) => resource,
+        // A title may look like a path.
+        Err(failure) => match client.tasks().find(&args.resource.text).await {
+            Ok(task) if args.resource.is_plain() => {
+                return explain_task(context, &client, &task).await;
+            }
+            _ => return Err(failure),
+        },
+    };
     let seen = client.look(std::slice::from_ref(&resource)).await?;
     if let Some(task) = meant_task(&client, &resource, &seen).await? {
         return explain_task(context, &client, &task).await;
@@ -93,7 +101,7 @@ async fn explain_task(context: &Context, client: &Client, task: &Task) -> Result
             true => vec![format!("{name} is ready: it can be claimed now")],
             false => vec![format!("{name} cannot be claimed now:")],
         };
-        lines.extend(why.iter().map(|sentence| format!("  {sentence}")));
+        lines.extend(why.iter().map(|sentence| format!("  {}", spelling::sentence(sentence))));
         lines.extend(hold.map(|hold| show::hold_text(hold, client.witness())));
         lines.extend(hold.map(|hold| format!("  {}", freed_by(client, hold))));
         lines.join("\n")
@@ -104,7 +112,7 @@ async fn explain_task(context: &Context, client: &Client, task: &Task) -> Result
 fn words(client: &Client, resource: &Resource, overview: &Overview<'_>) -> String {
     let mut lines = Vec::new();
     if overview.holds.is_empty() {
-        lines.push(format!("{resource} is free"));
+        lines.push(format!("{} is free", show::name(resource)));
     }
     for hold in &overview.holds {
         lines.push(show::hold_text(hold.seen, client.witness()));

@@ -4,6 +4,7 @@
 use crate::args::Global;
 use crate::context::Context;
 use crate::output::Output;
+use crate::show;
 use clap_complete::engine::CompletionCandidate;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use tenure::core::{Kind, Resource, Status, Task};
 use tenure::store::TaskFilter;
 use tenure::{Client, Error};
+use tenure_frontend::view::spelling::show_relative_to;
 
 /// The longest time for a completion, because the prompt blocks meanwhile.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -71,6 +73,7 @@ fn answer<T>(globals: &Globals, look: impl AsyncFnOnce(&Client) -> Result<T, Err
     let command = "completions".to_owned();
     let output = Output { json: false, quiet: true, verbose: false, command, subcommand: None };
     let context = Context::new(&global, output).ok()?;
+    show_relative_to(context.folder());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let answer = runtime.block_on(async {
         let asking = async {
@@ -101,8 +104,9 @@ pub(super) fn resources(globals: &Globals) -> Vec<CompletionCandidate> {
     let held = held.into_iter().map(|(resource, who)| (resource, Some(who)));
     let mut seen = BTreeSet::new();
     let all = tasks.chain(held).chain(sections);
-    let new = all.filter(|(resource, _)| seen.insert(resource.to_string()));
-    new.map(|(resource, help)| candidate(resource.to_string(), help)).collect()
+    let named = all.map(|(resource, help)| (show::name(&resource), help));
+    let new = named.filter(|(name, _)| seen.insert(name.clone()));
+    new.map(|(name, help)| candidate(name, help)).collect()
 }
 
 /// All held or awaited resources, with their holders.
@@ -125,7 +129,7 @@ pub(super) fn holds(globals: &Globals) -> Vec<CompletionCandidate> {
             Kind::Task | Kind::Section => Some(resource.name().to_owned()),
             Kind::Lock | Kind::Path => None,
         };
-        [Some(resource.to_string()), bare]
+        [Some(show::name(&resource)), bare]
             .into_iter()
             .flatten()
             .map(move |name| (name, who.clone()))

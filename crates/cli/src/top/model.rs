@@ -147,7 +147,8 @@ fn locks(overview: &Overview<'_>, client: &Client) -> Vec<Held> {
 fn free_queues(overview: &Overview<'_>) -> Vec<String> {
     let next = overview.next_in_line().into_iter().filter_map(|seen| {
         let resource = &seen.waiter.wants.first()?.resource;
-        Some(format!("{resource}: {}", view::next_in_line_words(overview, resource)?))
+        let words = view::next_in_line_words(overview, resource)?;
+        Some(format!("{}: {words}", view::spelling::name(resource)))
     });
     next.collect()
 }
@@ -175,7 +176,7 @@ fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
         left: next.map(|seen| seen.left).unwrap_or_default(),
         locks: seen()
             .filter(|seen| !is_task(seen))
-            .map(|seen| seen.hold.want.resource.to_string())
+            .map(|seen| view::spelling::name(&seen.hold.want.resource))
             .collect(),
         tasks: seen().filter(is_task).map(task).collect(),
         json: view::json(&view::Worker::new(worker)),

@@ -95,7 +95,7 @@ fn locks(data: &ViewData, drawing: Drawing) -> Listing {
     };
     let mut rows = Vec::new();
     for (index, held) in data.locks.iter().enumerate() {
-        let resource = held.seen.hold.want.resource.to_string();
+        let resource = show::name(&held.seen.hold.want.resource);
         let hold = &held.seen.hold;
         let operation = hold.operation.as_deref().unwrap_or_default();
         let search = format!("{resource} {} {operation}", hold.holder.label);

@@ -58,7 +58,7 @@ fn locks(data: &ViewData, client: &Client) -> Option<String> {
         if held.waiters.is_empty() || has_more_holders(&data.locks[index + 1..], held) {
             continue;
         }
-        text += &format!("\nWaiting for {}:", held.seen.hold.want.resource);
+        text += &format!("\nWaiting for {}:", show::name(&held.seen.hold.want.resource));
         for (waiter, place) in held.waiters.iter().zip(1..) {
             text += &format!("\n{}", show::waiter_text(waiter, place));
         }

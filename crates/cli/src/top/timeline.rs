@@ -2,6 +2,7 @@
 
 use super::model::ViewData;
 use super::text::{Theme, clean};
+use crate::show;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::collections::HashMap;
@@ -84,7 +85,7 @@ fn lanes(data: &ViewData) -> Vec<Lane> {
         .into_iter()
         .map(|(resource, mut stretches)| {
             stretches.sort_by_key(|stretch| stretch.from);
-            Lane { resource: resource.to_string(), stretches }
+            Lane { resource: show::name(&resource), stretches }
         })
         .collect();
     let newest = |lane: &Lane| {

@@ -23,7 +23,9 @@ fn names() {
 #[test]
 fn odd_but_fine_names() {
     let sandbox = Sandbox::new();
-    for name in ["deploy/prod", "..", "../up", "a:b", "🚀 to the moon", "--", "lock:task:7"] {
+    for name in
+        ["deploy/prod", "lock:..", "lock:../up", "a:b", "🚀 to the moon", "--", "lock:task:7"]
+    {
         sandbox.acquire(&format!("--as alice -- '{name}'"));
     }
     assert_snapshot!(sandbox.see("tenure locks | cut -d' ' -f1-4"));

@@ -21,6 +21,7 @@ mod help;
 mod init;
 mod locks;
 mod pages;
+mod paths;
 mod release;
 mod run;
 mod scenarios;

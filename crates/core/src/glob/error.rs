@@ -136,7 +136,7 @@ impl GlobError {
                 Some("Name a directory, like `src/`, or hold several globs.")
             }
             GlobError::Absolute { .. } | GlobError::ParentSegment { .. } => {
-                Some("Write it relative to the repository root, like `src/main.rs`.")
+                Some("Write a relative path in the repository, like `src/main.rs`.")
             }
             GlobError::UrlEncoded { .. } => Some("Write the character itself."),
             GlobError::UnclosedClass { .. } => Some("Write `\\[` for the character itself."),

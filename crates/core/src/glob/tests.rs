@@ -246,7 +246,7 @@ fn each_refusal_names_the_text_in_one_sentence() {
 fn hints_say_what_to_write_instead() {
     let hint = |text| Glob::parse(text).expect_err(text).hint();
     assert_eq!(hint(""), Some("Write `**` for the whole repository."));
-    assert!(hint("../a").is_some_and(|hint| hint.contains("relative to the repository root")));
+    assert!(hint("../a").is_some_and(|hint| hint.contains("a relative path in the repository")));
     assert_eq!(hint("a\nb"), None);
 }
 

@@ -33,22 +33,24 @@ pub struct CycleStep {
     pub blocked_by: String,
 }
 
-impl std::fmt::Display for Cycle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Cycle {
+    /// The cycle as a clause, with each resource written as `name` says.
+    pub fn words(&self, name: impl Fn(&Resource) -> String) -> String {
         if let [CycleStep { waiter, resource, blocked_by }] = self.steps.as_slice()
             && blocked_by.strip_prefix("held by ") == Some(waiter.as_str())
         {
-            return write!(f, "you ({waiter}) already hold {resource}");
+            return format!("you ({waiter}) already hold {}", name(resource));
         }
-        for (index, step) in self.steps.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(
-                f,
-                "{separator}{} waits for {} ({})",
-                step.waiter, step.resource, step.blocked_by
-            )?;
-        }
-        Ok(())
+        let step = |step: &CycleStep| {
+            format!("{} waits for {} ({})", step.waiter, name(&step.resource), step.blocked_by)
+        };
+        self.steps.iter().map(step).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl std::fmt::Display for Cycle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.words(Resource::to_string))
     }
 }
 

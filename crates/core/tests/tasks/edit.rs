@@ -187,7 +187,7 @@ type Update = (TaskChange, fn(&mut Task));
 #[test]
 fn an_update_changes_what_it_names_and_nothing_else() {
     let change = TaskChange::default;
-    let cases: [Update; 9] = [
+    let cases: [Update; 11] = [
         (change(), |_| {}),
         (TaskChange { title: Some("T".into()), ..change() }, |task| task.title = "T".into()),
         (TaskChange { description: Some("D".into()), ..change() }, |task| {
@@ -207,6 +207,10 @@ fn an_update_changes_what_it_names_and_nothing_else() {
         (TaskChange { not_before: Some(WallTime(5)), max_attempts: Some(7), ..change() }, |task| {
             (task.not_before, task.max_attempts) = (Some(WallTime(5)), 7);
         }),
+        (TaskChange { files: Some(vec!["src/**".into()]), ..change() }, |task| {
+            task.files = vec!["src/**".into()];
+        }),
+        (TaskChange { files: Some(vec![]), ..change() }, |task| task.files.clear()),
     ];
     for (change, expected) in cases {
         let full = NewTask {
@@ -234,9 +238,11 @@ fn an_update_that_cannot_be_is_refused() {
     let mut world = World::with(vec![plain("a")]);
     let before = world.tasks.clone();
     let error = Resource::new(Kind::Section, "a\nb").unwrap_err();
+    let outside = Resource::new(Kind::Path, "../x").unwrap_err();
     for (change, expected) in [
         (TaskChange { priority: Some(101), ..change() }, EditError::Priority { priority: 101 }),
         (TaskChange { section: Some("a\nb".into()), ..change() }, EditError::Name(error)),
+        (TaskChange { files: Some(vec!["../x".into()]), ..change() }, EditError::Name(outside)),
     ] {
         let answer = world.edit("a", ManualChange::Update(Box::new(change)));
         assert_eq!(answer, Err(expected));
@@ -264,6 +270,15 @@ fn a_task_that_is_worked_on_may_be_updated_and_stays_its_workers() {
         let answer = world.edit("a", ManualChange::Update(Box::new(change)));
         let refused = answer == Err(EditError::InProgress { id: id("a"), by: "w".into() });
         assert_eq!(refused, expected, "{section:?}");
+    }
+    for (files, expected) in [(vec!["a/**"], false), (vec!["b/**"], true), (vec![], true)] {
+        let mut world = World::with(vec![in_section("a")]);
+        world.claim("w", "a");
+        let files = files.into_iter().map(str::to_owned).collect();
+        let change = TaskChange { files: Some(files), ..TaskChange::default() };
+        let answer = world.edit("a", ManualChange::Update(Box::new(change)));
+        let refused = answer == Err(EditError::InProgress { id: id("a"), by: "w".into() });
+        assert_eq!(refused, expected);
     }
 }
 

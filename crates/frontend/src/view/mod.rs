@@ -4,6 +4,7 @@
 
 mod events;
 mod holds;
+pub mod spelling;
 mod tasks;
 
 pub use events::Event;
@@ -19,9 +20,9 @@ use tenure::core::{
 };
 pub use tenure_text::time::to_seconds_text as time;
 
-/// `a`, or `a, b and c`.
+/// `a`, or `a, b and c`, for people.
 pub fn names(resources: &[Resource]) -> String {
-    let names: Vec<String> = resources.iter().map(Resource::to_string).collect();
+    let names: Vec<String> = resources.iter().map(spelling::name).collect();
     match names.as_slice() {
         [] => String::new(),
         [one] => one.clone(),

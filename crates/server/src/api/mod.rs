@@ -35,12 +35,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::holder::LABEL_MAX_BYTES;
-use tenure::core::{GrantId, Proof};
+use tenure::core::{GrantId, Proof, Resource};
+use tenure::place::PathError;
 use tenure::store::MemoryStore;
 use tenure::{Client, Error, Wait};
+use tenure_frontend::naming::{self, CallerFiles};
 use tokio::time::timeout;
 use utoipa_axum::routes;
-use values::{Grant, Label, WaitMs};
+use values::{Grant, Label, ResourceName, WaitMs};
 
 /// The longest that an answer waits for something to happen: proxies give up soon after.
 pub const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -142,6 +144,33 @@ impl Api {
         Ok(self.app.client.with_label(&actor)?)
     }
 
+    fn named(&self, name: &ResourceName) -> Result<Resource, PathError> {
+        let place = self.app.place.as_deref();
+        naming::requested(place, CallerFiles::Elsewhere, self.client().dialect(), &name.0)
+    }
+
+    /// The resources that a caller asks for.
+    async fn wanted(&self, names: &[ResourceName]) -> Result<Vec<Resource>, Problem> {
+        let named = names.iter().map(|name| self.named(name).map_err(unclear));
+        Ok(self.client().resolve(named.collect::<Result<_, _>>()?).await?)
+    }
+
+    /// The resources that a caller looks at or gives up: also a lock that was taken under a name that
+    /// looks like a path.
+    async fn resources(&self, names: &[ResourceName]) -> Result<Vec<Resource>, Problem> {
+        let mut named = Vec::new();
+        for name in names {
+            let meant = naming::accept_in_use(self.client(), self.named(name)).await?;
+            named.push(meant.map_err(unclear)?);
+        }
+        Ok(self.client().resolve(named).await?)
+    }
+
+    /// As [`Api::resources`], for one.
+    async fn resource(&self, name: &ResourceName) -> Result<Resource, Problem> {
+        Ok(self.resources(std::slice::from_ref(name)).await?.remove(0))
+    }
+
     /// How long an answer waits.
     fn patience(&self, asked: Option<WaitMs>) -> Duration {
         Duration::from_millis(asked.map_or(0, |asked| asked.0)).min(self.wait_max)
@@ -176,6 +205,10 @@ impl Api {
             }
         }
     }
+}
+
+fn unclear(error: PathError) -> Problem {
+    input::usage(error.to_string())
 }
 
 /// What shows that something is the caller's: its grant, or else the label that it chose.

@@ -258,8 +258,8 @@ fn format(name: &str) -> ObjectBuilder {
 
 parsed!(
     ResourceName,
-    "What can be held: NAME, section:NAME, task:ID (or the beginning of an id, or a title) or path:GLOB; at most 1024 bytes.",
-    Resource,
+    "What can be held: NAME, section:NAME, task:ID (or the beginning of an id, or a title) or path:GLOB, relative to the repository root; at most 1024 bytes. A NAME that looks like a path needs its kind, lock:NAME.",
+    String,
     parse_resource,
     name_schema()
 );
@@ -286,9 +286,9 @@ fn parse<T: std::str::FromStr<Err: Display>>(text: &str) -> Result<T, String> {
 }
 
 /// The kind before the colon counts too: so that it can be told how long a name may be.
-fn parse_resource(text: &str) -> Result<Resource, String> {
+fn parse_resource(text: &str) -> Result<String, String> {
     match text.len() <= NAME_MAX_BYTES {
-        true => parse(text),
+        true => parse::<Resource>(text).map(|_| text.to_owned()),
         false => Err(format!("this may have at most {NAME_MAX_BYTES} bytes")),
     }
 }

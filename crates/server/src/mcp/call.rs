@@ -10,8 +10,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::Resource;
-use tenure::place::Reach;
+use tenure::place::PathError;
 use tenure::{Client, Wait};
+use tenure_frontend::naming;
 use tokio::sync::watch;
 
 /// The longest wait; an agent that needs more calls again.
@@ -78,21 +79,39 @@ impl Call {
         let _ = self.context.peer.notify_progress(param).await;
     }
 
-    fn resource(&self, written: &str) -> Result<Resource, Refused> {
-        match &self.session.options.place {
-            Some(place) => place
-                .resource(written, Reach::AllWorktrees)
-                .map_err(|error| Refused::usage(error.to_string())),
-            None => written.parse().map_err(|error| tenure::Error::Resource(error).into()),
-        }
+    fn resource(&self, written: &str) -> Result<Resource, PathError> {
+        let options = &self.session.options;
+        naming::requested(options.place.as_ref(), options.files, self.client.dialect(), written)
     }
 
-    /// The resources that an agent named; a task can be named by the beginning of its id or by its
-    /// title.
-    pub(super) async fn resources(&self, written: &[String]) -> Result<Vec<Resource>, Refused> {
-        let named = written.iter().map(|written| self.resource(written));
+    /// The resources that an agent asks for; a task can be named by the beginning of its id or by
+    /// its title.
+    pub(super) async fn wanted(&self, written: &[String]) -> Result<Vec<Resource>, Refused> {
+        let named = written.iter().map(|written| self.resource(written).map_err(unclear));
         Ok(self.client.resolve(named.collect::<Result<_, _>>()?).await?)
     }
+
+    /// The resources that an agent looks at or gives up: also a lock that was taken under a name
+    /// that looks like a path.
+    pub(super) async fn resources(&self, written: &[String]) -> Result<Vec<Resource>, Refused> {
+        let mut named = Vec::new();
+        for written in written {
+            let meant = naming::accept_in_use(&self.client, self.resource(written)).await?;
+            named.push(meant.map_err(unclear)?);
+        }
+        Ok(self.client.resolve(named).await?)
+    }
+
+    /// The globs of a new task's files, relative to the root.
+    pub(super) fn task_globs(&self, written: &[String]) -> Result<Vec<String>, Refused> {
+        let options = &self.session.options;
+        let glob = |text: &String| naming::task_glob(options.place.as_ref(), options.files, text);
+        written.iter().map(|text| glob(text).map_err(unclear)).collect()
+    }
+}
+
+fn unclear(error: PathError) -> Refused {
+    Refused::usage(error.to_string())
 }
 
 /// The longest wait that an agent asked for.

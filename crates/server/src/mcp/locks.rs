@@ -28,7 +28,7 @@ const RETRY_AFTER_SECONDS: u64 = 60;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AcquireArguments {
-    /// NAME, or path:GLOB for files; all or none of them
+    /// NAME, or path:GLOB for files, from the root; all or none of them
     resources: Vec<String>,
     /// "exclusive" (default), "shared", or "slot:N" for one of N
     mode: Option<String>,
@@ -58,7 +58,7 @@ pub(super) async fn acquire_lock(
     call: &Call,
     arguments: AcquireArguments,
 ) -> Result<Value, Refused> {
-    let resources = call.resources(&arguments.resources).await?;
+    let resources = call.wanted(&arguments.resources).await?;
     if let Some(other) = resources.iter().find(|one| matches!(one.kind(), Kind::Task)) {
         let message = format!("{other} is a task, not a lock");
         return Err(Refused::new("USAGE", message, "Claim tasks with claim_task."));

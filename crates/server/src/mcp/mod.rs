@@ -45,6 +45,7 @@ use sessions::Sessions;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::place::StoreLocation;
+use tenure_frontend::naming::CallerFiles;
 
 /// How sessions of agents hold.
 #[derive(Clone, Debug)]
@@ -57,9 +58,10 @@ pub struct Options {
     pub task_ttl: Duration,
     /// Length of a section's lease, renewed by each call of its session.
     pub section_ttl: Duration,
-    /// The folder of relative paths, which absolute paths must be in, if agents share this
-    /// machine's files.
+    /// The folder of relative paths, which absolute paths must be in.
     pub place: Option<StoreLocation>,
+    /// Whether agents share this machine's files.
+    pub files: CallerFiles,
 }
 
 impl Default for Options {
@@ -71,6 +73,7 @@ impl Default for Options {
             task_ttl: Duration::from_secs(60 * 60),
             section_ttl: Duration::from_secs(120 * 60),
             place: None,
+            files: CallerFiles::Elsewhere,
         }
     }
 }
@@ -90,7 +93,8 @@ impl Options {
 /// The protocol over streamable HTTP at `/mcp`. It expects a [`Caller`](crate::caller::Caller) in
 /// the extensions of each request, and refuses requests without one.
 pub fn routes(app: App) -> Routes {
-    routes_with(app, Options::default())
+    let place = app.place.as_deref().cloned();
+    routes_with(app, Options { place, ..Options::default() })
 }
 
 /// As [`routes`], with these options.

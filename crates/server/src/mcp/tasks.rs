@@ -31,7 +31,7 @@ pub(super) struct NewTaskArguments {
     context_files: Vec<String>,
     /// Advice for the worker
     hints: Option<Value>,
-    /// Globs of the files that it changes; locked while it is worked on
+    /// Globs of the files that it changes, from the root; locked while it is worked on
     #[serde(default)]
     files: Vec<String>,
     /// Group of tasks
@@ -86,7 +86,7 @@ async fn add(call: &Call, tasks: &[NewTaskArguments]) -> Result<Vec<Added>, Refu
     for _ in 0..draws {
         let mut new = Vec::new();
         for (task, depends_on) in tasks.iter().zip(&depends_on) {
-            new.push(new_task(task, depends_on.clone())?);
+            new.push(new_task(call, task, depends_on.clone())?);
         }
         match call.client.tasks().add(new).await {
             Err(error @ Error::Add(AddError::Exists { .. })) => last = Some(error),
@@ -116,7 +116,11 @@ fn id(text: &str) -> Result<TaskId, Refused> {
     text.parse().map_err(|error| Error::Resource(error).into())
 }
 
-fn new_task(task: &NewTaskArguments, depends_on: Vec<TaskId>) -> Result<NewTask, Refused> {
+fn new_task(
+    call: &Call,
+    task: &NewTaskArguments,
+    depends_on: Vec<TaskId>,
+) -> Result<NewTask, Refused> {
     let id = match &task.id {
         Some(text) => id(text)?,
         None => id(&format!("{:08x}", GrantId::random().to_bits() >> 96))?,
@@ -128,7 +132,7 @@ fn new_task(task: &NewTaskArguments, depends_on: Vec<TaskId>) -> Result<NewTask,
         priority: task.priority.unwrap_or(PRIORITY_DEFAULT),
         depends_on,
         labels: task.labels.clone(),
-        files: task.files.clone(),
+        files: call.task_globs(&task.files)?,
         payload: payload(task),
         key: task.key.clone(),
         ..NewTask::new(id, title)

@@ -239,3 +239,32 @@ async fn slots_have_numbers_and_holders_that_disagree_on_them_are_named() {
     );
     assert_eq!(server.get("/v1/locks").await.good()["locks"][1]["slot"], 1);
 }
+
+/// A name without a kind would be a lock beside the path.
+#[tokio::test]
+async fn a_name_that_looks_like_a_path_is_refused_with_the_two_spellings() {
+    let server = Server::new().await;
+    server.acquire("path:src/**", json!({ "as": "alice" })).await;
+    let name = "src/auth/login.rs";
+    let asked = server.post("/v1/locks/acquire", json!({ "resources": [name] })).await;
+    let message = asked.refused(400, "USAGE")["detail"].clone();
+    let message = message.as_str().unwrap_or_default();
+    assert!(message.contains("path:src/auth/login.rs for these files"), "{message}");
+    assert!(message.contains("lock:src/auth/login.rs for a lock"), "{message}");
+    for path in ["show?", "wait?", "verify?token=1&"] {
+        let path = format!("/v1/locks/{path}resource={name}");
+        server.get(&path).await.refused(400, "USAGE");
+    }
+    let other = server.post("/v1/locks/acquire", json!({ "resources": ["PATH:src/a.rs"] }));
+    other.await.refused(409, "LOCKED");
+
+    // What is held under such a name stays visible, and can be given up.
+    let held = server.acquire(&format!("lock:{name}"), json!({ "as": "bob" })).await;
+    assert_eq!(held["resources"], json!([format!("lock:{name}")]));
+    let shown = server.get(&format!("/v1/locks/show?resource={name}")).await.good();
+    assert_eq!(shown["holds"][0]["holder"], "bob");
+    let renewed = server.post("/v1/locks/renew", json!({ "as": "bob", "resources": [name] }));
+    renewed.await.good();
+    let released = server.post("/v1/locks/release", json!({ "as": "bob", "resources": [name] }));
+    released.await.good();
+}

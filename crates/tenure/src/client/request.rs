@@ -75,6 +75,10 @@ impl LeaseAttempt {
 }
 
 /// Names a resource: a [`Resource`], or its written form.
+///
+/// A text without a kind that looks like a path, such as `src/main.rs`, is refused
+/// ([`Resource::requested`]): it would be a lock beside the path. A [`Resource`] is taken as it is. A
+/// path is relative to the root of the repository; the library does not look at the file system.
 pub trait IntoResource {
     /// The resource, if the text names one.
     fn into_resource(self) -> Result<Resource, ResourceError>;
@@ -94,13 +98,13 @@ impl IntoResource for &Resource {
 
 impl IntoResource for &str {
     fn into_resource(self) -> Result<Resource, ResourceError> {
-        self.parse()
+        Resource::requested(self)
     }
 }
 
 impl IntoResource for String {
     fn into_resource(self) -> Result<Resource, ResourceError> {
-        self.parse()
+        Resource::requested(&self)
     }
 }
 

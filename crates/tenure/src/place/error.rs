@@ -122,7 +122,7 @@ impl PlaceError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// An absolute path that is not below the root.
+    /// A path that is not below the root.
     #[error("{} is {}", .path.display(), outside(.root.as_deref()))]
     Outside {
         /// The path as it was given.
@@ -139,6 +139,12 @@ pub enum PathError {
         link: PathBuf,
         /// The target of the link.
         target: PathBuf,
+    },
+    /// The path begins with `~`, which only shells expand, and not after a colon.
+    #[error("path {path:?} begins with `~`, which is not expanded here")]
+    Home {
+        /// The path as it was given.
+        path: String,
     },
     /// The path is not UTF-8.
     #[error("the path {path:?} is not UTF-8")]

@@ -4,8 +4,8 @@ use crate::{Stores, held, is_busy, lease, on_every_store, resource, until_waitin
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tenure::core::{Mode, Reason};
-use tenure::{Attempt, Client, Free, Guard, Wait};
+use tenure::core::{Mode, Reason, ResourceError};
+use tenure::{Attempt, Client, Error, Free, Guard, Wait};
 
 on_every_store!(
     clients_without_labels_never_share,
@@ -142,7 +142,10 @@ async fn overlapping_paths_exclude_each_other_and_others_do_not(stores: &Stores)
     assert!(is_busy(&other, "path:src/main.rs").await);
     assert!(is_busy(&other, "path:**/*.rs").await);
     held(other.try_acquire("path:docs/**").await.unwrap()).release().await.unwrap();
-    held(other.try_acquire("src/**").await.unwrap()).release().await.unwrap();
+    held(other.try_acquire("lock:src/**").await.unwrap()).release().await.unwrap();
+    // Without a kind it would be that lock, beside the path.
+    let refused = other.try_acquire("src/**").await.map(|_| ()).unwrap_err();
+    assert!(matches!(refused, Error::Resource(ResourceError::LooksLikePath { .. })), "{refused}");
     // To wait for a path is to wait for what overlaps it, not for any path.
     let free = other.wait_until_free("path:docs/a.md", Wait::No).await.unwrap();
     assert_eq!(free, Free::Free);

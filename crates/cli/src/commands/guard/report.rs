@@ -5,7 +5,7 @@ use super::conflicts::Conflict;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{NAME, Output, WARN, styled};
-use crate::show::one_line;
+use crate::show::{self, one_line};
 use serde_json::{Value, json};
 use tenure::core::glob::Glob;
 use tenure_frontend::duration::format_duration;
@@ -81,7 +81,7 @@ fn line(conflict: &Conflict) -> String {
     let mut text =
         format!("  {}: held by {}", shown(&conflict.path), styled(NAME, &hold.holder.label));
     if !is_whole(conflict) {
-        text += &format!(" as {}", hold.want.resource);
+        text += &format!(" as {}", show::name(&hold.want.resource));
     }
     text += &format!(" for {}", format_duration(conflict.seen.held_for));
     if let Some(operation) = &hold.operation {

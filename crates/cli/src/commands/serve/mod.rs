@@ -92,7 +92,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failu
     let store = client.info().url;
     let open = args.open;
     let options = options(context, args)?;
-    let app = App::counting(client, metrics);
+    let app = App::counting(client, metrics).in_place(context.place().ok().cloned());
     // The file is removed when the server ends.
     let mut page = None;
     http::serve(app, options, |listening| {

@@ -54,7 +54,8 @@ pub(super) struct AddArgs {
     /// A label for selecting tasks; can be repeated
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
-    /// Files that the task changes, held while it is worked on; can be repeated
+    /// Files that the task changes, relative to the current folder; held while it is worked on; can
+    /// be repeated
     #[arg(long = "file", value_name = "GLOB")]
     files: Vec<String>,
     /// JSON for the worker
@@ -83,8 +84,10 @@ pub(super) async fn run(context: &Context, args: AddArgs) -> Result<i32, Failure
     for task in &args.after {
         depends_on.push(find(&client, task).await?.id);
     }
+    let files = args.files.iter().map(|glob| context.task_glob(glob));
+    let files: Vec<String> = files.collect::<Result<_, _>>()?;
     let (brief, chosen_id) = (args.print_id || context.output.quiet, args.id.clone());
-    let added = add(&client, chosen_id, |id| new_task(&args, id, &depends_on)).await?;
+    let added = add(&client, chosen_id, |id| new_task(&args, id, &depends_on, &files)).await?;
     let (id, created) = match added {
         Added::New(id) => (id, true),
         Added::Existing(id) => (id, false),
@@ -129,7 +132,7 @@ fn new_id() -> String {
     format!("{:08x}", GrantId::random().to_bits() >> 96)
 }
 
-fn new_task(args: &AddArgs, id: TaskId, depends_on: &[TaskId]) -> NewTask {
+fn new_task(args: &AddArgs, id: TaskId, depends_on: &[TaskId], files: &[String]) -> NewTask {
     NewTask {
         description: args.description.clone(),
         section: args.section.clone(),
@@ -137,7 +140,7 @@ fn new_task(args: &AddArgs, id: TaskId, depends_on: &[TaskId]) -> NewTask {
         position: args.position,
         depends_on: depends_on.to_vec(),
         labels: args.labels.clone(),
-        files: args.files.clone(),
+        files: files.to_vec(),
         payload: args.payload.clone(),
         max_attempts: args.max_attempts,
         timeout: args.timeout,

@@ -17,6 +17,7 @@ use tenure::core::{HoldSnapshot, Kind, Status, Task};
 use tenure::{Binding, ClaimRequest, ClaimWaiting, Claims, Client};
 use tenure_frontend::config::Key;
 use tenure_frontend::refusal::Refusal as Refused;
+use tenure_frontend::view::spelling;
 
 /// Options of a claim: lease and waiting.
 #[derive(Debug, Default, Args)]
@@ -179,7 +180,8 @@ fn not_found(request: &ClaimRequest) -> Refusal {
 }
 
 fn not_ready(named: Option<&Task>, why: Vec<String>, hope: Hope) -> Refusal {
-    let reasons = why.join("; ");
+    let sentences: Vec<String> = why.iter().map(|text| spelling::sentence(text)).collect();
+    let reasons = sentences.join("; ");
     let (what, headline) = match named {
         Some(task) => {
             let title = &task.title;
@@ -214,7 +216,7 @@ fn held(context: &Context, by: &HoldSnapshot, named: Option<&Task>) -> Refusal {
     let (code, what) = match resource.kind() {
         Kind::Task => ("TASK_LOCKED", format!("Task {title:?}")),
         Kind::Section => ("SECTION_LOCKED", format!("Section {title:?}")),
-        Kind::Lock | Kind::Path => ("LOCKED", resource.to_string()),
+        Kind::Lock | Kind::Path => ("LOCKED", spelling::name(resource)),
     };
     let expires = time(by.expires_at);
     let message = format!("{what} is locked by runner {holder}");

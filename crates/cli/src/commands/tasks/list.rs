@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tenure::Client;
 use tenure::core::{HoldSnapshot, Resource, Status, Task};
 use tenure::store::{Tally, TaskFilter};
-use tenure_frontend::view;
+use tenure_frontend::view::{self, spelling};
 
 /// List tasks, oldest first
 #[derive(Debug, Args)]
@@ -78,7 +78,7 @@ pub(super) async fn show_one(context: &Context, text: &str) -> Result<i32, Failu
     context.output.done(data, || {
         let mut text = show::task_text(&task, hold.as_ref(), client.witness());
         for sentence in &why {
-            text += &format!("\n  waits        {sentence}");
+            text += &format!("\n  waits        {}", spelling::sentence(sentence));
         }
         text
     });

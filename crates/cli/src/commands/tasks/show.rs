@@ -5,6 +5,7 @@ use crate::show::{stale_reason, table, time};
 use tenure::core::{HoldSnapshot, Status, Task, TaskId, WallTime, Witness};
 use tenure::world::{Clock, SystemClock};
 use tenure_frontend::duration::format_duration;
+use tenure_frontend::view::spelling;
 
 pub(crate) use tenure_frontend::view::hold_of;
 
@@ -84,7 +85,8 @@ pub(crate) fn task_text(task: &Task, hold: Option<&HoldSnapshot>, witness: &dyn 
     line("description", task.description.clone());
     line("after", list(&depends_on));
     line("labels", list(&task.labels));
-    line("files", list(&task.files));
+    let files: Vec<String> = task.files.iter().map(|glob| spelling::glob(glob)).collect();
+    line("files", list(&files));
     line("payload", task.payload.clone());
     line("attempts", Some(format!("{} of {}", task.attempts, task.max_attempts)));
     line("timeout", task.timeout.map(format_duration));

@@ -27,7 +27,7 @@ use tenure_frontend::view;
 Examples:
   tenure tasks update 'Fix bug' --status in_progress --as alice
   tenure tasks update 'Fix bug' --status completed --as alice
-  tenure tasks update 'Fix bug' --priority 5 --section Backend")]
+  tenure tasks update 'Fix bug' --priority 5 --section Backend --file 'src/**'")]
 pub(super) struct UpdateArgs {
     /// Id, unique beginning of an id, or exact title
     #[arg(value_name = "TASK")]
@@ -59,6 +59,10 @@ pub(super) struct UpdateArgs {
     /// Start only after this time: 2026-01-29T20:30:00Z, or +10m from now
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     not_before: Option<TimeArg>,
+    /// Files that the task changes, relative to the current folder, instead of those it had; can be
+    /// repeated; empty for none
+    #[arg(long = "file", value_name = "GLOB")]
+    files: Vec<String>,
     /// The grant of your claim, to end it
     #[arg(long, value_name = "GRANT")]
     grant: Option<GrantId>,
@@ -67,7 +71,7 @@ pub(super) struct UpdateArgs {
 }
 
 pub(super) async fn run(context: &Context, args: UpdateArgs) -> Result<i32, Failure> {
-    let change = change(&args);
+    let change = change(context, &args)?;
     if change == TaskChange::default() && args.status.is_none() {
         return Err(Failure::usage("nothing to change")
             .hint("See `tenure tasks update --help` for the fields."));
@@ -98,8 +102,10 @@ fn status_words(task: &Task) -> String {
     format!("Task {:?} status updated to {}.", task.title, task.status)
 }
 
-fn change(args: &UpdateArgs) -> TaskChange {
-    TaskChange {
+fn change(context: &Context, args: &UpdateArgs) -> Result<TaskChange, Failure> {
+    let globs = args.files.iter().filter(|glob| !glob.is_empty());
+    let files: Vec<String> = globs.map(|glob| context.task_glob(glob)).collect::<Result<_, _>>()?;
+    Ok(TaskChange {
         title: args.title.clone(),
         description: args.description.clone(),
         section: args.section.clone(),
@@ -108,7 +114,8 @@ fn change(args: &UpdateArgs) -> TaskChange {
         payload: args.payload.clone(),
         max_attempts: args.max_attempts,
         not_before: args.not_before.map(TimeArg::wall),
-    }
+        files: (!args.files.is_empty()).then_some(files),
+    })
 }
 
 /// Claims the task for the caller.

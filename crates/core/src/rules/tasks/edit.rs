@@ -61,6 +61,9 @@ pub struct TaskChange {
     pub max_attempts: Option<u32>,
     /// Not before this time of day.
     pub not_before: Option<WallTime>,
+    /// Globs of the files that it touches, instead of those it had.
+    #[serde(default)]
+    pub files: Option<Vec<String>>,
 }
 
 /// A change by hand.
@@ -256,6 +259,16 @@ fn updated(task: &Task, change: &TaskChange) -> Result<Task, EditError> {
             return Err(EditError::InProgress { id: task.id.clone(), by: claim.by.clone() });
         }
         task.section = section;
+    }
+    if let Some(files) = &change.files {
+        for file in files {
+            Resource::new(Kind::Path, file)?;
+        }
+        // Its worker holds the files that it had when it was claimed.
+        if let Some(claim) = task.claim.as_ref().filter(|_| *files != task.files) {
+            return Err(EditError::InProgress { id: task.id.clone(), by: claim.by.clone() });
+        }
+        task.files.clone_from(files);
     }
     if let Some(priority) = change.priority {
         if priority > PRIORITY_MAX {

@@ -65,8 +65,7 @@ pub(super) async fn acquire(
     let client = api.holder(&caller, asked.label.as_ref())?;
     let mode = asked.mode.as_ref().map_or(Mode::Exclusive, |mode| mode.0);
     let wait = api.wait(asked.wait_ms);
-    let wanted = asked.resources.iter().map(|name| name.0.clone()).collect();
-    let wanted = client.resolve(wanted).await?;
+    let wanted = api.wanted(&asked.resources).await?;
     let request = request(&client, &asked, &wanted, mode, wait);
     match api.unless_stopping(wait, request.lease()).await? {
         LeaseAttempt::Held(lease) => Ok(Json(acquired(&lease, mode))),

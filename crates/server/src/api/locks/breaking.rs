@@ -44,8 +44,8 @@ pub(super) async fn break_hold(
     Body(asked): Body<BreakBody>,
 ) -> Result<Json<schema::Broken>, Problem> {
     let client = api.actor(&caller, asked.label.as_ref())?;
-    let (ResourceName(resource), token) = (asked.resource, Token(asked.token.0));
-    let resource = client.resolve_one(resource).await?;
+    let token = Token(asked.token.0);
+    let resource = api.resource(&asked.resource).await?;
     let reason = asked.reason.0.trim();
     match client.break_hold(&resource, token, reason).await? {
         Broken::Ended(seen) => Ok(Json(schema::Broken {

@@ -90,10 +90,10 @@ pub(super) struct ShowParams {
 )]
 pub(super) async fn show(
     State(api): State<Api>,
-    Params(ShowParams { resource: ResourceName(resource) }): Params<ShowParams>,
+    Params(asked): Params<ShowParams>,
 ) -> Result<Json<schema::Shown>, Problem> {
     let client = api.client();
-    let resource = client.resolve_one(resource).await?;
+    let resource = api.resource(&asked.resource).await?;
     let seen = client.look(std::slice::from_ref(&resource)).await?;
     let overview = Overview::of(&seen, client.witness());
     let waiting = overview.waiters.len();
@@ -131,8 +131,8 @@ pub(super) async fn verify(
     State(api): State<Api>,
     Params(asked): Params<VerifyParams>,
 ) -> Result<Json<schema::Verified>, Problem> {
-    let (ResourceName(resource), token) = (asked.resource, Token(asked.token.0));
-    let resource = api.client().resolve_one(resource).await?;
+    let token = Token(asked.token.0);
+    let resource = api.resource(&asked.resource).await?;
     match api.client().verify(&resource, token).await? {
         VerifyAnswer::Valid => {
             let resource = resource.to_string();
@@ -170,7 +170,7 @@ pub(super) async fn wait(
     State(api): State<Api>,
     Params(asked): Params<WaitParams>,
 ) -> Result<Json<schema::Free>, Problem> {
-    let resource = api.client().resolve_one(asked.resource.0).await?;
+    let resource = api.resource(&asked.resource).await?;
     let wait = api.wait(asked.wait_ms);
     let waiting = api.client().wait_until_free(&resource, wait);
     match api.unless_stopping(wait, waiting).await? {

@@ -48,8 +48,7 @@ pub(super) async fn renew(
     Body(asked): Body<RenewBody>,
 ) -> Result<Json<schema::Renewed>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
-    let named: Vec<Resource> = asked.resources.into_iter().flatten().map(|name| name.0).collect();
-    let named = api.client().resolve(named).await?;
+    let named = api.resources(&asked.resources.unwrap_or_default()).await?;
     let some = (!named.is_empty()).then_some(named.as_slice());
     let ttl = asked.ttl_ms.map(LeaseMs::span);
     let answers = api.client().renew(&proof, some, ttl).await?;
@@ -124,8 +123,7 @@ pub(super) async fn release(
     Body(asked): Body<ReleaseBody>,
 ) -> Result<Json<schema::Released>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
-    let named: Vec<Resource> = asked.resources.into_iter().flatten().map(|name| name.0).collect();
-    let named = api.client().resolve(named).await?;
+    let named = api.resources(&asked.resources.unwrap_or_default()).await?;
     if named.is_empty() && matches!(proof, Proof::Label(_)) {
         return Err(usage("no resource to release").hint(
             "Name the resources: a label can hold several. With a grant, names are optional.",

@@ -19,6 +19,7 @@ use tenure::core::rules::tasks::{AddError, Added, NewTask};
 use tenure::core::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT};
 use tenure::core::{GrantId, TaskId};
 use tenure::{Client, Error};
+use tenure_frontend::naming::without_kind;
 use tenure_frontend::view;
 use utoipa::ToSchema;
 
@@ -78,6 +79,11 @@ pub(super) struct NewTaskBody {
     key: Option<Key>,
 }
 
+/// The globs of a task's files as they are stored.
+pub(super) fn globs(files: &[Glob]) -> Vec<String> {
+    files.iter().map(|glob| without_kind(&glob.0).to_owned()).collect()
+}
+
 impl NewTaskBody {
     fn task(&self, id: TaskId, key: Option<String>) -> NewTask {
         let texts = |list: &[TaskLabel]| list.iter().map(|label| label.0.clone()).collect();
@@ -88,7 +94,7 @@ impl NewTaskBody {
             position: self.position.map_or(0, |position| position.0),
             depends_on: self.depends_on.iter().map(|name| name.0.clone()).collect(),
             labels: texts(&self.labels),
-            files: self.files.iter().map(|glob| glob.0.clone()).collect(),
+            files: globs(&self.files),
             payload: (!self.payload.is_null()).then(|| self.payload.to_string()),
             max_attempts: self.max_attempts.map_or(MAX_ATTEMPTS_DEFAULT, |max| max.0 as u32),
             timeout: self.timeout_ms.map(|timeout| Duration::from_millis(timeout.0)),

@@ -1,9 +1,10 @@
 //! What somebody who is not its worker does to a task.
 
+use super::add::globs;
 use crate::api::input::{Body, ByBody, MaybeBody, usage};
 use crate::api::values::{
-    Attempts, Description, Label, Moment, NoSectionName, Position, Priority, Reason, TaskName,
-    Title, given,
+    Attempts, Description, Glob, Label, Moment, NoSectionName, Position, Priority, Reason,
+    TaskName, Title, given, given_list,
 };
 use crate::api::{Api, schema};
 use crate::caller::Caller;
@@ -138,6 +139,10 @@ pub(super) struct UpdateBody {
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     not_before: Option<Moment>,
+    /// Globs of the files that it touches, relative to the repository root, instead of those it had.
+    #[serde(default, deserialize_with = "given_list::<_, _, 0, 1000>")]
+    #[schema(nullable = false, max_items = 1000)]
+    files: Option<Vec<Glob>>,
     /// Who changes it, for the audit log.
     #[serde(rename = "as")]
     label: Option<Label>,
@@ -169,6 +174,7 @@ pub(super) async fn update(
         payload: asked.payload.map(|payload| payload.to_string()),
         max_attempts: asked.max_attempts.map(|max| max.0 as u32),
         not_before: asked.not_before.map(|moment| moment.0),
+        files: asked.files.as_deref().map(globs),
     };
     if change == TaskChange::default() {
         return Err(usage("nothing to change"));

@@ -1,6 +1,8 @@
 //! What is refused, and in which words.
 
 use super::*;
+use tenure::place::Surroundings;
+use tenure_frontend::naming::CallerFiles;
 
 #[tokio::test]
 async fn every_refusal_says_what_to_do_next_and_never_how_to_force() {
@@ -14,6 +16,9 @@ async fn every_refusal_says_what_to_do_next_and_never_how_to_force() {
         ("acquire_lock", json!({ "resources": ["deploy"] }), "LOCKED"),
         ("acquire_lock", json!({ "resources": [] }), "USAGE"),
         ("acquire_lock", json!({ "resources": ["path:../etc"] }), "USAGE"),
+        ("acquire_lock", json!({ "resources": ["src/auth/login.rs"] }), "USAGE"),
+        ("release_lock", json!({ "resources": ["src/auth/login.rs"] }), "USAGE"),
+        ("who_holds", json!({ "resources": ["src/**"] }), "USAGE"),
         ("acquire_lock", json!({ "resources": ["x"], "mode": "slot:none" }), "USAGE"),
         ("acquire_lock", json!({ "resources": ["x"], "mode": "slot:0" }), "USAGE"),
         ("acquire_lock", json!({ "resources": ["x"], "wait_seconds": -1 }), "USAGE"),
@@ -58,6 +63,52 @@ async fn every_refusal_says_what_to_do_next_and_never_how_to_force() {
             assert!(!words.contains(word), "{word}: {case}");
         }
     }
+}
+
+/// A name without a kind would be a lock beside the path.
+#[tokio::test]
+async fn a_name_that_looks_like_a_path_is_refused_with_the_two_spellings() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join(".tenure")).unwrap();
+    std::fs::create_dir_all(folder.path().join("src")).unwrap();
+    let place = tenure::place::find(&Surroundings {
+        directory: folder.path().to_owned(),
+        home: None,
+        state_home: None,
+    });
+    let place = Some(place.unwrap());
+    let here = Options { place: place.clone(), files: CallerFiles::Here, ..Options::default() };
+    let elsewhere = Options { place, ..Options::default() };
+    for (options, name) in [
+        (Options::default(), "src/auth/login.rs"),
+        (here.clone(), "src/auth/login.rs"),
+        (here.clone(), "src/login"),
+        (elsewhere.clone(), "src/login"),
+    ] {
+        let (client, _) = store().await;
+        let mut holder = Agent::start(&client, Options::default()).await;
+        holder.call("acquire_lock", json!({ "resources": ["path:src/**"] })).await;
+        let mut agent = Agent::start(&client, options).await;
+        let refused = agent.refused("acquire_lock", json!({ "resources": [name] })).await;
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.contains(&format!("path:{name} for these files")), "{message}");
+        assert!(message.contains(&format!("lock:{name} for a lock")), "{message}");
+        let path = json!({ "resources": [format!("Path:{name}")] });
+        assert_eq!(agent.ask("acquire_lock", path).await.0["code"], "LOCKED");
+        let lock = json!({ "resources": [format!("lock:{name}")] });
+        agent.call("acquire_lock", lock).await;
+        // What is held can be named as it is.
+        let seen = agent.call("who_holds", json!({ "resources": [name] })).await;
+        assert_eq!(seen["holds"].as_array().unwrap().len(), 1, "{seen}");
+        agent.call("release_lock", json!({ "resources": [name] })).await;
+    }
+    let (client, _) = store().await;
+    let mut agent = Agent::start(&client, here).await;
+    let file = folder.path().canonicalize().unwrap().join("src/a.rs");
+    let task = json!({ "id": "a", "description": "x", "files": [file, "path:src/b.rs"] });
+    agent.call("create_task", task).await;
+    let task = client.tasks().get(&"a".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(task.files, ["src/a.rs", "src/b.rs"]);
 }
 
 #[tokio::test]
