@@ -17,13 +17,15 @@ use tenure::place::PlaceKind;
 /// Writes hooks, which take each file before an agent edits it and refuse what another agent
 /// holds; the entry of the MCP server; and a short section of instructions in AGENTS.md, CLAUDE.md
 /// or GEMINI.md. Everything else in these files stays as it is, comments and order included. The
-/// files can be committed: they do nothing where tenure is not installed. Without names it sets up
-/// what is used here.
+/// files can be committed: they do nothing where tenure is not installed. `git` adds the commit guard
+/// to the hooks of this repository; hooks that are there still run. Without names it sets up what is
+/// used here.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tenure setup                      what is used here
   tenure setup claude-code codex    these
+  tenure setup git                  refuse commits of files that others hold
   tenure setup --print              show the changes, write nothing
   tenure setup --check              exit 7 if something is missing or outdated
   tenure setup --remove             leave all files as they were")]
@@ -207,6 +209,11 @@ impl Report<'_> {
             let parts = parts(file).join(", ");
             lines.push(format!("{word}  {path:<width$}  {parts}", width = width.unwrap_or(0)));
         }
+        for rename in self.plan.renames() {
+            let word = styled(GOOD, format!("{:<9}", "renamed"));
+            let (from, to) = (self.project.shown(&rename.from), self.project.shown(&rename.to));
+            lines.push(format!("{word}  {from} to {to}"));
+        }
         if lines.is_empty() || (self.args.remove && !self.plan.changes()) {
             lines = vec!["Nothing to remove".to_owned()];
         }
@@ -219,7 +226,11 @@ impl Report<'_> {
     }
 
     fn diff(&self) -> String {
-        self.plan.files().map(|file| self.file_diff(file)).collect()
+        let renames = self.plan.renames().iter().map(|rename| {
+            let (from, to) = (self.project.shown(&rename.from), self.project.shown(&rename.to));
+            format!("rename from {from}\nrename to {to}\n")
+        });
+        renames.chain(self.plan.files().map(|file| self.file_diff(file))).collect()
     }
 
     fn file_diff(&self, file: &PlannedFile) -> String {
@@ -254,10 +265,15 @@ impl Report<'_> {
             }
             data
         });
+        let renames = self.plan.renames().iter().map(|rename| {
+            let (from, to) = (self.project.shown(&rename.from), self.project.shown(&rename.to));
+            json!({ "from": from, "to": to })
+        });
         json!({
             "root": self.project.root,
             "targets": targets.collect::<Vec<_>>(),
             "files": files.collect::<Vec<_>>(),
+            "renamed": renames.collect::<Vec<_>>(),
             "complete": !self.plan.changes(),
             "notes": self.notes(),
         })

@@ -4,8 +4,9 @@
 //! change files through a [`Plan`], which is written at the end. `host.rs` is the target for hosts
 //! of agents, `hosts.rs` says where each keeps its files. A file has up to three parts of tenure:
 //! `hook_entries.rs`, `mcp_entry.rs` and `instructions.rs`; the texts are edited by `json.rs` and
-//! `section.rs`.
+//! `section.rs`. `git_hooks` is the target for the hooks of git.
 
+mod git_hooks;
 mod hook_entries;
 mod host;
 mod hosts;
@@ -14,6 +15,7 @@ mod json;
 mod mcp_entry;
 mod plan;
 mod project;
+mod renames;
 mod section;
 mod target;
 
@@ -22,8 +24,14 @@ pub(crate) use project::Project;
 pub(crate) use target::{Removal, Target};
 
 /// Everything that can be set up, in the order in which it is listed.
-pub(crate) static TARGETS: [&dyn Target; 5] =
-    [&hosts::CLAUDE_CODE, &hosts::CODEX, &hosts::CURSOR, &hosts::GEMINI, &hosts::OPENCODE];
+pub(crate) static TARGETS: [&dyn Target; 6] = [
+    &hosts::CLAUDE_CODE,
+    &hosts::CODEX,
+    &hosts::CURSOR,
+    &hosts::GEMINI,
+    &hosts::OPENCODE,
+    &git_hooks::GitHooks,
+];
 
 /// The target of this name.
 pub(crate) fn target(word: &str) -> Option<&'static dyn Target> {

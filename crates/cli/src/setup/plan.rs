@@ -4,6 +4,7 @@
 //! that two targets can change one file. [`Plan::apply`] then writes all files or, if one of them
 //! cannot be written, none.
 
+use super::renames::{PlannedRename, Undo};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub(crate) struct Plan {
     /// Folders, without links, in which files may be changed.
     roots: Vec<PathBuf>,
     files: BTreeMap<PathBuf, PlannedFile>,
+    renames: Vec<PlannedRename>,
     /// Sentences for the user, about what was found or must be done by hand.
     pub(crate) notes: Vec<String>,
 }
@@ -102,19 +104,13 @@ impl Malformed {
 impl Plan {
     /// A plan for files below this folder.
     pub(crate) fn new(root: &Path) -> Plan {
-        Plan { roots: vec![root.to_owned()], files: BTreeMap::new(), notes: Vec::new() }
+        let roots = vec![root.to_owned()];
+        Plan { roots, files: BTreeMap::new(), renames: Vec::new(), notes: Vec::new() }
     }
 
     /// Also allows changes below another folder, such as the git directory of a linked worktree.
-    #[allow(dead_code, reason = "for git hooks, the next target")]
     pub(crate) fn allow(&mut self, root: &Path) {
         self.roots.push(root.to_owned());
-    }
-
-    /// The text of a file as it will be, or `None` if there will be none.
-    #[allow(dead_code, reason = "for git hooks, the next target")]
-    pub(crate) fn text(&mut self, path: &Path) -> Result<Option<String>, Failure> {
-        Ok(self.file(path)?.after.clone())
     }
 
     /// Plans a change of a file: the function gets its text and returns the new one; `None` means
@@ -135,10 +131,47 @@ impl Plan {
     }
 
     /// Makes a file executable if it is created.
-    #[allow(dead_code, reason = "for git hooks, the next target")]
     pub(crate) fn executable(&mut self, path: &Path) -> Result<(), Failure> {
         self.file(path)?.executable = true;
         Ok(())
+    }
+
+    /// Plans to keep a file under another name in its folder, unread. A link is not followed. For
+    /// later changes in the same plan there is no file any more.
+    pub(crate) fn set_aside(&mut self, from: &Path, name: &str) -> Result<(), Failure> {
+        let rename = PlannedRename::of(self.unlinked(from)?, name)?;
+        let (key, shown) = (rename.from.clone(), self.shown(from));
+        let absent =
+            PlannedFile { shown, before: None, after: None, executable: false, parts: Vec::new() };
+        self.files.insert(key, absent);
+        self.renames.push(rename);
+        Ok(())
+    }
+
+    /// Plans to give a file that was set aside its name again, in the place of a file that goes.
+    pub(crate) fn bring_back(&mut self, aside: &Path, name: &str) -> Result<(), Failure> {
+        let mut rename = PlannedRename::of(self.unlinked(aside)?, name)?;
+        rename.replaced = read(&rename.to, &self.shown(&rename.to))?;
+        self.renames.push(rename);
+        Ok(())
+    }
+
+    /// All files that get another name.
+    pub(crate) fn renames(&self) -> &[PlannedRename] {
+        &self.renames
+    }
+
+    /// The path without links but for its last part.
+    fn unlinked(&self, path: &Path) -> Result<PathBuf, Failure> {
+        let folder = path.parent().unwrap_or(path);
+        let name = path.file_name().unwrap_or_default();
+        Ok(real_path(folder, &self.roots)?.join(name))
+    }
+
+    /// The path as messages name it.
+    fn shown(&self, path: &Path) -> PathBuf {
+        let shown = self.roots.first().and_then(|root| path.strip_prefix(root).ok());
+        shown.unwrap_or(path).to_owned()
     }
 
     /// All files that targets looked at, in the order of their paths.
@@ -148,14 +181,15 @@ impl Plan {
 
     /// Whether a file would change.
     pub(crate) fn changes(&self) -> bool {
-        self.files().any(|file| file.fate() != Fate::Unchanged)
+        !self.renames.is_empty() || self.files().any(|file| file.fate() != Fate::Unchanged)
     }
 
     fn file(&mut self, path: &Path) -> Result<&mut PlannedFile, Failure> {
-        let real = real_path(path, &self.roots)?;
+        let unlinked = self.unlinked(path)?;
+        let is_set_aside = self.renames.iter().any(|rename| rename.from == unlinked);
+        let real = if is_set_aside { unlinked } else { real_path(path, &self.roots)? };
         if !self.files.contains_key(&real) {
-            let shown = self.roots.first().and_then(|root| path.strip_prefix(root).ok());
-            let shown = shown.unwrap_or(path).to_owned();
+            let shown = self.shown(path);
             let before = read(&real, &shown)?;
             let after = before.clone();
             let planned =
@@ -170,6 +204,12 @@ impl Plan {
     pub(crate) fn apply(&self) -> Result<(), Failure> {
         let changed: Vec<_> =
             self.files.iter().filter(|(_, file)| file.fate() != Fate::Unchanged).collect();
+        let (back, aside): (Vec<_>, Vec<_>) =
+            self.renames.iter().partition(|rename| rename.replaced.is_some());
+        let mut undo = Undo::default();
+        for rename in aside {
+            undo.add(rename.apply()?);
+        }
         let mut folders = Folders::default();
         let mut originals = Vec::new();
         for (path, file) in changed {
@@ -207,7 +247,8 @@ impl Plan {
                 None => delete(path)?,
             }
         }
-        Ok(())
+        undo.keep();
+        back.into_iter().try_for_each(|rename| rename.apply().map(drop))
     }
 
     /// Removes folders that are empty, each if its parent folders may be changed at all.
@@ -253,7 +294,7 @@ impl Drop for Folders {
     }
 }
 
-fn refused(message: String) -> Failure {
+pub(super) fn refused(message: String) -> Failure {
     Failure::new(Exit::Configuration, "SETUP_FILE", message)
 }
 

@@ -7,7 +7,6 @@ pub(crate) struct Project {
     /// The root of this git worktree; outside a repository, the current folder. Without links.
     pub(crate) root: PathBuf,
     /// Whether the root is that of a git worktree.
-    #[allow(dead_code, reason = "for git hooks, the next target")]
     pub(crate) is_repository: bool,
 }
 

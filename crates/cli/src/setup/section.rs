@@ -63,9 +63,15 @@ impl Markers {
         Ok(body.strip_suffix(self.end).map(str::to_owned))
     }
 
-    fn section(&self, body: &str, line_break: &str) -> String {
+    /// The section with its markers.
+    pub(crate) fn section(&self, body: &str, line_break: &str) -> String {
         let Markers { begin, end } = self;
         format!("{begin}\n{body}{end}\n").replace('\n', line_break)
+    }
+
+    /// Where the section begins and ends, with the line break after it if it has one.
+    pub(crate) fn range(&self, text: &str) -> Result<Option<(usize, usize)>, Malformed> {
+        Ok(self.find(text)?.map(|found| (found.start, found.end)))
     }
 
     fn find(&self, text: &str) -> Result<Option<Found>, Malformed> {

@@ -10,6 +10,8 @@
 mod support;
 
 mod commits;
+mod install;
+mod managers;
 mod names;
 mod pushes;
 mod replays;
