@@ -99,18 +99,6 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     header.into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// How many characters of a note are shown in a line about it.
-const NOTE_SHOWN: usize = 120;
-
-/// The beginning of a text, on one line.
-pub(crate) fn brief(text: &str) -> String {
-    let line = one_line(text.trim());
-    match line.char_indices().nth(NOTE_SHOWN) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
 /// An event in one line.
 pub(crate) fn event_text(event: &Event) -> String {
     let what = &event.event;
@@ -140,7 +128,9 @@ pub(crate) fn event_text(event: &Event) -> String {
         EventKind::Added => format!("{holder} added {resource}"),
         EventKind::Updated => format!("{holder} changed {resource}"),
         EventKind::Deleted => format!("{holder} deleted {resource}"),
-        EventKind::Noted { text } => format!("{holder} noted on {resource}: {:?}", brief(text)),
+        EventKind::Noted { text } => {
+            format!("{holder} noted on {resource}: {:?}", one_line(text.trim()))
+        }
         EventKind::Completed => format!("{holder} completed {resource}{token}"),
         EventKind::Failed { reason, retry } => {
             let next = if *retry { "; it will be retried" } else { "" };

@@ -140,7 +140,7 @@ pub(super) fn holds(globals: &Globals) -> Vec<CompletionCandidate> {
 }
 
 async fn open_tasks(client: &Client) -> Result<Vec<Task>, Error> {
-    let filter = TaskFilter { limit: TASKS_MAX, ..TaskFilter::default() };
+    let filter = TaskFilter { limit: TASKS_MAX, without_history: true, ..TaskFilter::default() };
     let mut tasks = Vec::new();
     for status in Status::ALL.into_iter().filter(|status| !status.is_final()) {
         tasks.extend(

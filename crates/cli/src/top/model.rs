@@ -76,6 +76,7 @@ impl ViewData {
         let in_progress = TaskFilter {
             status: Some(Status::InProgress),
             limit: TASKS_MAX,
+            without_history: true,
             ..TaskFilter::default()
         };
         let in_progress = tasks.list(&in_progress).await?;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::ffi::OsString;
 use tenure::Work;
 use tenure::core::{GrantId, Resource};
+use tenure_frontend::view;
 
 /// A longer payload is only on standard input: no system accepts a variable of more than 128 KiB.
 const PAYLOAD_MAX_BYTES: usize = 64 * 1024;
@@ -64,6 +65,8 @@ pub(super) fn standard_input(work: &Work) -> Vec<u8> {
         "timeout_seconds": task.timeout.map(|timeout| timeout.as_secs_f64()),
         "last_error": task.error,
         "feedback": task.feedback,
+        "notes": task.notes.iter().map(view::Note::from).collect::<Vec<_>>(),
+        "tries": task.ended_tries().map(view::Try::from).collect::<Vec<_>>(),
         "token": work.lease().token,
     });
     format!("{brief}\n").into_bytes()

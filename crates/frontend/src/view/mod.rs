@@ -3,11 +3,13 @@
 //! grant, because a grant proves ownership.
 
 mod events;
+mod handover;
 mod holds;
 pub mod spelling;
 mod tasks;
 
 pub use events::Event;
+pub use handover::{Note, Try};
 pub use holds::{Counts, Hold, HoldAmong, Lock, Waiter, Worker, WorkerTask};
 pub use tasks::{CountedSection, OpenSection, Section, SectionRunner, Tally, Task};
 pub use tenure::core::rules::tasks::hold_of;

@@ -1,8 +1,9 @@
 //! Tasks and sections as JSON.
 
-use super::{runners_of, time};
+use super::{Note, Try, runners_of, time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tenure::core::rules::tasks::Claimed;
 use tenure::core::{self, HoldSnapshot, SectionSnapshot, TaskId, WallTime, Witness};
 use utoipa::ToSchema;
 
@@ -83,6 +84,12 @@ pub struct Task {
     /// The worker that finished it or sent it to review, or the person who cancelled or skipped it.
     #[schema(required)]
     pub finished_by: Option<String>,
+    /// What was noted about it, oldest first; missing in lists of tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// How its last claims ended, oldest first; missing in lists of tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<Try>,
 }
 
 impl Task {
@@ -119,7 +126,20 @@ impl Task {
             started_at: task.started_at.map(time),
             finished_at: task.finished_at.map(time),
             finished_by: task.finished_by.clone(),
+            notes: task.notes.iter().map(Note::from).collect(),
+            tries: task.tries.iter().map(Try::from).collect(),
         }
+    }
+
+    /// A task for the worker that has just claimed it: with the tries before its own.
+    pub fn claimed(claimed: &Claimed) -> Task {
+        let tries = claimed.task.ended_tries().map(Try::from).collect();
+        Task { tries, ..Task::new(&claimed.task, Some(claimed.expires_at)) }
+    }
+
+    /// The same task as in a list: without notes and tries.
+    pub fn without_history(self) -> Task {
+        Task { notes: vec![], tries: vec![], ..self }
     }
 
     /// A task with the hold of its worker, found among others.

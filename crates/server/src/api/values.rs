@@ -107,6 +107,7 @@ macro_rules! text {
 text!(Label, "The label of the caller, at most 256 bytes.", 1..=256, Some(LINE), line);
 text!(Operation, "What it is held for, shown to others.", 1..=1000, Some(LINE), line);
 text!(Reason, "The reason.", 1..=10000, Some(WORDS), words);
+text!(NoteText, "The note, at most 8192 bytes.", 1..=8192, Some(WORDS), words);
 text!(Title, "The title, in one line.", 1..=1000, Some(WORDS), words);
 text!(Description, "The full description.", 0..=100000, None, anything);
 text!(SectionName, "The name of a section; at most 1024 bytes.", 1..=1024, Some(NAME), name);

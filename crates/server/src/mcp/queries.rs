@@ -126,6 +126,7 @@ pub(super) async fn get_all_tasks(call: &Call, arguments: ListArguments) -> Resu
         section: arguments.section,
         after_age: arguments.after.unwrap_or(0),
         limit: arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX),
+        without_history: true,
         ..TaskFilter::default()
     };
     Ok(list(&call.client, filter).await?)
@@ -172,7 +173,12 @@ pub(super) async fn overview(client: &Client, limit: u32) -> Result<Value, Error
     for status in order {
         let room = limit.saturating_sub(tasks.len() as u32);
         if room > 0 {
-            let filter = TaskFilter { status: Some(status), limit: room, ..TaskFilter::default() };
+            let filter = TaskFilter {
+                status: Some(status),
+                limit: room,
+                without_history: true,
+                ..TaskFilter::default()
+            };
             tasks.extend(client.tasks().list(&filter).await?);
         }
     }
@@ -223,7 +229,12 @@ async fn newest_results(client: &Client, limit: usize) -> Result<Vec<Task>, Erro
         let after_age = newest.saturating_sub(back);
         let mut tasks = Vec::new();
         for status in [Status::Completed, Status::Failed, Status::Review] {
-            let filter = TaskFilter { status: Some(status), after_age, ..TaskFilter::default() };
+            let filter = TaskFilter {
+                status: Some(status),
+                after_age,
+                without_history: true,
+                ..TaskFilter::default()
+            };
             tasks.extend(client.tasks().list(&filter).await?);
         }
         if tasks.len() >= limit || after_age == 0 {

@@ -86,7 +86,7 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         }
         Ok(claimed) => {
             call.session.keep_task(&claimed).await?;
-            let task = terse(view::json(&view::Task::new(&claimed.task, Some(claimed.expires_at))));
+            let task = terse(view::json(&view::Task::claimed(&claimed)));
             let mut value = json!({ "success": true, "task": task });
             let others = call.session.other_tasks(&claimed.task.id).await;
             if !others.is_empty() {

@@ -8,12 +8,12 @@ use crate::time;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use tenure_core::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT};
-use tenure_core::{Section, Status, Task};
+use tenure_core::{Note, Section, Status, Task};
 
 /// Writes tasks and sections.
 ///
 /// JSON and YAML keep everything that [`read`](super::read()) understands, except white space
-/// within payloads. Markdown omits payloads, results and the description of sections. The two
+/// within payloads. Markdown omits payloads, results, notes and the description of sections. The two
 /// foreign formats omit what those programs do not know: in them, the claimer of a completed task
 /// is the worker that finished it.
 pub fn write(
@@ -123,7 +123,13 @@ fn own_task(task: &Task) -> Value {
     fields.put_some("started_at", task.started_at.map(time::to_value));
     fields.put_some("finished_at", task.finished_at.map(time::to_value));
     fields.put_some("finished_by", task.finished_by.as_deref());
+    let notes: Vec<Value> = task.notes.iter().map(own_note).collect();
+    fields.put_unless(notes.is_empty(), "notes", notes);
     Value::Object(fields.0)
+}
+
+fn own_note(note: &Note) -> Value {
+    json!({ "by": note.by, "at": time::to_value(note.at), "text": note.text })
 }
 
 fn own_section(section: &Section) -> Value {

@@ -11,14 +11,15 @@ use serde_json::{Map, Value};
 use std::time::Duration;
 use tenure_core::rules::tasks::NewTask;
 use tenure_core::task::PRIORITY_MAX;
-use tenure_core::{Kind, Resource, Status, TaskId};
+use tenure_core::{Kind, Note, Resource, Status, TaskId};
 
 /// The length of a title that is made from a longer description; the description keeps all of it.
 const TITLE_CHARACTERS: usize = 120;
 
 /// Fields about the task's history elsewhere, which are not imported.
-const HISTORY: [&str; 9] = [
+const HISTORY: [&str; 10] = [
     "attempts",
+    "tries",
     "recoveries",
     "feedback",
     "created_at",
@@ -105,11 +106,30 @@ impl Reader<'_> {
         task.result = self.json("result", "result_json")?;
         task.error = self.fields.text(&["error"])?;
         task.finished_by = self.fields.text(&["finished_by", "completed_by"])?;
+        task.notes = self.task_notes();
         if self.is_foreign() && task.finished_by.is_none() && is_done(task.status) {
             // Programs that only record the claimer mean the worker that finished it.
             task.finished_by = self.fields.text(&OWNER)?;
         }
         Ok(task)
+    }
+
+    /// The notes of our own files, each with author, time and text. A field of that name with anything
+    /// else in it is no field of a task.
+    fn task_notes(&mut self) -> Vec<Note> {
+        if self.is_foreign() {
+            return vec![];
+        }
+        let Some((name, value)) = self.fields.take(&["notes"]) else { return vec![] };
+        let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        let notes: Option<Vec<Note>> = list.iter().map(note).collect();
+        match notes.filter(|notes| !notes.is_empty()) {
+            Some(notes) => notes,
+            None => {
+                self.fields.put_if_absent(name, value);
+                vec![]
+            }
+        }
     }
 
     /// The title, and the description unless it equals the title.
@@ -284,6 +304,11 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+fn note(value: &Value) -> Option<Note> {
+    let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+    Some(Note { by: text("by")?, at: time::from_value(value.get("at")?)?, text: text("text")? })
 }
 
 /// Whether a worker brought the task to this status.

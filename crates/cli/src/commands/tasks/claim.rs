@@ -67,7 +67,9 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
             true => one.task.id.to_string(),
             false => {
                 let how = if one.already_owned { "Renewed your claim of" } else { "Claimed" };
-                format!("{how} {}\n{}", show::name(&one.task), claim_text(one, request.ttl))
+                let (name, text) = (show::name(&one.task), claim_text(one, request.ttl));
+                format!("{how} {name}
+{text}{}", show::history_text(&one.task))
             }
         });
         words.collect::<Vec<_>>().join("\n")
@@ -77,7 +79,7 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
 
 /// A claimed task as JSON for its worker, with the grant that proves the claim.
 pub(super) fn claimed_json(claimed: &Claimed) -> Value {
-    let mut value = view::json(&view::Task::new(&claimed.task, Some(claimed.expires_at)));
+    let mut value = view::json(&view::Task::claimed(claimed));
     value["grant"] = json!(claimed.grant);
     value["token"] = json!(claimed.token);
     value

@@ -38,6 +38,7 @@ pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failur
         label: args.with_label,
         // One more tells whether there are more.
         limit: args.limit.saturating_add(1),
+        without_history: true,
         ..TaskFilter::default()
     };
     let mut tasks = client.tasks().list(&filter).await?;

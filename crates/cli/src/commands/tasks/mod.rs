@@ -7,6 +7,7 @@ mod finish;
 mod heartbeat;
 mod list;
 mod manual_change;
+mod note;
 mod ownership;
 pub(crate) mod show;
 mod update;
@@ -42,12 +43,13 @@ pub(crate) struct TasksArgs {
 enum TasksCommand {
     Add(add::AddArgs),
     List(list::ListArgs),
-    /// Show one task in full, and what it waits for
+    /// Show one task in full, with its notes, its earlier tries and what it waits for
     Show(TaskArg),
     Claim(claim::ClaimArgs),
     /// Record that you started a task that you claimed
     Start(ownership::OwnTaskArgs),
     Heartbeat(heartbeat::HeartbeatArgs),
+    Note(note::NoteArgs),
     Complete(finish::ResultArgs),
     Fail(finish::FailArgs),
     /// Send a task that you claimed to review
@@ -94,6 +96,7 @@ pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failu
         TasksCommand::Claim(args) => claim::run(context, args).await,
         TasksCommand::Start(args) => finish::start(context, args).await,
         TasksCommand::Heartbeat(args) => heartbeat::run(context, args).await,
+        TasksCommand::Note(args) => note::run(context, args).await,
         TasksCommand::Complete(args) => finish::complete(context, args).await,
         TasksCommand::Fail(args) => finish::fail(context, args).await,
         TasksCommand::Review(args) => finish::review(context, args).await,

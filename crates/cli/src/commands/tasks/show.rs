@@ -2,7 +2,7 @@
 
 use crate::output::{BAD, DIM, GOOD, NAME, WARN, styled};
 use crate::show::{stale_reason, table, time};
-use tenure::core::{HoldSnapshot, Status, Task, TaskId, WallTime, Witness};
+use tenure::core::{HoldSnapshot, Note, Status, Task, TaskId, Try, WallTime, Witness};
 use tenure::world::{Clock, SystemClock};
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view::spelling;
@@ -101,7 +101,66 @@ pub(crate) fn task_text(task: &Task, hold: Option<&HoldSnapshot>, witness: &dyn 
     line("started", task.started_at.map(time));
     line("finished", task.finished_at.map(time));
     line("finished by", task.finished_by.clone());
+    for one in &task.tries {
+        line(&format!("try {}", one.number), Some(try_text(one)));
+    }
+    for note in &task.notes {
+        line("note", Some(note_text(note)));
+    }
     lines.join("\n")
+}
+
+/// How many notes and tries a worker is shown with its claim; `tasks show` has all of them.
+const HISTORY_SHOWN: usize = 5;
+
+/// What a worker that just claimed a task should know of it: how the last tries ended, and the last
+/// notes. Begins with a line end; empty for a task without a history.
+pub(crate) fn history_text(task: &Task) -> String {
+    let indent = |name: &str, text: String| {
+        let lines: Vec<String> = text.lines().map(one_line).collect();
+        format!("\n  {name:<8} {}", lines.join("\n           "))
+    };
+    let tries: Vec<&Try> = task.ended_tries().collect();
+    let hidden_tries = tries.len().saturating_sub(HISTORY_SHOWN);
+    let hidden_notes = task.notes.len().saturating_sub(HISTORY_SHOWN);
+    let mut text = String::new();
+    for one in &tries[hidden_tries..] {
+        text += &indent(&format!("try {}", one.number), try_text(one));
+    }
+    for note in &task.notes[hidden_notes..] {
+        text += &indent("note", note_text(note));
+    }
+    if hidden_tries + hidden_notes > 0 {
+        text += &indent("more", format!("tenure tasks show {}", task.id));
+    }
+    text
+}
+
+/// How a try went, in a line or two.
+fn try_text(one: &Try) -> String {
+    let by = &one.by;
+    let mut text = match (one.outcome, one.ended_at) {
+        (Some(outcome), Some(at)) => format!("{by}: {outcome} at {}", time(at)),
+        _ => format!("{by}: since {}", time(one.claimed_at)),
+    };
+    if let Some(error) = &one.error {
+        text += &format!(" ({})", one_line(error));
+    }
+    let host = one.workspace.host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
+    if let Some(worktree) = &one.workspace.worktree {
+        text += &format!("\nin {worktree}{host}");
+    }
+    if let Some(branch) = &one.workspace.branch {
+        text += &format!("\nbranch {branch}");
+    }
+    if let Some(rescue) = &one.rescue {
+        text += &format!("\nunfinished work kept in {rescue}");
+    }
+    text
+}
+
+fn note_text(note: &Note) -> String {
+    format!("{} at {}:\n{}", note.by, time(note.at), note.text)
 }
 
 fn lease_text(seen: &HoldSnapshot, witness: &dyn Witness) -> String {

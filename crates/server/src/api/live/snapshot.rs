@@ -151,6 +151,6 @@ pub(super) async fn touched(
     let tasks = app.client.tasks().get_all(ids.clone()).await?;
     let there: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
     let deleted: Vec<&TaskId> = ids.iter().filter(|id| !there.contains(id)).collect();
-    let shown = tasks.iter().map(|task| view::Task::among(task, holds));
+    let shown = tasks.iter().map(|task| view::Task::among(task, holds).without_history());
     Ok(Some(json!({ "tasks": shown.collect::<Vec<_>>(), "deleted": deleted })))
 }

@@ -96,7 +96,7 @@ pub(super) async fn claim(
 }
 
 fn claimed(claimed: &Claimed) -> schema::ClaimedTask {
-    let task = view::Task::new(&claimed.task, Some(claimed.expires_at));
+    let task = view::Task::claimed(claimed);
     schema::ClaimedTask { task, grant: claimed.grant.to_string() }
 }
 

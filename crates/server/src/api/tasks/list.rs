@@ -60,6 +60,7 @@ pub(super) async fn tasks(
         section: asked.section.map(String::from),
         label: asked.label.map(String::from),
         after_age: asked.after_age.map_or(0, |age| age.0),
+        without_history: true,
         ..TaskFilter::default()
     };
     let search = asked.search.map(|search| search.0.to_lowercase());
@@ -123,7 +124,7 @@ fn contains(task: &Task, search: &str) -> bool {
     texts.any(|text| text.to_lowercase().contains(search))
 }
 
-/// One task, with what it waits for.
+/// One task, with its notes, its tries and what it waits for.
 #[utoipa::path(
     get, path = "/v1/tasks/{id}", operation_id = "show_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),

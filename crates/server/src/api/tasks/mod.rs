@@ -5,6 +5,7 @@ mod claim;
 mod finish;
 mod hand;
 mod list;
+mod note;
 
 use super::Api;
 use crate::http::limits::Limits;
@@ -31,6 +32,7 @@ pub(super) fn routes() -> Routes<Api> {
         .documented(work, Limits::Quick, routes!(finish::review))
         .documented(work, Limits::Quick, routes!(finish::snooze))
         .documented(work, Limits::Quick, routes!(finish::release))
+        .documented(work, Limits::Quick, routes!(note::add_note))
         .documented(work, Limits::Quick, routes!(hand::approve))
         .documented(work, Limits::Quick, routes!(hand::reject))
         .documented(admin, Limits::Quick, routes!(hand::cancel))
