@@ -20,6 +20,7 @@ use tenure::url::{RemoteOptions, StoreUrl};
 use tenure::{Client, ClientBuilder, Wait};
 use tenure_frontend::config::{Key, Origin, Settings, Sources};
 use tenure_frontend::naming::{accept_in_use, without_kind};
+use tenure_frontend::rescue::{RescueOptions, Rescuer};
 use tenure_server::metrics::Metrics;
 
 /// The surroundings of one command.
@@ -297,6 +298,16 @@ impl Context {
             }
         }
         others
+    }
+
+    /// Takes over the unfinished work of others, as the settings say.
+    pub(crate) fn rescuer(&self) -> Rescuer {
+        let options = RescueOptions {
+            enabled: self.settings.is_on(Key::RescueEnabled),
+            bytes_max: self.settings.integer(Key::RescueMaxBytes).into(),
+            keep: self.settings.duration(Key::RescueKeep),
+        };
+        Rescuer::new(options, self.place.as_ref().ok())
     }
 
     /// The folder that paths on the command line are relative to.

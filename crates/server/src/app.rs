@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tenure::Client;
 use tenure::place::StoreLocation;
+use tenure_frontend::rescue::Rescuer;
 use tokio::sync::watch;
 
 /// A server's state. Cheap to clone.
@@ -18,6 +19,8 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// The folder that paths are relative to, if the server runs in a project.
     pub place: Option<Arc<StoreLocation>>,
+    /// Takes over the unfinished work of workers of this machine.
+    pub rescuer: Rescuer,
     /// Whether the server is shutting down.
     stopping: Arc<watch::Sender<bool>>,
 }
@@ -31,12 +34,18 @@ impl App {
     /// As [`App::new`], with the metrics that measure the client's store.
     pub fn counting(client: Client, metrics: Arc<Metrics>) -> App {
         let stopping = Arc::new(watch::Sender::new(false));
-        App { client, started: Arc::new(Instant::now()), metrics, place: None, stopping }
+        let (started, rescuer) = (Arc::new(Instant::now()), Rescuer::off());
+        App { client, started, metrics, place: None, rescuer, stopping }
     }
 
     /// The same server, in this project.
     pub fn in_place(self, place: Option<StoreLocation>) -> App {
         App { place: place.map(Arc::new), ..self }
+    }
+
+    /// The same with another rescuer. By default nothing is rescued.
+    pub fn rescuing(self, rescuer: Rescuer) -> App {
+        App { rescuer, ..self }
     }
 
     /// Tells waiting requests to respond now, because the server shuts down.

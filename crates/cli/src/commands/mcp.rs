@@ -45,6 +45,7 @@ pub(crate) async fn run(context: &Context, args: McpArgs) -> Result<i32, Failure
         section_ttl: context.settings.duration(Key::SectionTimeout),
         place: context.place().ok().cloned(),
         files: CallerFiles::Here,
+        rescuer: context.rescuer(),
     };
     let mut signals = stop_signals::listen()?;
     let stop = async {

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::{GOOD, NAME, WARN, styled};
 use crate::swarm::{TaskTotals, View};
 use crate::worker::stop_signals::{self, StopPolicy};
-use crate::worker::{OutputTarget, TaskCommand, WorkerArgs, event_lines};
+use crate::worker::{OutputTarget, Preparation, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,8 @@ use tenure::{Client, SwarmReport};
 Examples:
   tenure swarm -n 8 -- ./agent.sh
   tenure swarm --tasks plan.json --section Backend -- ./agent.sh
-  tenure swarm -n 2 --forever -- ./agent.sh       keep waiting for new tasks")]
+  tenure swarm -n 2 --forever -- ./agent.sh       keep waiting for new tasks
+  tenure swarm --worktrees ../trees -- ./agent.sh a worktree and a branch for each task")]
 pub(crate) struct SwarmArgs {
     /// Number of workers
     #[arg(short = 'n', long = "workers", value_name = "N", default_value_t = 4, value_parser = args::numbers::workers)]
@@ -59,7 +60,9 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     let swarm = if args.forever { swarm.forever() } else { swarm };
     let logs = logs(context, &args.worker)?;
     let target = OutputTarget::Files(logs.clone());
-    let command = Arc::new(TaskCommand::new(context, &args.worker, &swarm, target)?);
+    let preparation = Preparation::new(context, &client, &args.worker)?;
+    let command = TaskCommand::new(context, &args.worker, &swarm, target, preparation)?;
+    let command = Arc::new(command);
 
     let begun = Instant::now();
     let mut signals = stop_signals::listen()?;
@@ -78,6 +81,7 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     };
     view.end();
     let report = report?;
+    command.tidy().await;
     if let Some(failure) = command.broken() {
         return Err(failure);
     }

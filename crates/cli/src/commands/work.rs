@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::worker::stop_signals::{self, StopPolicy};
-use crate::worker::{OutputTarget, TaskCommand, WorkerArgs, event_lines};
+use crate::worker::{OutputTarget, Preparation, TaskCommand, WorkerArgs, event_lines};
 use clap::Args;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,14 @@ use tenure::{Client, Swarm, SwarmReport};
 ///
 /// The command gets the task as one JSON object on its standard input, and TENURE_TASK_ID, _TITLE,
 /// _SECTION, _ATTEMPT, _PAYLOAD (unless it is long) and _FILES in its environment, in addition to
-/// what `tenure run` sets. Its exit code decides: 0 completes the task, and the last line that it
+/// what `tenure run` sets. If an earlier worker of the task died or lost its claim, TENURE_RESCUE_REF
+/// is the commit with what it left (see `tenure tasks rescue`). Its exit code decides: 0 completes the task, and the last line that it
 /// printed is the result if it is JSON; 75 snoozes the task; 76 sends it to review; any other code
 /// fails it, and it is retried after a pause, as often as the task allows.
+///
+/// With --worktrees the command runs in a new git worktree on a new branch, named by TENURE_WORKTREE
+/// and TENURE_BRANCH and recorded with the task. It is removed once the task is done, its commits are
+/// merged and no file differs from them.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "tenure work [OPTIONS] -- <COMMAND>...\n       tenure work [OPTIONS] -c <LINE>"
@@ -59,7 +64,9 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
         Some(folder) => OutputTarget::Files(folder.clone()),
         None => OutputTarget::PassOn(context.output.clone()),
     };
-    let command = Arc::new(TaskCommand::new(context, &args.worker, &swarm, target)?);
+    let preparation = Preparation::new(context, &client, &args.worker)?;
+    let command = TaskCommand::new(context, &args.worker, &swarm, target, preparation)?;
+    let command = Arc::new(command);
     let mut signals = stop_signals::listen()?;
     let (stop, policy) = (swarm.stopper(), StopPolicy::Grace(args.worker.grace(context)));
     let (runs, output) = (command.clone(), context.output.clone());
@@ -77,6 +84,7 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
             unreachable!("obeying signals has no end")
         }
     };
+    command.tidy().await;
     if let Some(failure) = command.broken() {
         return Err(failure);
     }

@@ -43,6 +43,12 @@ pub(crate) struct WorkerArgs {
     /// Write the output of the commands to files in this folder, one for each attempt
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) logs: Option<PathBuf>,
+    /// Run each command in a git worktree of its own in this folder, with a branch of its own
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) worktrees: Option<PathBuf>,
+    /// Where the branches of --worktrees begin: a branch or a commit [default: HEAD]
+    #[arg(long, value_name = "REF", requires = "worktrees")]
+    pub(crate) base: Option<String>,
     #[command(flatten)]
     pub(crate) command: args::CommandArgs,
 }
@@ -65,6 +71,7 @@ impl WorkerArgs {
             labels: self.labels.clone(),
             ttl,
             section_ttl: ttl,
+            workspace: context.rescuer().workspace(),
             ..ClaimRequest::default()
         };
         Swarm::new(client, request)

@@ -2,6 +2,7 @@
 
 use super::command_output::CommandOutput;
 use super::output_target::OutputTarget;
+use super::preparation::{Preparation, Prepared};
 use super::{task_env, task_result};
 use crate::child::{self, ChildSpec, SpawnError, Stdin, Stdout};
 use crate::context::Context;
@@ -22,6 +23,7 @@ pub(crate) struct TaskCommand {
     grace: Duration,
     snooze: Duration,
     target: OutputTarget,
+    preparation: Preparation,
     stop: Stopper,
     state: Mutex<State>,
 }
@@ -29,7 +31,7 @@ pub(crate) struct TaskCommand {
 #[derive(Default)]
 struct State {
     /// Why the command cannot be run at all.
-    broken: Option<SpawnError>,
+    broken: Option<Failure>,
     last_code: Option<i32>,
 }
 
@@ -39,6 +41,7 @@ impl TaskCommand {
         args: &super::WorkerArgs,
         swarm: &Swarm,
         target: OutputTarget,
+        preparation: Preparation,
     ) -> Result<TaskCommand, Failure> {
         Ok(TaskCommand {
             command: args.command.words(),
@@ -47,6 +50,7 @@ impl TaskCommand {
             grace: args.grace(context),
             snooze: args.snooze,
             target,
+            preparation,
             stop: swarm.stopper(),
             state: Mutex::default(),
         })
@@ -63,7 +67,12 @@ impl TaskCommand {
 
     /// Why the command cannot be run for any task; then the swarm was stopped.
     pub(crate) fn broken(&self) -> Option<Failure> {
-        self.state().broken.take().map(Failure::from)
+        self.state().broken.take()
+    }
+
+    /// Removes worktrees that are not needed any more.
+    pub(crate) async fn tidy(&self) {
+        self.preparation.tidy().await;
     }
 
     /// Runs the command for a task. If the work is called off, the command and all its processes
@@ -76,7 +85,15 @@ impl TaskCommand {
                 return Finish::Fail { reason, retry: true };
             }
         };
-        let mut child = match child::spawn(self.spec(&work)) {
+        let prepared = tokio::select! {
+            prepared = self.preparation.prepare(&work) => prepared,
+            () = work.called_off() => return Finish::Release,
+        };
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(failure) => return self.give_up(failure),
+        };
+        let mut child = match child::spawn(self.spec(&work, prepared)) {
             Ok(child) => child,
             Err(error) => return self.not_started(error),
         };
@@ -97,10 +114,13 @@ impl TaskCommand {
         task_result::of(ended, &printed, self.snooze)
     }
 
-    fn spec(&self, work: &Work) -> ChildSpec {
+    fn spec(&self, work: &Work, prepared: Prepared) -> ChildSpec {
+        let Prepared { task, tree } = prepared;
+        let tree = tree.as_ref();
         ChildSpec {
-            environment: task_env::environment(work, &self.keeps, &self.store_url),
-            stdin: Stdin::Bytes(task_env::standard_input(work)),
+            environment: task_env::environment(work, &task, tree, &self.keeps, &self.store_url),
+            stdin: Stdin::Bytes(task_env::standard_input(work, &task, tree)),
+            directory: tree.map(|tree| tree.path.clone()),
             stdout: Stdout::Piped,
             stderr: Stdout::Piped,
             ..ChildSpec::new(self.command.clone())
@@ -112,7 +132,12 @@ impl TaskCommand {
         if matches!(error, SpawnError::Other { .. }) {
             return Finish::Fail { reason: error.to_string(), retry: true };
         }
-        self.state().broken = Some(error);
+        self.give_up(error.into())
+    }
+
+    /// Ends the worker for a reason that would stop it at every task.
+    fn give_up(&self, failure: Failure) -> Finish {
+        self.state().broken = Some(failure);
         self.stop.stop(Stop::HandBack);
         Finish::Release
     }

@@ -6,8 +6,9 @@ use crate::show;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use tenure::Work;
-use tenure::core::{GrantId, Resource};
-use tenure_frontend::view;
+use tenure::core::{GrantId, Resource, Task};
+use tenure_frontend::git::WorkerTree;
+use tenure_frontend::{rescue, view};
 
 /// A longer payload is only on standard input: no system accepts a variable of more than 128 KiB.
 const PAYLOAD_MAX_BYTES: usize = 64 * 1024;
@@ -15,10 +16,12 @@ const PAYLOAD_MAX_BYTES: usize = 64 * 1024;
 /// The command's variables. `keeps` are the grants of enclosing commands.
 pub(super) fn environment(
     work: &Work,
+    task: &Task,
+    tree: Option<&WorkerTree>,
     keeps: &[GrantId],
     store_url: &str,
 ) -> Vec<(OsString, OsString)> {
-    let (task, lease) = (work.task(), work.lease());
+    let lease = work.lease();
     let names: Vec<String> = work.resources().iter().map(Resource::to_string).collect();
     let keeps = keeps.iter().chain([&lease.grant]).map(GrantId::to_string);
     let payload = task.payload.clone().unwrap_or_default();
@@ -39,12 +42,23 @@ pub(super) fn environment(
     ];
     // Calls of tenure inside the command use the worker's label.
     let agent = task.claim.as_ref().map(|claim| (AGENT_VARIABLE, claim.by.clone()));
-    variables.into_iter().chain(agent).map(|(name, value)| (name.into(), value.into())).collect()
+    let mut all: Vec<(OsString, OsString)> = variables
+        .into_iter()
+        .chain(agent)
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    // Set even if empty: those of an enclosing worker are about another task.
+    let rescue = rescue::reference(task).unwrap_or_default();
+    all.push(("TENURE_RESCUE_REF".into(), rescue.into()));
+    if let Some(tree) = tree {
+        all.push(("TENURE_WORKTREE".into(), tree.path.clone().into()));
+        all.push(("TENURE_BRANCH".into(), tree.branch.clone().into()));
+    }
+    all
 }
 
 /// The task as one line of JSON.
-pub(super) fn standard_input(work: &Work) -> Vec<u8> {
-    let task = work.task();
+pub(super) fn standard_input(work: &Work, task: &Task, tree: Option<&WorkerTree>) -> Vec<u8> {
     let payload = task.payload.as_ref().map(|text| match serde_json::from_str(text) {
         Ok(payload) => payload,
         Err(_) => Value::String(text.clone()),
@@ -68,6 +82,9 @@ pub(super) fn standard_input(work: &Work) -> Vec<u8> {
         "notes": task.notes.iter().map(view::Note::from).collect::<Vec<_>>(),
         "tries": task.ended_tries().map(view::Try::from).collect::<Vec<_>>(),
         "token": work.lease().token,
+        "rescue_ref": rescue::reference(task),
+        "worktree": tree.map(|tree| tree.path.to_string_lossy()),
+        "branch": tree.map(|tree| &tree.branch),
     });
     format!("{brief}\n").into_bytes()
 }

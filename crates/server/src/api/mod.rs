@@ -40,6 +40,7 @@ use tenure::place::PathError;
 use tenure::store::MemoryStore;
 use tenure::{Client, Error, Wait};
 use tenure_frontend::naming::{self, CallerFiles};
+use tenure_frontend::rescue::Rescuer;
 use tokio::time::timeout;
 use utoipa_axum::routes;
 use values::{Grant, Label, ResourceName, WaitMs};
@@ -120,6 +121,11 @@ impl Api {
     /// A client that looks.
     fn client(&self) -> &Client {
         &self.app.client
+    }
+
+    /// Takes over the unfinished work of workers of this machine.
+    fn rescuer(&self) -> &Rescuer {
+        &self.app.rescuer
     }
 
     /// A client that holds under the label that the caller chose, or else under one that is made up

@@ -46,6 +46,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure::place::StoreLocation;
 use tenure_frontend::naming::CallerFiles;
+use tenure_frontend::rescue::Rescuer;
 
 /// How sessions of agents hold.
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ pub struct Options {
     pub place: Option<StoreLocation>,
     /// Whether agents share this machine's files.
     pub files: CallerFiles,
+    /// Takes over the unfinished work of others, and knows where the agent works.
+    pub rescuer: Rescuer,
 }
 
 impl Default for Options {
@@ -74,6 +77,7 @@ impl Default for Options {
             section_ttl: Duration::from_secs(120 * 60),
             place: None,
             files: CallerFiles::Elsewhere,
+            rescuer: Rescuer::off(),
         }
     }
 }
@@ -93,8 +97,8 @@ impl Options {
 /// The protocol over streamable HTTP at `/mcp`. It expects a [`Caller`](crate::caller::Caller) in
 /// the extensions of each request, and refuses requests without one.
 pub fn routes(app: App) -> Routes {
-    let place = app.place.as_deref().cloned();
-    routes_with(app, Options { place, ..Options::default() })
+    let (place, rescuer) = (app.place.as_deref().cloned(), app.rescuer.clone());
+    routes_with(app, Options { place, rescuer, ..Options::default() })
 }
 
 /// As [`routes`], with these options.

@@ -12,7 +12,7 @@ use tenure::core::Status;
 use tenure::core::rules::tasks::{Claimed, Finish, NoClaim};
 use tenure::store::Tally;
 use tenure::{ClaimRequest, Claims, Client, Error};
-use tenure_frontend::view;
+use tenure_frontend::{rescue, view};
 use tokio::sync::watch;
 
 /// What to tell an agent that claims a task while it has others.
@@ -77,6 +77,7 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         runner: Some(call.session.runner()),
         tie: call.session.tie,
         under: call.session.held().await.iter().map(|held| held.grant).collect(),
+        workspace: options.rescuer.workspace(),
         ..ClaimRequest::default()
     };
     match claim(call, request.clone(), limit).await? {
@@ -84,10 +85,15 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
             call.session.hand_back(&claimed).await?;
             Err(Refused::cancelled())
         }
-        Ok(claimed) => {
+        Ok(mut claimed) => {
             call.session.keep_task(&claimed).await?;
+            let hand_over = options.rescuer.take_over(&call.client, &claimed.task).await;
+            hand_over.update(&mut claimed.task);
             let task = terse(view::json(&view::Task::claimed(&claimed)));
             let mut value = json!({ "success": true, "task": task });
+            if let Some(reference) = rescue::reference(&claimed.task) {
+                value["rescue_ref"] = json!(reference);
+            }
             let others = call.session.other_tasks(&claimed.task.id).await;
             if !others.is_empty() {
                 value["still_claimed"] = json!(others);

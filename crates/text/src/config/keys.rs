@@ -23,6 +23,12 @@ pub enum Key {
     Grace,
     /// `tasks.maxRecoveries`
     MaxRecoveries,
+    /// `rescue.enabled`
+    RescueEnabled,
+    /// `rescue.maxBytes`
+    RescueMaxBytes,
+    /// `rescue.keep`
+    RescueKeep,
     /// `store`
     Store,
     /// `agent`
@@ -117,6 +123,9 @@ const WAIT: Kind = Kind::Duration { shortest: Duration::ZERO };
 /// Below this, polling is a busy loop.
 const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 
+/// A shorter time could end before the next worker has looked.
+const KEEP: Kind = Kind::Duration { shortest: Duration::from_secs(60 * 60) };
+
 /// All keys.
 pub static KEYS: [KeyInfo; 17] = [
     KeyInfo {
@@ -182,6 +191,30 @@ pub static KEYS: [KeyInfo; 17] = [
         default: "3",
         description: "how often workers of a task may die or stop renewing before it is blocked",
         variable: "TENURE_MAX_RECOVERIES",
+    },
+    KeyInfo {
+        key: Key::RescueEnabled,
+        name: "rescue.enabled",
+        kind: Kind::Boolean,
+        default: "true",
+        description: "whether a claim keeps the unfinished work of a worker that is gone",
+        variable: "TENURE_RESCUE_ENABLED",
+    },
+    KeyInfo {
+        key: Key::RescueMaxBytes,
+        name: "rescue.maxBytes",
+        kind: Kind::Integer { least: 0 },
+        default: "50000000",
+        description: "the most bytes of unfinished work that are kept of one attempt",
+        variable: "TENURE_RESCUE_MAX_BYTES",
+    },
+    KeyInfo {
+        key: Key::RescueKeep,
+        name: "rescue.keep",
+        kind: KEEP,
+        default: "30d",
+        description: "how long rescued work is kept",
+        variable: "TENURE_RESCUE_KEEP",
     },
     KeyInfo {
         key: Key::Store,
@@ -371,7 +404,8 @@ mod tests {
     #[test]
     fn what_decides_where_things_go_needs_trust() {
         for info in &KEYS {
-            let harmless = info.name.starts_with("locking.") || info.name.starts_with("tasks.");
+            let groups = ["locking.", "tasks.", "rescue."];
+            let harmless = groups.iter().any(|group| info.name.starts_with(group));
             assert_eq!(info.key.needs_trust(), !harmless, "{}", info.name);
         }
     }

@@ -200,6 +200,11 @@ impl Settings {
         }
     }
 
+    /// Whether a key that is true or false is true.
+    pub fn is_on(&self, key: Key) -> bool {
+        self.setting(key).value == "true"
+    }
+
     /// The value of a text key, or `None` if it is empty, which means: not set.
     ///
     /// Keys of other kinds return the text as written.

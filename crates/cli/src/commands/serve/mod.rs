@@ -92,7 +92,9 @@ pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failu
     let store = client.info().url;
     let open = args.open;
     let options = options(context, args)?;
-    let app = App::counting(client, metrics).in_place(context.place().ok().cloned());
+    let rescuer = context.rescuer().without_workspace();
+    let place = context.place().ok().cloned();
+    let app = App::counting(client, metrics).in_place(place).rescuing(rescuer);
     // The file is removed when the server ends.
     let mut page = None;
     http::serve(app, options, |listening| {

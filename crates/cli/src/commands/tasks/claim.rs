@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tenure::ClaimRequest;
 use tenure::core::rules::tasks::Claimed;
-use tenure_frontend::view;
+use tenure_frontend::{rescue, view};
 
 /// Claim the next ready task, or a named one
 ///
@@ -68,8 +68,7 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
             false => {
                 let how = if one.already_owned { "Renewed your claim of" } else { "Claimed" };
                 let (name, text) = (show::name(&one.task), claim_text(one, request.ttl));
-                format!("{how} {name}
-{text}{}", show::history_text(&one.task))
+                format!("{how} {name}\n{text}{}", show::history_text(&one.task))
             }
         });
         words.collect::<Vec<_>>().join("\n")
@@ -80,6 +79,7 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
 /// A claimed task as JSON for its worker, with the grant that proves the claim.
 pub(super) fn claimed_json(claimed: &Claimed) -> Value {
     let mut value = view::json(&view::Task::claimed(claimed));
+    value["rescue_ref"] = json!(rescue::reference(&claimed.task));
     value["grant"] = json!(claimed.grant);
     value["token"] = json!(claimed.token);
     value

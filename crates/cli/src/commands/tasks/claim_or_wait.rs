@@ -46,6 +46,7 @@ impl ClaimOptions {
             runner: context.own_label().map(runner_grant),
             tie: self.pid.map_or(Binding::Nothing, Binding::Process),
             under: context.enclosing_grants(),
+            workspace: context.rescuer().workspace(),
             ..ClaimRequest::default()
         }
     }
@@ -88,8 +89,9 @@ pub(super) async fn claim_or_wait(
     };
     let claim = client.tasks().request(request.clone()).wait(wait).leave_idle_sections();
     let none = match claim.take_while(go_on).await? {
-        Claims::Claimed { tasks, .. } => {
+        Claims::Claimed { mut tasks, .. } => {
             display.end(waits_for_lock.get());
+            take_over(context, client, &mut tasks).await;
             return Ok(tasks);
         }
         Claims::None(none) => none,
@@ -108,6 +110,18 @@ pub(super) async fn claim_or_wait(
         }
         Hope::Held | Hope::NotYet | Hope::None => refusal.failure,
     })
+}
+
+/// Keeps what interrupted workers of these tasks left.
+async fn take_over(context: &Context, client: &Client, claimed: &mut [Claimed]) {
+    let rescuer = context.rescuer();
+    for one in claimed {
+        let hand_over = rescuer.take_over(client, &one.task).await;
+        hand_over.update(&mut one.task);
+        if let Some(warning) = hand_over.warning {
+            context.output.note(&warning);
+        }
+    }
 }
 
 /// Whether waiting could help.

@@ -60,7 +60,15 @@ pub(super) async fn delete(context: &Context, text: &str) -> Result<i32, Failure
 
 pub(super) async fn recover(context: &Context) -> Result<i32, Failure> {
     let client = context.client().await?;
-    let tasks = client.tasks().recover().await?;
+    let mut tasks = client.tasks().recover().await?;
+    let rescuer = context.rescuer();
+    for task in &mut tasks {
+        let hand_over = rescuer.take_over(&client, task).await;
+        hand_over.update(task);
+        if let Some(warning) = hand_over.warning {
+            context.output.note(&warning);
+        }
+    }
     let data: Vec<_> = tasks.iter().map(|task| view::Task::new(task, None)).collect();
     context.output.confirm(json!({ "tasks": data }), || {
         if tasks.is_empty() {

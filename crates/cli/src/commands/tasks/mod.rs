@@ -9,6 +9,7 @@ mod list;
 mod manual_change;
 mod note;
 mod ownership;
+mod rescue;
 pub(crate) mod show;
 mod update;
 pub(crate) mod values;
@@ -73,6 +74,7 @@ enum TasksCommand {
     Stats,
     /// Recover tasks whose worker died or stopped renewing
     Recover,
+    Rescue(rescue::RescueArgs),
     Import(task_files::ImportArgs),
     Export(task_files::ExportArgs),
 }
@@ -111,6 +113,7 @@ pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failu
         TasksCommand::Delete(args) => manual_change::delete(context, &args.task).await,
         TasksCommand::Stats => list::stats(context).await,
         TasksCommand::Recover => manual_change::recover(context).await,
+        TasksCommand::Rescue(args) => rescue::run(context, args).await,
         TasksCommand::Import(args) => task_files::import(context, args).await,
         TasksCommand::Export(args) => task_files::export(context, args).await,
     }

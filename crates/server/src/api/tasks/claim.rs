@@ -78,7 +78,11 @@ pub(super) async fn claim(
     let claims = api.unless_stopping(wait, claim.take()).await?;
     let holder = client.holder().label.clone();
     match claims {
-        Claims::Claimed { tasks, .. } => {
+        Claims::Claimed { mut tasks, .. } => {
+            for one in &mut tasks {
+                let hand_over = api.rescuer().take_over(&client, &one.task).await;
+                hand_over.update(&mut one.task);
+            }
             let tasks = tasks.iter().map(claimed).collect();
             Ok(Json(schema::Claimed { tasks, holder, why: None }))
         }
