@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something that happened to a resource. A store adds the revision and the time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NewEvent {
     /// To what; none for what concerns the whole store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,8 +20,21 @@ pub struct NewEvent {
     pub kind: EventKind,
 }
 
+impl NewEvent {
+    /// An event of this kind.
+    pub fn new(
+        resource: Option<Resource>,
+        label: impl Into<String>,
+        token: Option<Token>,
+        kind: EventKind,
+    ) -> NewEvent {
+        NewEvent { resource, label: label.into(), token, kind }
+    }
+}
+
 /// An event as a store recorded it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Event {
     /// Its place in the store's history.
     pub revision: Revision,
@@ -28,6 +42,13 @@ pub struct Event {
     pub at: WallTime,
     /// What happened.
     pub event: NewEvent,
+}
+
+impl Event {
+    /// What happened, with the revision and the time that the store gave it.
+    pub fn new(revision: Revision, at: WallTime, event: NewEvent) -> Event {
+        Event { revision, at, event }
+    }
 }
 
 /// The kinds of event. Renewals are none: they would drown the rest.

@@ -33,6 +33,7 @@ impl fmt::Display for Mode {
 
 /// The text is no mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("{text:?} is not a mode; modes are exclusive, shared and slot:N")]
 pub struct ModeError {
     /// What was given.

@@ -58,6 +58,8 @@ pub mod owner;
 pub mod path_like;
 pub mod resource;
 pub mod rules;
+#[doc(hidden)]
+pub mod sample;
 pub mod snapshot;
 pub mod task;
 pub mod touched;

@@ -141,6 +141,7 @@ impl fmt::Display for Status {
 
 /// The word is no status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error(
     "{word:?} is not a status; statuses are pending, in_progress, review, completed, failed, cancelled, blocked and skipped"
 )]
@@ -235,6 +236,7 @@ pub fn after(status: Status, verb: Verb) -> Option<Status> {
 
 /// Something to be done by one worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Task {
     /// Its name.
     pub id: TaskId,
@@ -324,6 +326,7 @@ pub struct Task {
 
 /// Who has a task. The holds of its parts say whether that still counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Claim {
     /// The worker's label.
     pub by: String,
@@ -339,6 +342,7 @@ pub struct Claim {
 
 /// A hold that belongs to a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Part {
     /// What is held.
     pub resource: Resource,
@@ -350,6 +354,7 @@ pub struct Part {
 
 /// A claim that its worker ended by finishing the task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FinishedClaim {
     /// The grant of the claim.
     pub grant: GrantId,
@@ -357,7 +362,66 @@ pub struct FinishedClaim {
     pub token: Token,
 }
 
+impl Claim {
+    /// A claim of the task alone, without parts.
+    pub fn new(by: impl Into<String>, grant: GrantId, token: Token) -> Claim {
+        Claim { by: by.into(), grant, token, parts: vec![] }
+    }
+}
+
+impl Part {
+    /// This resource, held under this grant and token.
+    pub fn new(resource: Resource, grant: GrantId, token: Token) -> Part {
+        Part { resource, grant, token }
+    }
+}
+
+impl FinishedClaim {
+    /// The claim with this grant and token.
+    pub fn new(grant: GrantId, token: Token) -> FinishedClaim {
+        FinishedClaim { grant, token }
+    }
+}
+
 impl Task {
+    /// A pending task with nothing special. A store that reads a task sets the other fields of this
+    /// one; all others add a [`NewTask`](crate::rules::tasks::NewTask).
+    pub fn new(id: TaskId, title: impl Into<String>, created_at: WallTime) -> Task {
+        Task {
+            id,
+            title: title.into(),
+            description: None,
+            section: None,
+            status: Status::Pending,
+            priority: PRIORITY_DEFAULT,
+            position: 0,
+            age: 0,
+            depends_on: vec![],
+            unmet: 0,
+            labels: vec![],
+            files: vec![],
+            payload: None,
+            max_attempts: MAX_ATTEMPTS_DEFAULT,
+            attempts: 0,
+            recoveries: 0,
+            timeout: None,
+            not_before: None,
+            key: None,
+            claim: None,
+            result: None,
+            error: None,
+            feedback: None,
+            created_at,
+            claimed_at: None,
+            started_at: None,
+            finished_at: None,
+            finished_by: None,
+            finished_claim: None,
+            notes: vec![],
+            tries: vec![],
+        }
+    }
+
     /// The payload as a value of this type; `None` if the task has none.
     pub fn payload_as<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
         self.payload.as_deref().map(serde_json::from_str).transpose()

@@ -219,44 +219,15 @@ fn shows_grant(text: &str) -> bool {
 
 /// The task that a store would keep of a new one.
 fn stored(new: &NewTask, age: u64) -> Task {
-    Task {
-        id: new.id.clone(),
-        title: new.title.clone(),
-        description: new.description.clone(),
-        section: new.section.clone(),
-        status: new.status,
-        priority: new.priority,
-        position: new.position,
-        age,
-        depends_on: new.depends_on.clone(),
-        unmet: 0,
-        labels: new.labels.clone(),
-        files: new.files.clone(),
-        payload: new.payload.clone(),
-        max_attempts: new.max_attempts,
-        attempts: 2,
-        recoveries: 1,
-        timeout: new.timeout,
-        not_before: new.not_before,
-        key: new.key.clone(),
-        claim: Some(Claim {
-            by: "somebody".into(),
-            grant: GrantId::from_bits(GRANT),
-            token: TOKEN,
-            parts: vec![],
-        }),
-        result: new.result.clone(),
-        error: new.error.clone(),
-        feedback: Some("well done".into()),
-        created_at: WallTime(1_705_314_600_000),
-        claimed_at: Some(WallTime(1_705_314_600_001)),
-        started_at: None,
-        finished_at: None,
-        finished_by: None,
-        finished_claim: None,
-        notes: vec![],
-        tries: vec![],
-    }
+    let mut task = new.clone().into_task(age, WallTime(1_705_314_600_000));
+    task.attempts = 2;
+    task.recoveries = 1;
+    task.claim = Some(Claim::new("somebody", GrantId::from_bits(GRANT), TOKEN));
+    task.feedback = Some("well done".into());
+    task.claimed_at = Some(WallTime(1_705_314_600_001));
+    task.finished_by = None;
+    task.notes = vec![];
+    task
 }
 
 fn any_text() -> impl Strategy<Value = String> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, NewTask};
 use tenure::core::{EventKind, Revision, Status, TaskId};
-use tenure::{Binding, ClaimRequest, Client, Stop, Swarm, SwarmReport, Work, WorkEvent};
+use tenure::{Binding, ClaimRequest, Client, Stop, Swarm, Work, WorkEvent};
 
 fn id(text: &str) -> TaskId {
     text.parse().unwrap()
@@ -128,7 +128,7 @@ async fn a_claim_that_is_broken_calls_the_work_off_and_its_finish_counts_for_not
         }
     };
     let report = swarm.run(work, |_| {}).await.unwrap();
-    assert_eq!(report, SwarmReport { lost: 1, ..report.clone() });
+    assert_eq!(report.lost, 1);
     assert_eq!(report.taken(), 1);
     assert!(completions(&client).await.is_empty());
 }

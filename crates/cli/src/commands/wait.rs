@@ -57,7 +57,7 @@ async fn watch(
         Free::Free => return Ok(Free::Free),
     };
     if wait == Wait::No {
-        return Ok(Free::Busy(Busy { blockers, waited: Duration::ZERO }));
+        return Ok(Free::Busy(Busy::new(blockers, Duration::ZERO)));
     }
     let display = WaitDisplay::new(&context.output, std::slice::from_ref(resource), wait);
     display.watch(&blockers);

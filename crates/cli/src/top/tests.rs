@@ -80,44 +80,14 @@ fn waiter(label: &str, operation: &str) -> WaiterSnapshot {
 }
 
 fn task(id: &str, title: &str, section: Option<&str>, by: &str) -> Task {
-    Task {
-        id: id.parse().unwrap(),
-        title: title.to_owned(),
-        description: None,
-        section: section.map(str::to_owned),
-        status: Status::InProgress,
-        priority: 50,
-        position: 0,
-        age: 1,
-        depends_on: vec![],
-        unmet: 0,
-        labels: vec![],
-        files: vec![],
-        payload: None,
-        max_attempts: 3,
-        attempts: 1,
-        recoveries: 0,
-        timeout: None,
-        not_before: None,
-        key: None,
-        claim: Some(Claim {
-            by: by.to_owned(),
-            grant: GrantId::random(),
-            token: Token(9),
-            parts: vec![],
-        }),
-        result: None,
-        error: None,
-        feedback: None,
-        created_at: before(4000),
-        claimed_at: Some(before(200)),
-        started_at: None,
-        finished_at: None,
-        finished_by: None,
-        finished_claim: None,
-        notes: vec![],
-        tries: vec![],
-    }
+    let mut task = Task::new(id.parse().unwrap(), title, before(4000));
+    task.section = section.map(str::to_owned);
+    task.status = Status::InProgress;
+    task.age = 1;
+    task.attempts = 1;
+    task.claim = Some(Claim::new(by, GrantId::random(), Token(9)));
+    task.claimed_at = Some(before(200));
+    task
 }
 
 fn event(
@@ -128,13 +98,9 @@ fn event(
     token: u64,
     kind: EventKind,
 ) -> Event {
-    let event = NewEvent {
-        resource: Some(resource.parse().unwrap()),
-        label: label.to_owned(),
-        token: Some(Token(token)),
-        kind,
-    };
-    Event { revision: Revision(revision), at: before(ago), event }
+    let resource = Some(resource.parse().unwrap());
+    let event = NewEvent::new(resource, label, Some(Token(token)), kind);
+    Event::new(Revision(revision), before(ago), event)
 }
 
 fn worker(label: &str, liveness: Liveness, locks: &[&str], tasks: &[(&str, &str)]) -> Worker {

@@ -180,39 +180,22 @@ fn a_new_task_has_what_was_given_and_the_usual() {
     let mut world = World::with(vec![]);
     add(&mut world, vec![full, NewTask { max_attempts: 0, ..plain("bare") }]).unwrap();
     let task = world.task("full").clone();
-    let expected = Task {
-        id: id("full"),
-        title: "Title".into(),
-        description: Some("In full".into()),
-        section: Some("S".into()),
-        status: Status::Pending,
-        priority: 100,
-        position: -7,
-        age: 1,
-        depends_on: vec![],
-        unmet: 0,
-        labels: vec!["l".into()],
-        files: vec!["src/**".into()],
-        payload: Some("{}".into()),
-        max_attempts: 9,
-        attempts: 0,
-        recoveries: 0,
-        timeout: Some(Duration::from_secs(5)),
-        not_before: Some(WallTime(77)),
-        key: Some("k".into()),
-        claim: None,
-        result: Some("1".into()),
-        error: Some("e".into()),
-        feedback: None,
-        created_at: world.wall(),
-        claimed_at: None,
-        started_at: None,
-        finished_at: None,
-        finished_by: None,
-        finished_claim: None,
-        notes: vec![note("n")],
-        tries: vec![],
-    };
+    let mut expected = Task::new(id("full"), "Title", world.wall());
+    expected.description = Some("In full".into());
+    expected.section = Some("S".into());
+    expected.priority = 100;
+    expected.position = -7;
+    expected.age = 1;
+    expected.labels = vec!["l".into()];
+    expected.files = vec!["src/**".into()];
+    expected.payload = Some("{}".into());
+    expected.max_attempts = 9;
+    expected.timeout = Some(Duration::from_secs(5));
+    expected.not_before = Some(WallTime(77));
+    expected.key = Some("k".into());
+    expected.result = Some("1".into());
+    expected.error = Some("e".into());
+    expected.notes = vec![note("n")];
     assert_eq!(task, expected);
     let bare = world.task("bare");
     assert_eq!((bare.age, bare.priority, bare.position, bare.max_attempts), (2, 50, 0, 1));

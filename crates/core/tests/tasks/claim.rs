@@ -82,7 +82,7 @@ fn a_claim_takes_the_task_its_files_and_its_section() {
         parts.extend(section.map(|_| ("section:S", runner.unwrap_or(grant))));
         let parts: Vec<Part> = parts
             .into_iter()
-            .map(|(name, grant)| Part { resource: resource(name), grant, token })
+            .map(|(name, grant)| Part::new(resource(name), grant, token))
             .collect();
         let claim = world.task("a").claim.clone().unwrap();
         assert_eq!((claim.by.as_str(), claim.grant, claim.token), ("w", grant, token), "{case}");
@@ -478,7 +478,8 @@ fn a_section_that_is_kept_lasts_at_least_as_long_as_the_task() {
         let first = world.task("a").claim.clone().unwrap();
         world.try_claim(ask("b")).unwrap();
         let second = world.task("b").claim.clone().unwrap();
-        assert_eq!(second.parts[0], Part { token: first.token, ..first.parts[0].clone() });
+        let section = first.parts[0].resource.clone();
+        assert_eq!(second.parts[0], Part::new(section, first.parts[0].grant, first.token));
         let seen = world.seen();
         let section = seen.holds_of(runner("w")).next().unwrap();
         assert_eq!(section.left, seconds(left), "{ttl} {section_ttl} {passed}");

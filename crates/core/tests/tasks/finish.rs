@@ -120,7 +120,7 @@ fn each_end_leads_where_it_should() {
         let by = is_done.then(|| "w".to_owned());
         assert_eq!(task.finished_by, by, "{finish:?}");
         let (grant, token) = (claimed.grant, claimed.token);
-        assert_eq!(task.finished_claim, is_done.then_some(FinishedClaim { grant, token }));
+        assert_eq!(task.finished_claim, is_done.then_some(FinishedClaim::new(grant, token)));
         assert_eq!(world.held(), [""; 0], "{finish:?}");
         let mut news = world.news();
         news.sort();

@@ -58,7 +58,7 @@ pub struct Event {
 
 impl From<&core::Event> for Event {
     fn from(event: &core::Event) -> Event {
-        let core::Event { revision, at, event } = event;
+        let core::Event { revision, at, event, .. } = event;
         let mut shown = Event {
             revision: revision.0,
             at: time(*at),

@@ -26,6 +26,7 @@ pub struct ClaimBuilder {
 
 /// What a claim that waits knows.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ClaimWaiting {
     /// Why there is no task.
     pub none: NoClaim,

@@ -15,6 +15,7 @@ const NAMED_MAX: usize = 3;
 
 /// The tasks that are not at their end, of those that a worker asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Left {
     /// Being worked on.
     pub in_progress: u64,

@@ -44,11 +44,19 @@ pub(super) enum Obtained {
 
 /// It was not free, or not in time: who was in the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Busy {
     /// The holders and earlier waiters in the way.
     pub blockers: Vec<Blocker>,
     /// How long it was waited for.
     pub waited: Duration,
+}
+
+impl Busy {
+    /// These were in the way, all the time that was waited.
+    pub fn new(blockers: Vec<Blocker>, waited: Duration) -> Busy {
+        Busy { blockers, waited }
+    }
 }
 
 impl fmt::Display for Busy {
@@ -80,6 +88,7 @@ impl std::error::Error for Busy {}
 
 /// What a request that waits knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Waiting {
     /// The holders and earlier waiters in the way, as far as they were looked at.
     pub blockers: Vec<Blocker>,

@@ -64,11 +64,11 @@ async fn events_come_back_as_they_were(harness: &dyn Harness) -> Verdict {
     let written: Vec<NewEvent> = all_kinds()
         .into_iter()
         .enumerate()
-        .map(|(index, kind)| NewEvent {
-            resource: (index % 5 != 4).then(|| resource(names[index % 5])),
-            label: ["", "alice", "büro:7", "o'brien"][index % 4].to_owned(),
-            token: (index % 3 != 0).then_some(Token(index as u64 * 1_000_000_007)),
-            kind,
+        .map(|(index, kind)| {
+            let resource = (index % 5 != 4).then(|| resource(names[index % 5]));
+            let label = ["", "alice", "büro:7", "o'brien"][index % 4];
+            let token = (index % 3 != 0).then_some(Token(index as u64 * 1_000_000_007));
+            NewEvent::new(resource, label, token, kind)
         })
         .collect();
     let before = everything(&*store).await?.revision;

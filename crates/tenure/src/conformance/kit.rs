@@ -99,7 +99,7 @@ pub(super) fn queues(names: &[&str]) -> Scope {
 }
 
 pub(super) fn event(resource: &Resource, token: Option<Token>, kind: EventKind) -> NewEvent {
-    NewEvent { resource: Some(resource.clone()), label: "somebody".to_owned(), token, kind }
+    NewEvent::new(Some(resource.clone()), "somebody", token, kind)
 }
 
 /// Evidence with all that there can be.

@@ -27,6 +27,7 @@ pub enum Format {
 
 /// The position of the first error, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("line {line} column {column}: {problem}")]
 pub struct Invalid {
     /// The line.

@@ -76,7 +76,7 @@ impl State {
         for (number, event) in (first..).zip(change.events) {
             self.ledger.revision = number;
             let revision = Revision(number);
-            self.events.push_back(Event { revision, at: WallTime(at.wall_ms), event });
+            self.events.push_back(Event::new(revision, WallTime(at.wall_ms), event));
         }
         while self.events.len() > EVENTS_MAX {
             self.events.pop_front();

@@ -205,11 +205,11 @@ impl TaskFilter {
     }
 
     /// The task as it is listed.
-    pub fn listed(&self, task: Task) -> Task {
-        match self.without_history {
-            true => Task { notes: vec![], tries: vec![], ..task },
-            false => task,
+    pub fn listed(&self, mut task: Task) -> Task {
+        if self.without_history {
+            (task.notes, task.tries) = (vec![], vec![]);
         }
+        task
     }
 }
 

@@ -191,12 +191,7 @@ async fn queue_as(store: &dyn Store, evidence: Evidence) {
             keeps: vec![],
             ttl: 2 * PATIENCE,
         };
-        let event = NewEvent {
-            resource: Some(resource("a")),
-            label: "worker".to_owned(),
-            token: None,
-            kind: EventKind::Waiting,
-        };
+        let event = NewEvent::new(Some(resource("a")), "worker", None, EventKind::Waiting);
         let writes = vec![Write::Wait(waiter)];
         Decision::Write(Change { writes, events: vec![event], ..Change::default() })
     };

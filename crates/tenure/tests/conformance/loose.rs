@@ -269,7 +269,7 @@ impl State {
         for event in &change.events {
             self.revision += 1 + self.roll(5);
             let revision = Revision(self.revision);
-            self.events.push(Event { revision, at: at.wall, event: event.clone() });
+            self.events.push(Event::new(revision, at.wall, event.clone()));
         }
         (!change.events.is_empty()).then_some(Revision(self.revision))
     }

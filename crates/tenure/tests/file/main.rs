@@ -105,12 +105,8 @@ async fn take_much(store: &FileStore, name: &str, bytes: usize) -> Result<Token,
             ttl: HOUR,
             slot: None,
         };
-        let event = NewEvent {
-            resource: Some(resource.clone()),
-            label: "somebody".to_owned(),
-            token: Some(token),
-            kind: EventKind::Acquired { operation: None },
-        };
+        let kind = EventKind::Acquired { operation: None };
+        let event = NewEvent::new(Some(resource.clone()), "somebody", Some(token), kind);
         let writes = vec![Write::Hold(hold)];
         let change = Change { writes, events: vec![event], ..Change::default() };
         (Decision::Write(change), token)

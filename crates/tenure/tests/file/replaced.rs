@@ -12,12 +12,7 @@ async fn a_change_that_went_to_a_folder_taken_away_meanwhile_is_not_reported() {
         let (from, to) = (place.folder.path().join("store"), place.folder.path().join("aside"));
         let decide = move |_: &Snapshot| {
             let _ = std::fs::rename(&from, &to);
-            let event = NewEvent {
-                resource: None,
-                label: "somebody".to_owned(),
-                token: None,
-                kind: EventKind::Rebooted,
-            };
+            let event = NewEvent::new(None, "somebody", None, EventKind::Rebooted);
             Decision::Write(Change { events: vec![event], durable, ..Change::default() })
         };
         let error = store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap_err();

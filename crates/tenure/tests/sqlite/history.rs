@@ -11,12 +11,7 @@ const KEPT: i64 = 100_000;
 const SLACK: i64 = 1_024;
 
 async fn record(store: &SqliteStore, count: usize) -> Revision {
-    let event = NewEvent {
-        resource: Some(resource("busy")),
-        label: "somebody".to_owned(),
-        token: None,
-        kind: EventKind::Released,
-    };
+    let event = NewEvent::new(Some(resource("busy")), "somebody", None, EventKind::Released);
     let change = Change { events: vec![event; count], ..Change::default() };
     let decide = move |_: &tenure::core::Snapshot| Decision::Write(change.clone());
     let scope = Scope::At { resources: vec![resource("busy")], ticket: None };

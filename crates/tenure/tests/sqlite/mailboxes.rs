@@ -14,12 +14,7 @@ use tenure::world::SystemClock;
 
 async fn change(store: &SqliteStore, mut make: impl FnMut(&Snapshot) -> Change + Send + 'static) {
     let decide = move |seen: &Snapshot| {
-        let event = NewEvent {
-            resource: None,
-            label: String::new(),
-            token: None,
-            kind: EventKind::Waiting,
-        };
+        let event = NewEvent::new(None, "", None, EventKind::Waiting);
         Decision::Write(Change { events: vec![event], ..make(seen) })
     };
     store.transact(Transaction::new(Scope::Everything, decide)).await.unwrap();

@@ -88,12 +88,8 @@ fn holding(name: &str, grant: GrantId, holder: &Holder, seen: &Snapshot) -> Chan
         ttl: HOUR,
         slot: None,
     };
-    let event = NewEvent {
-        resource: Some(resource(name)),
-        label: holder.label.clone(),
-        token: Some(token),
-        kind: EventKind::Acquired { operation: None },
-    };
+    let kind = EventKind::Acquired { operation: None };
+    let event = NewEvent::new(Some(resource(name)), holder.label.clone(), Some(token), kind);
     Change { writes: vec![Write::Hold(hold)], events: vec![event], ..Change::default() }
 }
 

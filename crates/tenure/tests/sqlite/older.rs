@@ -79,12 +79,7 @@ async fn queue(store: &SqliteStore, names: &[&str], number: u128) {
             keeps: vec![],
             ttl: crate::HOUR,
         };
-        let event = NewEvent {
-            resource: None,
-            label: String::new(),
-            token: None,
-            kind: EventKind::Waiting,
-        };
+        let event = NewEvent::new(None, "", None, EventKind::Waiting);
         let writes = vec![Write::Wait(place)];
         Decision::Write(Change { writes, events: vec![event], ..Change::default() })
     };

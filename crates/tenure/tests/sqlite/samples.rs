@@ -141,12 +141,12 @@ async fn write_the_sample_of_this_version() {
             ttl: crate::HOUR,
             slot: None,
         };
-        let event = NewEvent {
-            resource: Some(hold.want.resource.clone()),
-            label: "erin".to_owned(),
-            token: Some(token),
-            kind: EventKind::Acquired { operation: None },
-        };
+        let event = NewEvent::new(
+            Some(hold.want.resource.clone()),
+            "erin",
+            Some(token),
+            EventKind::Acquired { operation: None },
+        );
         let writes = vec![Write::Hold(hold)];
         (Decision::Write(Change { writes, events: vec![event], ..Change::default() }), ())
     };

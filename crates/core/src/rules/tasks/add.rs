@@ -95,6 +95,32 @@ impl NewTask {
             notes: vec![],
         }
     }
+
+    /// The task as a store keeps it, untouched so far.
+    pub fn into_task(self, age: u64, created_at: WallTime) -> Task {
+        let NewTask { id, title, .. } = self;
+        Task {
+            description: self.description,
+            section: self.section,
+            status: self.status,
+            priority: self.priority,
+            position: self.position,
+            age,
+            depends_on: self.depends_on,
+            labels: self.labels,
+            files: self.files,
+            payload: self.payload,
+            max_attempts: self.max_attempts,
+            timeout: self.timeout,
+            not_before: self.not_before,
+            key: self.key,
+            result: self.result,
+            error: self.error,
+            finished_by: self.finished_by,
+            notes: self.notes,
+            ..Task::new(id, title, created_at)
+        }
+    }
 }
 
 /// Tasks to be added, all or none.
@@ -314,50 +340,20 @@ fn unmet(
 }
 
 fn record(task: &NewTask, unmet: u32, age: u64, wall: WallTime) -> Task {
-    let mut depends_on = task.depends_on.clone();
-    depends_on.sort();
-    depends_on.dedup();
+    let mut task = task.clone().into_task(age, wall);
+    task.depends_on.sort();
+    task.depends_on.dedup();
+    task.unmet = unmet;
+    task.max_attempts = task.max_attempts.max(1);
+    task.notes = newest_notes(task.notes);
     // A claim in another store means nothing here.
-    let status = match task.status {
-        Status::InProgress => Status::Pending,
-        status => status,
-    };
-    Task {
-        id: task.id.clone(),
-        title: task.title.clone(),
-        description: task.description.clone(),
-        section: task.section.clone(),
-        status,
-        priority: task.priority,
-        position: task.position,
-        age,
-        depends_on,
-        unmet,
-        labels: task.labels.clone(),
-        files: task.files.clone(),
-        payload: task.payload.clone(),
-        max_attempts: task.max_attempts.max(1),
-        attempts: 0,
-        recoveries: 0,
-        timeout: task.timeout,
-        not_before: task.not_before,
-        key: task.key.clone(),
-        claim: None,
-        result: task.result.clone(),
-        error: task.error.clone(),
-        feedback: None,
-        created_at: wall,
-        claimed_at: None,
-        started_at: None,
-        finished_at: status.is_final().then_some(wall),
-        finished_by: task
-            .finished_by
-            .clone()
-            .filter(|_| status.is_final() || status == Status::Review),
-        finished_claim: None,
-        notes: newest_notes(task.notes.clone()),
-        tries: vec![],
+    if task.status == Status::InProgress {
+        task.status = Status::Pending;
     }
+    task.finished_at = task.status.is_final().then_some(wall);
+    task.finished_by =
+        task.finished_by.filter(|_| task.status.is_final() || task.status == Status::Review);
+    task
 }
 
 /// New tasks can wait for old ones, but no old one waits for a new one: so a cycle can only be

@@ -80,6 +80,7 @@ impl ClaimAsk {
 
 /// A task that was handed out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Claimed {
     /// The task as it is now.
     pub task: Task,

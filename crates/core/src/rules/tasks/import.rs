@@ -19,6 +19,7 @@ pub struct ImportAsk {
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Imported {
     /// The tasks that are there now.
     pub added: Vec<TaskId>,

@@ -123,7 +123,7 @@ async fn why_none(
         }
         NoClaim::AllTaken { by: Some(by), .. } => {
             let wanted = [by.hold.want.resource.clone()];
-            let busy = Busy { blockers: vec![Blocker::Hold(*by)], waited: Duration::ZERO };
+            let busy = Busy::new(vec![Blocker::Hold(*by)], Duration::ZERO);
             Refusal::locked(&wanted, &busy)
         }
         NoClaim::AllTaken { why, by: None, .. } | NoClaim::NotReady { why } => not_ready(why),

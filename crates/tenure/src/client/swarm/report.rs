@@ -53,6 +53,7 @@ pub enum WorkEvent {
 
 /// What a swarm did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SwarmReport {
     /// Tasks completed.
     pub completed: u64,

@@ -45,7 +45,7 @@ impl Line {
     pub(super) fn into_events(self) -> impl Iterator<Item = Event> {
         let at = self.at;
         let numbered = (self.next..).zip(self.events);
-        numbered.map(move |(number, event)| Event { revision: Revision(number), at, event })
+        numbered.map(move |(number, event)| Event::new(Revision(number), at, event))
     }
 
     fn seal(next: u64) -> Line {

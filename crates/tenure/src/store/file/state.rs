@@ -242,7 +242,7 @@ impl State {
             let first = line.next;
             self.ledger.revision = first + line.events.len() as u64 - 1;
             for (number, event) in (first..).zip(line.events) {
-                self.recent.push_back(Event { revision: Revision(number), at: line.at, event });
+                self.recent.push_back(Event::new(Revision(number), line.at, event));
             }
             while self.recent.len() > RECENT_MAX {
                 self.recent.pop_front();
@@ -595,12 +595,7 @@ impl State {
             Reboot::None => return Ok(()),
             Reboot::Named => (Record::Boot { id, begin_ms, same: true }, revision + 1, vec![]),
             Reboot::Happened => {
-                let event = NewEvent {
-                    resource: None,
-                    label: String::new(),
-                    token: None,
-                    kind: EventKind::Rebooted,
-                };
+                let event = NewEvent::new(None, "", None, EventKind::Rebooted);
                 (Record::Boot { id, begin_ms, same: false }, revision + JUMP, vec![event])
             }
         };

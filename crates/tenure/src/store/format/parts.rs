@@ -126,7 +126,7 @@ record! {
 
 record! {
     /// Something to be done by one worker.
-    TaskRecord = Task {
+    TaskRecord = Task::new(id, title, created_at) {
         id: TaskId = id,
         title: String = title,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -256,7 +256,7 @@ word_record! {
 
 record! {
     /// Who has a task.
-    ClaimRecord = Claim {
+    ClaimRecord = Claim::new(by, grant, token) {
         by: String = by,
         grant: GrantId = grant,
         token: Token = token,
@@ -267,7 +267,7 @@ record! {
 
 record! {
     /// A hold that belongs to a claim.
-    PartRecord = Part {
+    PartRecord = Part::new(resource, grant, token) {
         resource: Resource = resource,
         grant: GrantId = grant,
         token: Token = token,
@@ -276,7 +276,7 @@ record! {
 
 record! {
     /// A claim that its worker ended by finishing the task.
-    FinishedClaimRecord = FinishedClaim {
+    FinishedClaimRecord = FinishedClaim::new(grant, token) {
         grant: GrantId = grant,
         token: Token = token,
     }
@@ -308,7 +308,7 @@ record! {
 
 record! {
     /// Something that happened.
-    EventRecord = NewEvent {
+    EventRecord = NewEvent::new(resource, label, token, kind) {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resource: Option<Resource> = resource,
         label: String = label,

@@ -54,17 +54,18 @@ impl<Core, Record: Form<Core>> Form<Vec<Core>> for Vec<Record> {
     }
 }
 
-/// Declares a record: `name_on_disk: Type = field_of_core`. A field that core gains, loses or renames
-/// stops this from compiling; the name on disk stays as it is.
+/// Declares a record: `name_on_disk: Type = field_of_core`. A field that core loses or renames stops this
+/// from compiling; the name on disk stays as it is.
+///
+/// A field that core gains stops it from compiling too, if other crates can write the type field by
+/// field. One that they cannot (`#[non_exhaustive]`) is made by its constructor, of which the arguments
+/// are named here as they are on disk. Then the suite of stores notices a field that is missing here: a
+/// task that has all of them (`tenure_core::sample`) must come back as it was.
 macro_rules! record {
     ($(#[$about:meta])* $name:ident = $core:ident {
         $($(#[$how:meta])* $field:ident: $type:ty = $of:ident),* $(,)?
     }) => {
-        #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-        $(#[$about])*
-        pub(crate) struct $name {
-            $($(#[$how])* $field: $type,)*
-        }
+        record!(@fields $(#[$about])* $name { $($(#[$how])* $field: $type),* });
 
         impl Form<$core> for $name {
             fn of(core: &$core) -> $name {
@@ -75,6 +76,30 @@ macro_rules! record {
             fn into_core(self) -> $core {
                 $core { $($of: self.$field.into_core()),* }
             }
+        }
+    };
+    ($(#[$about:meta])* $name:ident = $core:ident::$new:ident($($first:ident),*) {
+        $($(#[$how:meta])* $field:ident: $type:ty = $of:ident),* $(,)?
+    }) => {
+        record!(@fields $(#[$about])* $name { $($(#[$how])* $field: $type),* });
+
+        impl Form<$core> for $name {
+            fn of(core: &$core) -> $name {
+                $name { $($field: <$type>::of(&core.$of)),* }
+            }
+
+            fn into_core(self) -> $core {
+                let mut core = $core::$new($(self.$first.clone().into_core()),*);
+                $(core.$of = self.$field.into_core();)*
+                core
+            }
+        }
+    };
+    (@fields $(#[$about:meta])* $name:ident { $($(#[$how:meta])* $field:ident: $type:ty),* }) => {
+        #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+        $(#[$about])*
+        pub(crate) struct $name {
+            $($(#[$how])* $field: $type,)*
         }
     };
 }

@@ -298,8 +298,7 @@ fn begin_boot(connection: &mut Connection, boot: &str, at: StoreTime) -> Result<
         )?;
     }
     transaction.execute("UPDATE answers SET at_ms = ?1", [at.now_ms])?;
-    let event =
-        NewEvent { resource: None, label: String::new(), token: None, kind: EventKind::Rebooted };
+    let event = NewEvent::new(None, "", None, EventKind::Rebooted);
     write::insert_event(&session, newest + JUMP, &event, at)?;
     write::count_one_more(&session)?;
     drop(session);

@@ -429,16 +429,11 @@ fn read_events(mut rows: Rows<'_>) -> Result<Vec<Event>, RowError> {
 
 fn read_event(row: &Row<'_>) -> Result<Event, RowError> {
     let resource = optional_text(row, 3)?.map(format::resource_from_key).transpose()?;
-    Ok(Event {
-        revision: Revision(row.get::<_, i64>(0)? as u64),
-        at: WallTime(row.get(1)?),
-        event: NewEvent {
-            resource,
-            label: text(row, 4)?.to_owned(),
-            token: row.get::<_, Option<i64>>(5)?.map(|token| Token(token as u64)),
-            kind: read_kind(text(row, 2)?, optional_text(row, 6)?)?,
-        },
-    })
+    let token = row.get::<_, Option<i64>>(5)?.map(|token| Token(token as u64));
+    let kind = read_kind(text(row, 2)?, optional_text(row, 6)?)?;
+    let event = NewEvent::new(resource, text(row, 4)?, token, kind);
+    let revision = Revision(row.get::<_, i64>(0)? as u64);
+    Ok(Event::new(revision, WallTime(row.get(1)?), event))
 }
 
 fn read_kind(word: &str, detail: Option<&str>) -> Result<EventKind, RowError> {

@@ -231,58 +231,53 @@ fn read_time(row: &Row<'_>, index: usize) -> Result<Option<WallTime>, RowError> 
 
 fn read_task(row: &Row<'_>) -> Result<Task, RowError> {
     let section: String = row.get(3)?;
-    let claim = match (optional_text(row, 19)?, optional_text(row, 20)?) {
-        (Some(by), Some(grant)) => Some(Claim {
-            by: by.to_owned(),
-            grant: format::grant_from_text(grant)?,
-            token: Token(row.get::<_, i64>(21)? as u64),
-            parts: optional_text(row, 29)?.map_or(Ok(vec![]), format::parts_from_json)?,
-        }),
-        _ => None,
-    };
-    let finished_claim = match (optional_text(row, 31)?, row.get::<_, Option<i64>>(32)?) {
-        (Some(grant), Some(token)) => Some(FinishedClaim {
-            grant: format::grant_from_text(grant)?,
-            token: Token(token as u64),
-        }),
-        _ => None,
-    };
     let depends_on = read_texts(row, 8)?;
     let depends_on: Result<Vec<TaskId>, _> =
         depends_on.iter().map(|id| format::task_id_from_text(id)).collect();
-    Ok(Task {
-        id: format::task_id_from_text(text(row, 0)?)?,
-        title: row.get(1)?,
-        description: row.get(2)?,
-        section: (!section.is_empty()).then_some(section),
-        status: format::status_from_text(text(row, 4)?)?,
-        priority: row.get(5)?,
-        position: row.get(6)?,
-        age: row.get::<_, i64>(7)? as u64,
-        depends_on: depends_on?,
-        unmet: row.get(9)?,
-        labels: read_texts(row, 10)?,
-        files: read_texts(row, 11)?,
-        payload: row.get(12)?,
-        max_attempts: row.get(13)?,
-        attempts: row.get(14)?,
-        recoveries: row.get(15)?,
-        timeout: row.get::<_, Option<i64>>(16)?.map(from_ms),
-        not_before: read_time(row, 17)?,
-        key: row.get(18)?,
-        claim,
-        result: row.get(22)?,
-        error: row.get(23)?,
-        feedback: row.get(24)?,
-        created_at: WallTime(row.get(25)?),
-        claimed_at: read_time(row, 26)?,
-        started_at: read_time(row, 27)?,
-        finished_at: read_time(row, 28)?,
-        finished_by: row.get(30)?,
-        finished_claim,
-        notes: optional_text(row, 34)?.map_or(Ok(vec![]), format::notes_from_json)?,
-        tries: optional_text(row, 33)?.map_or(Ok(vec![]), format::tries_from_json)?,
-    })
+    let id = format::task_id_from_text(text(row, 0)?)?;
+    let mut task = Task::new(id, row.get::<_, String>(1)?, WallTime(row.get(25)?));
+    task.description = row.get(2)?;
+    task.section = (!section.is_empty()).then_some(section);
+    task.status = format::status_from_text(text(row, 4)?)?;
+    task.priority = row.get(5)?;
+    task.position = row.get(6)?;
+    task.age = row.get::<_, i64>(7)? as u64;
+    task.depends_on = depends_on?;
+    task.unmet = row.get(9)?;
+    task.labels = read_texts(row, 10)?;
+    task.files = read_texts(row, 11)?;
+    task.payload = row.get(12)?;
+    task.max_attempts = row.get(13)?;
+    task.attempts = row.get(14)?;
+    task.recoveries = row.get(15)?;
+    task.timeout = row.get::<_, Option<i64>>(16)?.map(from_ms);
+    task.not_before = read_time(row, 17)?;
+    task.key = row.get(18)?;
+    task.claim = read_claim(row)?;
+    task.result = row.get(22)?;
+    task.error = row.get(23)?;
+    task.feedback = row.get(24)?;
+    task.claimed_at = read_time(row, 26)?;
+    task.started_at = read_time(row, 27)?;
+    task.finished_at = read_time(row, 28)?;
+    task.finished_by = row.get(30)?;
+    task.notes = optional_text(row, 34)?.map_or(Ok(vec![]), format::notes_from_json)?;
+    task.tries = optional_text(row, 33)?.map_or(Ok(vec![]), format::tries_from_json)?;
+    if let (Some(grant), Some(token)) = (optional_text(row, 31)?, row.get::<_, Option<i64>>(32)?) {
+        let grant = format::grant_from_text(grant)?;
+        task.finished_claim = Some(FinishedClaim::new(grant, Token(token as u64)));
+    }
+    Ok(task)
+}
+
+fn read_claim(row: &Row<'_>) -> Result<Option<Claim>, RowError> {
+    let (Some(by), Some(grant)) = (optional_text(row, 19)?, optional_text(row, 20)?) else {
+        return Ok(None);
+    };
+    let token = Token(row.get::<_, i64>(21)? as u64);
+    let mut claim = Claim::new(by, format::grant_from_text(grant)?, token);
+    claim.parts = optional_text(row, 29)?.map_or(Ok(vec![]), format::parts_from_json)?;
+    Ok(Some(claim))
 }
 
 fn texts(texts: &[String]) -> Option<String> {

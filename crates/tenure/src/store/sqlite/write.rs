@@ -296,8 +296,7 @@ mod tests {
         super::super::open::ensure_there(&path).expect("created");
         let connection =
             super::super::open::open(&path, &super::super::SqliteOptions::default()).expect("open");
-        let event =
-            NewEvent { resource: None, label: String::new(), token: None, kind: EventKind::Added };
+        let event = NewEvent::new(None, "", None, EventKind::Added);
         let events = vec![event; 3 * TRIM_EVERY as usize];
         let change = Change { events, ..Change::default() };
         let at = StoreTime { now_ms: 0, begin_ms: 0, wall_ms: 0 };

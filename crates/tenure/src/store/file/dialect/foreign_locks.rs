@@ -281,12 +281,8 @@ impl ForeignLocks {
         }
         task.status = Status::InProgress;
         task.claimed_at = Some(shown.acquired_at);
-        task.claim = Some(Claim {
-            by: shown.hold.holder.label,
-            grant: shown.hold.grant,
-            token: shown.hold.token,
-            parts: vec![],
-        });
+        let Hold { holder, grant, token, .. } = shown.hold;
+        task.claim = Some(Claim::new(holder.label, grant, token));
         Ok(())
     }
 

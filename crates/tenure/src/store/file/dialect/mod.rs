@@ -272,6 +272,7 @@ impl Eq for Dialect {}
 
 /// The word is no dialect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("{word:?} is not a dialect")]
 pub struct DialectError {
     /// What was given.

@@ -239,7 +239,7 @@ impl ForeignTasks {
         {
             let (grant, token) = claim_names(&task.id, &claim.by);
             task.status = Status::InProgress;
-            task.claim = Some(Claim { by: claim.by.clone(), grant, token, parts: vec![] });
+            task.claim = Some(Claim::new(claim.by.clone(), grant, token));
             task.claimed_at = claim.since;
         }
     }

@@ -102,7 +102,7 @@ impl Reconciled {
     fn note(&mut self, task: &Task, kind: EventKind) {
         let resource = Some(task.id.resource());
         let label = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
-        self.events.push(NewEvent { resource, label, token: None, kind });
+        self.events.push(NewEvent::new(resource, label, None, kind));
     }
 
     fn add(&mut self, entry: &Entry, cycle: Option<&String>, age: u64, at: StoreTime) -> Task {
@@ -280,38 +280,9 @@ fn invalid_reason<'a>(entry: &'a Entry, cycle: Option<&'a String>) -> Option<&'a
 }
 
 fn new_task(entry: &Entry, status: Status, age: u64, at: StoreTime) -> Task {
-    let new = entry.new.clone();
-    Task {
-        id: new.id,
-        title: new.title,
-        description: new.description,
-        section: new.section,
-        status,
-        priority: new.priority,
-        position: new.position,
-        age,
-        depends_on: new.depends_on,
-        unmet: 0,
-        labels: new.labels,
-        files: new.files,
-        payload: new.payload,
-        max_attempts: new.max_attempts,
-        attempts: 0,
-        recoveries: 0,
-        timeout: new.timeout,
-        not_before: new.not_before,
-        key: new.key,
-        claim: None,
-        result: new.result,
-        error: new.error,
-        feedback: None,
-        created_at: entry.created_at.unwrap_or(WallTime(at.wall_ms)),
-        claimed_at: None,
-        started_at: None,
-        finished_at: entry.finished_at,
-        finished_by: new.finished_by,
-        finished_claim: None,
-        notes: new.notes,
-        tries: vec![],
-    }
+    let created_at = entry.created_at.unwrap_or(WallTime(at.wall_ms));
+    let mut task = entry.new.clone().into_task(age, created_at);
+    task.status = status;
+    task.finished_at = entry.finished_at;
+    task
 }
