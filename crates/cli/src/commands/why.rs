@@ -87,10 +87,11 @@ async fn meant_task(
 
 async fn explain_task(context: &Context, client: &Client, task: &Task) -> Result<i32, Failure> {
     let why = client.tasks().why(&task.id).await?;
-    let seen = client.look(&[task.id.resource()]).await?;
-    let hold = tasks::show::hold_of(task, &seen.holds);
+    let seen = client.tasks().claims_of(std::slice::from_ref(task)).await?;
+    let claims = view::Claims::of(&seen, client.witness());
+    let hold = claims.hold(task);
     let data = json!({
-        "task": view::Task::new(task, hold.map(|seen| seen.expires_at)),
+        "task": claims.task(task),
         "ready": why.is_empty(),
         "waits_for": why,
         "freed_by": hold.map(|hold| freed_by(client, hold)),

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tenure::core::{
     Counts, Event, HoldSnapshot, HoldState, JudgedHold, Kind, Liveness, Overview, Revision,
-    SectionSnapshot, Status, Task, WaiterSnapshot, WallTime,
+    SectionSnapshot, Snapshot, Status, Task, WaiterSnapshot, WallTime,
 };
-use tenure::store::{Tally, TaskFilter};
+use tenure::store::Tally;
 use tenure::{Client, Error};
 use tenure_frontend::view::{self, process_of};
 
@@ -14,7 +14,7 @@ use tenure_frontend::view::{self, process_of};
 const EVENTS_MAX: usize = 500;
 
 /// How many tasks in progress are shown.
-const TASKS_MAX: u32 = 200;
+const TASKS_MAX: usize = 200;
 
 /// A snapshot of everything.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,9 @@ pub(crate) struct ViewData {
     pub(crate) tallies: Vec<Tally>,
     pub(crate) sections: Vec<SectionSnapshot>,
     /// The tasks in progress.
-    pub(crate) tasks: Vec<Task>,
+    pub(crate) tasks: Vec<ClaimedTask>,
+    /// How many of the tasks in progress have a claim that no longer counts.
+    pub(crate) lost_claims: usize,
     pub(crate) workers: Vec<Worker>,
     /// Events, newest last.
     pub(crate) events: Vec<Event>,
@@ -47,6 +49,16 @@ pub(crate) struct Held {
     pub(crate) stale: Option<String>,
     /// Its waiters, in order.
     pub(crate) waiters: Vec<WaiterSnapshot>,
+}
+
+/// A task in progress.
+#[derive(Clone, Debug)]
+pub(crate) struct ClaimedTask {
+    pub(crate) task: Task,
+    /// Why its claim no longer counts.
+    pub(crate) stale: Option<String>,
+    /// The task as JSON.
+    pub(crate) json: Value,
 }
 
 /// Everything that is held under one label.
@@ -73,13 +85,8 @@ impl ViewData {
     pub(crate) async fn look(client: &Client, known: &ViewData) -> Result<ViewData, Error> {
         let seen = client.look_everywhere().await?;
         let tasks = client.tasks();
-        let in_progress = TaskFilter {
-            status: Some(Status::InProgress),
-            limit: TASKS_MAX,
-            without_history: true,
-            ..TaskFilter::default()
-        };
-        let in_progress = tasks.list(&in_progress).await?;
+        let in_progress = tasks.in_progress().await?;
+        let claims = view::Claims::of(&in_progress, client.witness());
         let info = client.info();
         let overview = Overview::of(&seen, client.witness());
         Ok(ViewData {
@@ -94,7 +101,8 @@ impl ViewData {
             sections: tasks.sections().await?,
             workers: workers(&overview),
             locks: locks(&overview, client),
-            tasks: in_progress,
+            tasks: claimed_tasks(&in_progress, &claims),
+            lost_claims: claims.lost().len(),
             events: events(client, known).await?,
         })
     }
@@ -109,12 +117,10 @@ impl ViewData {
 
     /// The snapshot as JSON, with the field names of the server.
     pub(crate) fn to_json(&self, client: &Client) -> Value {
-        let holds: Vec<HoldSnapshot> = self.locks.iter().map(|held| held.seen.clone()).collect();
         let lock = |held: &Held| view::Lock {
             hold: view::Hold::new(&held.seen, client.witness(), held.waiters.len()),
             waiters: view::Waiter::all(&held.waiters),
         };
-        let tasks = self.tasks.iter().map(|task| view::Task::among(task, &holds));
         json!({
             "revision": self.revision,
             "now": view::time(self.now),
@@ -125,11 +131,25 @@ impl ViewData {
             "free_queues": self.free_queues,
             "tallies": self.tallies.iter().map(view::Tally::from).collect::<Vec<_>>(),
             "sections": self.sections.iter().map(view::CountedSection::from).collect::<Vec<_>>(),
-            "tasks": tasks.collect::<Vec<_>>(),
+            "tasks": self.tasks.iter().map(|task| &task.json).collect::<Vec<_>>(),
+            "lost_claims": self.lost_claims,
             "workers": self.workers.iter().map(|worker| &worker.json).collect::<Vec<_>>(),
             "events": self.events.iter().map(view::Event::from).collect::<Vec<_>>(),
         })
     }
+}
+
+/// The tasks in progress, oldest first.
+fn claimed_tasks(seen: &Snapshot, claims: &view::Claims<'_>) -> Vec<ClaimedTask> {
+    let in_progress = seen.tasks.iter().filter(|task| task.status == Status::InProgress);
+    let mut tasks: Vec<&Task> = in_progress.collect();
+    tasks.sort_by_key(|task| task.age);
+    let claimed = tasks.into_iter().take(TASKS_MAX).map(|task| ClaimedTask {
+        task: task.clone(),
+        stale: claims.stale_reason(task),
+        json: view::json(&claims.task(task)),
+    });
+    claimed.collect()
 }
 
 fn locks(overview: &Overview<'_>, client: &Client) -> Vec<Held> {

@@ -1,14 +1,14 @@
 //! The rows of each pane.
 
 use super::keys::Pane;
-use super::model::{Held, ViewData, Worker};
+use super::model::{ClaimedTask, Held, ViewData, Worker};
 use super::text::{Theme, bar, clean};
 use crate::show;
 use ratatui::layout::Constraint;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::time::Duration;
-use tenure::core::{Event, EventKind, Liveness, Status, Task, WaiterSnapshot};
+use tenure::core::{Event, EventKind, Liveness, Status, WaiterSnapshot};
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view::alive_word;
 
@@ -189,7 +189,8 @@ fn tasks(data: &ViewData, drawing: Drawing) -> Listing {
     } else {
         (vec!["IN PROGRESS", "WORKER"], vec![Constraint::Fill(3), Constraint::Fill(2)])
     };
-    let row = |task: &Task| {
+    let row = |claimed: &ClaimedTask| {
+        let task = &claimed.task;
         let by = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
         let section = task.section.clone().unwrap_or_default();
         let search = format!("{} {} {section} {by}", task.id, task.title);
@@ -202,10 +203,17 @@ fn tasks(data: &ViewData, drawing: Drawing) -> Listing {
                 plain(title),
                 plain(clean(&section)),
                 plain(clean(&by)),
-                plain(short(age + drawing.ago)),
+                match claimed.stale {
+                    Some(_) => styled(drawing.theme.bad(), "lost"),
+                    None => plain(short(age + drawing.ago)),
+                },
             ]
         } else {
-            vec![styled(drawing.theme.name(), title), plain(clean(&by))]
+            let worker = match claimed.stale {
+                Some(_) => styled(drawing.theme.bad(), format!("{} (lost)", clean(&by))),
+                None => plain(clean(&by)),
+            };
+            vec![styled(drawing.theme.name(), title), worker]
         };
         (search, cells)
     };

@@ -1,6 +1,6 @@
 //! Prints one snapshot as text, for pipes and logs.
 
-use super::model::ViewData;
+use super::model::{ClaimedTask, ViewData};
 use super::panes::{has_more_holders, totals};
 use super::text::clean;
 use crate::output::{DIM, NAME, styled};
@@ -97,12 +97,13 @@ fn tasks(data: &ViewData) -> Option<String> {
         return None;
     }
     let mut rows = vec![["TASK", "TITLE", "SECTION", "WORKER"].map(str::to_owned)];
-    rows.extend(data.tasks.iter().map(|task| {
+    rows.extend(data.tasks.iter().map(|ClaimedTask { task, stale, .. }| {
+        let by = task.claim.as_ref().map(|claim| clean(&claim.by)).unwrap_or_default();
         [
             task.id.to_string(),
             brief(&clean(&task.title)),
             clean(task.section.as_deref().unwrap_or_default()),
-            task.claim.as_ref().map(|claim| clean(&claim.by)).unwrap_or_default(),
+            stale.as_ref().map_or(by.clone(), |reason| format!("{by} ({})", clean(reason))),
         ]
     }));
     part("In progress", show::table(&rows))

@@ -1,13 +1,14 @@
 //! Whole screens, drawn into memory.
 
 use super::keys::{Pane, State};
-use super::model::{Held, ViewData, Worker};
+use super::model::{ClaimedTask, Held, ViewData, Worker};
 use super::text::Theme;
 use super::view;
 use super::watch::{Health, LatestData};
 use insta::assert_snapshot;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure::core::{
@@ -79,7 +80,7 @@ fn waiter(label: &str, operation: &str) -> WaiterSnapshot {
     }
 }
 
-fn task(id: &str, title: &str, section: Option<&str>, by: &str) -> Task {
+fn task(id: &str, title: &str, section: Option<&str>, by: &str) -> ClaimedTask {
     let mut task = Task::new(id.parse().unwrap(), title, before(4000));
     task.section = section.map(str::to_owned);
     task.status = Status::InProgress;
@@ -87,7 +88,7 @@ fn task(id: &str, title: &str, section: Option<&str>, by: &str) -> Task {
     task.attempts = 1;
     task.claim = Some(Claim::new(by, GrantId::random(), Token(9)));
     task.claimed_at = Some(before(200));
-    task
+    ClaimedTask { task, stale: None, json: Value::Null }
 }
 
 fn event(
@@ -156,6 +157,7 @@ fn busy() -> ViewData {
         sections: [(paused, 10), (Section::named("frontend"), 1)]
             .map(|(section, open)| SectionSnapshot { section, open })
             .to_vec(),
+        lost_claims: 0,
         tasks: vec![
             task("t-1", "Write the importer", Some("backend"), "agent-1"),
             task("t-2", "Fix the flaky test of the cart", Some("backend"), "agent-2"),
@@ -252,7 +254,7 @@ fn what_others_write_stays_in_its_cell() {
     data.locks[0].seen.hold.operation = Some(hostile.to_owned());
     data.locks[0].seen.hold.holder.label =
         "👨\u{200d}👩\u{200d}👧 team 👨\u{200d}👩\u{200d}👧".to_owned();
-    data.tasks[0].title = hostile.to_owned();
+    data.tasks[0].task.title = hostile.to_owned();
     data.workers[0].tasks[0].1 = hostile.to_owned();
     let panes = [Pane::Locks, Pane::Tasks, Pane::Workers];
     let screens = panes.map(|pane| screen(90, 12, data.clone(), &mut at(pane)));

@@ -73,6 +73,76 @@ pub fn queue(scene: &Scene, resource: &str) -> Vec<(&'static str, usize)> {
     ]
 }
 
+/// The tasks whose claim no longer counts, with the reason, sorted, by face.
+pub fn lost_claims(scene: &Scene) -> Vec<(&'static str, Vec<(String, String)>)> {
+    let place = &scene.place;
+    let get_json = |path: &str| scene.server.ask(get(path)).json();
+    let mut agent = Agent::start(place);
+    let ids = ["layout", "store", "swept", "forgotten"];
+    let each = |show: &mut dyn FnMut(&str) -> Value| Value::Array(ids.map(show).to_vec());
+    let snapshot = get_json("/v1/snapshot");
+    let mut told = vec![
+        ("tasks list --json", stale(&place.json(&["tasks", "list"])["tasks"], "id")),
+        ("tasks list", in_lines(&place.run(&["tasks", "list"]).stdout)),
+        ("tasks show --json", {
+            let shown = each(&mut |id| place.json(&["tasks", "show", id])["task"].clone());
+            stale(&shown, "id")
+        }),
+        (
+            "why --json",
+            stale(&each(&mut |id| place.why(&format!("task:{id}"))["task"].clone()), "id"),
+        ),
+        ("top --json", stale(&place.json(&["top", "--once"])["tasks"], "id")),
+        ("top", in_lines(&place.run(&["top", "--once"]).stdout)),
+        ("GET /v1/tasks", stale(&get_json("/v1/tasks")["tasks"], "id")),
+        ("GET /v1/tasks/ID", {
+            let shown = each(&mut |id| get_json(&format!("/v1/tasks/{id}"))["task"].clone());
+            stale(&shown, "id")
+        }),
+        ("GET /v1/snapshot", stale(&snapshot["lost_claims"], "task")),
+        ("MCP get_all_tasks", stale(&agent.call("get_all_tasks", json!({}))["tasks"], "id")),
+    ];
+    told.iter_mut().for_each(|(_, lost)| lost.sort());
+    told
+}
+
+/// The number of claims that no longer count, by face.
+pub fn how_many_lost_claims(scene: &Scene) -> Vec<(&'static str, u64)> {
+    let place = &scene.place;
+    let metrics = scene.server.ask(get("/metrics")).body;
+    let gauge = metrics.lines().find_map(|line| line.strip_prefix("tenure_claims_lost "));
+    let stats = place.run(&["tasks", "stats"]).stdout;
+    let said = stats.lines().find_map(|line| line.split_once(" in progress with a lost claim"));
+    let status = Agent::start(place).call("get_status", json!({}));
+    vec![
+        ("tasks stats --json", number(&place.json(&["tasks", "stats"])["lost_claims"])),
+        ("tasks stats", said.and_then(|(number, _)| number.parse().ok()).unwrap_or(0)),
+        ("top --json", number(&place.json(&["top", "--once"])["lost_claims"])),
+        ("GET /metrics", gauge.and_then(|number| number.parse().ok()).unwrap_or(0)),
+        ("MCP get_status", number(&status["lost_claims"])),
+    ]
+}
+
+/// Ids and reasons from a list of JSON objects.
+fn stale(tasks: &Value, id: &str) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let reason = |task: &Value| text(&task["stale_reason"]).or_else(|| text(&task["reason"]));
+    let lost = list(tasks).iter().filter_map(|task| Some((text(&task[id])?, reason(task)?)));
+    lost.collect()
+}
+
+/// Ids and reasons from lines that begin with an id and contain a reason.
+fn in_lines(text: &str) -> Vec<(String, String)> {
+    let lost = text.lines().filter_map(|line| {
+        let id = line.split_whitespace().next()?;
+        let mut reasons = crate::LOST.iter().map(|(_, reason)| *reason);
+        let reason = reasons.find(|reason| line.contains(reason))?;
+        let known = crate::LOST.iter().any(|(lost, _)| *lost == id);
+        known.then(|| (id.to_owned(), reason.to_owned()))
+    });
+    lost.collect()
+}
+
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }

@@ -27,7 +27,11 @@ use tenure::core::{NoWitness, Overview};
 
 /// What the scene has in it.
 const EXPECTED: Numbers =
-    Numbers { held: 8, lapsed: 2, dead: 1, waiting: 4, workers: 5, pending: 1, in_progress: 2 };
+    Numbers { held: 9, lapsed: 2, dead: 1, waiting: 4, workers: 6, pending: 1, in_progress: 3 };
+
+/// The claims in it that no longer count, with the reasons: a part is gone, and a lease ran out.
+const LOST: [(&str, &str); 2] =
+    [("forgotten", "lease lapsed"), ("swept", "claim lost: section:house is no longer held")];
 
 #[test]
 fn every_face_shows_the_same_numbers() {
@@ -35,6 +39,21 @@ fn every_face_shows_the_same_numbers() {
     for (face, numbers) in faces::all(&scene) {
         assert_eq!(numbers, EXPECTED, "{face}");
     }
+}
+
+#[test]
+fn every_face_shows_the_same_lost_claims() {
+    let scene = Scene::set_up();
+    for (face, lost) in faces::lost_claims(&scene) {
+        let lost: Vec<(&str, &str)> =
+            lost.iter().map(|(id, reason)| (id.as_str(), reason.as_str())).collect();
+        assert_eq!(lost, LOST, "{face}");
+    }
+    for (face, number) in faces::how_many_lost_claims(&scene) {
+        assert_eq!(number, LOST.len() as u64, "{face}");
+    }
+    let why = scene.place.run(&["why", "task:swept"]).stdout;
+    assert!(why.contains("its worker sweeper lost section:house"), "{why}");
 }
 
 /// A client on another machine cannot see the processes of the server's: it goes by what the server

@@ -59,8 +59,9 @@ fn hold(place: &StoreLocation) {
     process.kill();
 }
 
-/// A task to be done, one that is worked on with its section and its files, and one whose worker
-/// fell silent. Worker and silent worker are told apart from other holders by their labels.
+/// A task to be done, one that is worked on with its section and its files, one whose worker lost the
+/// section, and one whose worker fell silent. The workers are told apart from other holders by their
+/// labels.
 fn work(place: &StoreLocation) {
     for add in [
         &["tasks", "add", "Lay out the pages", "--id", "layout"][..],
@@ -75,6 +76,7 @@ fn work(place: &StoreLocation) {
             "--file",
             "db/**",
         ],
+        &["tasks", "add", "Sweep the floor", "--id", "swept", "--section", "house"],
         &["tasks", "add", "Forget about it", "--id", "forgotten"],
     ] {
         let added = place.run(add);
@@ -82,7 +84,9 @@ fn work(place: &StoreLocation) {
     }
     for claim in [
         &["tasks", "claim", "store", "--as", "worker", "--ttl", "10m"][..],
+        &["tasks", "claim", "swept", "--as", "sweeper", "--ttl", "10m"],
         &["tasks", "claim", "forgotten", "--as", "sleeper", "--ttl", "1s"],
+        &["break", "section:house", "--force", "--reason", "test"],
     ] {
         let claimed = place.run(claim);
         assert_eq!(claimed.code, 0, "{claimed:?}");

@@ -4,7 +4,7 @@ use crate::support::World;
 use crate::support::tasks::*;
 use tenure_core::rules::tasks::ClaimState::{Held, Lapsed, Lost};
 use tenure_core::rules::tasks::{
-    ClaimAsk, belongs_to_lost_claim, claim_state, claims_look, hold_of,
+    ClaimAsk, JudgedClaims, belongs_to_lost_claim, claim_state, claims_look, hold_of,
 };
 use tenure_core::{Scope, TaskScope, Token};
 
@@ -137,4 +137,36 @@ fn what_is_shown_for_a_claim_is_enough_to_judge_it() {
     let scope = claims_look(&resource("task:a")).unwrap();
     let seen = world.show(&scope);
     assert_eq!(claim_state(&seen, world.task("a"), &world.dead), Some(Held));
+}
+
+#[test]
+fn the_claims_of_a_list_are_judged_as_each_alone() {
+    let mut world =
+        World::with(vec![in_section("lost"), plain("held"), plain("done"), plain("free")]);
+    for name in ["lost", "held", "done"] {
+        world.claim("w", name);
+    }
+    let listed = world.tasks.clone();
+    world.break_first("section:S");
+    world.finish_well("w", "done", complete());
+    let scope = Scope::Tasks(TaskScope {
+        ids: listed.iter().map(|task| task.id.clone()).collect(),
+        ..TaskScope::default()
+    });
+    let seen = world.show(&scope);
+    let claims = JudgedClaims::of(&seen, &world.dead);
+    let state = |name: &str| claims.state(listed.iter().find(|task| task.id == id(name)).unwrap());
+    assert_eq!(state("lost"), world.state("lost"));
+    assert_eq!(state("lost"), Some(Lost { part: resource("section:S") }));
+    assert_eq!(state("held"), Some(Held));
+    assert_eq!(state("done"), None, "it has ended since it was listed");
+    assert_eq!(state("free"), None);
+    let lost: Vec<&str> = claims.lost().iter().map(|(task, _)| task.id.as_str()).collect();
+    assert_eq!(lost, ["lost"]);
+
+    let task = world.task("lost");
+    let token = |part: &str| claims.hold(task, &resource(part)).map(|seen| seen.hold.token);
+    let claimed = Some(task.claim.as_ref().unwrap().token);
+    assert_eq!([token("task:lost"), token("path:lost/**")], [claimed, claimed]);
+    assert_eq!([token("section:S"), token("path:held/**")], [None, None]);
 }

@@ -2,12 +2,14 @@
 //! The types serialise to JSON and describe it in the OpenAPI document. None of them contains a
 //! grant, because a grant proves ownership.
 
+mod claims;
 mod events;
 mod handover;
 mod holds;
 pub mod spelling;
 mod tasks;
 
+pub use claims::Claims;
 pub use events::Event;
 pub use handover::{Note, Try};
 pub use holds::{Counts, Hold, HoldAmong, Lock, Waiter, Worker, WorkerTask};

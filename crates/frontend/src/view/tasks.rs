@@ -61,6 +61,10 @@ pub struct Task {
     /// When the claim lapses if it is not renewed.
     #[schema(required)]
     pub expires_at: Option<String>,
+    /// Why the claim no longer counts, for example because its lease lapsed or a part of it was lost;
+    /// null if it does, and without a claim.
+    #[schema(required)]
+    pub stale_reason: Option<String>,
     /// The result.
     #[schema(value_type = Value)]
     pub result: Value,
@@ -93,7 +97,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// A task whose claim, if it has one, lapses at this time.
+    /// A task whose claim, if it has one, counts and lapses at this time. [`Claims::task`](super::Claims::task)
+    /// judges it.
     pub fn new(task: &core::Task, expires_at: Option<WallTime>) -> Task {
         let claim = task.claim.as_ref();
         Task {
@@ -118,6 +123,7 @@ impl Task {
             claimed_by: claim.map(|claim| claim.by.clone()),
             token: claim.map(|claim| claim.token.0),
             expires_at: expires_at.map(time),
+            stale_reason: None,
             result: value(task.result.as_deref()),
             error: task.error.clone(),
             feedback: task.feedback.clone(),
@@ -140,11 +146,6 @@ impl Task {
     /// The same task as in a list: without notes and tries.
     pub fn without_history(self) -> Task {
         Task { notes: vec![], tries: vec![], ..self }
-    }
-
-    /// A task with the hold of its worker, found among others.
-    pub fn among(task: &core::Task, holds: &[HoldSnapshot]) -> Task {
-        Task::new(task, super::hold_of(task, holds).map(|seen| seen.expires_at))
     }
 }
 

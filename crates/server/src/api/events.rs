@@ -3,15 +3,15 @@
 use super::Api;
 use super::input::Params;
 use super::schema;
-use super::values::{Count, RevisionNumber, WaitMs};
+use super::values::{Count, LastEvents, RevisionNumber, WaitMs};
 use crate::http::limits::Limits;
 use crate::problem::Problem;
 use crate::routes::{Access, Routes};
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use tenure::Error;
-use tenure::core::Revision;
+use tenure::core::{self, Revision};
+use tenure::{Client, Error};
 use tenure_frontend::view::Event;
 use tokio::time::Instant;
 use utoipa::IntoParams;
@@ -31,6 +31,9 @@ struct Asked {
     /// At most so many; 200 unless told otherwise.
     #[param(inline)]
     limit: Option<Count>,
+    /// The newest so many instead of the oldest. `limit` then has no effect.
+    #[param(inline)]
+    last: Option<LastEvents>,
     /// If there is none, wait so long for one.
     #[param(inline)]
     wait_ms: Option<WaitMs>,
@@ -51,7 +54,10 @@ async fn events(
     let look = async {
         let mut reached = after;
         loop {
-            let events = api.client().events(after, limit).await?;
+            let events = match &asked.last {
+                Some(last) => newest(api.client(), after, last.0 as u32).await?,
+                None => api.client().events(after, limit).await?,
+            };
             let left = deadline.saturating_duration_since(Instant::now());
             if !events.is_empty() || left.is_zero() {
                 return Ok::<_, Error>(events);
@@ -64,4 +70,12 @@ async fn events(
     let revision = events.last().map_or(after, |event| event.revision);
     let events = events.iter().map(Event::from).collect();
     Ok(Json(schema::Events { events, revision: revision.0 }))
+}
+
+/// The newest events of those after a revision, oldest first. Revisions have gaps, so that no first one
+/// can be computed from the last one.
+async fn newest(client: &Client, after: Revision, last: u32) -> Result<Vec<core::Event>, Error> {
+    let mut events = client.newest_events(last).await?;
+    events.retain(|event| event.revision > after);
+    Ok(events)
 }

@@ -146,7 +146,7 @@ impl Watcher {
         let newest = snapshot.revision;
         let recent = Recent::after(&self.app.client, self.told).await?;
         let events = &recent.events;
-        let tasks = snapshot::touched(&self.app, events, &snapshot.holds).await?;
+        let tasks = snapshot::touched(&self.app, events).await?;
         self.told = events.last().map_or(self.told.max(newest), |event| event.revision);
         let mut messages = Vec::new();
         messages.extend(tasks.map(|tasks| message("tasks", &tasks.to_string())));

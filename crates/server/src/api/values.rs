@@ -207,6 +207,7 @@ number!(
 number!(Attempts, "The largest number of attempts.", u64, 1..=1000000);
 number!(Runners, "How many runners at once.", u64, 1..=1000000);
 number!(Count, "At most this many.", u64, 1..=1000);
+number!(LastEvents, "The newest so many.", u64, 1..=10000);
 number!(TokenNumber, "A fencing token.", u64, 0..=9007199254740991);
 number!(RevisionNumber, "The number of a change.", u64, 0..=9007199254740991);
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use tenure::core::rules::tasks::JudgedClaims;
 use tenure::core::{Overview, Scope, Status, Task, TaskScope};
 use tenure::store::TaskFilter;
 use tenure::{Client, Error};
@@ -84,6 +85,8 @@ pub(super) async fn status(client: &Client) -> Result<Value, Error> {
         holders.entry(label).or_default().push(seen.hold.want.resource.to_string());
     }
     let counts = overview.counts();
+    let in_progress = client.tasks().in_progress().await?;
+    let lost = JudgedClaims::of(&in_progress, client.witness()).lost().len();
     let holders: Vec<Value> = holders
         .into_iter()
         .take(HOLDERS_MAX)
@@ -97,7 +100,7 @@ pub(super) async fn status(client: &Client) -> Result<Value, Error> {
             value
         })
         .collect();
-    Ok(json!({
+    let mut status = json!({
         "success": true,
         "tasks": tasks,
         "total": total,
@@ -105,15 +108,17 @@ pub(super) async fn status(client: &Client) -> Result<Value, Error> {
         "holders": holders,
         "held": counts.held,
         "waiting": counts.waiting,
-    }))
+    });
+    if lost > 0 {
+        status["lost_claims"] = json!(lost);
+    }
+    Ok(status)
 }
 
 pub(super) async fn get_all_tasks(call: &Call, arguments: ListArguments) -> Result<Value, Refused> {
     if let Some(text) = arguments.task_id.filter(|text| !text.is_empty()) {
-        let task = call.client.tasks().find(&text).await?;
-        return Ok(
-            json!({ "success": true, "tasks": [terse(view::json(&view::Task::new(&task, None)))] }),
-        );
+        let tasks = [call.client.tasks().find(&text).await?];
+        return Ok(json!({ "success": true, "tasks": in_full(&call.client, &tasks).await? }));
     }
     let status = match arguments.status_filter.as_deref() {
         None | Some("") => None,
@@ -135,7 +140,7 @@ pub(super) async fn get_all_tasks(call: &Call, arguments: ListArguments) -> Resu
 /// Tasks, oldest first, and where to continue.
 pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, Error> {
     let tasks = client.tasks().list(&filter).await?;
-    let shown = shown(&tasks);
+    let shown = bounded_lists::entries(in_full(client, &tasks).await?);
     let more = tasks.len() as u64 >= u64::from(filter.limit) || shown.len() < tasks.len();
     let last = shown.len().checked_sub(1).and_then(|last| tasks.get(last)).filter(|_| more);
     let mut value = json!({ "success": true });
@@ -149,8 +154,15 @@ pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, E
     Ok(value)
 }
 
-fn shown(tasks: &[Task]) -> Vec<Value> {
-    bounded_lists::entries(tasks.iter().map(|task| terse(view::json(&view::Task::new(task, None)))))
+/// Tasks as JSON, each with why its claim no longer counts, if so.
+async fn in_full(client: &Client, tasks: &[Task]) -> Result<Vec<Value>, Error> {
+    let seen = client.tasks().claims_of(tasks).await?;
+    let claims = view::Claims::of(&seen, client.witness());
+    let shown = tasks.iter().map(|task| {
+        let stale_reason = claims.stale_reason(task);
+        terse(view::json(&view::Task { stale_reason, ..view::Task::new(task, None) }))
+    });
+    Ok(shown.collect())
 }
 
 /// As many tasks as fit, open ones first.
@@ -182,7 +194,8 @@ pub(super) async fn overview(client: &Client, limit: u32) -> Result<Value, Error
             tasks.extend(client.tasks().list(&filter).await?);
         }
     }
-    Ok(json!({ "total": total, "tasks": shown(&tasks) }))
+    let shown = bounded_lists::entries(in_full(client, &tasks).await?);
+    Ok(json!({ "total": total, "tasks": shown }))
 }
 
 pub(super) async fn get_results(

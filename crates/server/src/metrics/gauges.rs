@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tenure::Client;
+use tenure::core::rules::tasks::JudgedClaims;
 use tenure::core::{Kind, Overview, Resource, Snapshot, Status};
 use tenure::store::Tally;
 
@@ -31,21 +32,25 @@ pub(super) async fn registry(client: Option<&Client>, uptime: Duration) -> Regis
     };
     let up = i64::from(found.is_some());
     number(&mut registry, "store_up", "Whether the store answered this scrape", up);
-    if let (Some(client), Some((seen, tallies))) = (client, found) {
+    if let (Some(client), Some((seen, tallies, in_progress))) = (client, found) {
         let revision = seen.revision.0 as i64;
         number(&mut registry, "store_revision", "The newest revision of the store", revision);
         let overview = Overview::of(&seen, client.witness());
         holds(&mut registry, &overview);
         queues(&mut registry, &overview);
         tasks(&mut registry, &tallies);
+        let lost = JudgedClaims::of(&in_progress, client.witness()).lost().len() as i64;
+        let help = "Tasks in progress whose claim no longer counts; the next claim takes over";
+        number(&mut registry, "claims_lost", help, lost);
     }
     registry
 }
 
-async fn look(client: &Client) -> Option<(Snapshot, Vec<Tally>)> {
+async fn look(client: &Client) -> Option<(Snapshot, Vec<Tally>, Snapshot)> {
     let seen = client.look_everywhere().await.ok()?;
     let tallies = client.tasks().tallies().await.ok()?;
-    Some((seen, tallies))
+    let in_progress = client.tasks().in_progress().await.ok()?;
+    Some((seen, tallies, in_progress))
 }
 
 fn number(registry: &mut Registry, name: &str, help: &str, value: i64) {

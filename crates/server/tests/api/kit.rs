@@ -62,7 +62,11 @@ impl Server {
     pub async fn new() -> Server {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("tenure.db").display());
-        let client = Client::open(&url).await.unwrap();
+        Server::over(Client::open(&url).await.unwrap(), folder)
+    }
+
+    /// A server over this store, which is in this folder.
+    pub fn over(client: Client, folder: TempDir) -> Server {
         let app = App::new(client.clone());
         let router = tenure_server::api::routes(app.clone()).into_router();
         Server { client, app, router, _folder: folder }

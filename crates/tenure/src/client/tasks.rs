@@ -21,7 +21,7 @@ use tenure_core::rules::tasks::{
 };
 use tenure_core::{
     GrantId, HoldSnapshot, Holder, Owner, Proof, Reason, Resource, Scope, Section, SectionSnapshot,
-    Task, TaskId, TaskScope, Token, WallTime, Workspace, rules,
+    Snapshot, Status, Task, TaskId, TaskScope, Token, WallTime, Workspace, rules,
 };
 
 /// The verbs of tasks; see [`Client::tasks`].
@@ -294,6 +294,25 @@ impl Tasks {
     pub async fn get_all(&self, ids: Vec<TaskId>) -> Result<Vec<Task>, Error> {
         let look = Scope::Tasks(TaskScope { ids, ..TaskScope::default() });
         Ok(self.client.inner.backend.read(&look).await?.redacted().tasks)
+    }
+
+    /// Those of these tasks that have a claim, as they are now, with all that is held for the claims, seen
+    /// at one moment. [`JudgedClaims`](tenure_core::rules::tasks::JudgedClaims) tells how each claim stands.
+    pub async fn claims_of(&self, tasks: &[Task]) -> Result<Snapshot, Error> {
+        let claimed = |task: &&Task| task.claim.is_some() || task.status == Status::InProgress;
+        let ids: Vec<TaskId> = tasks.iter().filter(claimed).map(|task| task.id.clone()).collect();
+        if ids.is_empty() {
+            return Ok(Snapshot::empty());
+        }
+        let look = Scope::Tasks(TaskScope { ids, ..TaskScope::default() });
+        // A server may show some grants veiled and others not.
+        Ok(self.client.inner.backend.read(&look).await?.redacted())
+    }
+
+    /// All tasks in progress, with all that is held for their claims, as [`claims_of`](Tasks::claims_of).
+    pub async fn in_progress(&self) -> Result<Snapshot, Error> {
+        let look = Scope::Tasks(TaskScope { in_progress: true, ..TaskScope::default() });
+        Ok(self.client.inner.backend.read(&look).await?.redacted())
     }
 
     /// The task that a person means: by id, by a unique beginning of it, or by its exact title.

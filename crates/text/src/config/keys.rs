@@ -127,7 +127,7 @@ const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 const KEEP: Kind = Kind::Duration { shortest: Duration::from_secs(60 * 60) };
 
 /// All keys.
-pub static KEYS: [KeyInfo; 17] = [
+pub static KEYS: [KeyInfo; 20] = [
     KeyInfo {
         key: Key::TaskTimeout,
         name: "locking.taskTimeout",

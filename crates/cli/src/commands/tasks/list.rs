@@ -1,6 +1,6 @@
 //! `tenure tasks list`, `show` and `stats`: prints tasks and counts.
 
-use super::{find, ownership, show, values};
+use super::{find, show, values};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{NAME, styled};
@@ -8,8 +8,7 @@ use crate::show::table;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use tenure::Client;
-use tenure::core::{HoldSnapshot, Resource, Status, Task};
+use tenure::core::{Status, Task};
 use tenure::store::{Tally, TaskFilter};
 use tenure_frontend::view::{self, spelling};
 
@@ -44,12 +43,13 @@ pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failur
     let mut tasks = client.tasks().list(&filter).await?;
     let more = tasks.len() > args.limit as usize;
     tasks.truncate(args.limit as usize);
-    let holds = holds_of(&client, &tasks).await?;
-    let one = |task: &Task| view::Task::among(task, &holds);
+    let seen = client.tasks().claims_of(&tasks).await?;
+    let claims = view::Claims::of(&seen, client.witness());
+    let one = |task: &Task| claims.task(task);
     let data = json!({ "tasks": tasks.iter().map(one).collect::<Vec<_>>(), "more": more });
     context.output.done(data, || match tasks.is_empty() {
         true => "No tasks".to_owned(),
-        false => show::task_table(&tasks, &holds, client.witness()),
+        false => show::task_table(&tasks, &claims),
     });
     if more && !context.output.json {
         context.output.note("There are more tasks: raise --limit.");
@@ -57,27 +57,18 @@ pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failur
     Ok(0)
 }
 
-async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<HoldSnapshot>, Failure> {
-    let claimed = tasks.iter().filter(|task| task.claim.is_some());
-    let resources: Vec<Resource> = claimed.map(|task| task.id.resource()).collect();
-    match resources.is_empty() {
-        true => Ok(vec![]),
-        false => Ok(client.look(&resources).await?.holds),
-    }
-}
-
 pub(super) async fn show_one(context: &Context, text: &str) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let task = find(&client, text).await?;
-    let hold = ownership::hold_of(&client, &task).await?;
+    let seen = client.tasks().claims_of(std::slice::from_ref(&task)).await?;
+    let claims = view::Claims::of(&seen, client.witness());
     let why = match task.status {
         Status::Pending => client.tasks().why(&task.id).await?,
         _ => vec![],
     };
-    let expires_at = hold.as_ref().map(|seen| seen.expires_at);
-    let data = json!({ "task": view::Task::new(&task, expires_at), "waits_for": why });
+    let data = json!({ "task": claims.task(&task), "waits_for": why });
     context.output.done(data, || {
-        let mut text = show::task_text(&task, hold.as_ref(), client.witness());
+        let mut text = show::task_text(&task, &claims);
         for sentence in &why {
             text += &format!("\n  waits        {}", spelling::sentence(sentence));
         }
@@ -89,6 +80,8 @@ pub(super) async fn show_one(context: &Context, text: &str) -> Result<i32, Failu
 pub(super) async fn stats(context: &Context) -> Result<i32, Failure> {
     let client = context.reader().await?;
     let tallies = client.tasks().tallies().await?;
+    let seen = client.tasks().in_progress().await?;
+    let lost = view::Claims::of(&seen, client.witness()).lost().len();
     let mut by_section: BTreeMap<Option<&str>, Vec<&Tally>> = BTreeMap::new();
     for tally in &tallies {
         by_section.entry(tally.section.as_deref()).or_default().push(tally);
@@ -99,7 +92,11 @@ pub(super) async fn stats(context: &Context) -> Result<i32, Failure> {
         counts.insert("section".to_owned(), json!(section));
         Value::Object(counts)
     });
-    let data = json!({ "total": counts(&all), "sections": sections.collect::<Vec<_>>() });
+    let data = json!({
+        "total": counts(&all),
+        "sections": sections.collect::<Vec<_>>(),
+        "lost_claims": lost,
+    });
     context.output.done(data, || {
         let header = std::iter::once("SECTION".to_owned());
         let header = header.chain(Status::ALL.map(|status| status.word().to_uppercase()));
@@ -113,10 +110,14 @@ pub(super) async fn stats(context: &Context) -> Result<i32, Failure> {
         }
         rows.push(line("all", &all));
         let text = table(&rows);
-        match text.rsplit_once('\n') {
+        let mut text = match text.rsplit_once('\n') {
             Some((above, total)) => format!("{above}\n{}", styled(NAME, total)),
             None => text,
+        };
+        if lost > 0 {
+            text += &format!("\n{lost} in progress with a lost claim: the next claim takes over");
         }
+        text
     });
     Ok(0)
 }

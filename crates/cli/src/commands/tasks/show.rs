@@ -1,11 +1,11 @@
 //! Text for people about tasks. [`tenure_frontend::view`] has the JSON.
 
 use crate::output::{BAD, DIM, GOOD, NAME, WARN, styled};
-use crate::show::{stale_reason, table, time};
-use tenure::core::{HoldSnapshot, Note, Status, Task, TaskId, Try, WallTime, Witness};
+use crate::show::{table, time};
+use tenure::core::{Note, Status, Task, TaskId, Try, WallTime};
 use tenure::world::{Clock, SystemClock};
 use tenure_frontend::duration::format_duration;
-use tenure_frontend::view::spelling;
+use tenure_frontend::view::{Claims, spelling};
 
 pub(crate) use tenure_frontend::view::hold_of;
 
@@ -30,18 +30,12 @@ fn status(status: Status) -> String {
 }
 
 /// A table of tasks.
-pub(crate) fn task_table(tasks: &[Task], holds: &[HoldSnapshot], witness: &dyn Witness) -> String {
+pub(crate) fn task_table(tasks: &[Task], claims: &Claims<'_>) -> String {
     let header = ["ID", "STATUS", "PRIO", "SECTION", "TITLE", "WHO", "SINCE", "LEFT"];
     let rows = tasks.iter().map(|task| {
-        let hold = hold_of(task, holds);
-        let left = match hold {
-            Some(seen) => match stale_reason(seen, witness) {
-                Some(reason) => reason,
-                None => format_duration(seen.left),
-            },
-            None if task.status == Status::InProgress => "claim lost".to_owned(),
-            None => String::new(),
-        };
+        let hold = claims.hold(task);
+        let left = || hold.map(|seen| format_duration(seen.left)).unwrap_or_default();
+        let left = claims.stale_reason(task).unwrap_or_else(left);
         [
             short(&task.id),
             task.status.to_string(),
@@ -68,7 +62,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// A task in full.
-pub(crate) fn task_text(task: &Task, hold: Option<&HoldSnapshot>, witness: &dyn Witness) -> String {
+pub(crate) fn task_text(task: &Task, claims: &Claims<'_>) -> String {
     let mut lines =
         vec![format!("{}  {}", styled(NAME, one_line(&task.title)), status(task.status))];
     let mut line = |name: &str, text: Option<String>| {
@@ -92,7 +86,7 @@ pub(crate) fn task_text(task: &Task, hold: Option<&HoldSnapshot>, witness: &dyn 
     line("timeout", task.timeout.map(format_duration));
     line("not before", task.not_before.map(time));
     line("claimed by", task.claim.as_ref().map(|claim| claim.by.clone()));
-    line("lease", hold.map(|seen| lease_text(seen, witness)));
+    line("lease", lease_text(task, claims));
     line("result", task.result.clone());
     line("error", task.error.clone());
     line("feedback", task.feedback.clone());
@@ -163,10 +157,13 @@ fn note_text(note: &Note) -> String {
     format!("{} at {}:\n{}", note.by, time(note.at), note.text)
 }
 
-fn lease_text(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
-    match stale_reason(seen, witness) {
-        Some(reason) => format!("no longer valid: {reason}"),
-        None => format!("ends in {} if not renewed", format_duration(seen.left)),
+fn lease_text(task: &Task, claims: &Claims<'_>) -> Option<String> {
+    match claims.stale_reason(task) {
+        Some(reason) => Some(format!("no longer valid: {reason}")),
+        None => {
+            let left = format_duration(claims.hold(task)?.left);
+            Some(format!("ends in {left} if not renewed"))
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tenure::Error;
 use tenure::core::rules::tasks::EVERYTHING;
 use tenure::core::{
-    Event, EventKind, HoldSnapshot, JudgedHold, Kind, Overview, Resource, Revision, Snapshot,
-    TaskId, WaiterSnapshot, Witness,
+    Event, EventKind, JudgedHold, Kind, Overview, Resource, Revision, Snapshot, TaskId,
+    WaiterSnapshot, Witness,
 };
 use tenure_frontend::view;
 
@@ -23,8 +23,6 @@ pub(super) struct PageState {
     pub revision: Revision,
     /// As an object in JSON.
     pub body: Value,
-    /// What was held then.
-    pub holds: Vec<HoldSnapshot>,
     /// When something in it will look different although nothing changed.
     pub fresh_for: Duration,
 }
@@ -43,6 +41,8 @@ pub(super) async fn take(app: &App) -> Result<PageState, Error> {
     let mut sections = client.tasks().sections().await?;
     let paused = sections.iter().any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
     sections.retain(|seen| seen.section.name != EVERYTHING);
+    let in_progress = client.tasks().in_progress().await?;
+    let claims = view::Claims::of(&in_progress, client.witness());
     let info = client.info();
     let overview = Overview::of(&seen, client.witness());
     let tallies = tallies.iter().map(view::Tally::from);
@@ -54,6 +54,7 @@ pub(super) async fn take(app: &App) -> Result<PageState, Error> {
         "locks": locks(&overview, client.witness()),
         "free_queues": free_queues(&overview),
         "tallies": tallies.collect::<Vec<_>>(),
+        "lost_claims": lost_claims(&claims),
         "sections": sections.iter().map(view::CountedSection::from).collect::<Vec<_>>(),
         "paused": paused,
         "workers": workers::workers_in(&overview),
@@ -63,8 +64,16 @@ pub(super) async fn take(app: &App) -> Result<PageState, Error> {
             "uptime_seconds": app.started.elapsed().as_secs(),
         },
     });
-    let (revision, fresh_for) = (seen.revision, fresh_for(&seen));
-    Ok(PageState { revision, body, holds: seen.holds, fresh_for })
+    Ok(PageState { revision: seen.revision, body, fresh_for: fresh_for(&seen) })
+}
+
+/// The tasks in progress whose claim no longer counts. The token tells a claim from a later one.
+fn lost_claims(claims: &view::Claims<'_>) -> Vec<Value> {
+    let lost = claims.lost().into_iter().map(|(task, reason)| {
+        let token = task.claim.as_ref().map(|claim| claim.token);
+        json!({ "task": task.id, "token": token, "reason": reason })
+    });
+    lost.collect()
 }
 
 /// Leases are renewed from a third of their length, and lapse when their time is up.
@@ -132,11 +141,7 @@ fn free_queues(overview: &Overview<'_>) -> Vec<Value> {
 }
 
 /// The tasks that these events touched, as they are now, and which of them are gone.
-pub(super) async fn touched(
-    app: &App,
-    events: &[Event],
-    holds: &[HoldSnapshot],
-) -> Result<Option<Value>, Error> {
+pub(super) async fn touched(app: &App, events: &[Event]) -> Result<Option<Value>, Error> {
     let mut ids: Vec<TaskId> = Vec::new();
     let mut known = HashSet::new();
     for event in events.iter().filter(|event| !matches!(event.event.kind, EventKind::Waiting)) {
@@ -151,6 +156,8 @@ pub(super) async fn touched(
     let tasks = app.client.tasks().get_all(ids.clone()).await?;
     let there: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
     let deleted: Vec<&TaskId> = ids.iter().filter(|id| !there.contains(id)).collect();
-    let shown = tasks.iter().map(|task| view::Task::among(task, holds).without_history());
+    let seen = app.client.tasks().claims_of(&tasks).await?;
+    let claims = view::Claims::of(&seen, app.client.witness());
+    let shown = tasks.iter().map(|task| claims.task(task).without_history());
     Ok(Some(json!({ "tasks": shown.collect::<Vec<_>>(), "deleted": deleted })))
 }

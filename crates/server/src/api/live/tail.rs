@@ -104,7 +104,7 @@ impl Tail {
         let recent = Recent::after(&self.app.client, from).await?;
         let events = &recent.events;
         let snapshot = snapshot::take(&self.app).await?;
-        let tasks = snapshot::touched(&self.app, events, &snapshot.holds).await?;
+        let tasks = snapshot::touched(&self.app, events).await?;
         let news = News {
             // All events up to there have been read, and there may be none.
             revision: events.last().map_or(reached, |event| event.revision.max(reached)),

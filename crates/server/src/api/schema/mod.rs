@@ -50,17 +50,17 @@ pub struct Events {
     pub revision: u64,
 }
 
-/// Everybody who holds something.
+/// All holders.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Workers {
-    /// They.
+    /// The holders, each with what it holds.
     pub workers: Vec<Worker>,
 }
 
 /// All sections, in the order of claims.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Sections {
-    /// They.
+    /// The sections.
     pub sections: Vec<OpenSection>,
     /// Whether nothing at all is handed out for now.
     pub paused: bool,
@@ -69,7 +69,7 @@ pub struct Sections {
 /// A section as it is now.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct OneSection {
-    /// It.
+    /// The section.
     pub section: Section,
 }
 

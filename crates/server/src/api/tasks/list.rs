@@ -1,6 +1,6 @@
 //! Looking at tasks.
 
-use super::{get, holds_of, shown};
+use super::{get, shown};
 use crate::api::input::Params;
 use crate::api::values::{
     Count, RevisionNumber, Search, SectionName, StatusWord, TaskLabel, TaskName,
@@ -68,8 +68,9 @@ pub(super) async fn tasks(
         None => whole_page(client, filter, limit).await?,
         Some(search) => found_page(client, filter, limit, &search).await?,
     };
-    let holds = holds_of(client, &page.tasks).await?;
-    let tasks = page.tasks.iter().map(|task| view::Task::among(task, &holds)).collect();
+    let seen = client.tasks().claims_of(&page.tasks).await?;
+    let claims = view::Claims::of(&seen, client.witness());
+    let tasks = page.tasks.iter().map(|task| claims.task(task)).collect();
     Ok(Json(schema::Tasks { tasks, next_after_age: page.next_after_age }))
 }
 

@@ -10,7 +10,7 @@ mod note;
 use super::Api;
 use crate::http::limits::Limits;
 use crate::routes::{Access, Routes};
-use tenure::core::{HoldSnapshot, Resource, Task, TaskId};
+use tenure::core::{Task, TaskId};
 use tenure::{Client, Error};
 use tenure_frontend::view;
 use utoipa_axum::routes;
@@ -46,17 +46,8 @@ async fn get(client: &Client, id: &TaskId) -> Result<Task, Error> {
     task.ok_or_else(|| Error::NoSuchTask { text: id.to_string() })
 }
 
-/// The holds by which somebody has these tasks.
-async fn holds_of(client: &Client, tasks: &[Task]) -> Result<Vec<HoldSnapshot>, Error> {
-    let claimed = tasks.iter().filter(|task| task.claim.is_some());
-    let resources: Vec<Resource> = claimed.map(|task| task.id.resource()).collect();
-    match resources.is_empty() {
-        true => Ok(vec![]),
-        false => Ok(client.look(&resources).await?.holds),
-    }
-}
-
-/// A task as it is shown, with when its claim lapses.
+/// A task as it is shown, with when its claim lapses or why it no longer counts.
 async fn shown(client: &Client, task: &Task) -> Result<view::Task, Error> {
-    Ok(view::Task::among(task, &holds_of(client, std::slice::from_ref(task)).await?))
+    let seen = client.tasks().claims_of(std::slice::from_ref(task)).await?;
+    Ok(view::Claims::of(&seen, client.witness()).task(task))
 }

@@ -7,7 +7,6 @@ import { hue } from './words.js';
 const TASKS_MAX = 20_000;
 const TASKS_PAGE = 500;
 const EVENTS_FIRST = 4_000;
-const EVENTS_PAGE = 1_000;
 const EVENTS_MAX = 20_000;
 // After a gap in the stream the tasks are loaded again, at most this often.
 const RELOAD_MS = 5_000;
@@ -104,14 +103,7 @@ export class Model {
   }
 
   async loadEvents() {
-    let after = Math.max(0, this.snapshot.revision - EVENTS_FIRST);
-    const older = [];
-    for (;;) {
-      const page = (await ask('GET', `/v1/events?after=${after}&limit=${EVENTS_PAGE}`)).events;
-      older.push(...page);
-      if (page.length < EVENTS_PAGE) break;
-      after = page[page.length - 1].revision;
-    }
+    const older = (await ask('GET', `/v1/events?last=${EVENTS_FIRST}`)).events;
     const newer = this.events;
     this.events = [];
     this.eventRevision = 0;
@@ -175,9 +167,8 @@ export class Model {
   /** Why the claim of a task in progress is no longer valid; null if it is. */
   lostClaim(task) {
     if (task.status !== 'in_progress' || !this.snapshot) return null;
-    const resource = `task:${task.id}`;
-    const lock = this.snapshot.locks.find((one) => one.resource === resource && one.token === task.token);
-    return lock ? lock.stale_reason : 'claim lost';
+    const lost = this.snapshot.lost_claims.find((one) => one.task === task.id && one.token === task.token);
+    return lost ? lost.reason : null;
   }
 
   /** The number of unfinished dependencies of a task. */
