@@ -174,3 +174,42 @@ async fn tasks_are_moved_by_hand_where_that_can_be() {
     reject.await.refused(404, "TASK_NOT_FOUND");
     server.post("/v1/tasks/a/reject", json!({})).await.refused(400, "USAGE");
 }
+
+#[tokio::test]
+async fn notes_are_added_and_given_to_the_next_worker() {
+    let server = Server::new().await;
+    server.add(json!({ "id": "t", "title": "T" })).await;
+    let note = json!({ "text": "two\nlines", "as": "carol" });
+    let answer = server.post("/v1/tasks/t/notes", note).await;
+    assert_eq!(answer.status, 201);
+    let noted = answer.good()["task"]["notes"].clone();
+    assert_eq!((&noted[0]["by"], &noted[0]["text"]), (&json!("carol"), &json!("two\nlines")));
+    for (body, code) in [
+        (json!({ "text": " \n" }), "USAGE"),
+        (json!({ "text": "" }), "USAGE"),
+        (json!({}), "USAGE"),
+        (json!({ "text": "x".repeat(8193) }), "USAGE"),
+        (json!({ "text": "é".repeat(5000) }), "TASK_REFUSED"),
+    ] {
+        server.post("/v1/tasks/t/notes", body).await.refused(400, code);
+    }
+    let text = json!({ "text": "x" });
+    server.post("/v1/tasks/nothing/notes", text).await.refused(404, "TASK_NOT_FOUND");
+
+    let claim = server.post("/v1/tasks/claim", json!({ "as": "a" })).await.good();
+    let (notes, tries) = (&claim["tasks"][0]["notes"], &claim["tasks"][0]["tries"]);
+    assert_eq!((notes, tries), (&noted, &Value::Null), "its own try is no earlier one");
+    let fail = json!({ "as": "a", "reason": "no disk" });
+    server.post("/v1/tasks/t/fail", fail).await.good();
+    let shown = server.get("/v1/tasks/t").await.good()["task"].clone();
+    assert_eq!(shown["notes"], noted);
+    let tried = &shown["tries"][0];
+    assert_eq!((&tried["by"], &tried["number"]), (&json!("a"), &json!(1)));
+    assert_eq!((&tried["outcome"], &tried["error"]), (&json!("failed"), &json!("no disk")));
+    let listed = server.get("/v1/tasks").await.good()["tasks"][0].clone();
+    assert!(listed.get("notes").is_none() && listed.get("tries").is_none(), "{listed}");
+    let events = server.get("/v1/events").await.good();
+    let is_note = |event: &&Value| event["event"] == "noted";
+    let told = events["events"].as_array().unwrap().iter().find(is_note).unwrap();
+    assert_eq!((&told["holder"], &told["text"]), (&json!("carol"), &json!("two\nlines")));
+}
