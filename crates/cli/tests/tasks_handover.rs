@@ -205,3 +205,38 @@ fn notes_are_exported_and_imported() {
         assert_eq!(scene.task()["notes"], notes, "{format}");
     }
 }
+
+/// The task list of another program stays as it is, byte for byte; the note is kept beside it.
+#[test]
+fn a_note_leaves_the_list_of_another_program_alone() {
+    let scene = Scene::new(|folder| format!("file:{folder}/c?dialect=coordination"));
+    std::fs::create_dir(scene.path("c")).unwrap();
+    let task = |id: &str, status: &str, by: Option<&str>| {
+        json!({ "id": id, "description": format!("do {id}"), "status": status, "priority": 5,
+            "claimed_by": by, "dependencies": [], "claimed_at": "2026-01-01T00:00:00Z" })
+    };
+    let tasks = [
+        task("t", "available", None),
+        task("theirs", "claimed", Some("term-1")),
+        task("done", "done", Some("term-1")),
+    ];
+    let list = json!({ "version": "1.0", "tasks": tasks }).to_string();
+    std::fs::write(scene.path("c/tasks.json"), &list).unwrap();
+    for name in ["t", "theirs", "done"] {
+        scene.ok(&["tasks", "note", name, "a note", "--as", "a"]);
+        let shown = scene.ok(&["tasks", "show", name]);
+        assert!(shown.contains("a note"), "{shown}");
+    }
+    assert_eq!(std::fs::read_to_string(scene.path("c/tasks.json")).unwrap(), list);
+    let claimed = scene.ok(&["tasks", "claim", "t", "--as", "b"]);
+    assert!(claimed.contains("a note"), "{claimed}");
+    // Another program finishes it meanwhile: the try says so.
+    let mut tasks = tasks;
+    tasks[0]["status"] = json!("done");
+    tasks[0]["claimed_by"] = json!("term-2");
+    let list = json!({ "version": "1.0", "tasks": tasks }).to_string();
+    std::fs::write(scene.path("c/tasks.json"), list).unwrap();
+    let task = scene.task();
+    assert_eq!((&task["status"], &task["finished_by"]), (&json!("completed"), &json!("term-2")));
+    assert_eq!(task["tries"][0]["outcome"], "lost", "{task}");
+}

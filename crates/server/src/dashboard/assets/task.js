@@ -48,13 +48,16 @@ export function showTask(model, id) {
       h('p', { class: 'task-state' }, h('i', { class: `dot status-${task.status}` }), STATUS_WORDS[task.status] ?? task.status, ' · ', h('code', {}, foreign(task.id))),
       why,
       h('dl', {}, ...rows(task, model.lostClaim(task)).flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
+      history,
       buttons && buttons.length > 0 && h('div', { class: 'buttons' }, ...buttons));
   };
   const why = h('ul', { class: 'why' });
+  const history = h('dl', { class: 'history' });
   draw();
   const dialog = open('Task', body, { wide: true });
   dialog.redraw = draw;
   if (model.tasks.get(id)?.status === 'pending') explain(id, why);
+  remember(id, history);
   return dialog;
 }
 
@@ -63,4 +66,18 @@ async function explain(id, why) {
   const answer = await ask('GET', `/v1/tasks/${encodeURIComponent(id)}/why`).catch(() => null);
   const reasons = answer?.why ?? answer?.reasons ?? [];
   fill(why, ...reasons.map((reason) => h('li', {}, foreign(brief(reason, 300)))));
+}
+
+/** How the tries of a task ended, and what was noted about it. */
+async function remember(id, history) {
+  const answer = await ask('GET', `/v1/tasks/${encodeURIComponent(id)}`).catch(() => null);
+  const tries = (answer?.task?.tries ?? []).map((one) => [`Try ${one.number}`, text(tried(one))]);
+  const notes = (answer?.task?.notes ?? []).map((note) => ['Note', [text(`${note.by}, ${moment(note.at)}`), block(note.text)]]);
+  fill(history, ...[...tries, ...notes].flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, ...[value].flat())]));
+}
+
+function tried(one) {
+  const end = one.outcome ? `${one.outcome} ${moment(one.ended_at)}` : `since ${moment(one.claimed_at)}`;
+  const details = [one.error, one.worktree, one.branch, one.rescue].filter(Boolean);
+  return `${one.by}: ${end}${details.length > 0 ? ` (${details.join('; ')})` : ''}`;
 }

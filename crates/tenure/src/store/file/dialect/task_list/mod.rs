@@ -156,6 +156,15 @@ impl ForeignTasks {
         ledger: &Ledger,
         at: StoreTime,
     ) -> Result<(), FileStoreError> {
+        let listed: Vec<Record>;
+        let records = match records.iter().any(|record| is_history(record, ledger)) {
+            true => {
+                let others = records.iter().filter(|record| !is_history(record, ledger));
+                listed = others.cloned().collect();
+                &listed
+            }
+            false => records,
+        };
         let ended = self.ended_claims(records);
         let decided = |id: &TaskId| {
             records.iter().any(|record| matches!(record, Record::Task(task) if task.id == *id))
@@ -290,6 +299,15 @@ impl ForeignTasks {
     pub(crate) fn has_changed(&self) -> Result<bool, FileStoreError> {
         self.list.has_changed()
     }
+}
+
+/// Whether a record changes nothing of a task but its notes and tries, which lists cannot express.
+fn is_history(record: &Record, ledger: &Ledger) -> bool {
+    let Record::Task(task) = record else { return false };
+    ledger.tasks.get(&task.id).is_some_and(|known| {
+        let (notes, tries) = (known.notes.clone(), known.tries.clone());
+        Task { notes, tries, ..(**task).clone() } == *known
+    })
 }
 
 /// A grant and a token by which another program's claim is named. It has none of its own.
