@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{BAD, GOOD, styled};
+use crate::setup::{self, Project};
 use clap::Args;
 use serde_json::json;
 use std::path::Path;
@@ -17,9 +18,10 @@ use tenure::store::Finding;
 use tenure::url::StoreUrl;
 use tenure_frontend::view;
 
-/// Check the store, file system, clock, and leftovers of crashes
+/// Check the store, file system, clock, leftovers of crashes, and hooks
 ///
-/// Removes draft files that killed updates left in this repository or folder. Exits 7 if a check
+/// If agents' programs are set up here, it tries their hooks: each must refuse the edit of a file
+/// that another owner holds, in a temporary store. Removes draft files that killed updates left in this repository or folder. Exits 7 if a check
 /// failed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -63,6 +65,9 @@ fn unusable(failure: Failure) -> Finding {
 
 async fn examine(context: &Context) -> Vec<Finding> {
     let mut findings = vec![clock(), process(), drafts(context)];
+    if let Ok(project) = Project::of(context) {
+        findings.extend(setup::examine(&project).await);
+    }
     let url = match context.store_url() {
         Ok(url) => url,
         Err(failure) => {

@@ -10,7 +10,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Value, json};
 use similar::TextDiff;
 use std::path::PathBuf;
-use tenure::place::PlaceKind;
 
 /// Set up agents' programs so that no two agents edit one file
 ///
@@ -49,7 +48,7 @@ fn words() -> PossibleValuesParser {
 }
 
 pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<i32, Failure> {
-    let project = project(context)?;
+    let project = Project::of(context)?;
     let chosen = chosen(&project, args)?;
     let mut plan = Plan::new(&project.root);
     for (target, _) in &chosen {
@@ -70,19 +69,6 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<i32, Failure> {
 
 /// A target, and the sign by which it was found if it was not named.
 type Chosen = (&'static dyn Target, Option<String>);
-
-fn project(context: &Context) -> Result<Project, Failure> {
-    let place = context.place();
-    let (root, is_repository) = match place.map(|place| &place.kind) {
-        Ok(PlaceKind::Repository { worktree_root, .. }) => (worktree_root.clone(), true),
-        _ => (context.directory(), false),
-    };
-    let root = root.canonicalize().map_err(|error| {
-        let message = format!("cannot use the folder {}: {error}", root.display());
-        Failure::new(Exit::Configuration, "DIRECTORY", message)
-    })?;
-    Ok(Project { root, is_repository })
-}
 
 /// The targets that were named; else those that are used here or, to remove, all.
 fn chosen(project: &Project, args: &SetupArgs) -> Result<Vec<Chosen>, Failure> {

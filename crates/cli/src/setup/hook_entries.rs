@@ -98,21 +98,6 @@ impl HookEntries {
         !self.places(value).is_empty()
     }
 
-    /// The commands of tenure's entries, in their order.
-    #[allow(dead_code, reason = "for `tenure doctor`")]
-    pub(crate) fn commands(&self, value: &Value) -> Vec<String> {
-        let places = self.places(value).into_iter();
-        let commands = places.filter_map(|Place { event, group, hook }| {
-            let entry = &value[HOOKS][&event][group];
-            let entry = match self.shape {
-                Shape::Groups => &entry[HOOKS][hook.unwrap_or(0)],
-                Shape::Versioned => entry,
-            };
-            entry["command"].as_str().map(str::to_owned)
-        });
-        commands.collect()
-    }
-
     fn entry(&self, matcher: Option<&str>) -> Value {
         let command = command(self.host);
         let mut entry = match self.shape {

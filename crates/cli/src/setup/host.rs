@@ -1,22 +1,21 @@
 //! A host of agents as a target of `tenure setup`: the files that it reads.
 
-use super::hook_entries::HookEntries;
+use super::hook_entries::{HookEntries, command};
 use super::instructions;
 use super::mcp_entry::McpFormat;
 use super::plan::{Malformed, Plan};
 use super::project::{Project, Signs};
 use super::target::{Removal, Target};
+use super::trial::Trial;
 use crate::failure::Failure;
-use std::path::PathBuf;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 /// A program that runs agents.
 #[derive(Debug)]
 pub(crate) struct Host {
     /// Its name on the command line.
     pub(crate) word: &'static str,
-    /// Its own name.
-    #[allow(dead_code, reason = "for `tenure doctor`")]
-    pub(crate) name: &'static str,
     pub(crate) signs: Signs,
     pub(crate) hooks: HookFile,
     /// The files in which MCP servers may be named: the first that exists is used, else the first.
@@ -26,6 +25,10 @@ pub(crate) struct Host {
     pub(crate) instructions: fn(&Project) -> PathBuf,
     /// Folders that setup may create, innermost first.
     pub(crate) folders: &'static [&'static str],
+    /// The event of an edit: the folder in which it happens, and the file.
+    pub(crate) edit_event: fn(&Path, &Path) -> Value,
+    /// Whether an answer refuses.
+    pub(crate) is_refusal: fn(&Value) -> bool,
     /// What its user must do once by hand.
     pub(crate) advice: Option<&'static str>,
 }
@@ -60,9 +63,7 @@ impl Host {
     fn removed_hooks(&self, text: &str) -> Result<Option<String>, Malformed> {
         match &self.hooks {
             HookFile::Entries { entries, .. } => entries.without(text),
-            HookFile::Plugin { text: plugin, .. } => {
-                Ok((!is_plugin(text, &plugin())).then(|| text.to_owned()))
-            }
+            HookFile::Plugin { .. } => Ok((!is_plugin(text)).then(|| text.to_owned())),
         }
     }
 
@@ -71,14 +72,16 @@ impl Host {
         match &self.hooks {
             HookFile::Entries { entries, .. } => super::json::value(text)
                 .is_ok_and(|value| entries.is_present(&value) && !entries.is_complete(&value)),
-            HookFile::Plugin { text: plugin, .. } => is_plugin(text, &plugin()) && text != plugin(),
+            HookFile::Plugin { text: plugin, .. } => is_plugin(text) && text != plugin(),
         }
     }
 }
 
-/// Whether a plugin file is tenure's: it has the same first line.
-fn is_plugin(text: &str, plugin: &str) -> bool {
-    text.lines().next() == plugin.lines().next()
+/// How a plugin file of tenure begins, of whatever version.
+const PLUGIN_MARK: &str = "// Written by `tenure setup";
+
+fn is_plugin(text: &str) -> bool {
+    text.starts_with(PLUGIN_MARK)
 }
 
 impl Target for Host {
@@ -95,7 +98,7 @@ impl Target for Host {
         plan.edit(word, HOOKS, &self.hook_file(project), |text| match &self.hooks {
             HookFile::Entries { entries, .. } => entries.with(text).map(Some),
             HookFile::Plugin { text: plugin, .. } => match text {
-                Some(text) if !is_plugin(text, &plugin()) => {
+                Some(text) if !is_plugin(text) => {
                     Err(Malformed::at(text, 0, "this file was not written by tenure"))
                 }
                 _ => Ok(Some(plugin())),
@@ -147,13 +150,17 @@ impl Target for Host {
         Ok(())
     }
 
+    fn used(&self, project: &Project) -> Option<String> {
+        project.used(&self.signs)
+    }
+
     fn is_set_up(&self, project: &Project) -> bool {
         let Ok(text) = std::fs::read_to_string(self.hook_file(project)) else { return false };
         match &self.hooks {
             HookFile::Entries { entries, .. } => {
                 super::json::value(&text).is_ok_and(|value| entries.is_present(&value))
             }
-            HookFile::Plugin { text: plugin, .. } => is_plugin(&text, &plugin()),
+            HookFile::Plugin { .. } => is_plugin(&text),
         }
     }
 
@@ -163,6 +170,20 @@ impl Target for Host {
 
     fn folders(&self) -> &'static [&'static str] {
         self.folders
+    }
+
+    fn trial(&self, project: &Project) -> Option<Trial> {
+        let text = std::fs::read_to_string(self.hook_file(project)).ok()?;
+        let command = match &self.hooks {
+            HookFile::Entries { entries, .. } => {
+                let value = super::json::value(&text).ok()?;
+                entries.is_complete(&value).then(|| command(self.word))?
+            }
+            HookFile::Plugin { text: plugin, .. } => {
+                (text == plugin()).then(|| command(self.word))?
+            }
+        };
+        Some(Trial { command, edit_event: self.edit_event, is_refusal: self.is_refusal })
     }
 
     fn advice(&self) -> Option<&'static str> {

@@ -11,11 +11,12 @@ use super::instructions::{agents_file, claude_file, gemini_file};
 use super::mcp_entry::McpFormat;
 use super::project::Signs;
 use crate::commands::hook;
+use serde_json::{Value, json};
+use std::path::Path;
 
 /// Claude Code. `SessionStart` also comes after compaction.
 pub(crate) static CLAUDE_CODE: Host = Host {
     word: "claude-code",
-    name: "Claude Code",
     signs: Signs {
         files: &[".claude", "CLAUDE.md", ".mcp.json"],
         variables: &["CLAUDECODE", "CLAUDE_CODE_SESSION_ID"],
@@ -40,13 +41,14 @@ pub(crate) static CLAUDE_CODE: Host = Host {
     mcp: McpFormat::TypedMcpServers,
     instructions: claude_file,
     folders: &[".claude"],
+    edit_event: claude_code_edit,
+    is_refusal: denies_permission,
     advice: None,
 };
 
 /// Codex. It knows its edit tool as `apply_patch`, and accepts `Edit` and `Write` as names of it.
 pub(crate) static CODEX: Host = Host {
     word: "codex",
-    name: "Codex",
     signs: Signs {
         files: &[".codex"],
         variables: &["CODEX_SESSION_ID", "CODEX_THREAD_ID"],
@@ -71,6 +73,8 @@ pub(crate) static CODEX: Host = Host {
     mcp: McpFormat::CodexToml,
     instructions: agents_file,
     folders: &[".codex"],
+    edit_event: codex_edit,
+    is_refusal: denies_permission,
     advice: Some(
         "Codex runs new hooks only after you trust them: start codex here, trust the project, and \
          accept the hooks in /hooks.",
@@ -80,7 +84,6 @@ pub(crate) static CODEX: Host = Host {
 /// Cursor. `failClosed` stays off: it would stop agents where tenure is not installed.
 pub(crate) static CURSOR: Host = Host {
     word: "cursor",
-    name: "Cursor",
     signs: Signs {
         files: &[".cursor", ".cursorrules"],
         variables: &["CURSOR_AGENT", "CURSOR_TRACE_ID", "CURSOR_VERSION"],
@@ -92,7 +95,7 @@ pub(crate) static CURSOR: Host = Host {
             host: "cursor",
             shape: Shape::Versioned,
             events: &[
-                ("preToolUse", Some("Write|Edit|StrReplace|Delete|Shell")),
+                ("preToolUse", Some("Write|Edit|MultiEdit|StrReplace|EditNotebook|Delete|Shell")),
                 ("sessionStart", None),
                 ("beforeSubmitPrompt", None),
                 ("stop", None),
@@ -105,6 +108,8 @@ pub(crate) static CURSOR: Host = Host {
     mcp: McpFormat::CursorMcpServers,
     instructions: agents_file,
     folders: &[".cursor"],
+    edit_event: cursor_edit,
+    is_refusal: |answer| answer["permission"] == "deny",
     advice: Some(
         "Cursor asks once whether the MCP server \"tenure\" may run: enable it in its settings.",
     ),
@@ -113,7 +118,6 @@ pub(crate) static CURSOR: Host = Host {
 /// Gemini CLI. `AfterAgent` is the end of a turn.
 pub(crate) static GEMINI: Host = Host {
     word: "gemini",
-    name: "Gemini CLI",
     signs: Signs {
         files: &[".gemini", "GEMINI.md"],
         variables: &["GEMINI_CLI"],
@@ -125,7 +129,7 @@ pub(crate) static GEMINI: Host = Host {
             host: "gemini",
             shape: Shape::Groups,
             events: &[
-                ("BeforeTool", Some("write_file|replace|edit|run_shell_command")),
+                ("BeforeTool", Some("write_file|replace|run_shell_command")),
                 ("SessionStart", None),
                 ("BeforeAgent", None),
                 ("AfterAgent", None),
@@ -137,13 +141,14 @@ pub(crate) static GEMINI: Host = Host {
     mcp: McpFormat::McpServers,
     instructions: gemini_file,
     folders: &[".gemini"],
+    edit_event: gemini_edit,
+    is_refusal: |answer| answer["decision"] == "deny",
     advice: Some("Gemini CLI runs a project's hooks only in folders that you trust."),
 };
 
 /// opencode. Its hooks are a plugin, which calls `tenure hook opencode`.
 pub(crate) static OPENCODE: Host = Host {
     word: "opencode",
-    name: "opencode",
     signs: Signs {
         files: &[".opencode", "opencode.json", "opencode.jsonc"],
         variables: &["OPENCODE"],
@@ -159,9 +164,71 @@ pub(crate) static OPENCODE: Host = Host {
     mcp: McpFormat::Opencode,
     instructions: agents_file,
     folders: &[".opencode/plugins", ".opencode"],
+    edit_event: opencode_edit,
+    is_refusal: |answer| answer["deny"].is_string(),
     advice: None,
 };
 
 fn plugin() -> String {
     hook::opencode::plugin().to_owned()
+}
+
+/// A session that no agent has, for events of trials.
+const SESSION: &str = "tenure-doctor";
+
+fn claude_code_edit(folder: &Path, file: &Path) -> Value {
+    json!({
+        "session_id": SESSION,
+        "cwd": folder,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+        "tool_input": { "file_path": file, "content": "" },
+    })
+}
+
+fn codex_edit(folder: &Path, file: &Path) -> Value {
+    let name = file.strip_prefix(folder).unwrap_or(file).display();
+    let patch = format!("*** Begin Patch\n*** Update File: {name}\n@@\n-a\n+b\n*** End Patch\n");
+    json!({
+        "session_id": SESSION,
+        "cwd": folder,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "apply_patch",
+        "tool_input": { "command": patch },
+    })
+}
+
+fn cursor_edit(folder: &Path, file: &Path) -> Value {
+    json!({
+        "conversation_id": SESSION,
+        "workspace_roots": [folder],
+        "hook_event_name": "preToolUse",
+        "tool_name": "Write",
+        "tool_input": { "file_path": file, "content": "" },
+    })
+}
+
+fn gemini_edit(folder: &Path, file: &Path) -> Value {
+    json!({
+        "session_id": SESSION,
+        "cwd": folder,
+        "hook_event_name": "BeforeTool",
+        "tool_name": "write_file",
+        "tool_input": { "file_path": file, "content": "" },
+    })
+}
+
+fn opencode_edit(folder: &Path, file: &Path) -> Value {
+    json!({
+        "event": "tool.execute.before",
+        "session": SESSION,
+        "directory": folder,
+        "tool": "write",
+        "args": { "filePath": file, "content": "" },
+    })
+}
+
+/// The answer of Claude Code and Codex.
+fn denies_permission(answer: &Value) -> bool {
+    answer["hookSpecificOutput"]["permissionDecision"] == "deny"
 }

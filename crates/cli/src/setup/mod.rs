@@ -4,8 +4,10 @@
 //! change files through a [`Plan`], which is written at the end. `host.rs` is the target for hosts
 //! of agents, `hosts.rs` says where each keeps its files. A file has up to three parts of tenure:
 //! `hook_entries.rs`, `mcp_entry.rs` and `instructions.rs`; the texts are edited by `json.rs` and
-//! `section.rs`. `git_hooks` is the target for the hooks of git.
+//! `section.rs`. `git_hooks` is the target for the hooks of git. For `tenure doctor`, `examine.rs` says
+//! what is set up, and `trial.rs` tries whether hooks refuse.
 
+mod examine;
 mod git_hooks;
 mod hook_entries;
 mod host;
@@ -18,7 +20,9 @@ mod project;
 mod renames;
 mod section;
 mod target;
+mod trial;
 
+pub(crate) use examine::examine;
 pub(crate) use plan::{Fate, Plan, PlannedFile};
 pub(crate) use project::Project;
 pub(crate) use target::{Removal, Target};

@@ -1,6 +1,10 @@
 //! The project that is set up: its root, and signs of the hosts that are used in it.
 
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
 use std::path::{Path, PathBuf};
+use tenure::place::PlaceKind;
 
 /// A project, and the surroundings of this process.
 pub(crate) struct Project {
@@ -22,6 +26,19 @@ pub(crate) struct Signs {
 }
 
 impl Project {
+    /// The project around the current folder.
+    pub(crate) fn of(context: &Context) -> Result<Project, Failure> {
+        let (root, is_repository) = match context.place().map(|place| &place.kind) {
+            Ok(PlaceKind::Repository { worktree_root, .. }) => (worktree_root.clone(), true),
+            _ => (context.directory(), false),
+        };
+        let root = root.canonicalize().map_err(|error| {
+            let message = format!("cannot use the folder {}: {error}", root.display());
+            Failure::new(Exit::Configuration, "DIRECTORY", message)
+        })?;
+        Ok(Project { root, is_repository })
+    }
+
     /// The first sign in the project itself, in words: a file or folder, or the host that runs
     /// this command.
     pub(crate) fn used(&self, signs: &Signs) -> Option<String> {

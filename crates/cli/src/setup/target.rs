@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use super::project::Project;
+use super::trial::Trial;
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,10 @@ pub(crate) trait Target: Sync {
     /// Plans to remove all of it. What users changed elsewhere in the files stays.
     fn remove(&self, removal: &Removal<'_>, plan: &mut Plan) -> Result<(), Failure>;
 
+    /// A sign that it is used in this very project, for `tenure doctor`; `None` if it is not, or
+    /// if that needs no mention.
+    fn used(&self, project: &Project) -> Option<String>;
+
     /// Whether its hooks are in place, of whatever version.
     fn is_set_up(&self, project: &Project) -> bool;
 
@@ -30,6 +35,9 @@ pub(crate) trait Target: Sync {
 
     /// Folders below the root that it may create, innermost first.
     fn folders(&self) -> &'static [&'static str];
+
+    /// How to try whether its hooks refuse, if that is possible.
+    fn trial(&self, project: &Project) -> Option<Trial>;
 
     /// What the user must do once by hand after setting it up.
     fn advice(&self) -> Option<&'static str>;

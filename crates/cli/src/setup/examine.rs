@@ -1,0 +1,95 @@
+//! What `tenure doctor` says about targets: whether they are set up, and whether their hooks refuse.
+
+use super::project::{Project, program};
+use super::target::Target;
+use super::trial::{Trial, TrialFolder};
+use super::{Plan, TARGETS};
+use tenure::store::Finding;
+
+/// Examines the targets that are used in a project. Says nothing if there are none.
+pub(crate) async fn examine(project: &Project) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut folder = None;
+    let set_up: Vec<_> = TARGETS.iter().filter(|target| target.is_set_up(project)).collect();
+    for target in TARGETS {
+        let finding = |ok, message| Finding { subject: target.word().to_owned(), ok, message };
+        if !target.is_set_up(project) {
+            if let Some(sign) = target.used(project) {
+                let message =
+                    format!("used here ({sign}), not set up: `tenure setup {}`", target.word());
+                findings.push(finding(true, message));
+            }
+            continue;
+        }
+        let result = match outdated(target, project) {
+            Err(message) => Err(message),
+            Ok(()) => match target.trial(project) {
+                None => Ok("set up".to_owned()),
+                Some(trial) => {
+                    if folder.is_none() {
+                        folder = Some(TrialFolder::new().await);
+                    }
+                    tried(folder.as_ref(), &trial)
+                }
+            },
+        };
+        findings.push(match result {
+            Ok(message) => finding(true, message),
+            Err(message) => finding(false, message),
+        });
+    }
+    if !set_up.is_empty() {
+        findings.extend(command_on_path());
+    }
+    findings
+}
+
+fn tried(folder: Option<&Result<TrialFolder, String>>, trial: &Trial) -> Result<String, String> {
+    match folder {
+        Some(Ok(folder)) => match folder.run(trial) {
+            Ok(()) => Ok("set up; its hook refused the edit of a file that another holds, and \
+                          allowed a free one"
+                .to_owned()),
+            Err(reason) => Err(format!("its hook was tried: {reason}")),
+        },
+        Some(Err(reason)) => Err(format!("its hook cannot be tried: {reason}")),
+        None => Err("its hook was not tried".to_owned()),
+    }
+}
+
+/// Fails if something of a target is missing or outdated.
+fn outdated(target: &dyn Target, project: &Project) -> Result<(), String> {
+    let mut plan = Plan::new(&project.root);
+    target.add(project, &mut plan).map_err(|failure| failure.message)?;
+    let files = plan.files().flat_map(|file| {
+        let parts = file.parts.iter().filter(|part| part.changes);
+        parts.map(|part| format!("{} in {}", part.what, file.shown.display()))
+    });
+    let missing: Vec<String> = files.collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "missing or outdated: {}; run `tenure setup {}`",
+            missing.join(", "),
+            target.word()
+        )),
+    }
+}
+
+/// Whether hooks find this program. Committed files say `tenure`, whatever that is on the path.
+fn command_on_path() -> Option<Finding> {
+    let finding = |ok, message| Finding { subject: "command".to_owned(), ok, message };
+    let Some(found) = program("tenure") else {
+        let message = "`tenure` is not on the PATH, so hooks do nothing".to_owned();
+        return Some(finding(false, message));
+    };
+    let real = |path: std::path::PathBuf| path.canonicalize().unwrap_or(path);
+    let (found, own) = (real(found), real(std::env::current_exe().ok()?));
+    Some(match found == own {
+        true => finding(true, format!("hooks run {}, which is this program", found.display())),
+        false => finding(
+            true,
+            format!("hooks run {}; this program is {}", found.display(), own.display()),
+        ),
+    })
+}
