@@ -10,6 +10,7 @@ mod script;
 use super::plan::Plan;
 use super::project::{self, Project};
 use super::target::{Removal, Target};
+use super::trial::Trial;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use folder::{Folder, Owner};
@@ -63,6 +64,11 @@ impl Target for GitHooks {
         Ok(())
     }
 
+    /// Most projects are repositories; that alone says nothing about agents.
+    fn used(&self, _: &Project) -> Option<String> {
+        None
+    }
+
     fn is_set_up(&self, project: &Project) -> bool {
         let Ok(folder) = folder::find(project) else { return false };
         let name = Hook::PreCommit.name();
@@ -78,6 +84,11 @@ impl Target for GitHooks {
 
     fn folders(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// A trial would have to run the user's own hooks with the guard.
+    fn trial(&self, _: &Project) -> Option<Trial> {
+        None
     }
 
     fn advice(&self) -> Option<&'static str> {

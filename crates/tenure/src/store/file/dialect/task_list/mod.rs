@@ -305,8 +305,9 @@ impl ForeignTasks {
 fn is_history(record: &Record, ledger: &Ledger) -> bool {
     let Record::Task(task) = record else { return false };
     ledger.tasks.get(&task.id).is_some_and(|known| {
-        let (notes, tries) = (known.notes.clone(), known.tries.clone());
-        Task { notes, tries, ..(**task).clone() } == *known
+        let mut task = (**task).clone();
+        (task.notes, task.tries) = (known.notes.clone(), known.tries.clone());
+        task == *known
     })
 }
 
