@@ -41,7 +41,7 @@ pub(crate) struct Cli {
 }
 
 /// Options of every command.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// The store: sqlite:PATH, file:DIR, machine: (shared by all users), memory:, unix:SOCKET or
@@ -100,6 +100,8 @@ pub(crate) enum Command {
     Token(commands::token::TokenArgs),
     Mcp(commands::mcp::McpArgs),
     Guard(commands::guard::GuardArgs),
+    Prime(commands::prime::PrimeArgs),
+    Hook(commands::hook::HookArgs),
     Init(commands::init::InitArgs),
     Setup(commands::setup::SetupArgs),
     Config(commands::config::ConfigArgs),

@@ -280,6 +280,26 @@ impl Context {
         self.changing(self.builder()?.one_shot()).await
     }
 
+    /// A client for this agent. `None` if there is no store yet and none is to be made.
+    pub(crate) async fn client_of(
+        &self,
+        agent: &Agent,
+        may_create: bool,
+    ) -> Result<Option<Client>, Failure> {
+        if !may_create && !self.store_exists()? {
+            return Ok(None);
+        }
+        self.changing(self.plain_builder()?.one_shot().agent(agent.clone())).await.map(Some)
+    }
+
+    /// Whether there is a store already. A server counts as there.
+    fn store_exists(&self) -> Result<bool, Failure> {
+        match self.settings.text(Key::Store).is_none() {
+            true => Ok(self.place()?.database().exists()),
+            false => Ok(self.store_url()?.exists()),
+        }
+    }
+
     /// As [`Context::client`], for a worker: an agent of its own, unless the label was chosen.
     pub(crate) async fn worker_client(&self) -> Result<Client, Failure> {
         self.changing(self.labelled(self.plain_builder()?)).await

@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Work", &["tasks", "sections", "work", "swarm"]),
     ("Look", &["mine", "status", "why", "locks", "events", "top"]),
     ("Serve", &["serve", "token"]),
-    ("Agents", &["mcp", "guard"]),
+    ("Agents", &["prime", "hook", "mcp", "guard"]),
     (
         "Set up",
         &[

@@ -87,7 +87,14 @@ fn report_parse_error(line: &[OsString], error: &clap::Error) -> i32 {
         Output { json, quiet: false, verbose: false, command, subcommand }
             .fail(&missing_double_dash.unwrap_or_else(|| Failure::from(error)));
     }
-    if informative { Exit::Ok.code() } else { Exit::Usage.code() }
+    // To the hosts of agents, exit code 2 of a hook means that a tool must not run: a wrong or a newer
+    // configuration must not stop an agent.
+    let is_hook = words.iter().find(|word| !word.to_string_lossy().starts_with('-'));
+    match is_hook.is_some_and(|word| **word == "hook") {
+        _ if informative => Exit::Ok.code(),
+        true => Exit::Error.code(),
+        false => Exit::Usage.code(),
+    }
 }
 
 fn start(Parsed { cli, command, subcommand }: Parsed) -> i32 {
@@ -104,6 +111,8 @@ fn start(Parsed { cli, command, subcommand }: Parsed) -> i32 {
     let result = change_directory(&cli).and_then(|()| match &cli.command {
         // It opens clients and stores of its own and ignores the settings.
         Command::Bench(args) => commands::bench::run(&output, &cli.global, args),
+        // It never fails: a fault of its own must not stop an agent.
+        Command::Hook(args) => Ok(commands::hook::run(&output, &cli.global, args)),
         // It uses a kernel lock and needs no store.
         Command::Append(args) => commands::append::run(&output, &cli.global, args),
         // Settings and stores that it cannot read must not stop a commit.
@@ -166,6 +175,7 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Serve(args) => commands::serve::run(&context, args).await,
             Command::Token(args) => commands::token::run(&context, args),
             Command::Mine(args) => commands::mine::run(&context, args).await,
+            Command::Prime(args) => commands::prime::run(&context, args).await,
             Command::Mcp(args) => commands::mcp::run(&context, args).await,
             Command::Init(args) => commands::init::run(&context, args).await,
             Command::Config(args) => commands::config::run(&context, args),
@@ -176,7 +186,7 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Selftest(args) => commands::selftest::run(&context, &args),
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),
-            Command::Bench(_) | Command::Append(_) | Command::Guard(_) => {
+            Command::Bench(_) | Command::Append(_) | Command::Guard(_) | Command::Hook(_) => {
                 unreachable!("they run without a context")
             }
         }

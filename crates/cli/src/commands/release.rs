@@ -98,7 +98,7 @@ fn confirm(context: &Context, released: &[Resource]) -> i32 {
 /// Returns the tasks that are worked on under this proof. Ending only their holds would make them
 /// look abandoned by a dead worker. Returns the resources that this frees: the tasks and what was
 /// held for them.
-async fn hand_back(
+pub(crate) async fn hand_back(
     client: &Client,
     proof: &Proof,
     resources: &[Resource],

@@ -10,6 +10,7 @@ use super::host::{HookFile, Host};
 use super::instructions::{agents_file, claude_file, gemini_file};
 use super::mcp_entry::McpFormat;
 use super::project::Signs;
+use crate::commands::hook;
 
 /// Claude Code. `SessionStart` also comes after compaction.
 pub(crate) static CLAUDE_CODE: Host = Host {
@@ -162,7 +163,5 @@ pub(crate) static OPENCODE: Host = Host {
 };
 
 fn plugin() -> String {
-    "// Written by `tenure setup opencode`. `tenure setup opencode --remove` removes it.\n\
-     export const Tenure = async () => ({})\n"
-        .to_owned()
+    hook::opencode::plugin().to_owned()
 }

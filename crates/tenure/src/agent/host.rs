@@ -75,7 +75,7 @@ static HOSTS: [HostInfo; 11] = [
         prefix: "cursor",
         names: &["cursor-agent"],
         package: "/cursor-agent/",
-        sessions: &[],
+        sessions: &["CURSOR_CONVERSATION_ID"],
         thread: None,
     },
     HostInfo {
@@ -93,8 +93,9 @@ static HOSTS: [HostInfo; 11] = [
         prefix: "opencode",
         names: &["opencode"],
         package: "opencode-ai",
+        // Its plugin of ours sets both; see `tenure hook opencode`.
         sessions: &["OPENCODE_SESSION_ID"],
-        thread: None,
+        thread: Some("OPENCODE_SUBAGENT_SESSION_ID"),
     },
     HostInfo {
         host: Host::Copilot,

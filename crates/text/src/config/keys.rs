@@ -35,6 +35,12 @@ pub enum Key {
     TokenFile,
     /// `server.caFile`
     CaFile,
+    /// `hooks.policy`
+    HooksPolicy,
+    /// `hooks.scope`
+    HooksScope,
+    /// `hooks.lease`
+    HooksLease,
 }
 
 impl Key {
@@ -112,7 +118,7 @@ const WAIT: Kind = Kind::Duration { shortest: Duration::ZERO };
 const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 
 /// All keys.
-pub static KEYS: [KeyInfo; 14] = [
+pub static KEYS: [KeyInfo; 17] = [
     KeyInfo {
         key: Key::TaskTimeout,
         name: "locking.taskTimeout",
@@ -224,6 +230,30 @@ pub static KEYS: [KeyInfo; 14] = [
         default: "",
         description: "CA certificates (PEM) for a server; empty for the system's",
         variable: "TENURE_SERVER_CA_FILE",
+    },
+    KeyInfo {
+        key: Key::HooksPolicy,
+        name: "hooks.policy",
+        kind: Kind::Word { of: &["claim", "check", "warn"] },
+        default: "claim",
+        description: "claim: hooks take files; check: they only refuse what others hold; warn: they tell",
+        variable: "TENURE_HOOKS_POLICY",
+    },
+    KeyInfo {
+        key: Key::HooksScope,
+        name: "hooks.scope",
+        kind: Kind::Word { of: &["repository", "worktree"] },
+        default: "repository",
+        description: "repository: hooks take a path in all worktrees; worktree: in this one alone",
+        variable: "TENURE_HOOKS_SCOPE",
+    },
+    KeyInfo {
+        key: Key::HooksLease,
+        name: "hooks.lease",
+        kind: LEASE,
+        default: "15m",
+        description: "lease of a file that a hook took; each hook of the agent renews it",
+        variable: "TENURE_HOOKS_LEASE",
     },
 ];
 

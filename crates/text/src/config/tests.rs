@@ -56,6 +56,9 @@ fn without_any_source_everything_is_built_in() {
             "server.url=",
             "server.tokenFile=",
             "server.caFile=",
+            "hooks.policy=claim",
+            "hooks.scope=repository",
+            "hooks.lease=15m",
         ]
     );
     assert_eq!(settings.duration(Key::TaskTimeout), Duration::from_secs(3_600));
