@@ -31,6 +31,20 @@ fn figures_come_in_the_envelope_and_nothing_stays_behind() {
     assert_eq!(std::fs::read_dir(&ground).unwrap().count(), 0);
 }
 
+/// Each measurement has a store of its own beside those of the others.
+#[test]
+fn several_measurements_run_one_after_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let ground = folder.path().to_str().unwrap();
+    let output = bench(&["--quick", "--json", "--dir", ground, "pair", "oneshot"]);
+    assert!(output.status.success(), "{output:?}");
+    let envelope: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figures = envelope["data"]["figures"].as_array().unwrap();
+    for measurement in ["pair", "oneshot"] {
+        assert!(figures.iter().any(|figure| figure["measurement"] == measurement), "{figures:?}");
+    }
+}
+
 #[test]
 fn a_store_that_somebody_uses_is_not_measured_in() {
     let output = bench(&["--store", "sqlite:mine.db", "pair"]);

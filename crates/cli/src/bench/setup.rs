@@ -69,12 +69,16 @@ impl BenchSetup {
         self.folder.join(name)
     }
 
-    /// The URL of a store that no other measurement uses.
+    /// The URL of a store that no other measurement uses. Each is in a folder of its own: commands
+    /// refuse to create a store beside another one.
     pub(super) fn store(&self, name: &str) -> String {
-        match self.files {
-            true => format!("file:{}", self.file(name).display()),
-            false => format!("sqlite:{}", self.file(&format!("{name}.db")).display()),
+        if self.files {
+            return format!("file:{}", self.file(name).display());
         }
+        let folder = self.file(name);
+        // If it cannot be created, opening the store says so.
+        let _ = std::fs::create_dir_all(&folder);
+        format!("sqlite:{}", folder.join("tenure.db").display())
     }
 
     /// Whether stores are file stores.
