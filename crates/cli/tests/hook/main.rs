@@ -15,8 +15,12 @@ mod support;
 
 mod faults;
 mod hosts;
+#[path = "../mcp/agent.rs"]
+#[allow(dead_code, reason = "shared with other tests, which use all of it")]
+mod mcp_agent;
 mod paths;
 mod prime;
 mod samples;
 mod scene;
 mod turns;
+mod two_agents;

@@ -32,7 +32,11 @@ fn tool(input: &Value) -> What {
     let arguments = input.get("tool_input").unwrap_or(&Value::Null);
     let command = text(arguments, "command");
     match text(input, "tool_name").unwrap_or_default().as_str() {
-        "apply_patch" => edit(patch::files(&command.unwrap_or_default())),
+        // Some versions name the tool after what Claude Code calls it.
+        "apply_patch" | "Edit" | "Write" => {
+            let patched = patch::files(&command.unwrap_or_default());
+            edit(patched.into_iter().chain(path(arguments, "file_path")))
+        }
         "Bash" => match command {
             Some(command) => What::BeforeShell { command, folder: path(arguments, "workdir") },
             None => What::Other,

@@ -25,7 +25,7 @@ pub(super) fn event(input: &Value) -> Event {
 fn tool(input: &Value) -> What {
     let arguments = input.get("tool_input").unwrap_or(&Value::Null);
     match text(input, "tool_name").unwrap_or_default().as_str() {
-        "write_file" | "replace" => edit(path(arguments, "file_path")),
+        "write_file" | "replace" | "edit" => edit(path(arguments, "file_path")),
         "run_shell_command" => match text(arguments, "command") {
             Some(command) => {
                 let folder = path(arguments, "dir_path").or(path(arguments, "directory"));
