@@ -37,7 +37,8 @@ impl AgentHolds {
         Some(AgentHolds { client: client.clone(), label })
     }
 
-    fn proof(&self) -> Proof {
+    /// What proves that something is the agent's.
+    pub(super) fn proof(&self) -> Proof {
         Proof::Label(self.label.clone())
     }
 

@@ -75,7 +75,7 @@ fn next(code: &str) -> &'static str {
         "NOT_YOURS" | "LEASE_LOST" | "TOKEN_REFUSED" => {
             "Stop working on it and do not report on it; claim another with claim_task."
         }
-        "FORBIDDEN" => "This connection is read-only. Ask the user for a token with the role work.",
+        "FORBIDDEN" => "Ask the user for a token with that role, or leave it to the user.",
         "OUTCOME_UNKNOWN" => "Check whether it was done before you call again.",
         "STORE_UNAVAILABLE" | "STORE_CONTENDED" => {
             "Wait a moment and call again; if that does not help, tell the user."
@@ -131,6 +131,8 @@ pub(super) fn result(
     }
     if let Some(session) = session {
         value["session"] = json!(session);
+        value["session_means"] =
+            json!("Pass this as `session` in every call from now on: it shows that what you hold is yours.");
     }
     if refused {
         CallToolResult::structured_error(value)

@@ -18,6 +18,8 @@ mod bounded_lists;
 mod call;
 mod close_session;
 mod locks;
+mod one_task;
+mod prompts;
 mod queries;
 mod resources;
 mod server;

@@ -36,7 +36,8 @@ pub(super) struct NoArguments {}
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListArguments {
-    /// Only this task, in full: id or exact title
+    /// Only this task, in full. For agents that know no `get_task`.
+    #[schemars(skip)]
     task_id: Option<String>,
     /// pending, in_progress, review, completed, failed, cancelled, blocked or skipped
     status_filter: Option<String>,
@@ -148,7 +149,7 @@ pub(super) async fn list(client: &Client, filter: TaskFilter) -> Result<Value, E
         value["next_after"] = json!(task.age);
     }
     if bounded_lists::is_any_in_part(&shown) {
-        value["shown_in_part_means"] = json!("get_all_tasks with task_id shows a task in full.");
+        value["shown_in_part_means"] = json!("get_task shows a task in full.");
     }
     value["tasks"] = json!(shown);
     Ok(value)

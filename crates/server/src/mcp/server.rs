@@ -4,12 +4,13 @@ use super::answer::{self, Refused};
 use super::call::Call;
 use super::session::Session;
 use super::sessions::Sessions;
-use super::{agent_header, resources, tools};
+use super::{agent_header, prompts, resources, tools};
 use crate::caller::{Caller, Role};
 use axum::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation,
-    InitializeRequestParams, InitializeResult, ListResourcesResult, ListToolsResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
     ServerConfig, Tool,
 };
@@ -186,7 +187,11 @@ impl Drop for Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("tenure", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -233,6 +238,26 @@ impl ServerHandler for Server {
         };
         let result = self.call(request, role, context).await;
         Ok(result.unwrap_or_else(|refused| answer::result(Err(refused), &[], &[], None)).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::all()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.caller(&context).map_err(protocol_error)?;
+        let prompt = prompts::get(&request.name).ok_or_else(|| {
+            ErrorData::invalid_params(format!("no prompt {:?}", request.name), None)
+        })?;
+        Ok(prompt.into())
     }
 
     async fn list_resources(

@@ -453,6 +453,17 @@ impl Session {
         }
     }
 
+    /// What proves that the session's agent works on this task.
+    pub(super) async fn proof_of(&self, task: &Task) -> Result<Proof, Refused> {
+        let held = self.held().await;
+        let own = held.iter().find(|held| held.task.as_ref() == Some(&task.id));
+        match (own, self.agent_holds()) {
+            (Some(held), _) => Ok(Proof::Grant(held.grant)),
+            (None, Some(agent)) => Ok(agent.proof()),
+            (None, None) => Err(Refused::not_yours(task)),
+        }
+    }
+
     async fn finish_held(&self, held: &Held, finish: Finish) -> Result<Finished, Error> {
         let Some(task) = &held.task else { return Ok(Finished::NotFound) };
         let (proof, token) = (Proof::Grant(held.grant), Some(held.token));

@@ -1,8 +1,8 @@
-//! The list of tools: twelve, with short descriptions, because they are part of every prompt.
+//! The list of tools, with short descriptions, because they are part of every prompt.
 
 use super::answer::Refused;
 use super::call::Call;
-use super::{locks, queries, tasks, work};
+use super::{locks, one_task, queries, tasks, work};
 use crate::caller::Role;
 use crate::json_errors;
 use rmcp::handler::server::common::schema_for_input;
@@ -22,7 +22,7 @@ struct ToolSpec {
     schema: fn() -> Result<Arc<JsonObject>, String>,
 }
 
-const TOOLS: [ToolSpec; 12] = [
+const TOOLS: [ToolSpec; 17] = [
     ToolSpec {
         name: "create_task",
         description: "Add a task for some agent to claim.",
@@ -59,6 +59,42 @@ const TOOLS: [ToolSpec; 12] = [
         role: Role::Work,
         named: true,
         schema: schema_for_input::<work::FailArguments>,
+    },
+    ToolSpec {
+        name: "get_task",
+        description: "One task in full: what it waits for and what waits for it, notes, earlier \
+            tries, who works on it.",
+        role: Role::Read,
+        named: false,
+        schema: schema_for_input::<one_task::TaskArguments>,
+    },
+    ToolSpec {
+        name: "add_note",
+        description: "Write something down on a task for its next worker.",
+        role: Role::Work,
+        named: true,
+        schema: schema_for_input::<one_task::NoteArguments>,
+    },
+    ToolSpec {
+        name: "update_task",
+        description: "Change fields of a task; what you leave out stays.",
+        role: Role::Admin,
+        named: true,
+        schema: schema_for_input::<one_task::UpdateArguments>,
+    },
+    ToolSpec {
+        name: "review_task",
+        description: "Send a task that you claimed to review, or approve or reject one in review.",
+        role: Role::Work,
+        named: true,
+        schema: schema_for_input::<one_task::ReviewArguments>,
+    },
+    ToolSpec {
+        name: "retry_task",
+        description: "Put a failed, blocked, cancelled or skipped task back on the list.",
+        role: Role::Admin,
+        named: true,
+        schema: schema_for_input::<one_task::TaskArguments>,
     },
     ToolSpec {
         name: "heartbeat",
@@ -119,9 +155,14 @@ pub(super) static IN_SESSION: LazyLock<Vec<Tool>> = LazyLock::new(|| tools(false
 /// The tools for agents that pass their session as an argument.
 pub(super) static SESSIONLESS: LazyLock<Vec<Tool>> = LazyLock::new(|| tools(true));
 
+/// Tools that agents of other servers know and that need not be called here: they work, and are not
+/// listed, because every listed tool is part of every prompt.
+const UNLISTED: [&str; 2] = ["start_task", "register_agent"];
+
 /// The role that a caller needs; `None` if there is no such tool.
 pub(super) fn role(name: &str) -> Option<Role> {
-    TOOLS.iter().find(|tool| tool.name == name).map(|tool| tool.role)
+    let listed = TOOLS.iter().find(|tool| tool.name == name).map(|tool| tool.role);
+    listed.or_else(|| UNLISTED.contains(&name).then_some(Role::Work))
 }
 
 fn tools(sessionless: bool) -> Vec<Tool> {
@@ -142,7 +183,7 @@ fn tool(spec: &ToolSpec, sessionless: bool) -> Tool {
         also("agent_id", "Your name, shown to others");
     }
     if sessionless {
-        also("session", "From the result that first gave you something");
+        also("session", "The session of an earlier result; keeps what you hold yours");
     }
     let schema = match schema {
         Value::Object(schema) => schema,
@@ -189,6 +230,13 @@ pub(super) async fn run(call: &Call, name: &str, arguments: Value) -> Result<Val
         "claim_task" => work::claim_task(call, read(arguments)?).await,
         "complete_task" => work::complete_task(call, read(arguments)?).await,
         "fail_task" => work::fail_task(call, read(arguments)?).await,
+        "get_task" => one_task::get_task(call, read(arguments)?).await,
+        "add_note" => one_task::add_note(call, read(arguments)?).await,
+        "update_task" => one_task::update_task(call, read(arguments)?).await,
+        "review_task" => one_task::review_task(call, read(arguments)?).await,
+        "retry_task" => one_task::retry_task(call, read(arguments)?).await,
+        "start_task" => one_task::start_task(call, read(arguments)?).await,
+        "register_agent" => Ok(one_task::register_agent(call, read(arguments)?)),
         "heartbeat" => queries::heartbeat(call, read(arguments)?).await,
         "get_status" => queries::get_status(call, read(arguments)?).await,
         "get_all_tasks" => queries::get_all_tasks(call, read(arguments)?).await,

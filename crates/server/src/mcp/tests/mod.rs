@@ -4,6 +4,7 @@ mod http;
 mod leases;
 mod lists;
 mod offers;
+mod one_task;
 mod refusals;
 
 use super::Options;

@@ -19,14 +19,14 @@ fn json_of(tools: &[Tool]) -> String {
 }
 
 #[test]
-fn the_tools_are_few_and_fit_three_thousand_tokens() {
+fn the_tools_are_few_and_fit_three_and_a_half_thousand_tokens() {
     for tools in [&*tools::IN_SESSION, &*tools::SESSIONLESS] {
-        assert!(tools.len() <= 12);
+        assert!(tools.len() <= 18);
         let json = json_of(tools);
         let by_bytes = (json.len() * 2).div_ceil(7);
         let by_pieces = tokens(&json);
         println!("{} bytes; {by_bytes} tokens by bytes, {by_pieces} by pieces", json.len());
-        assert!(by_bytes.max(by_pieces) <= 3000, "{by_bytes} {by_pieces}: {json}");
+        assert!(by_bytes.max(by_pieces) <= 3500, "{by_bytes} {by_pieces}: {json}");
     }
 }
 
@@ -45,6 +45,11 @@ async fn what_is_listed_is_what_is_offered() {
             "claim_task",
             "complete_task",
             "fail_task",
+            "get_task",
+            "add_note",
+            "update_task",
+            "review_task",
+            "retry_task",
             "heartbeat",
             "get_status",
             "get_all_tasks",
