@@ -10,6 +10,7 @@ mod exit;
 mod failure;
 mod help;
 mod missing_double_dash;
+mod naming;
 mod open_file_limit;
 mod output;
 mod parse;

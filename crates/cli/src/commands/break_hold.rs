@@ -1,9 +1,10 @@
 //! `tenure break`: ends a hold of another holder, as an operator.
 
 use crate::args;
-use crate::context::{Context, no_resource};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::naming::no_resource;
 use crate::output::{NAME, styled};
 use crate::show;
 use clap::Args;

@@ -87,7 +87,7 @@ fn table(context: &Context, mine: &[&HoldSnapshot]) -> String {
         let operation = seen.hold.operation.as_deref().map(show::one_line).unwrap_or_default();
         let by_command = if is_owned(context, seen) { "" } else { "(a running command) " };
         [
-            seen.hold.want.resource.to_string(),
+            show::name(&seen.hold.want.resource),
             format_duration(seen.held_for),
             format_duration(seen.left),
             seen.hold.token.to_string(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tenure::core::{HoldSnapshot, Kind, Task, TaskId};
 use tenure::{Client, place::PlaceKind};
 use tenure_frontend::duration::format_duration;
-use tenure_frontend::view::{self, one_line};
+use tenure_frontend::view::{self, one_line, spelling};
 
 /// Print the rules and the present state for an agent
 ///
@@ -167,7 +167,7 @@ fn listed(
 }
 
 fn resource(hold: &HoldSnapshot) -> String {
-    short(&hold.hold.want.resource.to_string())
+    short(&spelling::name(&hold.hold.want.resource))
 }
 
 /// A text of others on one line, cut where it gets long.
