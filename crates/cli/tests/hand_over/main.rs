@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "tests stand outside the layers")]
+#![expect(clippy::print_stdout, reason = "seeds are for people")]
 
 #[path = "../remote/server.rs"]
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
