@@ -176,6 +176,7 @@ pub(super) fn duel(
     worker::ready()?;
     let store = || tally(span_ms, || pair(&client, "lock"));
     let bare = || tally(span_ms, || baseline.pair().map(|()| 1));
+    // The first round fills caches and is not counted.
     let (_, _) = (store()?, bare()?);
     let round = |number: u32| {
         Ok(match number % 2 {

@@ -41,8 +41,8 @@ pub(super) fn frame() -> OpenApi {
         .build()
 }
 
-/// Adds what holds for every route: what the gate may answer, what a wrong request is told, and the
-/// key by which a request that is sent twice is done once.
+/// Adds what all routes have in common: how the checks on requests refuse, how an invalid request is
+/// refused, and the idempotency key of requests that change something.
 pub(super) fn complete(mut document: OpenApi) -> OpenApi {
     if let Some(components) = &mut document.components {
         describe_choices(components);
