@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::Secret;
-use tenure::agent::Agent;
+use tenure::agent::{Agent, KnownSessions};
 use tenure::core::{GrantId, Kind, Resource};
 use tenure::locate::{self, LocateError, Located, Search, User};
 use tenure::locate::{Subject, Trust};
@@ -457,10 +457,20 @@ impl Context {
             }
             match self.chosen_label() {
                 Some(label) => Some(Agent::chosen(label)),
-                None => Agent::of_process(&|name| self.variable(name)),
+                None => match self.known_sessions() {
+                    Some(sessions) => {
+                        Agent::of_process_among(&sessions, &|name| self.variable(name))
+                    }
+                    None => Agent::of_process(&|name| self.variable(name)),
+                },
             }
         };
         self.agent.get_or_init(find).as_ref()
+    }
+
+    /// The sessions of agents that hooks and commands of this user recorded.
+    pub(crate) fn known_sessions(&self) -> Option<KnownSessions> {
+        self.user_folder.as_deref().map(KnownSessions::of)
     }
 
     /// The label under which this command takes leases, and which proves that they are its own: chosen,

@@ -40,6 +40,7 @@ pub(crate) async fn run(context: &Context, args: McpArgs) -> Result<i32, Failure
     let client = context.mcp_client().await?;
     let options = Options {
         label: context.chosen_label().map(str::to_owned),
+        sessions: context.known_sessions(),
         lock_ttl: args.lock_ttl,
         task_ttl: args.task_ttl.unwrap_or_else(|| context.settings.duration(Key::TaskTimeout)),
         section_ttl: context.settings.duration(Key::SectionTimeout),

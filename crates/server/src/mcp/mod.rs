@@ -46,6 +46,7 @@ use server::Server;
 use sessions::Sessions;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure::agent::KnownSessions;
 use tenure::place::StoreLocation;
 use tenure_frontend::naming::CallerFiles;
 use tenure_frontend::rescue::Rescuer;
@@ -55,6 +56,8 @@ use tenure_frontend::rescue::Rescuer;
 pub struct Options {
     /// The name of agents that give none and are not known otherwise; else the name of their program.
     pub label: Option<String>,
+    /// The sessions that hooks of agents' programs recorded, if agents run on this machine.
+    pub sessions: Option<KnownSessions>,
     /// Length of a lock's lease, renewed by each call of its session.
     pub lock_ttl: Duration,
     /// Length of a task's lease, renewed by each call of its session.
@@ -73,6 +76,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             label: None,
+            sessions: None,
             // Longer than most commands that an agent runs between two calls.
             lock_ttl: Duration::from_secs(10 * 60),
             task_ttl: Duration::from_secs(60 * 60),

@@ -8,7 +8,7 @@ use super::session_grants::SessionGrants;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
-use tenure::agent::runner_grant;
+use tenure::agent::{Agent, runner_grant};
 use tenure::core::rules::tasks::{Claimed, Finish, Finished};
 use tenure::core::{
     Claim, GrantId, HoldSnapshot, Kind, Part, Proof, Resource, Scope, Task, TaskId, TaskScope,
@@ -90,7 +90,8 @@ struct Named {
 
 /// One agent's session.
 pub(super) struct Session {
-    client: Client,
+    /// The client of the store, for the agent if it is known who that is.
+    client: parking_lot::Mutex<Client>,
     pub(super) options: Options,
     pub(super) tie: Binding,
     grants: SessionGrants,
@@ -114,7 +115,7 @@ impl Session {
     ) -> Session {
         let grants = SessionGrants::of(key, owner.as_deref());
         Session {
-            client,
+            client: parking_lot::Mutex::new(client),
             options,
             tie,
             grants,
@@ -134,8 +135,9 @@ impl Session {
         agent: Option<&str>,
         program: Option<&str>,
     ) -> Result<Client, Refused> {
-        if self.client.agent().is_some() {
-            return Ok(self.client.clone());
+        if let Some(agent) = self.agent() {
+            self.look_for_session(&agent).await?;
+            return Ok(self.store());
         }
         let is_idle = self.is_idle().await;
         let mut named = self.named.lock();
@@ -161,8 +163,29 @@ impl Session {
         }
     }
 
+    fn store(&self) -> Client {
+        self.client.lock().clone()
+    }
+
+    /// The agent of this session, where it is known.
+    fn agent(&self) -> Option<Agent> {
+        self.store().agent().cloned()
+    }
+
+    /// Goes by the session that a hook of the agent's program has recorded meanwhile, unless something is
+    /// held by now.
+    async fn look_for_session(&self, agent: &Agent) -> Result<(), Error> {
+        let Some(sessions) = self.options.sessions.as_ref() else { return Ok(()) };
+        let now = sessions.now(agent);
+        if now.label != agent.label && self.is_idle().await {
+            let client = self.store().with_agent(now)?;
+            *self.client.lock() = client;
+        }
+        Ok(())
+    }
+
     fn with_display_label(&self, name: &str) -> Result<Client, Error> {
-        self.client.with_display_label(&format!("{name}/{}", self.grants.mark()))
+        self.store().with_display_label(&format!("{name}/{}", self.grants.mark()))
     }
 
     /// Uses the label again under which the session holds this.
@@ -176,15 +199,20 @@ impl Session {
 
     /// The grant under which sections are kept: of an agent, the one that its other commands use too.
     pub(super) fn runner(&self) -> GrantId {
-        match self.client.agent() {
+        match self.agent() {
             Some(agent) => runner_grant(&agent.label),
             None => self.grants.runner(),
         }
     }
 
+    /// Whether this was taken by a shell command or a hook of the agent: it does not end with the session.
+    fn is_of_another_face(&self, grant: GrantId) -> bool {
+        self.agent().is_some() && !self.grants.has(grant)
+    }
+
     /// What the agent holds here and elsewhere, where it is known who the agent is.
     fn agent_holds(&self) -> Option<AgentHolds> {
-        AgentHolds::of(&self.client)
+        AgentHolds::of(&self.store())
     }
 
     /// A grant for the next request of the session.
@@ -195,11 +223,11 @@ impl Session {
     /// Restores what was held under the same key before the server restarted; returns whether there
     /// was anything.
     pub(super) async fn take_up(&self) -> Result<bool, Error> {
-        let seen = self.client.backend().read(&Scope::Everything).await?;
+        let seen = self.store().backend().read(&Scope::Everything).await?;
         let own = seen.holds.iter().filter(|seen| self.grants.has(seen.hold.grant));
         let own: Vec<&HoldSnapshot> = own.collect();
         let claimed = self.claimed(&own).await?;
-        if let Some(first) = own.first().filter(|_| self.client.agent().is_none()) {
+        if let Some(first) = own.first().filter(|_| self.agent().is_none()) {
             self.go_by(&first.hold.holder.label)?;
         }
         let mut holds = self.holds().await;
@@ -251,7 +279,7 @@ impl Session {
         let tasks = resources.filter(|resource| resource.kind() == Kind::Task);
         let ids: Vec<TaskId> = tasks.filter_map(|task| task.name().parse().ok()).collect();
         let look = Scope::Tasks(TaskScope { ids, ..TaskScope::default() });
-        let tasks = self.client.backend().read(&look).await?.tasks;
+        let tasks = self.store().backend().read(&look).await?.tasks;
         let claims = tasks.into_iter().filter_map(|task| Some((task.claim?, task.id)));
         Ok(claims
             .map(|(claim, id)| {
@@ -348,7 +376,7 @@ impl Session {
         if renewals.is_empty() {
             return Ok(vec![]);
         }
-        let answers = self.client.backend().renew(&renewals).await?;
+        let answers = self.store().backend().renew(&renewals).await?;
         Ok(answers.into_iter().map(|answer| answer == Renewed::Renewed).collect())
     }
 
@@ -369,7 +397,8 @@ impl Session {
             self.finish_held(&self.held_task(claimed), Finish::Release).await?;
             return Err(Refused::cancelled());
         }
-        if holds.held.iter().any(|held| held.grant == claimed.grant) {
+        let is_known = holds.held.iter().any(|held| held.grant == claimed.grant);
+        if is_known || self.is_of_another_face(claimed.grant) {
             return Ok(());
         }
         let claim = claimed.task.claim.as_ref();
@@ -406,11 +435,12 @@ impl Session {
     pub(super) async fn keep_lock(&self, lease: &Lease) -> Result<(), Refused> {
         let mut holds = self.holds().await;
         if holds.ended {
-            self.client.release(Proof::Grant(lease.grant), Some(&lease.resources)).await?;
+            self.store().release(Proof::Grant(lease.grant), Some(&lease.resources)).await?;
             return Err(Refused::cancelled());
         }
         let Lease { grant, token, ttl, .. } = *lease;
-        if !holds.held.iter().any(|held| held.grant == grant) {
+        let is_known = holds.held.iter().any(|held| held.grant == grant);
+        if !is_known && !self.is_of_another_face(grant) {
             let resources = lease.resources.clone();
             holds.held.push(Held { grant, token, resources, ttl, task: None, section: None });
         }
@@ -467,7 +497,7 @@ impl Session {
     async fn finish_held(&self, held: &Held, finish: Finish) -> Result<Finished, Error> {
         let Some(task) = &held.task else { return Ok(Finished::NotFound) };
         let (proof, token) = (Proof::Grant(held.grant), Some(held.token));
-        self.client.tasks().finish(task, proof, token, Some(self.runner()), finish).await
+        self.store().tasks().finish(task, proof, token, Some(self.runner()), finish).await
     }
 
     /// Releases these locks, or all; returns which. Tasks are released by finishing them.
@@ -484,7 +514,7 @@ impl Session {
             if mine.is_empty() {
                 continue;
             }
-            self.client.release(Proof::Grant(held.grant), Some(&mine)).await?;
+            self.store().release(Proof::Grant(held.grant), Some(&mine)).await?;
             for other in holds.held.iter_mut().filter(|other| other.grant == held.grant) {
                 other.resources.retain(|resource| !mine.contains(resource));
             }
@@ -513,20 +543,20 @@ impl Session {
                 Some(_) => self.finish_held(&held, Finish::Release).await.map(drop),
                 None => {
                     let proof = Proof::Grant(held.grant);
-                    self.client.release(proof, Some(&held.resources)).await.map(drop)
+                    self.store().release(proof, Some(&held.resources)).await.map(drop)
                 }
             };
             result = result.and(ended);
         }
         let sections = std::mem::take(&mut holds.sections);
         let sections: Vec<Resource> = sections.into_iter().map(|kept| kept.resource).collect();
-        if self.client.agent().is_some() {
+        if self.agent().is_some() {
             // Another face of the agent may work in a section.
-            let left = self.client.tasks().leave_idle_sections(self.runner()).await;
+            let left = self.store().tasks().leave_idle_sections(self.runner()).await;
             result = result.and(left.map(drop));
         } else if !sections.is_empty() {
             let proof = Proof::Grant(self.runner());
-            result = result.and(self.client.release(proof, Some(&sections)).await.map(drop));
+            result = result.and(self.store().release(proof, Some(&sections)).await.map(drop));
         }
         result
     }
@@ -542,7 +572,7 @@ impl Session {
         if resources.is_empty() {
             return Ok(vec![]);
         }
-        let seen = self.client.look(&resources).await?;
+        let seen = self.store().look(&resources).await?;
         let mine = seen.holds.iter().filter(|seen| {
             held.iter().any(|held| {
                 held.resources.contains(&seen.hold.want.resource)

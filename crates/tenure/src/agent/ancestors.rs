@@ -6,6 +6,9 @@ use crate::platform::{self, ProcessInfo};
 /// How far up is looked. Agents start commands through a few shells and wrappers.
 const DEPTH_MAX: usize = 32;
 
+/// How far up git is looked for: it starts a hook through a shell, and perhaps a program for hooks.
+const GIT_DEPTH_MAX: usize = 8;
+
 /// Programs that start commands on behalf of many: what they start has nothing in common. Only a chosen
 /// label makes one owner of such commands.
 const STARTERS: [&str; 40] = [
@@ -81,6 +84,8 @@ pub(super) struct Found {
     pub(super) host: Host,
     pub(super) pid: u32,
     pub(super) start: u64,
+    /// Whether one process of it serves many agents, so that only a session tells them apart.
+    pub(super) is_shared: bool,
 }
 
 /// What was found around a process.
@@ -93,26 +98,31 @@ pub(super) struct Ancestors {
 impl Ancestors {
     /// Looks at the processes around this one.
     pub(super) fn of(processes: &dyn ProcessTable, pid: u32) -> Ancestors {
-        let mut found = Ancestors::default();
-        let mut is_direct = true;
+        let mut around = Vec::new();
+        let mut program: Option<Found> = None;
         let mut next = processes.process(pid).map_or(0, |own| own.parent);
         for _ in 0..DEPTH_MAX {
             // The first process belongs to all, whatever its name is.
             let Some(process) = (next > 1).then(|| processes.process(next)).flatten() else {
                 break;
             };
-            if let Some(host) = Host::of_process(&process.name, &process.arguments) {
-                found.program = Some(Found { host, pid: process.pid, start: process.start });
-                break;
-            }
-            if is_direct && !is_one_of(&process, &WRAPPERS) {
-                is_direct = false;
-                let counts = !is_one_of(&process, &STARTERS);
-                found.parent = counts.then_some((process.pid, process.start));
+            let host = Host::of_process(&process.name, &process.arguments);
+            match (program, host) {
+                // The processes of an editor start each other; the outermost is the same for all.
+                (Some(inner), outer) if !(inner.is_shared && outer == Some(inner.host)) => break,
+                (_, Some(host)) => {
+                    let is_shared = host::is_shared(&process.name, &process.arguments);
+                    let (pid, start) = (process.pid, process.start);
+                    program = Some(Found { host, pid, start, is_shared });
+                }
+                (_, None) => {}
             }
             next = process.parent;
+            if program.is_none() {
+                around.push(process);
+            }
         }
-        found
+        Ancestors { program, parent: parent(&around) }
     }
 
     /// The nearest agent program.
@@ -124,6 +134,16 @@ impl Ancestors {
     pub(super) fn parent(&self) -> Option<(u32, u64)> {
         self.parent
     }
+}
+
+/// The process that started a command, of those around it from the inside out.
+fn parent(around: &[ProcessInfo]) -> Option<(u32, u64)> {
+    // A hook of git acts for the process that started git, through whatever git starts it.
+    let within_git =
+        around.iter().take(GIT_DEPTH_MAX).rposition(|process| is_one_of(process, &["git"]));
+    let outside = within_git.map_or(around, |at| &around[at + 1..]);
+    let first = outside.iter().find(|process| !is_one_of(process, &WRAPPERS))?;
+    (!is_one_of(first, &STARTERS)).then_some((first.pid, first.start))
 }
 
 /// Whether a process has one of these names: as the kernel shows it, as its program is called, or as the

@@ -73,7 +73,7 @@ static HOSTS: [HostInfo; 11] = [
         host: Host::Cursor,
         word: "cursor",
         prefix: "cursor",
-        names: &["cursor-agent"],
+        names: &["cursor-agent", EDITOR],
         package: "/cursor-agent/",
         sessions: &["CURSOR_CONVERSATION_ID"],
         thread: None,
@@ -152,6 +152,14 @@ static HOSTS: [HostInfo; 11] = [
         thread: None,
     },
 ];
+
+/// The process of Cursor's editor, which serves the agents of all its windows.
+const EDITOR: &str = "cursor";
+
+/// Whether one process of this program serves many agents.
+pub(super) fn is_shared(name: &str, arguments: &[String]) -> bool {
+    name == EDITOR || arguments.first().is_some_and(|program| file_name(program) == EDITOR)
+}
 
 /// Interpreters, whose script names the program.
 const INTERPRETERS: [&str; 7] = ["node", "nodejs", "bun", "deno", "python", "perl", "ruby"];

@@ -6,14 +6,17 @@
 //! 1. the label that the caller chose, which this module is not asked about;
 //! 2. the session of the nearest agent program ([`Host`]) around the process, from the variable that the
 //!    program sets, or from the input of a hook;
-//! 3. the process of that program;
+//! 3. the session that another face of the agent recorded for that program ([`KnownSessions`]), else the
+//!    process of that program;
 //! 4. the process that started this one, unless that starts commands for many: see [`ancestors`].
 
 mod ancestors;
 mod host;
+mod known_sessions;
 mod runner;
 
 pub use host::{Host, HostError};
+pub use known_sessions::KnownSessions;
 pub use runner::runner_grant;
 
 use crate::platform;
@@ -44,6 +47,8 @@ pub enum AgentSource {
     Variable(&'static str),
     /// The session in the input of a hook of this program.
     Hook(Host),
+    /// The session that a hook or a command of this program recorded.
+    Recorded(Host),
     /// The process of this program, of which no session is known.
     Program(Host),
     /// The process that started this one.
@@ -57,6 +62,7 @@ impl AgentSource {
             AgentSource::Chosen => "chosen",
             AgentSource::Variable(_) => "session_variable",
             AgentSource::Hook(_) => "hook",
+            AgentSource::Recorded(_) => "recorded_session",
             AgentSource::Program(_) => "agent_process",
             AgentSource::Parent(_) => "parent_process",
         }
@@ -69,6 +75,9 @@ impl std::fmt::Display for AgentSource {
             AgentSource::Chosen => f.write_str("chosen by the caller"),
             AgentSource::Variable(name) => write!(f, "the session in {name}"),
             AgentSource::Hook(host) => write!(f, "the session in the input of a hook of {host}"),
+            AgentSource::Recorded(host) => {
+                write!(f, "the session that a hook or command of {host} recorded")
+            }
             AgentSource::Program(host) => write!(f, "the process of {host}"),
             AgentSource::Parent(pid) => write!(f, "the process that started this one, {pid}"),
         }
@@ -88,7 +97,18 @@ impl Agent {
     /// The agent that this process acts for; none where every command is to stand for itself. `variable`
     /// reads the environment.
     pub fn of_process(variable: &dyn Fn(&str) -> Option<String>) -> Option<Agent> {
-        Agent::among(&SystemProcesses, std::process::id(), variable)
+        Agent::among(&SystemProcesses, std::process::id(), variable, None)
+    }
+
+    /// As [`Agent::of_process`], also by the sessions that were recorded; records the session that it
+    /// finds.
+    pub fn of_process_among(
+        sessions: &KnownSessions,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<Agent> {
+        let found = Agent::among(&SystemProcesses, std::process::id(), variable, Some(sessions))?;
+        sessions.remember(&found);
+        Some(found)
     }
 
     /// The agent under a label that the caller chose, tied to the agent program around this process, if
@@ -107,6 +127,7 @@ impl Agent {
         processes: &dyn ProcessTable,
         pid: u32,
         variable: &dyn Fn(&str) -> Option<String>,
+        sessions: Option<&KnownSessions>,
     ) -> Option<Agent> {
         let ancestors = Ancestors::of(processes, pid);
         let program = ancestors.program();
@@ -123,7 +144,12 @@ impl Agent {
                 ..named
             });
         }
-        if let Some(Found { host, pid, start }) = program {
+        let recorded = |found: &Found| sessions?.only_session(found.pid, found.start);
+        if let Some((found, label)) = program.and_then(|found| Some((found, recorded(found)?))) {
+            let source = AgentSource::Recorded(found.host);
+            return Some(Agent { label, parent: None, process: Some(found.pid), source });
+        }
+        if let Some(Found { host, pid, start, .. }) = program.filter(|found| !found.is_shared) {
             let source = AgentSource::Program(*host);
             let label = format!("{}-{}", host.prefix(), digest(8, &process_name(*pid, *start)));
             return Some(Agent { label, parent: None, process: Some(*pid), source });

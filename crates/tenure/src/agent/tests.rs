@@ -38,7 +38,7 @@ fn agent(lines: &[&str], variables: &[(&str, &str)]) -> Option<Agent> {
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
     };
-    Agent::among(&chain(lines), 100, &variable)
+    Agent::among(&chain(lines), 100, &variable, None)
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn programs_are_recognised_by_process_script_and_package() {
         ("python3 python3 codex.py", None),
         ("vim vim claude", None),
         ("bash bash codex", None),
-        ("cursor /usr/share/cursor/cursor", None),
+        ("vim vim cursor", None),
     ];
     for (line, expected) in cases {
         let found = agent(&[line, "sh", "tenure"], &[]).map(|agent| agent.source);
@@ -192,4 +192,48 @@ fn this_process_has_a_parent_that_can_be_seen() {
     assert!(platform::process_info(own.parent).is_some());
     let evidence = platform::process_evidence(own.pid).unwrap();
     assert_eq!(evidence.process.map(|process| process.start), Some(own.start));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_recorded_session_is_that_of_all_that_its_program_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = KnownSessions::of(folder.path());
+    // The program is this very process; what asks is a process that it started.
+    let own = platform::process_info(std::process::id()).unwrap();
+    let program = ProcessInfo { name: "gemini".to_owned(), ..own.clone() };
+    let asker =
+        ProcessInfo { pid: 1_000_000, parent: own.pid, name: "sh".to_owned(), ..own.clone() };
+    let table = Table(HashMap::from([(own.pid, program), (asker.pid, asker.clone())]));
+    let find = || Agent::among(&table, asker.pid, &|_| None, Some(&sessions)).unwrap();
+    let of = |session: &str, subagent: Option<&str>| Agent {
+        process: Some(own.pid),
+        ..Agent::of_session(Host::Gemini, session, subagent)
+    };
+    assert_eq!(find().source, AgentSource::Program(Host::Gemini));
+    let one = of("one", None);
+    sessions.remember(&of("one", Some("part")));
+    sessions.remember(&one);
+    let found = find();
+    assert_eq!((found.label, found.process), (one.label.clone(), Some(own.pid)));
+    assert_eq!(found.source, AgentSource::Recorded(Host::Gemini));
+    // Of two sessions none is meant, until one ends.
+    sessions.remember(&of("two", None));
+    assert_eq!(find().source, AgentSource::Program(Host::Gemini));
+    sessions.forget(&of("two", None));
+    assert_eq!(find().label, one.label);
+    sessions.forget(&one);
+    assert_eq!(find().source, AgentSource::Program(Host::Gemini));
+    assert_eq!(std::fs::read_dir(folder.path().join("agents")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_process_of_an_editor_stands_for_none_of_its_agents() {
+    let editor = ["cursor", "cursor cursor --type=utility", "bash", "tenure"];
+    let found = agent(&editor, &[]).unwrap();
+    assert_eq!(found.source, AgentSource::Parent(99));
+    let found = Ancestors::of(&chain(&editor), 100);
+    assert_eq!(found.program().map(|found| (found.pid, found.is_shared)), Some((97, true)));
+    let alone = agent(&["node node /usr/bin/cursor-agent", "bash", "tenure"], &[]).unwrap();
+    assert_eq!(alone.source, AgentSource::Program(Host::Cursor));
 }

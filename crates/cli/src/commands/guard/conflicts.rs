@@ -21,6 +21,8 @@ pub(super) struct Conflict {
 pub(super) struct Caller {
     /// What shows that a hold is the caller's: the grants of the commands around it, and its label.
     pub(super) proofs: Vec<Proof>,
+    /// The caller's label: its subagents commit through the same shell.
+    pub(super) label: Option<String>,
     /// The name of the worktree that is committed from, in a git repository.
     pub(super) worktree: Option<String>,
 }
@@ -28,19 +30,28 @@ pub(super) struct Caller {
 impl Caller {
     pub(super) fn of(context: &Context, worktree: Option<String>) -> Caller {
         let grants = context.enclosing_grants().into_iter().map(Proof::Grant);
-        let label = context.chosen_label().map(|label| Proof::Label(label.to_owned()));
-        Caller { proofs: grants.chain(label).collect(), worktree }
+        let label = context.own_label().map(str::to_owned);
+        let proof = label.clone().map(Proof::Label);
+        Caller { proofs: grants.chain(proof).collect(), label, worktree }
     }
 
     /// Whether this hold of paths is another owner's and counts in this worktree.
     ///
     /// The mode does not matter: a commit changes its files, and readers asked that they stay.
     pub(super) fn is_hindered_by(&self, seen: &HoldSnapshot) -> bool {
-        let is_own = self.proofs.iter().any(|proof| proof.recognises(seen));
+        let is_own = self.proofs.iter().any(|proof| proof.recognises(seen))
+            || self.label.as_deref().is_some_and(|label| is_subagents(seen, label));
         let worktree = seen.hold.want.resource.worktree();
         let is_elsewhere = worktree.is_some() && worktree != self.worktree.as_deref();
         !is_own && !is_elsewhere
     }
+}
+
+/// Whether this is a lease of a subagent of the agent with this label.
+fn is_subagents(seen: &HoldSnapshot, label: &str) -> bool {
+    let holder = &seen.hold.holder;
+    let below = holder.label.strip_prefix(label).and_then(|rest| rest.strip_prefix('/'));
+    holder.agent && below.is_some()
 }
 
 /// The paths that these holds cover, each with every hold that covers it.

@@ -1,0 +1,92 @@
+//! What the commands of one script, one shell or one session hold is theirs without a grant.
+
+use crate::server::Server;
+use crate::support::{Running, StoreLocation};
+use crate::{end, holders, shell};
+
+const PAIR: &str = r#"
+    set -e
+    "$T" acquire deploy --ttl 10m -q >/dev/null
+    "$T" mine --json | grep -q '"resource": *"deploy"'
+    "$T" acquire deploy --ttl 5m --operation again --json | grep -q already_owned
+    "$T" renew deploy
+    "$T" release deploy
+    "$T" mine | grep -q 'holds nothing'
+    "$T" tasks add 'Fix it' --id t
+    "$T" tasks claim t --json >"$D/first"
+    "$T" tasks claim t --json >"$D/second"
+    "$T" tasks complete t
+"#;
+
+#[test]
+fn a_script_releases_what_it_acquired_and_completes_what_it_claimed() {
+    let place = StoreLocation::new();
+    end(shell(&place, &place.url(), PAIR));
+    let grant = |name: &str| {
+        let claim: serde_json::Value = serde_json::from_str(&place.read(name)).unwrap();
+        let task = claim["data"]["tasks"][0].clone();
+        (task["grant"].to_string(), task["token"].to_string())
+    };
+    assert_eq!(grant("first"), grant("second"), "a claim again is that claim");
+}
+
+#[test]
+fn the_same_through_a_server() {
+    let place = StoreLocation::new();
+    let server = Server::start(&place);
+    end(shell(&place, &server.url(), PAIR));
+}
+
+#[test]
+fn without_identity_each_command_stands_for_itself() {
+    let place = StoreLocation::new();
+    let mut command =
+        shell(&place, &place.url(), r#""$T" acquire a -q >/dev/null; "$T" release a; echo $?"#);
+    command.env("TENURE_IDENTITY", "off");
+    assert_eq!(end(command).stdout.trim(), "2");
+}
+
+#[test]
+fn two_shells_and_parallel_jobs_exclude_each_other() {
+    let place = StoreLocation::new();
+    let take = r#""$T" acquire -n deploy -q >/dev/null; echo $?"#;
+    assert_eq!(end(shell(&place, &place.url(), take)).stdout.trim(), "0");
+    assert_eq!(end(shell(&place, &place.url(), take)).stdout.trim(), "6");
+    let jobs =
+        r#"printf 'x\nx\n' | xargs -P 2 -I{} "$T" acquire -n lock:{} -q >/dev/null; echo $?"#;
+    let jobs = end(shell(&place, &place.url(), jobs));
+    assert_eq!(jobs.stdout.trim(), "123", "one of two jobs gets it: {jobs:?}");
+    assert_eq!(holders(&place).len(), 2);
+}
+
+#[test]
+fn a_running_command_is_an_owner_of_its_own_under_the_label_of_its_shell() {
+    let place = StoreLocation::new();
+    let script = r#"
+        "$T" whoami --json >"$D/who"
+        "$T" run build -- sh -c '"$T" locks --json >"$D/locks"; "$T" acquire -n build -q >/dev/null;
+            echo $? >"$D/nested"; "$T" run build -- true; echo $? >>"$D/nested"'
+        "$T" run build -- sh -c 'until [ -e "$D/done" ]; do sleep 0.1; done' &
+        until "$T" status build | grep -q 'is held'; do sleep 0.1; done
+        "$T" run -n build -- true; echo $?
+        "$T" release build; echo $?
+        touch "$D/done"; wait
+        "$T" acquire build -q >/dev/null
+        "$T" run -w 5 build -- true; echo $?"#;
+    let ended = Running::start(shell(&place, &place.url(), script)).end();
+    let json =
+        |name: &str| -> serde_json::Value { serde_json::from_str(&place.read(name)).unwrap() };
+    let label = json("who")["data"]["agent"]["label"].clone();
+    assert_eq!(json("who")["data"]["agent"]["source"], "parent_process");
+    assert_eq!(json("locks")["data"]["locks"][0]["holder"], label);
+    assert_eq!(place.read("nested"), "0\n0\n", "what is inside goes under the grant around it");
+    // Held by the other run; not the shell's to release; refused, since it waits for itself.
+    assert_eq!(ended.stdout.split_whitespace().collect::<Vec<_>>(), ["6", "5", "6"], "{ended:?}");
+}
+
+#[test]
+fn what_a_shell_holds_does_not_end_with_it() {
+    let place = StoreLocation::new();
+    end(shell(&place, &place.url(), r#""$T" acquire deploy -q >/dev/null"#));
+    assert_eq!(place.run(&["acquire", "-n", "deploy"]).code, 6);
+}
