@@ -4,10 +4,11 @@ use super::project::{Project, program};
 use super::target::Target;
 use super::trial::{Trial, TrialFolder};
 use super::{Plan, TARGETS};
+use tenure::agent::Agent;
 use tenure::store::Finding;
 
 /// Examines the targets that are used in a project. Says nothing if there are none.
-pub(crate) async fn examine(project: &Project) -> Vec<Finding> {
+pub(crate) async fn examine(project: &Project, agent: Option<&Agent>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut folder = None;
     let set_up: Vec<_> = TARGETS.iter().filter(|target| target.is_set_up(project)).collect();
@@ -40,6 +41,7 @@ pub(crate) async fn examine(project: &Project) -> Vec<Finding> {
     }
     if !set_up.is_empty() {
         findings.extend(command_on_path());
+        findings.push(identity(agent));
     }
     findings
 }
@@ -74,6 +76,15 @@ fn outdated(target: &dyn Target, project: &Project) -> Result<(), String> {
             target.word()
         )),
     }
+}
+
+/// The agent that this command acts for: its hooks and its shell must be one owner.
+fn identity(agent: Option<&Agent>) -> Finding {
+    let message = match agent {
+        Some(agent) => format!("{} ({})", agent.label, agent.source),
+        None => "no agent around this command: it is a holder of its own".to_owned(),
+    };
+    Finding { subject: "identity".to_owned(), ok: true, message }
 }
 
 /// Whether hooks find this program. Committed files say `tenure`, whatever that is on the path.

@@ -5,7 +5,9 @@
 #[allow(dead_code, unused_imports, reason = "shared with other tests")]
 mod snapshot_support;
 
+mod doctor;
 mod found;
+mod hosts;
 mod obstacles;
 mod output;
 mod project;
