@@ -4,7 +4,7 @@ use crate::http::{Ask, ask};
 use crate::server::Server;
 use crate::support::{Running, Signal, StoreLocation, until};
 use serde_json::json;
-use std::io::Write;
+use std::io::Write as _;
 use std::net::TcpStream;
 use tenure::core::{Change, Decision, EventKind, NewEvent, Resource, Scope, Snapshot, Write};
 use tenure::store::{SqliteStore, Store, Transaction};

@@ -131,8 +131,9 @@ pub(super) fn result(
     }
     if let Some(session) = session {
         value["session"] = json!(session);
-        value["session_means"] =
-            json!("Pass this as `session` in every call from now on: it shows that what you hold is yours.");
+        value["session_means"] = json!(
+            "Pass this as `session` in every call from now on: it shows that what you hold is yours."
+        );
     }
     if refused {
         CallToolResult::structured_error(value)

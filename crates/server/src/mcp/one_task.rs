@@ -76,7 +76,9 @@ pub(super) async fn get_task(call: &Call, arguments: TaskArguments) -> Result<Va
     let task = call.client.tasks().find(&arguments.task_id).await?;
     let ids = vec![task.id.clone()];
     let scope = TaskScope { ids, dependencies: true, dependents: true, ..TaskScope::default() };
-    let seen = call.client.backend().read(&Scope::Tasks(scope)).await.map_err(tenure::Error::from)?;
+    let seen =
+        call.client.backend().read(&Scope::Tasks(scope)).await.map_err(tenure::Error::from)?;
+    let why = call.client.tasks().why(&task.id).await?;
     let claims = view::Claims::of(&seen, call.client.witness());
     let related = |is_related: &dyn Fn(&Task) -> bool| -> Vec<Value> {
         let tasks = seen.tasks.iter().filter(|other| is_related(other)).take(RELATED_MAX);
@@ -91,7 +93,7 @@ pub(super) async fn get_task(call: &Call, arguments: TaskArguments) -> Result<Va
         "task": terse(view::json(&claims.task(&task))),
         "waits_for": related(&|other| task.depends_on.contains(&other.id)),
         "waited_for_by": related(&|other| other.depends_on.contains(&task.id)),
-        "not_ready_because": call.client.tasks().why(&task.id).await?,
+        "not_ready_because": why,
     }));
     if let Some(reference) = rescue::reference(&task) {
         value["rescue_ref"] = json!(reference);
@@ -110,7 +112,9 @@ pub(super) async fn add_note(call: &Call, arguments: NoteArguments) -> Result<Va
 pub(super) async fn update_task(call: &Call, arguments: UpdateArguments) -> Result<Value, Refused> {
     let not_before = match &arguments.not_before {
         Some(text) => Some(parse_time(text).ok_or_else(|| {
-            Refused::usage(format!("not_before: {text:?} is not a time such as 2030-01-31T12:00:00Z"))
+            Refused::usage(format!(
+                "not_before: {text:?} is not a time such as 2030-01-31T12:00:00Z"
+            ))
         })?),
         None => None,
     };
@@ -175,9 +179,7 @@ pub(super) async fn start_task(call: &Call, arguments: TaskArguments) -> Result<
         Finished::Done { task, .. } => Ok(changed(&task.id, &task)),
         Finished::NotYours(task) => Err(Refused::not_yours(&task)),
         Finished::ClaimLost { task, part } => Err(Refusal::claim_lost(&task, &part).into()),
-        Finished::NotFound => {
-            Err(tenure::Error::NoSuchTask { text: task.id.to_string() }.into())
-        }
+        Finished::NotFound => Err(tenure::Error::NoSuchTask { text: task.id.to_string() }.into()),
     }
 }
 

@@ -8,7 +8,8 @@ async fn a_task_is_shown_with_its_notes_tries_and_neighbours() {
     let mut one = Agent::start(&client, Options::default()).await;
     for (id, after) in [("schema", None), ("api", Some("schema")), ("page", Some("api"))] {
         let dependencies: Vec<&str> = after.into_iter().collect();
-        let task = json!({ "id": id, "description": format!("Do {id}"), "dependencies": dependencies });
+        let task =
+            json!({ "id": id, "description": format!("Do {id}"), "dependencies": dependencies });
         one.call("create_task", task).await;
     }
     one.call("claim_task", json!({ "agent_id": "ann" })).await;
@@ -89,8 +90,7 @@ async fn prompts_are_offered_and_name_only_tools_that_exist() {
     let mut agent = Agent::start(&client, Options::default()).await;
     let listed = agent.request("prompts/list", json!({})).await;
     let prompts = listed["result"]["prompts"].as_array().unwrap().clone();
-    let names: Vec<&str> =
-        prompts.iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = prompts.iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["work-on-next-task", "hand-over"]);
     for name in names {
         let got = agent.request("prompts/get", json!({ "name": name })).await;
