@@ -10,7 +10,6 @@ use tenure::store::Finding;
 /// Examines the targets that are used in a project. Says nothing if there are none.
 pub(crate) async fn examine(project: &Project, agent: Option<&Agent>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut folder = None;
     let set_up: Vec<_> = TARGETS.iter().filter(|target| target.is_set_up(project)).collect();
     for target in TARGETS {
         let finding = |ok, message| Finding { subject: target.word().to_owned(), ok, message };
@@ -26,12 +25,7 @@ pub(crate) async fn examine(project: &Project, agent: Option<&Agent>) -> Vec<Fin
             Err(message) => Err(message),
             Ok(()) => match target.trial(project) {
                 None => Ok("set up".to_owned()),
-                Some(trial) => {
-                    if folder.is_none() {
-                        folder = Some(TrialFolder::new().await);
-                    }
-                    tried(folder.as_ref(), &trial)
-                }
+                Some(trial) => tried(&trial).await,
             },
         };
         findings.push(match result {
@@ -46,17 +40,14 @@ pub(crate) async fn examine(project: &Project, agent: Option<&Agent>) -> Vec<Fin
     findings
 }
 
-fn tried(folder: Option<&Result<TrialFolder, String>>, trial: &Trial) -> Result<String, String> {
-    match folder {
-        Some(Ok(folder)) => match folder.run(trial) {
-            Ok(()) => Ok("set up; its hook refused the edit of a file that another holds, and \
-                          allowed a free one"
-                .to_owned()),
-            Err(reason) => Err(format!("its hook was tried: {reason}")),
-        },
-        Some(Err(reason)) => Err(format!("its hook cannot be tried: {reason}")),
-        None => Err("its hook was not tried".to_owned()),
-    }
+/// Tries a hook in a folder of its own: a hook takes the free file, so that another host's would be
+/// refused it.
+async fn tried(trial: &Trial) -> Result<String, String> {
+    let folder = TrialFolder::new().await;
+    let folder = folder.map_err(|reason| format!("its hook cannot be tried: {reason}"))?;
+    folder.run(trial).map_err(|reason| format!("its hook was tried: {reason}"))?;
+    Ok("set up; its hook refused the edit of a file that another holds, and allowed a free one"
+        .to_owned())
 }
 
 /// Fails if something of a target is missing or outdated.

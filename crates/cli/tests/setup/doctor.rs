@@ -3,62 +3,92 @@
 
 use crate::project::{HOSTS, read, repository, tree, write};
 use crate::snapshot_support::Sandbox;
-use insta::assert_snapshot;
+use serde_json::Value;
 
-/// The lines about agents; the others are shown elsewhere.
-fn doctor(sandbox: &Sandbox, prefix: &str) -> String {
-    let about = HOSTS.join("|");
-    let programs = std::path::Path::new(env!("CARGO_BIN_EXE_tenure")).parent().unwrap();
-    let seen = sandbox.see(&format!(
-        "{prefix} tenure doctor > ../seen; echo $?; grep -E '{about}|command|identity' ../seen || true"
-    ));
-    seen.replace(&programs.display().to_string(), "[PROGRAMS]")
+/// What doctor says about this subject: whether it is fine, and its message.
+fn finding(sandbox: &Sandbox, prefix: &str, subject: &str) -> Option<(bool, String)> {
+    let answer = sandbox.quietly(&format!("{prefix} tenure doctor --json || true"));
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    // A failed check is an error with the same details.
+    let data = [&answer["data"], &answer["error"]["details"]];
+    let checks = data.iter().find_map(|data| data["checks"].as_array()).expect("checks");
+    let found = checks.iter().find(|check| check["check"] == subject)?;
+    Some((found["ok"] == true, found["message"].as_str().unwrap_or_default().to_owned()))
+}
+
+/// The same, of a subject that it must name.
+fn said(sandbox: &Sandbox, prefix: &str, subject: &str) -> (bool, String) {
+    finding(sandbox, prefix, subject).unwrap_or_else(|| panic!("nothing about {subject}"))
 }
 
 #[test]
 fn hooks_that_refuse() {
     let sandbox = repository();
-    sandbox.quietly(&format!("tenure setup {}", HOSTS.join(" ")));
+    sandbox.quietly(&format!("tenure setup {} git", HOSTS.join(" ")));
     let before = tree(&sandbox);
-    let seen = doctor(&sandbox, "");
-    assert_eq!(seen.matches("refused the edit of a file").count(), HOSTS.len(), "{seen}");
-    assert_snapshot!(seen);
-    // The trial happened elsewhere: nothing is held in the project's own store.
+    for host in HOSTS {
+        let (ok, message) = said(&sandbox, "", host);
+        assert!(ok && message.contains("refused the edit of a file"), "{host}: {message}");
+    }
+    assert!(said(&sandbox, "", "git").0);
+    let (ok, message) = said(&sandbox, "", "command");
+    assert!(ok && message.ends_with("which is this program"), "{message}");
+    let (ok, message) = said(&sandbox, "CLAUDE_CODE_SESSION_ID=s TENURE_IDENTITY=auto", "identity");
+    assert!(ok && message.starts_with("claude-"), "{message}");
+    // The trial happened elsewhere: the files are as they were, and nothing is held here.
     let after = tree(&sandbox);
     assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)));
     assert_eq!(sandbox.data("tenure locks --json")["counts"]["held"], 0);
 }
 
 #[test]
-fn hooks_that_are_missing_outdated_or_not_found() {
+fn hosts_that_are_not_used_or_not_set_up() {
     let sandbox = repository();
-    let none = doctor(&sandbox, "");
+    for subject in HOSTS.iter().chain(&["git", "command", "identity"]) {
+        assert_eq!(finding(&sandbox, "", subject), None);
+    }
     write(&sandbox, "GEMINI.md", "# Rules\n");
-    let used = doctor(&sandbox, "");
+    let (ok, message) = said(&sandbox, "", "gemini");
+    assert!(ok && message.contains("tenure setup gemini"), "{message}");
+}
+
+#[test]
+fn hooks_that_were_changed_are_not_run() {
+    let sandbox = repository();
     sandbox.quietly("tenure setup claude-code cursor");
     let settings = read(&sandbox, ".claude/settings.json");
     write(&sandbox, ".claude/settings.json", settings.replace("|MultiEdit", ""));
-    let outdated = doctor(&sandbox, "");
-    // The command of a stranger's file is not run, although it is recognised as a hook of tenure.
+    let (ok, message) = said(&sandbox, "", "claude-code");
+    assert!(
+        !ok && message.contains("missing or outdated: hooks in .claude/settings.json"),
+        "{message}"
+    );
+    // A stranger's command is recognised as a hook of tenure, but it is not what setup writes.
     let hooks = read(&sandbox, ".cursor/hooks.json");
     write(
         &sandbox,
         ".cursor/hooks.json",
         hooks.replace("exec tenure", "touch ../run; exec tenure"),
     );
-    let foreign = doctor(&sandbox, "");
-    assert!(!sandbox.path("../run").exists());
-    assert_snapshot!(format!("{none}\n{used}\n{outdated}\n{foreign}"));
+    let (ok, message) = said(&sandbox, "", "cursor");
+    assert!(!ok && message.contains("missing or outdated"), "{message}");
+    assert!(!sandbox.path("../run").exists(), "a stranger's command was run");
 }
 
 #[test]
 fn a_hook_whose_program_is_gone_or_does_not_refuse() {
     let sandbox = repository();
     sandbox.quietly("tenure setup codex");
-    let own = "T=$(command -v tenure); PATH=/usr/bin:/bin; tenure() { \"$T\" \"$@\"; };";
-    let gone = doctor(&sandbox, own);
+    let gone = "T=$(command -v tenure); PATH=/usr/bin:/bin; tenure() { \"$T\" \"$@\"; };";
+    let (ok, message) = said(&sandbox, gone, "codex");
+    assert!(!ok && message.contains("does not refuse"), "{message}");
+    let (ok, message) = said(&sandbox, gone, "command");
+    assert!(!ok && message.contains("not on the PATH"), "{message}");
     write(&sandbox, "../bin/tenure", "#!/bin/sh\ncat >/dev/null; echo '{}'\n");
     sandbox.quietly("chmod +x ../bin/tenure");
-    let allowing = doctor(&sandbox, &own.replace("PATH=", "PATH=$PWD/../bin:"));
-    assert_snapshot!(format!("{gone}\n{allowing}"));
+    let other = gone.replace("PATH=", "PATH=$PWD/../bin:");
+    let (ok, message) = said(&sandbox, &other, "codex");
+    assert!(!ok && message.contains("does not refuse"), "{message}");
+    let (ok, message) = said(&sandbox, &other, "command");
+    assert!(ok && message.contains("this program is"), "{message}");
 }
