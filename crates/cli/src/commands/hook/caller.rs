@@ -1,6 +1,6 @@
 //! On whose behalf a hook acts, and what that agent holds.
 
-use super::event::Event;
+use super::event::{Event, What};
 use crate::context::Context;
 use crate::failure::Failure;
 use tenure::Client;
@@ -17,13 +17,19 @@ pub(super) struct Caller {
 
 impl Caller {
     /// The agent of an event: under the label that was chosen, else that of its session. `None` if
-    /// the event names no session.
+    /// the event names no session. The session is recorded, for commands and tools of the agent that
+    /// are not told it.
     pub(super) fn of(event: &Event, context: &Context) -> Option<Caller> {
         let subagent = event.subagent.as_deref();
         let agent = match context.chosen_label() {
             Some(label) => Agent::chosen(label),
             None => Agent::of_session(event.host, event.session.as_deref()?, subagent),
         };
+        match context.known_sessions() {
+            Some(sessions) if event.what == What::SessionEnd => sessions.forget(&agent),
+            Some(sessions) => sessions.remember(&agent),
+            None => {}
+        }
         Some(Caller { agent, grants: context.enclosing_grants() })
     }
 
