@@ -7,7 +7,7 @@ use tenure_server::caller::Role;
 
 /// What the role that a route needs is, by what its description says.
 fn needs(method: &str, path: &str) -> Role {
-    const WORK: [&str; 13] = [
+    const WORK: [&str; 14] = [
         "/v1/locks/acquire",
         "/v1/locks/renew",
         "/v1/locks/release",
@@ -20,6 +20,7 @@ fn needs(method: &str, path: &str) -> Role {
         "/v1/tasks/{id}/review",
         "/v1/tasks/{id}/snooze",
         "/v1/tasks/{id}/release",
+        "/v1/tasks/{id}/notes",
         "/v1/tasks/{id}/approve",
     ];
     match (method, path) {
