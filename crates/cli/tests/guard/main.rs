@@ -10,6 +10,7 @@
 mod support;
 
 mod commits;
+mod identity;
 mod install;
 mod managers;
 mod names;

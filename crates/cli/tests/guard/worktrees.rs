@@ -53,7 +53,10 @@ fn hooks_may_lie_elsewhere() {
     repository.hold(&["path:deep/b"]);
     repository.write("deep/b", "second\n");
     let deep = repository.root.join("deep");
-    is_refused(&repository.try_git_in(&deep, &["commit", "-q", "-a", "-m", "change"]), &["deep/b"]);
+    let ended = repository.try_git_in(&deep, &["commit", "-q", "-a", "-m", "change"]);
+    is_refused(&ended, &["deep/b"]);
+    // As it can be typed there.
+    assert!(ended.stderr.contains("`tenure wait path:b`"), "{ended:?}");
 }
 
 #[test]

@@ -19,7 +19,8 @@ pub(super) struct Conflict {
 /// The owner that commits or pushes, and where.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
-    /// What shows that a hold is the caller's: the grants of the commands around it, and its label.
+    /// What shows that a hold is the caller's: the grants of the commands around it, its label, and
+    /// the label of the agent that started it.
     pub(super) proofs: Vec<Proof>,
     /// The caller's label: its subagents commit through the same shell.
     pub(super) label: Option<String>,
@@ -31,8 +32,10 @@ impl Caller {
     pub(super) fn of(context: &Context, worktree: Option<String>) -> Caller {
         let grants = context.enclosing_grants().into_iter().map(Proof::Grant);
         let label = context.own_label().map(str::to_owned);
-        let proof = label.clone().map(Proof::Label);
-        Caller { proofs: grants.chain(proof).collect(), label, worktree }
+        // What an agent holds covers what its subagents do.
+        let parent = context.agent().and_then(|agent| agent.parent.clone());
+        let labels = label.iter().cloned().chain(parent).map(Proof::Label);
+        Caller { proofs: grants.chain(labels).collect(), label, worktree }
     }
 
     /// Whether this hold of paths is another owner's and counts in this worktree.

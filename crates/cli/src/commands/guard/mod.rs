@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure::Client;
 use tenure::core::{HoldSnapshot, Overview, Resource, Snapshot};
+use tenure::place::StoreLocation;
+use tenure_frontend::view::spelling::show_relative_to;
 
 /// Refuse commits of files that others hold; git hooks call this
 ///
@@ -80,6 +82,7 @@ fn judge(output: &Output, global: &Global, hook: &Hook) -> Result<Vec<Conflict>,
     let Ok(place) = context.place() else { return Ok(vec![]) };
     // Without a root there are no paths that could be held.
     let Some(root) = place.root().map(Path::to_owned) else { return Ok(vec![]) };
+    show_paths_as_typed(&context, place);
     let caller = Caller::of(&context, place.worktree()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
@@ -101,6 +104,15 @@ fn judge(output: &Output, global: &Global, hook: &Hook) -> Result<Vec<Conflict>,
     }
     let Some(paths) = changed_paths(hook, &root)? else { return Ok(vec![]) };
     Ok(conflicts::find(&paths, &others, client.witness()))
+}
+
+/// Shows resources as they can be typed where git was called. It runs hooks at the root, and says from
+/// which folder below it was called.
+fn show_paths_as_typed(context: &Context, place: &StoreLocation) {
+    let called_from = std::env::var_os("GIT_PREFIX").unwrap_or_default();
+    if let Some(folder) = place.folder_of(&context.directory().join(called_from)) {
+        show_relative_to(folder);
+    }
 }
 
 /// All paths that are held, in one read; `None` if there is no store yet.

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::output::{NAME, Output, WARN, styled};
 use crate::show::{self, one_line};
 use serde_json::{Value, json};
+use tenure::core::Resource;
 use tenure::core::glob::Glob;
 use tenure_frontend::duration::format_duration;
 
@@ -106,7 +107,7 @@ fn shown(path: &str) -> String {
 fn hint(conflicts: &[Conflict]) -> String {
     let wait = conflicts.iter().find_map(|conflict| {
         let glob = Glob::literal(&conflict.path).ok()?;
-        Some(format!(": `tenure wait {}`", word(&format!("path:{}", glob.as_str()))))
+        Some(format!(": `tenure wait {}`", word(&show::name(&Resource::path(glob)))))
     });
     format!("Commit the other files now, or wait until these are free{}.", wait.unwrap_or_default())
 }
