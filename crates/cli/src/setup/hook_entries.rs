@@ -30,9 +30,10 @@ const HOOKS: &str = "hooks";
 const VERSION: &str = "version";
 
 /// The command of a hook. Hosts run it through a shell. Configuration files are committed, so the
-/// command must do nothing where tenure is not installed.
+/// command must do nothing where tenure is not installed, or is a version without this command: hosts
+/// take some exit codes for a refusal, and `tenure hook` refuses by what it prints.
 pub(crate) fn command(host: &str) -> String {
-    format!("command -v tenure >/dev/null 2>&1 || exit 0; exec tenure hook {host}")
+    format!("command -v tenure >/dev/null 2>&1 || exit 0; tenure hook {host} || exit 0")
 }
 
 impl HookEntries {
