@@ -18,7 +18,7 @@ use tenure::store::Finding;
 use tenure::url::StoreUrl;
 use tenure_frontend::view;
 
-/// Check the store, file system, clock, leftovers of crashes, and hooks
+/// Check the store, file system, clock, leftovers and hooks
 ///
 /// If agents' programs are set up here, it tries their hooks: each must refuse the edit of a file
 /// that another owner holds, in a temporary store. Removes draft files that killed updates left in this repository or folder. Exits 7 if a check

@@ -74,7 +74,7 @@ const a = await connect()
 const b = await connect()
 
 const { tools } = await a.client.listTools()
-assert.equal(tools.length, 12)
+assert.equal(tools.length, 17)
 for (const tool of tools) assert.equal(tool.inputSchema.type, 'object')
 
 const { task_id: id } = await must(a, 'create_task', { description: 'Write it', files: ['src/**'] })

@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 TOOLS = {
     "create_task", "create_tasks_batch", "claim_task", "complete_task", "fail_task", "heartbeat",
+    "get_task", "add_note", "update_task", "review_task", "retry_task",
     "get_status", "get_all_tasks", "get_results", "acquire_lock", "release_lock", "who_holds",
 }
 

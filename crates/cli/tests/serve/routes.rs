@@ -99,6 +99,7 @@ pub const ROUTES: &[Route] = &[
     work("/v1/tasks/t1/complete", PROOF),
     work("/v1/tasks/t1/fail", r#"{"as":"w","reason":"x"}"#),
     work("/v1/tasks/t1/review", PROOF),
+    work("/v1/tasks/t1/notes", r#"{"text":"x"}"#),
     work("/v1/tasks/t1/snooze", r#"{"as":"w","pause_ms":1000}"#),
     work("/v1/tasks/t1/release", PROOF),
     admin("POST", "/v1/tasks/t1/cancel", Some("{}")),

@@ -1,6 +1,6 @@
 //! The `git` program, for handing work over from one worker to the next.
 //!
-//! In reading order: [`program`] runs git, [`Repository`] knows its worktrees, [`changes`] finds what
+//! In reading order: `program.rs` runs git, [`Repository`] knows its worktrees, `changes.rs` finds what
 //! differs in one, [`Repository::rescue`] keeps it as a commit, [`RescuedWork`] is such a commit later
 //! on, and [`Worktrees`] makes and removes worktrees of workers.
 //!

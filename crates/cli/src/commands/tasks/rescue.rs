@@ -34,7 +34,7 @@ pub(super) struct RescueArgs {
     #[arg(long, conflicts_with = "list")]
     apply: bool,
     /// The work of this attempt, not of the last
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::args::numbers::attempts)]
     attempt: Option<u32>,
     /// List what was rescued for the task
     #[arg(long)]

@@ -56,7 +56,7 @@ async fn ask(
 async fn looking_needs_read_and_the_rest_needs_work() {
     let (client, _) = store().await;
     let router = routes(App::new(client)).into_router();
-    let looking = ["get_status", "get_all_tasks", "get_results", "who_holds"];
+    let looking = ["get_task", "get_status", "get_all_tasks", "get_results", "who_holds"];
     for tool in &*crate::mcp::tools::SESSIONLESS {
         let reader = Some(caller("eve", Role::Read));
         let (answer, _) = ask(&router, reader, &tool.name, json!({})).await;
