@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::Secret;
-use tenure::agent::{Agent, KnownSessions};
+use tenure::agent::{Agent, AgentSource, KnownSessions};
 use tenure::core::{GrantId, Kind, Resource};
 use tenure::locate::{self, LocateError, Located, Search, User};
 use tenure::locate::{Subject, Trust};
@@ -250,12 +250,14 @@ impl Context {
     }
 
     /// As [`Context::client`], for the tools of one agent. A label of the command line or of settings is
-    /// given to many sessions, so it names a session but is no owner.
+    /// given to many sessions, so it names a session but is no owner. A process that is no known agent's
+    /// program may serve several agents, each with tools of its own: such sessions stay apart.
     pub(crate) async fn mcp_client(&self) -> Result<Client, Failure> {
         let origin = &self.settings.setting(Key::Agent).origin;
         let names_one = matches!(origin, Origin::BuiltIn | Origin::Environment(_));
         let builder = self.plain_builder()?;
-        let builder = match self.agent().filter(|_| names_one) {
+        let is_agents = |agent: &&Agent| !matches!(agent.source, AgentSource::Parent(_));
+        let builder = match self.agent().filter(is_agents).filter(|_| names_one) {
             // Without the agent's program, what the agent holds ends with this process.
             Some(agent) => {
                 let process = agent.process.or(Some(std::process::id()));

@@ -68,7 +68,7 @@ fn hooks_that_were_changed_are_not_run() {
     write(
         &sandbox,
         ".cursor/hooks.json",
-        hooks.replace("exec tenure", "touch ../run; exec tenure"),
+        hooks.replace("tenure hook", "touch ../run; tenure hook"),
     );
     let (ok, message) = said(&sandbox, "", "cursor");
     assert!(!ok && message.contains("missing or outdated"), "{message}");
