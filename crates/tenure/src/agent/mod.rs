@@ -8,7 +8,7 @@
 //!    program sets, or from the input of a hook;
 //! 3. the session that another face of the agent recorded for that program ([`KnownSessions`]), else the
 //!    process of that program;
-//! 4. the process that started this one, unless that starts commands for many: see [`ancestors`].
+//! 4. the process that started this one, unless that starts commands for many: see `ancestors.rs`.
 
 mod ancestors;
 mod host;
