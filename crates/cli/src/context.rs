@@ -335,7 +335,8 @@ impl Context {
             && let Some(folder) = url.folder()
             && folder.is_dir()
         {
-            let Some(other) = other_store_in(folder) else {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let Some(other) = other_store_in(folder, &name) else {
                 let new = format!("Creating the new store {url}");
                 match std::io::IsTerminal::is_terminal(&std::io::stderr()) {
                     true => self.output.note(&new),
@@ -343,7 +344,6 @@ impl Context {
                 }
                 return Ok(());
             };
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
             let message =
                 format!("there is no store {name} in {}, but there is {other}", folder.display());
             return Err(Failure::new(Exit::Configuration, "NO_STORE", message).hint(NO_STORE_HINT));
@@ -582,10 +582,11 @@ fn no_store(url: &StoreUrl) -> Failure {
 /// How many names of a folder are read to find another store in it.
 const NAMES_MAX: usize = 10_000;
 
-/// The name of another store in this folder, recognised by the folder beside it.
-fn other_store_in(folder: &Path) -> Option<String> {
+/// The name of another store in this folder than `own`, recognised by the folder beside it. Another
+/// process may have created `own` meanwhile.
+fn other_store_in(folder: &Path, own: &str) -> Option<String> {
     let entries = std::fs::read_dir(folder).ok()?.take(NAMES_MAX).filter_map(Result::ok);
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut stores = names.filter_map(|name| Some(name.strip_suffix(".side")?.to_owned()));
-    stores.find(|name| folder.join(name).is_file())
+    stores.find(|name| name != own && folder.join(name).is_file())
 }
