@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tenure::core::glob::Glob;
 use tenure::core::resource::check_name;
-use tenure::core::{Holder, Kind, LabelError, Resource, ResourceError};
+use tenure::core::{EventKind, Holder, Kind, LabelError, Resource, ResourceError, WallTime};
 use tenure::place::Reach;
+use tenure::world::{Clock, SystemClock};
 use tenure_frontend::duration::{self, DurationError};
 
 /// Locks, leases and task claims for fleets of agents and workers.
@@ -47,13 +48,14 @@ pub(crate) struct Cli {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// The store: sqlite:PATH, file:DIR, machine: (shared by all users), memory:, unix:SOCKET or
-    /// http(s)://HOST:PORT; by default the nearest .tenure/ [env: TENURE_STORE]
+    /// The store: sqlite:PATH, file:DIR, machine: (shared by all users), postgres://HOST/DATABASE,
+    /// etcd://HOST:PORT, unix:SOCKET, http(s)://HOST:PORT or memory:; by default the nearest .tenure/
+    /// [env: TENURE_STORE]
     #[arg(long, global = true, value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) store: Option<String>,
-    /// The label you hold under; unique by default [env: TENURE_AGENT]
+    /// Your label; by default your agent's, else unique [env: TENURE_AGENT]
     #[arg(long = "as", global = true, value_name = "LABEL", value_parser = label)]
-    pub(crate) label: Option<String>,
+    pub(crate) label: Vec<String>,
     /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -96,6 +98,7 @@ pub(crate) enum Command {
     Mine(commands::mine::MineArgs),
     Tasks(commands::tasks::TasksArgs),
     Sections(commands::sections::SectionsArgs),
+    Workers(commands::workers::WorkersArgs),
     Top(commands::top::TopArgs),
     Why(commands::why::WhyArgs),
     Events(commands::events::EventsArgs),
@@ -106,12 +109,16 @@ pub(crate) enum Command {
     Prime(commands::prime::PrimeArgs),
     Hook(commands::hook::HookArgs),
     Init(commands::init::InitArgs),
+    Backup(commands::backup::BackupArgs),
+    Restore(commands::restore::RestoreArgs),
+    Migrate(commands::migrate::MigrateArgs),
     Setup(commands::setup::SetupArgs),
     Config(commands::config::ConfigArgs),
     Trust(commands::trust::TrustArgs),
     #[command(visible_alias = "where")]
     Whoami(commands::whoami::WhoamiArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Gc(commands::gc::GcArgs),
     Selftest(commands::selftest::SelftestArgs),
     Bench(commands::bench::BenchArgs),
     Completions(commands::completions::CompletionsArgs),
@@ -261,6 +268,27 @@ pub(crate) fn lease(text: &str) -> Result<Duration, DurationError> {
 /// Parses a duration.
 pub(crate) fn span(text: &str) -> Result<Duration, DurationError> {
     duration::parse_duration(text)
+}
+
+/// Parses a kind of events.
+pub(crate) fn event_kind(text: &str) -> Result<String, String> {
+    match EventKind::WORDS.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("kinds of events are {}", EventKind::WORDS.join(", "))),
+    }
+}
+
+/// Parses a time in the past: a duration before now, or a time.
+pub(crate) fn past_time(text: &str) -> Result<WallTime, String> {
+    if let Ok(before) = duration::parse_duration(text) {
+        let now = SystemClock.wall();
+        let before_ms = i64::try_from(before.as_millis()).unwrap_or(i64::MAX);
+        return Ok(WallTime(now.0.saturating_sub(before_ms)));
+    }
+    tenure_frontend::time::parse_time(text).ok_or_else(|| {
+        "use a duration before now, such as 1h30m, or a time, such as 2026-01-29T20:30:00Z"
+            .to_owned()
+    })
 }
 
 /// Parses seconds, as `flock -w` takes them.

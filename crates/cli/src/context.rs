@@ -4,13 +4,14 @@ use crate::args::Global;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Output, WARN, styled};
+use crate::telemetry;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::Secret;
 use tenure::agent::{Agent, AgentSource, KnownSessions};
-use tenure::core::{GrantId, Kind, Resource};
+use tenure::core::{GrantId, Kind, Resource, Retention};
 use tenure::locate::{self, LocateError, Located, Search, User};
 use tenure::locate::{Subject, Trust};
 use tenure::place::{self, PlaceError, PlaceKind, StoreLocation, Surroundings};
@@ -97,7 +98,7 @@ impl Context {
             }
         };
         flag(Key::Store, &global.store);
-        flag(Key::Agent, &global.label);
+        flag(Key::Agent, &global.label.last().cloned());
         let settings = Settings::load(&sources)?;
         let no_wait = global.no_wait;
         let mut context = Context {
@@ -272,7 +273,8 @@ impl Context {
     /// the server.
     pub(crate) async fn server_client(&self, metrics: &Arc<Metrics>) -> Result<Client, Failure> {
         let metrics = metrics.clone();
-        let builder = self.labelled(self.plain_builder()?).wrap(move |store| metrics.meter(store));
+        let wrap = move |store| metrics.meter(telemetry::traced(store));
+        let builder = self.labelled(self.plain_builder()?).wrap(wrap);
         match self.store_url()? {
             StoreUrl::Memory => Ok(builder.open("memory:").await?),
             _ => self.changing(builder).await,
@@ -303,7 +305,7 @@ impl Context {
         if self.settings.text(Key::Store).is_some() {
             self.allow_new(&url)?;
         }
-        Ok(builder.open(&url.to_string()).await?)
+        Ok(builder.open_url(url).await?)
     }
 
     /// Creates the named store and its parent folders.
@@ -317,7 +319,7 @@ impl Context {
             })?;
         }
         url.check_place()?;
-        Ok(self.builder()?.one_shot().open(&url.to_string()).await?)
+        Ok(self.builder()?.one_shot().open_url(url).await?)
     }
 
     /// Refuses to create a named store by accident: a mistyped path must not become a separate
@@ -386,7 +388,7 @@ impl Context {
         }
         let builder = self.builder()?.look_only();
         let builder = if one_shot { builder.one_shot() } else { builder };
-        Ok(Some(builder.open(&url.to_string()).await?))
+        Ok(Some(builder.open_url(url).await?))
     }
 
     /// A read-only command must not create a named store by a mistyped path.
@@ -411,9 +413,22 @@ impl Context {
     fn plain_builder(&self) -> Result<ClientBuilder, Failure> {
         Ok(Client::builder()
             .on_warning(output::warning)
+            .wrap(telemetry::traced)
             .remote(self.remote()?)
             .poll_interval(self.settings.duration(Key::PollInterval))
-            .recoveries_max(self.settings.integer(Key::MaxRecoveries)))
+            .recoveries_max(self.settings.integer(Key::MaxRecoveries))
+            .retention(locate::retention(&self.settings)))
+    }
+
+    /// A builder for a store that is not the one that settings name, under this label. Nothing of its
+    /// history is removed.
+    pub(crate) fn other_builder(&self, label: &str) -> ClientBuilder {
+        Client::builder()
+            .on_warning(output::warning)
+            .label(label)
+            .poll_interval(self.settings.duration(Key::PollInterval))
+            .recoveries_max(self.settings.integer(Key::MaxRecoveries))
+            .retention(Retention::ALL)
     }
 
     /// The builder with the label that the caller chose, if any.
@@ -437,7 +452,19 @@ impl Context {
             self.output.detail(&format!("The token is for {text}; it is not sent."));
         }
         let token = locate::token_for(&address, &self.settings)?.map(Secret::new);
-        Ok(RemoteOptions { token, local_servers: self.servers.clone(), ca_file, label: None })
+        let observer = telemetry::request_observer();
+        Ok(RemoteOptions {
+            token,
+            local_servers: self.servers.clone(),
+            ca_file,
+            label: None,
+            observer,
+        })
+    }
+
+    /// Whether traces and metrics are sent to a collector.
+    pub(crate) fn sends_telemetry(&self) -> bool {
+        self.settings.text(Key::Telemetry) == Some("otlp")
     }
 
     /// Whether the label was given on this command line.

@@ -1,6 +1,7 @@
 //! The `tenure` command. It parses the command line, calls the library, and prints the result.
 
 mod args;
+mod backup;
 mod bench;
 mod child;
 mod commands;
@@ -9,6 +10,7 @@ mod context;
 mod exit;
 mod failure;
 mod help;
+mod migrate;
 mod missing_double_dash;
 mod naming;
 mod open_file_limit;
@@ -20,6 +22,7 @@ mod setup;
 mod show;
 mod shutdown;
 mod swarm;
+mod telemetry;
 mod top;
 mod wait_display;
 mod worker;
@@ -32,6 +35,7 @@ use failure::Failure;
 use output::Output;
 use parse::Parsed;
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 use tenure_frontend::view::spelling::show_relative_to;
 
@@ -50,12 +54,14 @@ fn main() {
 }
 
 /// Runs this process as a worker of `selftest` or `bench`, which start the program again with JSON
-/// instructions. It is not a command for users.
+/// instructions, or as the check of what workers of `scripts/soak` recorded. These are no commands for
+/// users.
 fn worker_process(line: &[OsString]) -> Option<i32> {
     let [_, name, work] = line else { return None };
     let (name, work) = (name.to_str()?, work.to_str()?);
     let result = match name {
         "selftest-worker" => commands::selftest::work(work),
+        "selftest-check" => commands::selftest::check(Path::new(work)),
         "bench-worker" => commands::bench::work(work),
         _ => return None,
     };
@@ -137,6 +143,10 @@ fn change_directory(cli: &Cli) -> Result<(), Failure> {
 
 fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
     open_file_limit::check(&cli.command)?;
+    let labels = cli.global.label.clone();
+    if labels.len() > 1 && !matches!(cli.command, Command::Token(_)) {
+        return Err(Failure::usage("--as can be given only once"));
+    }
     let mut builder = match &cli.command {
         // A server handles many requests at once.
         Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
@@ -159,6 +169,10 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
     if !cli.global.json && !matches!(cli.command, Command::Serve(_) | Command::Mcp(_)) {
         show_relative_to(context.folder());
     }
+    // A server starts its log at the same time.
+    if !matches!(cli.command, Command::Serve(_)) {
+        telemetry::start(None, context.sends_telemetry())?;
+    }
     let result = runtime.block_on(async {
         match cli.command {
             Command::Run(args) => commands::run::run(&context, args).await,
@@ -175,20 +189,25 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Locks(args) => commands::locks::run(&context, args).await,
             Command::Tasks(args) => commands::tasks::run(&context, args).await,
             Command::Sections(args) => commands::sections::run(&context, args).await,
+            Command::Workers(args) => commands::workers::run(&context, args).await,
             Command::Top(args) => commands::top::run(&context, args).await,
             Command::Why(args) => commands::why::run(&context, args).await,
             Command::Events(args) => commands::events::run(&context, args).await,
             Command::Serve(args) => commands::serve::run(&context, args).await,
-            Command::Token(args) => commands::token::run(&context, args),
+            Command::Token(args) => commands::token::run(&context, args, labels),
             Command::Mine(args) => commands::mine::run(&context, args).await,
             Command::Prime(args) => commands::prime::run(&context, args).await,
             Command::Mcp(args) => commands::mcp::run(&context, args).await,
+            Command::Backup(args) => commands::backup::run(&context, args).await,
+            Command::Restore(args) => commands::restore::run(&context, args).await,
+            Command::Migrate(args) => commands::migrate::run(&context, args).await,
             Command::Init(args) => commands::init::run(&context, args).await,
             Command::Config(args) => commands::config::run(&context, args),
             Command::Trust(args) => commands::trust::run(&context, args),
             Command::Whoami(args) => commands::whoami::run(&context, args),
             Command::Setup(args) => commands::setup::run(&context, &args),
             Command::Doctor(args) => commands::doctor::run(&context, args).await,
+            Command::Gc(args) => commands::gc::run(&context, args).await,
             Command::Selftest(args) => commands::selftest::run(&context, &args),
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),
@@ -197,6 +216,7 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
             }
         }
     });
+    telemetry::end();
     // A thread may still wait to write, behind a process that is stopped.
     runtime.shutdown_timeout(LAST_THREADS);
     result

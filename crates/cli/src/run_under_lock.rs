@@ -6,6 +6,7 @@ use crate::context::{AGENT_VARIABLE, Context, GRANT_VARIABLE, KEEPS_VARIABLE};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::show;
+use crate::telemetry;
 use crate::wait_display::WaitDisplay;
 use clap::Args;
 use std::ffi::OsString;
@@ -17,6 +18,8 @@ use tenure_frontend::config::Key;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
 use tenure_frontend::view::spelling;
+use tenure_server::log::TRACE;
+use tracing::Instrument;
 
 /// Options for holding while a command runs.
 #[derive(Debug, Args)]
@@ -77,7 +80,10 @@ pub(crate) async fn acquire(
 
     let display = WaitDisplay::new(&context.output, resources, wait).for_mode(mode);
     let telling = display.clone();
-    let attempt = request.on_wait(move |waiting| telling.tell(waiting)).hold().await;
+    let waiting = tracing::info_span!(target: TRACE, "wait");
+    telemetry::belongs_to(&waiting);
+    let attempt = request.on_wait(move |waiting| telling.tell(waiting)).hold();
+    let attempt = attempt.instrument(waiting).await;
     display.end(matches!(attempt, Ok(Attempt::Held(_))));
     match attempt? {
         Attempt::Held(guard) => {
@@ -169,7 +175,13 @@ pub(crate) async fn run_under<T>(
     grace: Duration,
     follow: impl AsyncFnOnce(&mut Child, &mut Signals) -> T,
 ) -> Result<(Guard, Child, T), Failure> {
+    let command = tracing::info_span!(
+        target: TRACE,
+        "command",
+        "process.executable.name" = program_name(&spec),
+    );
     spec.environment = environment(context, &guard)?;
+    spec.environment.extend(telemetry::trace_variable(&command));
     spec.foreground = true;
     let mut signals = Signals::listen().map_err(|error| {
         Failure::new(Exit::Error, "SIGNALS", format!("cannot listen for signals: {error}"))
@@ -190,10 +202,17 @@ pub(crate) async fn run_under<T>(
         () = refused => None,
         done = follow(&mut child, &mut signals) => Some(done),
     };
+    drop(command);
     match done {
         Some(done) => Ok((guard, child, done)),
         None => Err(stop_after_loss(&guard, child, grace).await),
     }
+}
+
+/// The name of the program. Its arguments may have secrets in them.
+fn program_name(spec: &ChildSpec) -> Option<String> {
+    let program = std::path::Path::new(spec.command.first()?);
+    Some(program.file_name()?.to_string_lossy().into_owned())
 }
 
 /// Releases the guard after the command ended.

@@ -156,5 +156,7 @@ pub(crate) fn event_text(event: &Event) -> String {
         EventKind::Rebooted => "the machine was rebooted; tokens jumped ahead".to_owned(),
         other => format!("{holder}: {} {resource}{token}", other.word()),
     };
-    format!("{} {sentence}", styled(DIM, time(event.at)))
+    let through = what.actor.as_ref().map(|actor| styled(DIM, format!(" [token {actor}]")));
+    let through = through.map(|through| through.to_string()).unwrap_or_default();
+    format!("{} {sentence}{through}", styled(DIM, time(event.at)))
 }

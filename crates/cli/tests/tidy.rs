@@ -39,7 +39,8 @@ fn shown(path: &Path) -> String {
 
 fn is_source(path: &Path) -> bool {
     let path = shown(path);
-    path.contains("/src/") && !path.contains("/tests/") && !path.ends_with("/tests.rs")
+    let is_test = ["/tests/", "crates/testkit/"].iter().any(|part| path.contains(part));
+    path.contains("/src/") && !is_test && !path.ends_with("/tests.rs")
 }
 
 /// Fails with a sentence and a list, unless the list is empty.

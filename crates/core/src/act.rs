@@ -3,16 +3,20 @@
 //!
 //! Each act says what must be seen to decide it, and decides. What it answers can be sent back.
 
+mod records;
+
+pub use records::{DropWorker, PutOutput, PutWorker};
+
 use crate::decision::Decision;
 use crate::rules::tasks::{
     self, AddAsk, AddError, AddNote, Added, ClaimAsk, Claimed, DescribeTry, EditAsk, EditError,
-    FinishAsk, Finished, Heartbeat, HeartbeatAsk, ImportAsk, Imported, NoClaim, SectionChange,
-    SectionError,
+    FinishAsk, Finished, Heartbeat, HeartbeatAsk, ImportAsk, Imported, NoClaim, RetireAsk,
+    SectionChange, SectionError,
 };
-use crate::rules::{self, Ask, BreakAsk, Outcome, ReleaseAsk, Released};
+use crate::rules::{self, Ask, BreakAsk, Outcome, Proof, ReleaseAsk, Released};
 use crate::snapshot::{HoldSnapshot, Scope, Snapshot, TaskScope};
 use crate::task::{Section, Task, TaskId};
-use crate::{GrantId, Kind, Resource, Witness};
+use crate::{GrantId, Holder, Kind, Owner, Resource, Witness, output};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +46,26 @@ pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
         self.scope()
     }
 
+    /// The labels in whose name this is asked: of the holder, of the owner, of a proof by label, of the
+    /// author. A server admits only those that the caller's token may use.
+    fn labels(&self) -> Vec<&str>;
+
     /// Decides.
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer);
+}
+
+/// The labels of a holder and of the owner for which it asks.
+fn holder_labels<'a>(holder: &'a Holder, owner: &'a Owner) -> Vec<&'a str> {
+    let owners = owner.label.iter().chain(&owner.parent).map(String::as_str);
+    [holder.label.as_str()].into_iter().chain(owners).collect()
+}
+
+/// The label that a proof relies on, if it is one by label.
+fn proof_labels(proof: &Proof) -> Vec<&str> {
+    match proof {
+        Proof::Label(label) => vec![label],
+        Proof::Grant(_) => vec![],
+    }
 }
 
 /// Takes what is free, or queues for it.
@@ -77,6 +99,10 @@ impl Act for Acquire {
         }
     }
 
+    fn labels(&self) -> Vec<&str> {
+        holder_labels(&self.ask.holder, &self.ask.owner)
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Outcome) {
         rules::acquire(seen, &self.ask, witness)
     }
@@ -99,6 +125,10 @@ impl Act for Leave {
 
     fn scope(&self) -> Scope {
         Scope::At { resources: self.resources.clone(), ticket: Some(self.ticket) }
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        vec![]
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, bool) {
@@ -128,6 +158,10 @@ impl Act for CallOff {
         Scope::Queues(self.resources.clone())
     }
 
+    fn labels(&self) -> Vec<&str> {
+        vec![]
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, bool) {
         rules::call_off(seen, self.grant, self.is_new, witness)
     }
@@ -152,7 +186,13 @@ impl Act for CallOffClaim {
 
     fn scope(&self) -> Scope {
         let grants = self.grants.iter().copied().chain(self.runner).collect();
-        Scope::Tasks(TaskScope { grants, ..TaskScope::default() })
+        // A section that the runner keeps may belong to a later claim by now.
+        let in_progress = self.runner.is_some();
+        Scope::Tasks(TaskScope { grants, in_progress, ..TaskScope::default() })
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        vec![]
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<TaskId>) {
@@ -185,6 +225,10 @@ impl Act for Release {
         look_at(self.at.as_deref())
     }
 
+    fn labels(&self) -> Vec<&str> {
+        proof_labels(&self.ask.proof)
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Released) {
         rules::release(seen, &self.ask, witness)
     }
@@ -206,6 +250,10 @@ impl Act for BreakAsk {
 
     fn scope(&self) -> Scope {
         look_at(Some(std::slice::from_ref(&self.resource)))
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.by]
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Broken) {
@@ -238,6 +286,10 @@ impl Act for Reap {
         Scope::Everything
     }
 
+    fn labels(&self) -> Vec<&str> {
+        vec![]
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<HoldSnapshot>) {
         rules::reap(seen, self.kind, witness)
     }
@@ -251,6 +303,10 @@ impl Act for AddAsk {
         AddAsk::scope(self)
     }
 
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.by]
+    }
+
     fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::add(seen, self)
     }
@@ -262,6 +318,10 @@ impl Act for ImportAsk {
 
     fn scope(&self) -> Scope {
         ImportAsk::scope(self)
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.add.by]
     }
 
     fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
@@ -285,6 +345,10 @@ impl Act for ClaimTasks {
 
     fn scope(&self) -> Scope {
         self.ask.look_wide(self.wider)
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        holder_labels(&self.ask.holder, &self.ask.owner)
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
@@ -317,6 +381,10 @@ impl Act for Recover {
         Scope::Tasks(TaskScope { ids, beside: true, ..TaskScope::default() })
     }
 
+    fn labels(&self) -> Vec<&str> {
+        self.broken.iter().map(|broken| broken.by.as_str()).collect()
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<Task>) {
         tasks::recover(seen, self.recoveries_max, self.broken.as_ref(), witness)
     }
@@ -338,6 +406,10 @@ impl Act for LeaveIdleSections {
         tasks::idle_look(self.runner)
     }
 
+    fn labels(&self) -> Vec<&str> {
+        vec![]
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<Resource>) {
         tasks::leave_idle_sections(seen, self.runner, witness)
     }
@@ -348,6 +420,9 @@ impl Act for LeaveIdleSections {
 pub struct FinishTask {
     /// What is asked.
     pub ask: FinishAsk,
+    /// The last lines that the command of the task printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
 }
 
 impl Act for FinishTask {
@@ -358,8 +433,19 @@ impl Act for FinishTask {
         self.ask.scope()
     }
 
+    fn labels(&self) -> Vec<&str> {
+        proof_labels(&self.ask.proof)
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Finished) {
-        tasks::finish(seen, &self.ask, witness)
+        let (mut decision, finished) = tasks::finish(seen, &self.ask, witness);
+        if let (Decision::Write(change), Finished::Done { task, .. }, Some(text)) =
+            (&mut decision, &finished, &self.output)
+        {
+            let attempt = task.tries.last().map(|last| last.number);
+            change.writes.extend(attempt.map(|attempt| output::output(&task.id, attempt, text)));
+        }
+        (decision, finished)
     }
 }
 
@@ -378,6 +464,10 @@ impl Act for FinishTasks {
         tasks::finish_all_look(&self.asks)
     }
 
+    fn labels(&self) -> Vec<&str> {
+        self.asks.iter().flat_map(|ask| proof_labels(&ask.proof)).collect()
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<Finished>) {
         tasks::finish_all(seen, &self.asks, witness)
     }
@@ -389,6 +479,10 @@ impl Act for HeartbeatAsk {
 
     fn scope(&self) -> Scope {
         HeartbeatAsk::scope(self)
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        proof_labels(&self.proof)
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Heartbeat) {
@@ -411,6 +505,10 @@ impl Act for StartTask {
         self.ask.scope()
     }
 
+    fn labels(&self) -> Vec<&str> {
+        proof_labels(&self.ask.proof)
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Finished) {
         tasks::start(seen, &self.ask, witness)
     }
@@ -422,6 +520,10 @@ impl Act for EditAsk {
 
     fn scope(&self) -> Scope {
         EditAsk::scope(self)
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.by]
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
@@ -437,6 +539,10 @@ impl Act for AddNote {
         AddNote::scope(self)
     }
 
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.by]
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::add_note(seen, self, witness)
     }
@@ -448,6 +554,10 @@ impl Act for DescribeTry {
 
     fn scope(&self) -> Scope {
         DescribeTry::scope(self)
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.by]
     }
 
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
@@ -473,8 +583,29 @@ impl Act for DeleteTasks {
         Scope::Tasks(TaskScope { ids, dependents: true, ..TaskScope::default() })
     }
 
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.by]
+    }
+
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer) {
         tasks::delete(seen, &self.task, &self.by, witness)
+    }
+}
+
+impl Act for RetireAsk {
+    const VERB: &'static str = "retire";
+    type Answer = Vec<TaskId>;
+
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.by]
+    }
+
+    fn scope(&self) -> Scope {
+        RetireAsk::scope(self)
+    }
+
+    fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Vec<TaskId>) {
+        tasks::retire(seen, self, witness)
     }
 }
 
@@ -493,6 +624,10 @@ impl Act for PutSection {
 
     fn scope(&self) -> Scope {
         Scope::Tasks(TaskScope { all_sections: true, ..TaskScope::default() })
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.by]
     }
 
     fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
@@ -518,6 +653,10 @@ impl Act for ChangeSections {
 
     fn scope(&self) -> Scope {
         Scope::Tasks(TaskScope { all_sections: true, ..TaskScope::default() })
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        vec![&self.by]
     }
 
     fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {

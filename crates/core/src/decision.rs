@@ -1,5 +1,6 @@
 //! What a rule answers: what to write, which events to record, whom to wake.
 
+use crate::record::{RecordRange, SmallRecord};
 use crate::task::{Section, Task, TaskId};
 use crate::{GrantId, Hold, NewEvent, Resource, Scope, Waiter};
 use serde::{Deserialize, Serialize};
@@ -45,7 +46,9 @@ pub struct Change {
 
 impl Change {
     /// The highest token, ticket or age in what is written. Afterwards a store shows a higher
-    /// [`Snapshot::next`](crate::Snapshot) for every scope that overlaps this change.
+    /// [`Snapshot::next`](crate::Snapshot) for every scope that overlaps this change. A change over
+    /// [`Scope::Everything`] overlaps all scopes, also those of tasks: by one that takes a high number,
+    /// all numbers of a store are raised.
     pub fn last_number(&self) -> u64 {
         let numbers = self.writes.iter().map(|write| match write {
             Write::Hold(hold) => hold.token.0,
@@ -112,6 +115,10 @@ pub enum Write {
     Section(Section),
     /// A section record is removed.
     DropSection(String),
+    /// A small record, in the place of what its key had.
+    PutRecord(SmallRecord),
+    /// Small records that are no more.
+    DropRecords(RecordRange),
     /// What is answered to a request that may be repeated, in the place of what its slot had.
     Answer(StoredReply),
 }
@@ -135,5 +142,79 @@ impl fmt::Debug for StoredReply {
             .field("slot", &self.slot)
             .field("number", &self.number)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EventKind, Holder, Token, WallTime, Want};
+
+    fn hold(token: u64) -> Write {
+        Write::Hold(Hold {
+            want: Want::exclusive("a".parse().unwrap()),
+            grant: GrantId::from_bits(1),
+            token: Token(token),
+            holder: Holder::chosen("alice").unwrap(),
+            operation: None,
+            ttl: Duration::from_secs(1),
+            slot: None,
+        })
+    }
+
+    fn waiter(ticket: u64) -> Waiter {
+        Waiter {
+            grant: GrantId::from_bits(2),
+            ticket,
+            wants: vec![],
+            holder: Holder::chosen("bob").unwrap(),
+            operation: None,
+            keeps: vec![],
+            ttl: Duration::from_secs(1),
+        }
+    }
+
+    fn task(age: u64) -> Write {
+        let task = Task::new("t".parse().unwrap(), "t", WallTime(0));
+        Write::Task(Box::new(Task { age, ..task }))
+    }
+
+    fn change(writes: Vec<Write>, events: usize) -> Change {
+        let event = NewEvent::new(None, "alice", None, EventKind::Released);
+        Change { writes, events: vec![event; events], ..Change::default() }
+    }
+
+    #[test]
+    fn tokens_tickets_and_ages_are_the_numbers_of_a_change() {
+        for (writes, last) in [
+            (vec![], 0),
+            (vec![hold(7)], 7),
+            (vec![Write::Wait(waiter(8))], 8),
+            (vec![task(9)], 9),
+            (vec![hold(5), task(6), hold(4)], 6),
+            (vec![Write::KeepPlace(waiter(8)), Write::DropWait(waiter(9))], 0),
+        ] {
+            assert_eq!(change(writes.clone(), 1).last_number(), last, "{writes:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_event_comes_no_earlier_than_a_number_that_was_taken() {
+        // The first free number, the highest that is taken, how many events, the first revision.
+        for (free, taken, events, first) in
+            [(10, 0, 1, 10), (10, 9, 1, 10), (10, 10, 1, 10), (10, 12, 1, 12), (10, 12, 2, 11)]
+        {
+            let found = change(vec![hold(taken)], events).first_revision(free);
+            assert_eq!(found, first, "{free} {taken} {events}");
+            assert!(found + events as u64 > taken, "{free} {taken} {events}");
+        }
+    }
+
+    #[test]
+    fn debug_output_of_a_stored_reply_has_no_grant_in_it() {
+        let text = "the secret".to_owned();
+        let shown = format!("{:?}", StoredReply { slot: "s".to_owned(), number: 3, text });
+        assert!(shown.contains("slot: \"s\", number: 3"), "{shown}");
+        assert!(!shown.contains("secret"), "{shown}");
     }
 }

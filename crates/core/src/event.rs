@@ -18,6 +18,15 @@ pub struct NewEvent {
     /// What.
     #[serde(flatten)]
     pub kind: EventKind,
+    /// Through which token of a server the change came, by the token's name; none for a program that
+    /// uses the store itself. Rules leave it empty: it is set where acts are decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// When it happened, for an event that is older than the change that records it: history that
+    /// comes from another store. Otherwise the store's time counts. An event that was read has its
+    /// time in [`Event::at`] and none here, and no protocol carries this.
+    #[serde(skip)]
+    pub at: Option<WallTime>,
 }
 
 impl NewEvent {
@@ -28,7 +37,19 @@ impl NewEvent {
         token: Option<Token>,
         kind: EventKind,
     ) -> NewEvent {
-        NewEvent { resource, label: label.into(), token, kind }
+        NewEvent { resource, label: label.into(), token, kind, actor: None, at: None }
+    }
+
+    /// This event, of a change that came through the token with this name.
+    pub fn through(mut self, actor: Option<String>) -> NewEvent {
+        self.actor = actor;
+        self
+    }
+
+    /// This event, which happened then.
+    pub fn happened_at(mut self, at: WallTime) -> NewEvent {
+        self.at = Some(at);
+        self
     }
 }
 
@@ -45,8 +66,10 @@ pub struct Event {
 }
 
 impl Event {
-    /// What happened, with the revision and the time that the store gave it.
-    pub fn new(revision: Revision, at: WallTime, event: NewEvent) -> Event {
+    /// What happened, with the revision that the store gave it, and the time: the event's own, or
+    /// that of the change that recorded it.
+    pub fn new(revision: Revision, at: WallTime, mut event: NewEvent) -> Event {
+        let at = event.at.take().unwrap_or(at);
         Event { revision, at, event }
     }
 }
@@ -152,6 +175,37 @@ pub enum WhyLeft {
 }
 
 impl EventKind {
+    /// The words for all kinds.
+    pub const WORDS: [&str; 27] = [
+        "acquired",
+        "released",
+        "lapsed",
+        "died",
+        "broken",
+        "waiting",
+        "left",
+        "deadlock",
+        "added",
+        "updated",
+        "deleted",
+        "noted",
+        "completed",
+        "failed",
+        "sent_to_review",
+        "approved",
+        "rejected",
+        "snoozed",
+        "handed_back",
+        "cancelled",
+        "skipped",
+        "retried",
+        "recovered",
+        "set_aside",
+        "paused",
+        "resumed",
+        "rebooted",
+    ];
+
     /// A lapse; when the lease ran out is filled in from the hold that is removed.
     pub const LAPSED: EventKind = EventKind::Lapsed { ended_at: None };
 

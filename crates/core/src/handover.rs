@@ -279,3 +279,46 @@ fn beginning(text: &str) -> String {
     let kept: String = text.char_indices().take_while(fits).map(|(_, letter)| letter).collect();
     format!("{kept}…")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_shown_as_the_word_that_is_stored() {
+        for outcome in TryOutcome::ALL {
+            assert_eq!(outcome.to_string(), outcome.word());
+            let stored = format!("\"{}\"", outcome.word());
+            assert_eq!(serde_json::to_string(&outcome).unwrap(), stored);
+        }
+    }
+
+    #[test]
+    fn tries_that_ended_are_told_from_the_one_under_way() {
+        let numbers = |task: &Task| {
+            let ended: Vec<u32> = task.ended_tries().map(|one| one.number).collect();
+            (ended, task.open_try().map(|one| one.number))
+        };
+        let mut task = crate::sample::full_task();
+        assert_eq!(numbers(&task), (vec![3], Some(4)));
+        task.end_try(TryOutcome::Completed, None, WallTime(9));
+        assert_eq!(numbers(&task), (vec![3, 4], None));
+        task.tries.clear();
+        assert_eq!(numbers(&task), (vec![], None));
+    }
+
+    #[test]
+    fn a_long_error_is_cut_between_two_characters() {
+        let longest = "x".repeat(TRY_ERROR_MAX_BYTES);
+        // What is given, and how many bytes of it are kept.
+        for (text, kept) in [
+            (longest.clone(), None),
+            (format!("{longest}y"), Some(TRY_ERROR_MAX_BYTES)),
+            ("é".repeat(TRY_ERROR_MAX_BYTES), Some(TRY_ERROR_MAX_BYTES)),
+            (format!("x{}", "é".repeat(TRY_ERROR_MAX_BYTES)), Some(TRY_ERROR_MAX_BYTES - 1)),
+        ] {
+            let expected = kept.map_or_else(|| text.clone(), |kept| format!("{}…", &text[..kept]));
+            assert!(beginning(&text) == expected, "{kept:?} of {} bytes", text.len());
+        }
+    }
+}

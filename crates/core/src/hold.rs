@@ -258,4 +258,31 @@ mod tests {
         assert!(!compatible(&[want("path:src/a.rs", Mode::Exclusive)], held.iter()));
         assert!(compatible(&[want("path:docs/a", Mode::Exclusive)], held.iter()));
     }
+
+    #[test]
+    fn a_mode_is_shown_stored_and_read_in_one_form() {
+        for (mode, text) in [
+            (Mode::Exclusive, "exclusive"),
+            (Mode::Shared, "shared"),
+            (Mode::Slot { of: 0 }, "slot:0"),
+            (Mode::Slot { of: 12 }, "slot:12"),
+        ] {
+            assert_eq!(mode.to_string(), text);
+            assert_eq!(text.parse(), Ok(mode));
+            let stored = serde_json::to_string(&mode).unwrap();
+            assert_eq!(stored, format!("{text:?}"));
+            assert_eq!(serde_json::from_str::<Mode>(&stored).unwrap(), mode);
+        }
+    }
+
+    #[test]
+    fn no_other_text_is_a_mode() {
+        for text in
+            ["", "Shared", "slot", "slot:", "slot:+2", "slot:02", "slot:-1", "slot:4294967296"]
+        {
+            let refused = text.parse::<Mode>().unwrap_err();
+            let modes = "modes are exclusive, shared and slot:N";
+            assert_eq!(refused.to_string(), format!("{text:?} is not a mode; {modes}"));
+        }
+    }
 }

@@ -91,7 +91,7 @@ impl Holder {
     }
 }
 
-fn check_label(label: &str) -> Result<(), LabelError> {
+pub(crate) fn check_label(label: &str) -> Result<(), LabelError> {
     let beginning = || label.chars().take(40).collect::<String>();
     if label.trim().is_empty() {
         return Err(LabelError::Empty);
@@ -369,6 +369,8 @@ mod tests {
         assert!(Holder::chosen("alice 🚀").is_ok());
         assert_eq!(Holder::chosen(" "), Err(LabelError::Empty));
         assert!(matches!(Holder::chosen("a\nb"), Err(LabelError::ControlCharacter { .. })));
-        assert!(matches!(Holder::chosen(&"x".repeat(300)), Err(LabelError::TooLong { .. })));
+        assert!(Holder::chosen(&"x".repeat(LABEL_MAX_BYTES)).is_ok());
+        let too_long = Holder::chosen(&"x".repeat(LABEL_MAX_BYTES + 1));
+        assert!(matches!(too_long, Err(LabelError::TooLong { bytes: 257, .. })), "{too_long:?}");
     }
 }

@@ -150,9 +150,29 @@ mod tests {
     }
 
     #[test]
+    fn both_the_beginning_and_the_version_make_a_public_form() {
+        let redacted = GrantId::random().redacted().to_bits();
+        let version = 0xf << 76;
+        for (bits, is_veiled) in [
+            (redacted, true),
+            (redacted ^ 1, true),
+            (redacted ^ (1 << 127), false),
+            ((redacted & !version) | (4 << 76), false),
+        ] {
+            assert_eq!(GrantId::from_bits(bits).is_veiled(), is_veiled, "{bits:x}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_shown_as_they_are() {
+        assert_eq!((Token(7).to_string(), Revision(8).to_string()), ("7".into(), "8".into()));
+    }
+
+    #[test]
     fn debug_output_has_no_part_of_the_secret() {
-        let grant = GrantId::random();
+        let (grant, other) = (GrantId::random(), GrantId::random());
         let shown = format!("{grant:?}");
+        assert!(shown.starts_with("GrantId(..") && shown != format!("{other:?}"), "{shown}");
         assert_eq!(shown, format!("{:?}", grant.redacted()), "a log tells that both are one");
         for part in grant.to_string().split('-') {
             assert!(part.len() <= 4 || !shown.contains(part), "{shown} has {part}");

@@ -15,6 +15,7 @@
 //! 6. [`rules`]: acquire, release, break, leave, reap.
 //! 7. [`task`] and [`handover`]: what is to be done, and what is remembered for the next worker.
 //! 8. [`overview`]: what counts as held and as waiting, for everything that shows it.
+//! 9. [`retention`]: how much of what is over is kept.
 //!
 //! ```
 //! use std::time::Duration;
@@ -47,16 +48,22 @@ pub mod act;
 pub mod decision;
 mod duration;
 pub mod event;
+mod event_filter;
 pub mod glob;
 pub mod handover;
 pub mod hold;
 pub mod holder;
 pub mod id;
+mod label_patterns;
 pub mod millis;
+pub mod output;
 pub mod overview;
 pub mod owner;
 pub mod path_like;
+pub mod record;
+pub mod registry;
 pub mod resource;
+pub mod retention;
 pub mod rules;
 #[doc(hidden)]
 pub mod sample;
@@ -67,16 +74,21 @@ pub mod touched;
 pub use decision::{Change, Decision, StoredReply, Write};
 pub use duration::format_duration;
 pub use event::{Event, EventKind, NewEvent, WhyLeft};
+pub use event_filter::EventFilter;
 pub use handover::{Note, NoteError, Try, TryOutcome, Workspace};
 pub use hold::{Hold, Mode, Waiter, Want};
 pub use holder::{
     Evidence, Group, Holder, LabelError, Liveness, NoWitness, Observer, Process, Witness,
 };
 pub use id::{GrantId, Revision, Token, WallTime};
+pub use label_patterns::LabelPatterns;
 pub use overview::{Counts, HoldState, JudgedHold, Overview, Worker};
 pub use owner::Owner;
 pub use path_like::{PathSign, path_sign};
+pub use record::{RecordKind, RecordRange, RecordSnapshot, SmallRecord};
+pub use registry::{RegisteredWorker, WorkerReport};
 pub use resource::{Kind, Resource, ResourceError};
+pub use retention::{EndedTask, Keep, Retention};
 pub use rules::{
     Ask, Blocker, BreakAsk, Cycle, CycleStep, Grant, Outcome, Owned, Proof, Reason, ReleaseAsk,
     Released, Takeover, TakeoverReason, VerifyAnswer,

@@ -6,7 +6,10 @@
 
 use crate::hold::compatible;
 use crate::rules::{SteadyWitness, TakeoverReason, gone_reason};
-use crate::{HoldSnapshot, Liveness, Resource, Snapshot, WaiterSnapshot, Want, Witness};
+use crate::{
+    Evidence, HoldSnapshot, Holder, Kind, Liveness, RegisteredWorker, Resource, Snapshot,
+    WaiterSnapshot, Want, Witness,
+};
 use std::collections::HashMap;
 
 /// Whether a hold counts, and if not, why not.
@@ -57,7 +60,7 @@ pub struct Counts {
     /// Requests that wait, however many resources each wants. Waiters that died, or gave no sign
     /// of life in time, are not counted.
     pub waiting: usize,
-    /// Workers that have a hold that counts.
+    /// Workers that run, idle ones too, and other labels that have a hold that counts.
     pub workers: usize,
 }
 
@@ -70,11 +73,13 @@ pub struct JudgedHold<'a> {
     pub state: HoldState,
 }
 
-/// All holds under one label.
+/// A registered worker with what it holds, or all other holds under one label.
 #[derive(Clone, Debug)]
 pub struct Worker<'a> {
     /// The label.
     pub label: &'a str,
+    /// What the worker said about itself, where it is registered.
+    pub registered: Option<&'a RegisteredWorker>,
     /// Its holds, oldest first; those that no longer count are among them.
     pub holds: Vec<JudgedHold<'a>>,
     /// What is known about its life. One sign of life is enough; death needs proof.
@@ -82,9 +87,23 @@ pub struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// Whether any of its holds counts.
+    /// Whether it counts as a worker: it is registered and not proved dead, or any of its holds counts.
     pub fn counts(&self) -> bool {
         self.holds.iter().any(|hold| hold.state.counts())
+            || (self.registered.is_some() && self.liveness != Liveness::Dead)
+    }
+
+    /// What it does: `working` on a task, `idle`, `holding` something without being registered, or
+    /// `gone`.
+    pub fn state(&self) -> &'static str {
+        let counting = || self.holds.iter().filter(|hold| hold.state.counts());
+        let is_task = |hold: &&JudgedHold<'_>| hold.seen.hold.want.resource.kind() == Kind::Task;
+        match self.registered {
+            _ if !self.counts() => "gone",
+            _ if counting().any(|hold| is_task(&hold)) => "working",
+            Some(_) => "idle",
+            None => "holding",
+        }
     }
 
     /// The hold that lapses first, of those that count if there are any.
@@ -103,6 +122,8 @@ pub struct Overview<'a> {
     /// The waiters in the order of their tickets, without dead and silent ones.
     pub waiters: Vec<&'a WaiterSnapshot>,
     liveness: Vec<Liveness>,
+    /// The registered workers, and what is known about their lives.
+    registered: Vec<(&'a RegisteredWorker, Liveness)>,
 }
 
 impl<'a> Overview<'a> {
@@ -114,6 +135,7 @@ impl<'a> Overview<'a> {
             holds: seen.holds.iter().map(judged).collect(),
             waiters: seen.waiters.iter().filter(|seen| !seen.gone(&witness)).collect(),
             liveness: seen.holds.iter().map(|seen| seen.hold.holder.liveness(&witness)).collect(),
+            registered: seen.workers.iter().map(|one| (one, one.liveness(&witness))).collect(),
         }
     }
 
@@ -159,15 +181,27 @@ impl<'a> Overview<'a> {
         next
     }
 
-    /// The holders by label, in the order of their first hold.
+    /// The registered workers in the order in which they began, then all other holders by label, in the
+    /// order of their first hold.
     pub fn workers(&self) -> Vec<Worker<'a>> {
-        let mut workers: Vec<Worker<'a>> = Vec::new();
+        let one = |(worker, liveness): &(&'a RegisteredWorker, Liveness)| Worker {
+            label: &worker.said.label,
+            registered: Some(*worker),
+            holds: vec![],
+            liveness: *liveness,
+        };
+        let mut workers: Vec<Worker<'a>> = self.registered.iter().map(one).collect();
         let mut places: HashMap<&str, usize> = HashMap::new();
         for (hold, liveness) in self.holds.iter().zip(&self.liveness) {
-            let label = hold.seen.hold.holder.label.as_str();
-            let place = *places.entry(label).or_insert_with(|| {
-                workers.push(Worker { label, holds: vec![], liveness: Liveness::Unknown });
-                workers.len() - 1
+            let holder = &hold.seen.hold.holder;
+            let label = holder.label.as_str();
+            let own = self.registered.iter().position(|(worker, _)| is_of(holder, worker));
+            let place = own.unwrap_or_else(|| {
+                *places.entry(label).or_insert_with(|| {
+                    let (holds, liveness) = (vec![], Liveness::Unknown);
+                    workers.push(Worker { label, registered: None, holds, liveness });
+                    workers.len() - 1
+                })
             });
             let worker = &mut workers[place];
             worker.holds.push(*hold);
@@ -179,4 +213,15 @@ impl<'a> Overview<'a> {
         }
         workers
     }
+}
+
+/// Whether this holder is the registered worker: the same label, and the same process where both are known.
+fn is_of(holder: &Holder, worker: &RegisteredWorker) -> bool {
+    let process = |evidence: &Option<Evidence>| {
+        let evidence = evidence.as_ref()?;
+        Some((evidence.boot.clone(), evidence.pid_namespace, evidence.process?))
+    };
+    let (held, registered) = (process(&holder.evidence), process(&worker.said.evidence));
+    holder.label == worker.said.label
+        && held.zip(registered).is_none_or(|(held, registered)| held == registered)
 }

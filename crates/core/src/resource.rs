@@ -384,6 +384,45 @@ mod tests {
     }
 
     #[test]
+    fn a_resource_is_stored_in_its_long_form() {
+        for (text, stored) in [
+            ("deploy", "lock:deploy"),
+            ("Section:a b", "section:a b"),
+            ("task:1", "task:1"),
+            ("path:./src//", "path:src/**"),
+        ] {
+            let resource = parse(text);
+            assert_eq!(serde_json::to_string(&resource).unwrap(), format!("{stored:?}"));
+            let read: Resource = serde_json::from_str(&format!("{stored:?}")).unwrap();
+            assert_eq!(read, resource, "{text}");
+        }
+        assert_eq!(format!("{:?}", parse("section:a b")), "Resource(section:a b)");
+    }
+
+    #[test]
+    fn only_a_path_has_a_glob() {
+        assert_eq!(parse("path:src/").glob(), Some(&glob("src/**")));
+        assert_eq!(parse("path://one/src/").glob(), Some(&glob("src/**")));
+        for text in ["deploy", "section:src", "task:src"] {
+            assert_eq!(parse(text).glob(), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_shows_how_a_long_name_begins() {
+        let longest = "é".repeat(NAME_MAX_BYTES / 2);
+        assert_eq!(parse(&longest).name(), longest);
+        let refused = format!("{longest}x").parse::<Resource>().unwrap_err();
+        let beginning = "é".repeat(40);
+        let message =
+            format!("the name {beginning:?}… has 1025 bytes; the longest allowed is 1024");
+        assert_eq!(refused.to_string(), message);
+        let refused = format!("{beginning}x\n").parse::<Resource>().unwrap_err();
+        let message = format!("the name {beginning:?} contains the control character '\\n'");
+        assert_eq!(refused.to_string(), message);
+    }
+
+    #[test]
     fn bad_names_are_refused() {
         for text in ["", "task:", "a\0b", "a\nb", "\u{7}", " a", "a ", "path:../x", "path:/etc"] {
             assert!(text.parse::<Resource>().is_err(), "{text:?}");
@@ -409,6 +448,15 @@ mod tests {
         for text in ["path://", "path://one", "path:///a", "path://one/", "path://one/../x"] {
             assert!(text.parse::<Resource>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_worktree_is_one_name() {
+        for name in ["", "a/b", "/", " a", "a ", "a\nb"] {
+            assert!(Resource::path_in_worktree(name, glob("x")).is_err(), "{name:?}");
+        }
+        let spaced = Resource::path_in_worktree("a b", glob("x")).unwrap();
+        assert_eq!((spaced.worktree(), spaced.name()), (Some("a b"), "//a b/x"));
     }
 
     fn glob(text: &str) -> Glob {

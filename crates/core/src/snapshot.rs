@@ -4,7 +4,8 @@ use crate::decision::StoredReply;
 use crate::millis;
 use crate::task::{Section, Task, TaskId};
 use crate::{
-    Evidence, GrantId, Hold, Liveness, Owner, Resource, Revision, Token, Waiter, WallTime, Witness,
+    Evidence, GrantId, Hold, Kind, Liveness, Owner, RegisteredWorker, Resource, Revision, Token,
+    Waiter, WallTime, Witness,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -88,12 +89,16 @@ pub struct Pick {
     /// Whether a store may leave out tasks that another transaction is taking at this moment. It
     /// then says so by [`Snapshot::skipped`]. Otherwise it waits for the other transaction.
     pub may_skip: bool,
+    /// The grant under which the worker keeps a section: tasks of that section are taken first. A
+    /// store may use it to prepare for what is likely to be taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<GrantId>,
 }
 
 /// What a store saw, at one moment, judged by the store's own clock.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Who holds, in the order of their tokens.
+    /// Who holds, in the order of [`Snapshot::sort_holds`].
     pub holds: Vec<HoldSnapshot>,
     /// Who waits, in the order of their tickets.
     pub waiters: Vec<WaiterSnapshot>,
@@ -130,12 +135,33 @@ pub struct Snapshot {
     /// leaves this empty; a server fills it in for its clients, which cannot see its processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dead: Vec<Evidence>,
+    /// The workers that are registered. A store leaves this empty; a client fills it in for those that
+    /// show workers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<RegisteredWorker>,
 }
 
 impl Snapshot {
     /// A store in which nothing was ever held.
     pub fn empty() -> Snapshot {
         Snapshot { next: 1, whole: true, ..Snapshot::default() }
+    }
+
+    /// Brings the holds into the order of their tokens, and those of one token into that of their
+    /// resources. Holds of one request end in the order in which they are shown, and events tell of
+    /// it: in the same order in every store.
+    pub fn sort_holds(&mut self) {
+        let rank = |resource: &Resource| match resource.kind() {
+            Kind::Section => 0,
+            Kind::Lock => 1,
+            Kind::Path => 2,
+            Kind::Task => 3,
+        };
+        self.holds.sort_by(|one, other| {
+            let (these, those) = (&one.hold.want.resource, &other.hold.want.resource);
+            let key = |seen: &HoldSnapshot| (seen.hold.token, rank(&seen.hold.want.resource));
+            key(one).cmp(&key(other)).then_with(|| these.name().cmp(those.name()))
+        });
     }
 
     /// The token of a grant made now.
@@ -272,5 +298,145 @@ impl WaiterSnapshot {
     /// Whether this place no longer counts.
     pub fn gone(&self, witness: &dyn Witness) -> bool {
         self.left.is_zero() || self.waiter.holder.liveness(witness) == Liveness::Dead
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Holder, Process, Want};
+
+    fn grant(number: u128) -> GrantId {
+        GrantId::from_bits(number)
+    }
+
+    fn evidence(pid: u32) -> Evidence {
+        Evidence {
+            host: "host".to_owned(),
+            machine: "machine".to_owned(),
+            boot: "boot".to_owned(),
+            pid_namespace: 1,
+            process: Some(Process { pid, start: 1 }),
+            group: None,
+        }
+    }
+
+    fn holder(pid: Option<u32>) -> Holder {
+        Holder { evidence: pid.map(evidence), ..Holder::chosen("alice").unwrap() }
+    }
+
+    fn hold(text: &str, token: u64, pid: Option<u32>) -> HoldSnapshot {
+        HoldSnapshot {
+            hold: Hold {
+                want: Want::exclusive(text.parse().unwrap()),
+                grant: grant(u128::from(token)),
+                token: Token(token),
+                holder: holder(pid),
+                operation: None,
+                ttl: Duration::from_secs(1),
+                slot: None,
+            },
+            left: Duration::from_secs(1),
+            held_for: Duration::ZERO,
+            acquired_at: WallTime(0),
+            renewed_at: WallTime(0),
+            expires_at: WallTime(0),
+            stale: None,
+        }
+    }
+
+    fn waiter(ticket: u64, pid: Option<u32>) -> WaiterSnapshot {
+        WaiterSnapshot {
+            waiter: Waiter {
+                grant: grant(u128::from(ticket)),
+                ticket,
+                wants: vec![],
+                holder: holder(pid),
+                operation: None,
+                keeps: vec![grant(77)],
+                ttl: Duration::from_secs(1),
+            },
+            left: Duration::from_secs(1),
+            waited_for: Duration::ZERO,
+            waiting_since: WallTime(0),
+            woken_for: None,
+        }
+    }
+
+    #[test]
+    fn an_empty_store_is_shown_whole_and_its_first_number_is_one() {
+        let empty = Snapshot::empty();
+        assert!(empty.whole && empty.holds.is_empty() && empty.waiters.is_empty());
+        assert_eq!(empty.next_token(), Token(1), "no token is zero");
+    }
+
+    #[test]
+    fn holds_are_ordered_by_token_then_kind_then_name() {
+        let sorted =
+            ["task:z", "section:b", "b", "path:a", "path:b", "task:a", "task:b"].map(|name| {
+                let token = if name == "task:z" { 1 } else { 2 };
+                hold(name, token, None)
+            });
+        for turn in 0..sorted.len() {
+            let mut holds = sorted.to_vec();
+            holds.rotate_left(turn);
+            holds.reverse();
+            let mut seen = Snapshot { holds, ..Snapshot::empty() };
+            seen.sort_holds();
+            assert_eq!(seen.holds, sorted, "{turn}");
+        }
+    }
+
+    #[test]
+    fn readers_see_all_records_and_no_secret() {
+        let task = crate::sample::full_task();
+        let reply = StoredReply { slot: "s".into(), number: 1, text: "secret".into() };
+        let seen = Snapshot {
+            holds: vec![hold("a", 11, None)],
+            waiters: vec![waiter(12, None)],
+            tasks: vec![task.clone()],
+            answered: Some(reply),
+            ..Snapshot::empty()
+        };
+        let redacted = seen.redacted();
+        assert_eq!(redacted.holds[0].hold.grant, grant(11).redacted());
+        let place = &redacted.waiters[0].waiter;
+        assert_eq!((place.grant, place.ticket), (grant(12).redacted(), 12));
+        assert_eq!(place.keeps, [grant(77).redacted()]);
+        assert_eq!(redacted.tasks, [task.redacted()]);
+        assert_eq!((redacted.answered, redacted.next), (None, 1));
+    }
+
+    /// The process with the number 7 is dead, 8 lives, and nothing is known of others.
+    struct Knows;
+
+    impl Witness for Knows {
+        fn liveness(&self, evidence: &Evidence) -> Liveness {
+            match evidence.process.map(|process| process.pid) {
+                Some(7) => Liveness::Dead,
+                Some(8) => Liveness::Alive,
+                _ => Liveness::Unknown,
+            }
+        }
+    }
+
+    #[test]
+    fn each_dead_process_is_named_once() {
+        for (holders, waiters, dead) in [
+            (vec![Some(7), Some(8), Some(9), None], vec![], vec![7]),
+            (vec![Some(7), Some(7)], vec![Some(7)], vec![7]),
+            (vec![Some(8)], vec![Some(9), Some(7)], vec![7]),
+            (vec![Some(8)], vec![None], vec![]),
+        ] {
+            let mut seen = Snapshot {
+                holds: holders.iter().map(|pid| hold("a", 1, *pid)).collect(),
+                waiters: waiters.iter().map(|pid| waiter(2, *pid)).collect(),
+                dead: vec![evidence(5)],
+                ..Snapshot::empty()
+            };
+            seen.mark_dead(&Knows);
+            let expected: Vec<Evidence> = dead.into_iter().map(evidence).collect();
+            assert_eq!(seen.dead, expected, "{holders:?} {waiters:?}");
+        }
     }
 }

@@ -529,6 +529,42 @@ mod tests {
     }
 
     #[test]
+    fn tasks_are_taken_by_priority_then_position_then_age() {
+        let task = |priority: u8, position: i64, age: u64| {
+            let task = Task::new(TaskId::random(), "t", WallTime(0));
+            Task { priority, position, age, ..task }
+        };
+        let in_order = [
+            task(1, 9, 9),
+            task(2, -9, 9),
+            task(2, 0, 8),
+            task(2, 0, 9),
+            task(2, 1, 1),
+            task(3, 0, 0),
+        ];
+        assert!(in_order.is_sorted_by(|one, next| one.order() < next.order()));
+    }
+
+    #[test]
+    fn the_section_of_a_task_and_the_hold_of_it_are_found() {
+        let task = crate::sample::full_task();
+        let section: Resource = "section:Back end".parse().unwrap();
+        assert_eq!(task.section_resource().as_ref(), Some(&section));
+        let part = task.claimed_section().unwrap();
+        assert_eq!((&part.resource, part.token), (&section, Token(3)));
+        let without = Task { section: None, claim: None, ..task };
+        assert_eq!((without.section_resource(), without.claimed_section()), (None, None));
+    }
+
+    #[test]
+    fn an_id_is_stored_as_its_text() {
+        let id: TaskId = "täsk 1".parse().unwrap();
+        assert_eq!(serde_json::to_string(&id).unwrap(), "\"täsk 1\"");
+        assert_eq!(serde_json::from_str::<TaskId>("\"täsk 1\"").unwrap(), id);
+        assert!(serde_json::from_str::<TaskId>("\" \"").is_err());
+    }
+
+    #[test]
     fn the_words_of_other_tools_are_understood() {
         for (word, status) in [
             ("available", Status::Pending),

@@ -2,8 +2,10 @@
 //! simple models.
 //!
 //! `support` is the store of these tests, `rules` has the rules of holding and queueing, `tasks`
-//! the rules of tasks, and `model` the random histories of both.
+//! the rules of tasks, `acts` what acts add to the rules, and `model` the random histories of locks
+//! and tasks.
 
+mod acts;
 mod model;
 mod rules;
 mod support;

@@ -1,6 +1,8 @@
 //! The state that all handlers share.
 
+use crate::caller::Caller;
 use crate::metrics::Metrics;
+use axum::http::HeaderMap;
 use std::sync::Arc;
 use std::time::Instant;
 use tenure::Client;
@@ -21,8 +23,22 @@ pub struct App {
     pub place: Option<Arc<StoreLocation>>,
     /// Takes over the unfinished work of workers of this machine.
     pub rescuer: Rescuer,
-    /// Whether the server is shutting down.
-    stopping: Arc<watch::Sender<bool>>,
+    /// Makes the span of a request a child of its caller's, if traces are sent.
+    pub(crate) adopt_parent: Option<AdoptParent>,
+    phase: Arc<watch::Sender<Phase>>,
+}
+
+/// Makes a span a child of the one that the headers of a request name.
+pub type AdoptParent = fn(&tracing::Span, &HeaderMap);
+
+/// The phases of a server's life, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Serving,
+    /// It serves, but asks load balancers to send no more requests.
+    Draining,
+    /// It accepts no more requests, and tells waiting ones to respond now.
+    Stopping,
 }
 
 impl App {
@@ -33,9 +49,9 @@ impl App {
 
     /// As [`App::new`], with the metrics that measure the client's store.
     pub fn counting(client: Client, metrics: Arc<Metrics>) -> App {
-        let stopping = Arc::new(watch::Sender::new(false));
+        let phase = Arc::new(watch::Sender::new(Phase::Serving));
         let (started, rescuer) = (Arc::new(Instant::now()), Rescuer::off());
-        App { client, started, metrics, place: None, rescuer, stopping }
+        App { client, started, metrics, place: None, rescuer, adopt_parent: None, phase }
     }
 
     /// The same server, in this project.
@@ -48,17 +64,47 @@ impl App {
         App { rescuer, ..self }
     }
 
+    /// The same, with requests that go on the traces of their callers.
+    pub fn adopting(self, adopt_parent: Option<AdoptParent>) -> App {
+        App { adopt_parent, ..self }
+    }
+
+    /// Reports the server as not ready, although it still serves: it will shut down soon.
+    pub fn drain(&self) {
+        self.enter(Phase::Draining);
+    }
+
+    /// Whether the server will shut down, or does.
+    pub fn is_draining(&self) -> bool {
+        *self.phase.borrow() >= Phase::Draining
+    }
+
+    /// The same server for a request of this caller: events of its changes name the caller's token,
+    /// and only labels that the token may use are accepted.
+    pub fn acting_for(&self, caller: &Caller) -> App {
+        App { client: self.client.through(&caller.token()), ..self.clone() }
+    }
+
     /// Tells waiting requests to respond now, because the server shuts down.
     pub fn stop(&self) {
-        self.stopping.send_replace(true);
+        self.enter(Phase::Stopping);
+    }
+
+    /// Enters a phase; none comes back.
+    fn enter(&self, next: Phase) {
+        self.phase.send_if_modified(|phase| {
+            let is_new = next > *phase;
+            *phase = next.max(*phase);
+            is_new
+        });
     }
 
     /// Resolves when the server shuts down. A handler that waits for something else also waits for
     /// this, and then responds as if its time were over: the caller repeats the request and keeps
     /// its place in the queue.
     pub async fn stopped(&self) {
-        let mut stopping = self.stopping.subscribe();
+        let mut phase = self.phase.subscribe();
         // The sender is part of this state, so the channel stays open.
-        let _ = stopping.wait_for(|stopping| *stopping).await;
+        let _ = phase.wait_for(|phase| *phase == Phase::Stopping).await;
     }
 }

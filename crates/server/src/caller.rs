@@ -5,6 +5,8 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use tenure::core::LabelPatterns;
+use tenure::server_support::Actor;
 
 /// What a caller may do; each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,6 +57,10 @@ impl FromStr for Role {
     }
 }
 
+/// How events name the user who runs the server, whose requests need no token of the token file. No new
+/// token gets this name.
+pub const LOCAL: &str = "local";
+
 /// The caller of a request. The middleware puts it into the request's extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -62,12 +68,24 @@ pub struct Caller {
     pub name: Option<String>,
     /// Its role.
     pub role: Role,
+    /// The labels in whose name it may act.
+    pub labels: LabelPatterns,
 }
 
 impl Caller {
+    /// A caller that may act under every label.
+    pub fn new(name: Option<&str>, role: Role) -> Caller {
+        Caller { name: name.map(str::to_owned), role, labels: LabelPatterns::default() }
+    }
+
     /// The user who runs the server, or with `--no-auth` any user of this machine.
     pub fn local() -> Caller {
-        Caller { name: None, role: Role::Admin }
+        Caller::new(None, Role::Admin)
+    }
+
+    /// The token that events of the caller's changes name, with the labels that it may use.
+    pub fn token(&self) -> Actor {
+        Actor { name: self.token_name().to_owned(), labels: self.labels.clone() }
     }
 
     /// Refuses what this caller may not do.
@@ -77,6 +95,11 @@ impl Caller {
         }
         let message = format!("this needs the role {role}; the token has the role {}", self.role);
         Err(Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", message))
+    }
+
+    /// The name under which events record the caller's changes.
+    pub fn token_name(&self) -> &str {
+        self.name.as_deref().unwrap_or(LOCAL)
     }
 
     /// The name of this caller in the audit log, given the label that it chose.

@@ -7,7 +7,7 @@
 //! 2. [`http`]: connections, authentication and limits; [`routes`]: what each route declares about
 //!    itself.
 //! 3. [`api`]: the JSON API; [`problem`]: its errors; `json_errors`: messages about invalid JSON.
-//! 4. [`metrics`], [`dashboard`], [`mcp`].
+//! 4. [`log`]: what it logs; [`traced_store`]: what it traces; [`webhooks`]: whom it tells of events; [`metrics`], [`dashboard`], [`mcp`].
 
 pub mod api;
 pub mod app;
@@ -15,7 +15,11 @@ pub mod caller;
 pub mod dashboard;
 pub mod http;
 mod json_errors;
+pub mod log;
 pub mod mcp;
 pub mod metrics;
+pub mod outgoing;
 pub mod problem;
 pub mod routes;
+pub mod traced_store;
+pub mod webhooks;

@@ -82,7 +82,7 @@ impl Scene {
             delivered: Notify::new(),
             called_off: Notify::new(),
         });
-        let caller = Caller { name: Some("ci".to_owned()), role: Role::Work };
+        let caller = Caller::new(Some("ci"), Role::Work);
         let router: Router = store::routes(App::new(local.clone()))
             .into_router()
             .layer(Extension(caller))

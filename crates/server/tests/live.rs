@@ -5,7 +5,7 @@ use axum::http::{Request, StatusCode};
 use axum::{Extension, Router};
 use futures_util::StreamExt;
 use http_body_util::BodyExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tenure::core::rules::tasks::NewTask;
 use tenure::core::{Proof, Revision};
@@ -16,7 +16,7 @@ use tenure_server::caller::{Caller, Role};
 use tower::ServiceExt;
 
 fn router(client: &Client, role: Role) -> Router {
-    let caller = Caller { name: None, role };
+    let caller = Caller::new(None, role);
     live::routes(App::new(client.clone())).into_router().layer(Extension(caller))
 }
 
@@ -263,4 +263,64 @@ async fn trouble_with_the_store_is_told_beside_what_was_last_seen() {
     while get(&router, "/v1/snapshot").await.0 != StatusCode::SERVICE_UNAVAILABLE {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// Makes so many events.
+async fn make_events(client: &Client, count: usize) {
+    for _ in 0..count / 2 {
+        let held = lease(client, "alice", "deploy").await;
+        client.release(Proof::Grant(held.grant), None).await.unwrap();
+    }
+}
+
+/// The first messages up to the events, which come last, for a watcher that comes back with this id.
+async fn resumed(router: &Router, id: u64) -> Vec<Message> {
+    let mut stream = Stream::open(router, "/v1/stream", Some(&id.to_string())).await;
+    let mut messages = vec![stream.next().await];
+    while messages.last().is_none_or(|message| message.name != "events") {
+        messages.push(stream.next().await);
+    }
+    messages
+}
+
+fn gaps(messages: &[Message]) -> Vec<&Value> {
+    messages.iter().filter(|it| it.name == "gap").map(|it| &it.value).collect()
+}
+
+#[tokio::test]
+async fn a_watcher_that_was_away_for_too_long_is_told_that_events_are_missing() {
+    let client = memory().await;
+    let router = router(&client, Role::Read);
+    make_events(&client, 20).await;
+    let last = client.newest_events(1).await.unwrap()[0].revision.0;
+    make_events(&client, 10).await;
+    // All that it missed is sent.
+    let messages = resumed(&router, last).await;
+    assert!(gaps(&messages).is_empty());
+    assert_eq!(messages.last().unwrap().value["events"].as_array().unwrap().len(), 10);
+
+    make_events(&client, 1000).await;
+    let messages = resumed(&router, last).await;
+    assert_eq!(gaps(&messages), [&json!({ "after": last, "why": "too_many" })]);
+    let [.., gap, events] = &messages[..] else { panic!("too few messages") };
+    assert_eq!((gap.name.as_str(), gap.id), ("gap", None), "before the events, and without an id");
+    assert_eq!(events.value["events"].as_array().unwrap().len(), 1000);
+
+    // A store in memory keeps ten thousand.
+    make_events(&client, 10_000).await;
+    assert_eq!(gaps(&resumed(&router, last).await), [&json!({ "after": last, "why": "trimmed" })]);
+}
+
+#[tokio::test]
+async fn a_watcher_of_a_store_that_was_replaced_is_told_and_hears_of_what_comes() {
+    let client = memory().await;
+    let router = router(&client, Role::Read);
+    make_events(&client, 4).await;
+    let mut stream = Stream::open(&router, "/v1/stream", Some("1000000")).await;
+    let gap = stream.find("gap", |_| true).await;
+    assert_eq!(gap.value, json!({ "after": 1_000_000, "why": "unknown_id" }));
+    let events = stream.find("events", |_| true).await;
+    assert_eq!(events.value["events"].as_array().unwrap().len(), 4);
+    make_events(&client, 2).await;
+    stream.find("events", |events| kinds(events).contains(&"released")).await;
 }

@@ -21,7 +21,7 @@ fn server() -> (tempfile::TempDir, String) {
     std::thread::spawn(move || {
         runtime().block_on(async {
             let local = Client::open(&store_url).await.unwrap();
-            let caller = Caller { name: Some("ci".to_owned()), role: Role::Work };
+            let caller = Caller::new(Some("ci"), Role::Work);
             let routes = store::routes(App::new(local)).into_router();
             let router: Router = routes.layer(Extension(caller));
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -5,6 +5,7 @@ use axum::http::{Request, StatusCode};
 use axum::{Extension, Router};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
+use tenure::core::LabelPatterns;
 use tenure::server_support::wire;
 use tenure::{Client, LeaseAttempt, Wait};
 use tenure_server::api::store;
@@ -13,7 +14,7 @@ use tenure_server::caller::{Caller, Role};
 use tower::ServiceExt;
 
 fn server(client: &Client, role: Role) -> Router {
-    let caller = Caller { name: Some("ci".to_owned()), role };
+    let caller = Caller::new(Some("ci"), role);
     store::routes(App::new(client.clone())).into_router().layer(Extension(caller))
 }
 
@@ -89,6 +90,42 @@ async fn breaking_needs_an_admin_and_names_the_token_it_came_with() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_limited_to_labels_acts_under_no_other() {
+    let (client, grant, _) = held().await;
+    let labels = LabelPatterns::new(vec!["bob".to_owned()]).unwrap();
+    let caller = Caller { labels, ..Caller::new(Some("ci"), Role::Work) };
+    let worker = store::routes(App::new(client.clone())).into_router().layer(Extension(caller));
+    let before = client.look_everywhere().await.unwrap().revision;
+    let by_label = json!({ "ask": { "proof": { "label": "alice" }, "resources": null } });
+    let release = format!("{}release", wire::ACT);
+    let renew = json!({ "proof": { "label": "alice" } });
+    let worker_act = json!({ "id": "00000000000000000000000000000001",
+        "worker": { "label": "alice", "running_for_ms": 0, "done": 0, "failed": 0 }, "ttl_ms": 1000 });
+    let note = json!({ "task": "t", "by": "alice", "text": "hello" });
+    for (path, body) in [
+        (release.as_str(), by_label.clone()),
+        (wire::RENEW_COVERED, renew),
+        (&format!("{}put_worker", wire::ACT), worker_act),
+        (&format!("{}note", wire::ACT), note),
+    ] {
+        let (status, text) = post(&worker, path, Some("alice"), body).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{path}: {text}");
+        assert!(text.contains("bob") && text.contains("store_error"), "{path}: {text}");
+    }
+    assert_eq!(client.look_everywhere().await.unwrap().revision, before, "nothing was changed");
+    // Nor is it shown what the label holds.
+    let look = json!({ "snapshot": "everything" });
+    let (_, text) = post(&worker, wire::QUERY, Some("alice"), look).await;
+    assert!(!text.contains(&grant), "{text}");
+    // A grant is a proof of its own.
+    let by_grant = json!({ "ask": { "proof": { "grant": grant }, "resources": null } });
+    let (status, text) = post(&worker, &release, None, by_grant).await;
+    assert_eq!(status, StatusCode::OK, "{text}");
+    let events = client.events(before, 100).await.unwrap();
+    assert_eq!(events[0].event.actor.as_deref(), Some("ci"));
+}
+
+#[tokio::test]
 async fn what_is_asked_twice_under_one_name_is_done_once() {
     let client = Client::open("memory:").await.unwrap();
     let worker = server(&client, Role::Work);
@@ -120,8 +157,8 @@ async fn clients_of_other_versions_are_told_so() {
         ("/v1/store/tallies", None),
         ("/v1/store/act/acquire", None),
         (wire::RENEW, None),
-        (wire::QUERY, Some("2")),
-        (wire::QUERY, Some("4")),
+        (wire::QUERY, Some("3")),
+        (wire::QUERY, Some("5")),
     ] {
         let mut request = Request::post(path);
         if let Some(version) = version {
@@ -132,7 +169,7 @@ async fn clients_of_other_versions_are_told_so() {
         assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        assert!(text.contains("speaks version 3 of the protocol"), "{path}: {text}");
+        assert!(text.contains("speaks version 4 of the protocol"), "{path}: {text}");
         assert!(text.contains("the same version of tenure"), "{path}: {text}");
     }
 }

@@ -9,6 +9,7 @@ use crate::client::{
     Request, Wait, Work,
 };
 use crate::error::Error;
+use crate::platform::fork::between_forks;
 use crate::store::{StoreError, TaskFilter};
 use crate::world::PerProcess;
 use std::io;
@@ -34,7 +35,8 @@ impl RuntimeHandle {
             let runtime = BoundedRuntime::start();
             runtime.expect("a process that could start one runtime can start another")
         });
-        runtime.0.as_ref().expect("it is taken only on drop").block_on(future)
+        let runtime = runtime.0.as_ref().expect("it is taken only on drop");
+        runtime.block_on(between_forks(future))
     }
 }
 
@@ -50,8 +52,11 @@ impl BoundedRuntime {
 
 impl Drop for BoundedRuntime {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_timeout(LAST_THREADS);
+        let Some(runtime) = self.0.take() else { return };
+        match tokio::runtime::Handle::try_current() {
+            // The last handle of a client may go inside another runtime, which must not be blocked.
+            Ok(_) => runtime.shutdown_background(),
+            Err(_) => runtime.shutdown_timeout(LAST_THREADS),
         }
     }
 }
@@ -100,6 +105,27 @@ impl Client {
         let runtime = start_runtime("the current folder").map_err(Error::from)?;
         let client = runtime.block_on(client::Client::discover())?;
         Ok(Client { client, runtime })
+    }
+
+    /// Opens the store that the command would use in this folder, or in the current one, with these
+    /// settings.
+    #[cfg(feature = "discover")]
+    pub fn discover_with(
+        builder: client::ClientBuilder,
+        folder: Option<&std::path::Path>,
+    ) -> Result<Client, crate::locate::DiscoverError> {
+        let runtime = start_runtime("this folder").map_err(Error::from)?;
+        let client = match folder {
+            Some(folder) => runtime.block_on(builder.discover_in(folder.to_owned())),
+            None => runtime.block_on(builder.discover()),
+        };
+        Ok(Client { client: client?, runtime })
+    }
+
+    /// A client of the same store under a new made-up label; see
+    /// [`Client::with_made_up_label`](crate::Client::with_made_up_label).
+    pub fn with_made_up_label(&self) -> Client {
+        Client { client: self.client.with_made_up_label(), runtime: self.runtime.clone() }
     }
 
     /// The verbs of tasks.

@@ -141,9 +141,9 @@ pub mod world;
 
 pub use client::{
     Attempt, Binding, Broken, Busy, ClaimBuilder, ClaimRequest, ClaimWaiting, Claims, Cleanup,
-    Client, ClientBuilder, Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt, Left, Next,
-    PLACE_LEASE, ReleaseOutcome, Request, Runner, Stop, Stopper, Swarm, SwarmReport, Tasks, Wait,
-    Waiting, Work, WorkEvent,
+    Client, ClientBuilder, Collected, Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt,
+    Left, Next, PLACE_LEASE, ReleaseOutcome, Request, Runner, Stop, Stopper, Swarm, SwarmReport,
+    TaskOutput, Tasks, Wait, Waiting, Work, WorkEvent,
 };
 pub use error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 pub use secret::Secret;
@@ -157,7 +157,9 @@ pub use tenure_core::{Resource, Status, Task, TaskId, Token};
 /// No promise covers it: it changes whenever they do.
 #[doc(hidden)]
 pub mod server_support {
-    pub use crate::client::{Backend, Local, RequestId};
+    pub use crate::client::{Actor, Backend, Local, RequestId};
+    #[cfg(feature = "http")]
+    pub use crate::remote::{ObservedRequest, Observer, RequestObserver};
 
     /// The servers of this user on this machine.
     pub mod local_server {

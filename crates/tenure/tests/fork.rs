@@ -109,3 +109,52 @@ fn a_child_outlives_what_its_parent_opened() {
     assert!(ended_well, "the child failed: see its panic");
     drop(held(client.try_acquire("own").unwrap()));
 }
+
+/// Forks while other threads are inside calls: no child hangs, each holds for itself, and none keeps the
+/// store's own locks when the parent is gone.
+#[test]
+#[cfg(feature = "sqlite")]
+fn a_fork_while_other_threads_lock_never_hangs() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    tenure::world::prepare_for_forks();
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("t.db").display());
+    let client = Client::open(&url).unwrap();
+    let (own, stop) = (client.acquire("own").unwrap(), AtomicBool::new(false));
+    std::thread::scope(|threads| {
+        for number in 0..4 {
+            let (client, stop) = (&client, &stop);
+            threads.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    drop(client.acquire(format!("lock {}", number % 2)).unwrap());
+                    if number == 3 {
+                        let task = tenure::NewTask::titled("durable");
+                        client.tasks().add(vec![task]).unwrap();
+                    }
+                }
+            });
+        }
+        for _ in 0..30 {
+            let ended_well = in_forked_process(|| {
+                // Should it hang, it is killed, which is not its end without a panic.
+                // SAFETY: it sets a timer of this process.
+                #[expect(unsafe_code, reason = "the test must end if the child hangs")]
+                unsafe {
+                    libc::alarm(60);
+                }
+                assert!(!own.is_held());
+                assert!(matches!(client.try_acquire("own").unwrap(), Attempt::Busy(_)));
+                client.acquire("of the child").unwrap().release().unwrap();
+                let fresh = Client::open(&url).unwrap();
+                fresh.acquire("of the child").unwrap().release().unwrap();
+            });
+            if !ended_well {
+                stop.store(true, Ordering::Relaxed);
+            }
+            assert!(ended_well, "the child hung or failed");
+            assert!(own.is_held());
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(own.release().unwrap(), ReleaseOutcome::Released);
+}

@@ -43,6 +43,11 @@ pub(crate) fn revision(text: &str) -> Result<u64, String> {
     number(text, "a revision is a whole number", 0..=u64::MAX)
 }
 
+/// The number of an attempt.
+pub(crate) fn attempt(text: &str) -> Result<u32, String> {
+    number(text, "an attempt is a whole number from 1", 1..=u32::MAX)
+}
+
 /// The number of a process.
 pub(crate) fn pid(text: &str) -> Result<u32, String> {
     number(text, "a process id is a whole number from 1", 1..=u32::MAX)

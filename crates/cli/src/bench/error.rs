@@ -81,6 +81,9 @@ pub(crate) enum BenchError {
     /// A bare file operation failed.
     #[error("bare files failed: {0}")]
     FileBaseline(#[from] std::io::Error),
+    /// A bare call to etcd failed.
+    #[error("bare etcd failed: {0}")]
+    EtcdBaseline(#[from] etcd_client::Error),
     /// Bare SQLite failed.
     #[error("bare SQLite failed: {0}")]
     SqliteBaseline(#[from] rusqlite::Error),

@@ -64,11 +64,30 @@ pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), Ben
 /// Lets contenders queue behind a hold of this process, then releases.
 fn contest(setup: &BenchSetup, waiters: usize, processes: usize) -> Result<Vec<Turn>, BenchError> {
     let url = setup.store(&format!("handoff-{waiters}"));
-    let client = blocking::Client::open(&url)?;
+    contest_at(&url, waiters, processes, setup.scale(700, 4000))
+}
+
+/// Seconds from each release to the next grant, with so many waiters in this store.
+pub(super) fn latencies_at(
+    url: &str,
+    waiters: usize,
+    span_ms: u64,
+) -> Result<Vec<f64>, BenchError> {
+    let mut turns = contest_at(url, waiters, waiters.min(8), span_ms)?;
+    turns.sort_by_key(|turn| turn.token);
+    latencies(&turns)
+}
+
+fn contest_at(
+    url: &str,
+    waiters: usize,
+    processes: usize,
+    span_ms: u64,
+) -> Result<Vec<Turn>, BenchError> {
+    let client = blocking::Client::open(url)?;
     let guard = client.acquire(LOCK)?;
-    let span_ms = setup.scale(700, 4000);
     let mut processes = Processes::start((0..processes).map(|process| Work::Contend {
-        url: url.clone(),
+        url: url.to_owned(),
         lock: LOCK.to_owned(),
         // One more than should wait, because one of them holds.
         contenders: waiters / processes + usize::from(process == 0),

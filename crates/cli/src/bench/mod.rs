@@ -4,9 +4,10 @@
 //! In reading order: `setup` is the folder and the settings, `processes` starts processes and `worker`
 //! is one of them, `sqlite_baseline` is the SQLite baseline, `file_baseline` the file baseline, and `soft_lock` a
 //! Python library. The measurements are `pair`, `oneshot`, `handoff`, `fairness`, `idle`, `tasks`
-//! and `serve`. `report` formats the results and `plot` draws them.
+//! and `serve`; `postgres` and `etcd` measure such stores. `report` formats the results and `plot` draws them.
 
 mod error;
+mod etcd;
 mod fairness;
 mod file_baseline;
 mod handoff;
@@ -14,6 +15,7 @@ mod idle;
 mod oneshot;
 mod pair;
 mod plot;
+mod postgres;
 mod processes;
 mod report;
 mod sample;
@@ -25,7 +27,9 @@ mod tasks;
 mod worker;
 
 pub(crate) use error::BenchError;
+pub(crate) use etcd::measure as measure_etcd;
 pub(crate) use plot::svg;
+pub(crate) use postgres::measure as measure_postgres;
 pub(crate) use report::{Report, table};
 pub(crate) use setup::{BenchSetup, own_program};
 pub(crate) use worker::work;

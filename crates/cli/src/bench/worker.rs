@@ -1,7 +1,7 @@
 //! One worker process of a benchmark. It gets its work as an argument, starts on order, and prints
 //! its result.
 
-use super::{BenchError, fairness, handoff, pair, serve, tasks};
+use super::{BenchError, etcd, fairness, handoff, pair, serve, tasks};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -18,6 +18,8 @@ pub(super) const GO: &str = "go";
 pub(crate) enum Work {
     /// Pairs on the store and the baseline, in turns, in one process.
     Duel { url: String, baseline: PathBuf, rounds: u32, span_ms: u64 },
+    /// Pairs on an etcd store and by bare calls to its servers, in turns, in one process.
+    EtcdDuel { url: String, hosts: String, rounds: u32, span_ms: u64 },
     /// Acquire and release.
     Pairs { url: String, lock: String, span_ms: u64 },
     /// Pairs on the baseline.
@@ -45,6 +47,9 @@ pub(crate) fn work(work: Work) -> Result<(), BenchError> {
     match work {
         Work::Duel { url, baseline, rounds, span_ms } => {
             answer(&pair::duel(&url, &baseline, rounds, span_ms)?)
+        }
+        Work::EtcdDuel { url, hosts, rounds, span_ms } => {
+            answer(&etcd::duel(&url, &hosts, rounds, span_ms)?)
         }
         Work::Pairs { url, lock, span_ms } => answer(&pair::pairs(&url, &lock, span_ms)?),
         Work::BaselinePairs { baseline, name, span_ms } => {

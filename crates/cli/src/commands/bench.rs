@@ -8,7 +8,7 @@ use crate::output::Output;
 use clap::{Args, ValueHint};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use tenure::url::StoreUrl;
+use tenure::url::{EngineUrl, StoreUrl};
 
 /// Measure how fast tenure is on this machine
 ///
@@ -24,7 +24,9 @@ Examples:
   tenure bench --quick --json
   tenure bench --dir /dev/shm --plot bench.svg
   tenure bench --store file:. pair
-  tenure bench --store http://127.0.0.1:7070")]
+  tenure bench --store http://127.0.0.1:7070
+  tenure bench --store postgres://localhost/test   next to the same statements by pgbench
+  tenure bench --store etcd://localhost:2379   next to bare calls and `etcdctl lock`")]
 pub(crate) struct BenchArgs {
     /// What to measure; by default everything except tasks and serve; for a server, serve
     #[arg(value_name = "MEASUREMENT")]
@@ -45,6 +47,12 @@ pub(crate) struct BenchArgs {
 
 pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<i32, Failure> {
     let store = global.store.as_deref().and_then(|url| url.parse().ok());
+    if let Some(StoreUrl::Postgres(url)) = &store {
+        return run_postgres(output, &url.to_string(), args);
+    }
+    if let Some(StoreUrl::Etcd(url)) = &store {
+        return run_etcd(output, url, args);
+    }
     let chosen = match (store, args.measurements.as_slice()) {
         // Only `serve` can be measured on a server.
         (Some(StoreUrl::Remote(_)), []) => vec![Measurement::Serve],
@@ -71,6 +79,48 @@ pub(crate) fn run(output: &Output, global: &Global, args: &BenchArgs) -> Result<
     let mut data = report.json();
     data["setup"] = setup.json();
     data["plot"] = json!(args.plot);
+    output.done(data, || bench::table(&report));
+    Ok(Exit::Ok.code())
+}
+
+/// Measures a PostgreSQL store, in schemas of its own.
+fn run_postgres(output: &Output, server: &str, args: &BenchArgs) -> Result<i32, Failure> {
+    if !args.measurements.is_empty() || server.contains("schema=") {
+        return Err(Failure::usage("bench measures a PostgreSQL server as a whole")
+            .hint("Leave out measurements and ?schema=: it makes schemas and removes them."));
+    }
+    let parent = args.dir.as_deref().unwrap_or(Path::new("."));
+    let setup = BenchSetup::new(parent, args.quick, false)?;
+    remove_when_interrupted(setup.folder().to_owned());
+    let mut report = Report::default();
+    output.note("Measuring PostgreSQL ...");
+    bench::measure_postgres(server, &setup, &mut report)?;
+    let mut data = report.json();
+    data["setup"] = setup.json();
+    data["setup"]["engine"] = json!("PostgreSQL");
+    output.done(data, || bench::table(&report));
+    Ok(Exit::Ok.code())
+}
+
+/// Measures an etcd store, below prefixes of its own.
+fn run_etcd(output: &Output, url: &EngineUrl, args: &BenchArgs) -> Result<i32, Failure> {
+    if !args.measurements.is_empty() || !url.path.is_empty() {
+        return Err(Failure::usage("bench measures etcd as a whole")
+            .hint("Leave out measurements and the prefix: it makes prefixes and removes them."));
+    }
+    if url.scheme != "etcd" || url.user.is_some() {
+        return Err(Failure::usage("bench measures etcd without TLS and without users")
+            .hint("Start an etcd for the measurement, and write etcd://HOST:PORT."));
+    }
+    let parent = args.dir.as_deref().unwrap_or(Path::new("."));
+    let setup = BenchSetup::new(parent, args.quick, false)?;
+    remove_when_interrupted(setup.folder().to_owned());
+    let mut report = Report::default();
+    output.note("Measuring etcd ...");
+    bench::measure_etcd(&url.hosts, &setup, &mut report)?;
+    let mut data = report.json();
+    data["setup"] = setup.json();
+    data["setup"]["engine"] = json!("etcd");
     output.done(data, || bench::table(&report));
     Ok(Exit::Ok.code())
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use tenure::locate::{self, LocateError};
 use tenure::place::PlaceKind;
+use tenure::url::without_password;
 use tenure::world::SystemClock;
 use tenure_frontend::config::{Setting, Settings, edit};
 
@@ -66,10 +67,15 @@ fn is_in_effect(context: &Context, setting: &Setting) -> bool {
     !waits || context.located().is_ok()
 }
 
+/// The value, without the password of a store's URL.
+fn shown(setting: &Setting) -> String {
+    without_password(&setting.value)
+}
+
 fn setting_json(context: &Context, setting: &Setting) -> Value {
     json!({
         "key": setting.key.name(),
-        "value": setting.value,
+        "value": shown(setting),
         "origin": setting.origin.to_string(),
         "default": setting.key.info().default,
         "description": setting.key.info().description,
@@ -85,7 +91,7 @@ fn show_all(context: &Context) -> Result<i32, Failure> {
         let rows = settings.iter().map(|setting| {
             [
                 setting.key.name().to_owned(),
-                setting.value.clone(),
+                shown(setting),
                 match is_in_effect(context, setting) {
                     true => setting.origin.to_string(),
                     false => format!("{} (not trusted)", setting.origin),
@@ -106,7 +112,7 @@ fn show_all(context: &Context) -> Result<i32, Failure> {
 
 fn get(context: &Context, key: &str) -> Result<i32, Failure> {
     let setting = context.settings.get(key).ok_or_else(|| unknown(key))?;
-    context.output.done(setting_json(context, setting), || setting.value.clone());
+    context.output.done(setting_json(context, setting), || shown(setting));
     Ok(0)
 }
 

@@ -95,7 +95,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
                 Ok(more) => findings.extend(more),
                 Err(error) => findings.push(finding("store", false, error.to_string())),
             }
-            if let Ok(seen) = client.look_everywhere().await {
+            if let Ok(seen) = client.look_at_workers().await {
                 let counts = Overview::of(&seen, client.witness()).counts();
                 findings.push(finding("holds", true, view::counts_words(counts)));
             }

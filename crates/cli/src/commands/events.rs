@@ -7,8 +7,9 @@ use crate::show;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
-use tenure::core::{Event, Resource, Revision};
+use tenure::core::{Event, EventFilter, Resource, Revision, WallTime};
 use tenure::place::{PathError, Reach};
+use tenure::store::EventSearch;
 use tenure::{Client, Error};
 use tenure_frontend::naming::refused_lock;
 use tenure_frontend::view;
@@ -20,11 +21,29 @@ use tenure_frontend::view;
 #[command(after_help = "\
 Examples:
   tenure events deploy --last 5
+  tenure events --kind failed --kind broken --since 1h
+  tenure events task:build --actor ci     changes that came through the server token ci
   tenure events --follow --json           one object per line, as they happen")]
 pub(crate) struct EventsArgs {
     /// Only events of this resource
     #[arg(value_name = "RESOURCE", value_parser = args::resource)]
     resource: Option<args::ResourceArg>,
+    /// Only events of this kind, such as acquired, broken, completed or failed
+    #[arg(long = "kind", value_name = "KIND", value_parser = args::event_kind)]
+    kinds: Vec<String>,
+    /// Only events about the holds, waits and tasks of this label, and what it broke
+    #[arg(long, value_name = "LABEL")]
+    by: Option<String>,
+    /// Only changes that came through the server token with this name (local: the user who runs the
+    /// server)
+    #[arg(long, value_name = "TOKEN")]
+    actor: Option<String>,
+    /// Only events from this time on: a time, or a duration before now such as 1h
+    #[arg(long, value_name = "TIME", value_parser = args::past_time)]
+    since: Option<WallTime>,
+    /// Only events before this time: a time, or a duration before now
+    #[arg(long, value_name = "TIME", value_parser = args::past_time)]
+    until: Option<WallTime>,
     /// Print new events until Ctrl-C
     #[arg(short, long)]
     follow: bool,
@@ -51,12 +70,28 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
         }
         None => None,
     };
-    let begin = Revision(args.after.unwrap_or(0));
-    let (mut events, mut newest) = all(&client, begin).await?;
-    events.retain(|event| concerns(event, resource.as_ref()));
-    if args.after.is_none() {
-        events.drain(..events.len().saturating_sub(args.last));
-    }
+    let filter = EventFilter {
+        resource,
+        kinds: args.kinds,
+        label: args.by,
+        actor: args.actor,
+        since: args.since,
+        until: args.until,
+    };
+    // Before the events are read: what comes meanwhile is followed.
+    let now = client.changed(Revision(0), Duration::ZERO).await?;
+    let (mut events, mut newest) = match args.after {
+        Some(after) => {
+            let (events, newest) = all(&client, &filter, Revision(after)).await?;
+            (events, newest.max(now))
+        }
+        None => {
+            let last = u32::try_from(args.last).unwrap_or(u32::MAX);
+            let events = client.search_events(EventSearch::newest(filter.clone(), last)).await?;
+            let newest = events.last().map_or(now, |event| event.revision.max(now));
+            (events, newest)
+        }
+    };
     if !args.follow {
         let data: Vec<view::Event> = events.iter().map(view::Event::from).collect();
         context.output.done(json!({ "events": data, "revision": newest }), || {
@@ -72,46 +107,45 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
             context.output.line(&view::json(&view::Event::from(event)), || show::event_text(event));
         }
         let reached = client.changed(newest, PATIENCE).await?;
-        (events, newest) = all(&client, newest).await?;
+        (events, newest) = all(&client, &filter, newest).await?;
         // All events up to there have been read, and there may be none.
         newest = newest.max(reached);
-        events.retain(|event| concerns(event, resource.as_ref()));
     }
 }
 
 /// Accepts a name that looks like a path if the log has a lock of that name.
 async fn logged(client: &Client, named: Result<Resource, PathError>) -> Result<Resource, Failure> {
     let Some(lock) = refused_lock(&named) else { return Ok(named?) };
-    let (events, _) = all(client, Revision::default()).await?;
-    let is_logged = events.iter().any(|event| event.event.resource.as_ref() == Some(&lock));
-    if is_logged { Ok(lock) } else { Ok(named?) }
+    if is_logged(client, &lock).await? { Ok(lock) } else { Ok(named?) }
 }
 
 /// Resolves the name of a task. A deleted task still has its events.
 async fn meant(client: &Client, named: Resource) -> Result<Resource, Failure> {
     match client.resolve_one(named.clone()).await {
-        Err(error @ Error::NoSuchTask { .. }) => {
-            let (events, _) = all(client, Revision::default()).await?;
-            match events.iter().any(|event| concerns(event, Some(&named))) {
-                true => Ok(named),
-                false => Err(error.into()),
-            }
-        }
+        Err(error @ Error::NoSuchTask { .. }) => match is_logged(client, &named).await? {
+            true => Ok(named),
+            false => Err(error.into()),
+        },
         meant => Ok(meant?),
     }
 }
 
-fn concerns(event: &Event, resource: Option<&Resource>) -> bool {
-    resource.is_none_or(|wanted| {
-        event.event.resource.as_ref().is_some_and(|resource| resource.overlaps(wanted))
-    })
+async fn is_logged(client: &Client, resource: &Resource) -> Result<bool, Failure> {
+    let search = EventSearch::newest(EventFilter::of(resource.clone()), 1);
+    Ok(!client.search_events(search).await?.is_empty())
 }
 
-async fn all(client: &Client, after: Revision) -> Result<(Vec<Event>, Revision), Failure> {
+/// All events after a revision that the filter admits, and up to where that is known.
+async fn all(
+    client: &Client,
+    filter: &EventFilter,
+    after: Revision,
+) -> Result<(Vec<Event>, Revision), Failure> {
     let mut newest = after;
     let mut events = Vec::new();
     loop {
-        let page = client.events(newest, PAGE).await?;
+        let search = EventSearch::after(filter.clone(), newest, PAGE);
+        let page = client.search_events(search).await?;
         let Some(last) = page.last() else { return Ok((events, newest)) };
         newest = last.revision;
         events.extend(page);

@@ -48,6 +48,13 @@ pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failur
             prepare_machine(args.group.as_deref())?;
         }
         let client = context.make_store().await?;
+        let fresh = match url {
+            // What a server has is known only when it is asked; that also makes the tables.
+            StoreUrl::Postgres(_) | StoreUrl::Etcd(_) => {
+                client.look_everywhere().await?.revision.0 == 0
+            }
+            _ => fresh,
+        };
         return tell(context, &client.info().url, fresh);
     }
     let found = context.place()?;

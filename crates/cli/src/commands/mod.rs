@@ -2,22 +2,26 @@
 
 pub(crate) mod acquire;
 pub(crate) mod append;
+pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod break_hold;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod gc;
 pub(crate) mod guard;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod locks;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod migrate;
 pub(crate) mod mine;
 pub(crate) mod prime;
 pub(crate) mod release;
 pub(crate) mod renew;
+pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod sections;
 pub(crate) mod selftest;
@@ -36,6 +40,7 @@ pub(crate) mod wait;
 pub(crate) mod whoami;
 pub(crate) mod why;
 pub(crate) mod work;
+pub(crate) mod workers;
 
 use crate::context::Context;
 use crate::failure::Failure;

@@ -9,6 +9,7 @@ use crate::selftest::{self, LIMITS, Report, Scratch, TestSize};
 use crate::show;
 use clap::Args;
 use serde_json::json;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tenure::place::{self, ExclusionRecord, ExclusionResult, FileSystem, PlaceError};
@@ -108,6 +109,26 @@ pub(crate) fn work(instructions: &str) -> Result<i32, Failure> {
         .map_err(|error| Failure::usage(format!("invalid instructions for a worker: {error}")))?;
     selftest::work(&work)?;
     Ok(Exit::Ok.code())
+}
+
+/// Checks the turns in a file, one as JSON on each line, and prints how many there are. Exits 7 if two
+/// of them did not exclude each other.
+pub(crate) fn check(turns: &Path) -> Result<i32, Failure> {
+    let unusable = |problem: String| Failure::usage(format!("{}: {problem}", turns.display()));
+    let text = std::fs::read_to_string(turns).map_err(|error| unusable(error.to_string()))?;
+    let recorded: Result<Vec<_>, _> = text.lines().map(serde_json::from_str).collect();
+    let recorded = recorded.map_err(|error| unusable(error.to_string()))?;
+    match selftest::check_turns(&recorded) {
+        Ok(counts) => {
+            let counts = json!({ "turns": counts.turns, "takeovers": counts.takeovers });
+            let printed = writeln!(std::io::stdout().lock(), "{counts}");
+            printed.map_err(|error| unusable(error.to_string()))?;
+            Ok(Exit::Ok.code())
+        }
+        Err(violation) => {
+            Err(Failure::new(Exit::CheckFailed, "NO_EXCLUSION", violation.to_string()))
+        }
+    }
 }
 
 fn words(report: &Report, record: Option<&Path>) -> String {

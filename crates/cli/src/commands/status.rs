@@ -126,7 +126,7 @@ fn ours(context: &Context, seen: &HoldSnapshot) -> bool {
 }
 
 async fn all(context: &Context, client: &Client) -> Result<i32, Failure> {
-    let seen = client.look_everywhere().await?;
+    let seen = client.look_at_workers().await?;
     let info = client.info();
     let overview = Overview::of(&seen, client.witness());
     let counts = overview.counts();

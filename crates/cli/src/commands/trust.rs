@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use tenure::locate::{self, LocateError};
 use tenure::locate::{Subject, Trust};
 use tenure::place::PlaceKind;
+use tenure::url::without_password;
 use tenure::world::SystemClock;
 
 /// Let a project's settings choose the store, server and label
@@ -86,7 +87,10 @@ fn covers(trust: &Trust, subject: &Subject) -> Result<bool, Failure> {
 }
 
 fn json(subject: &Subject, trusted: bool, counts: bool) -> Value {
-    let settings = subject.claims.iter().map(|(key, value)| (key.name().to_owned(), json!(value)));
+    let settings = subject
+        .claims
+        .iter()
+        .map(|(key, value)| (key.name().to_owned(), json!(without_password(value))));
     let links = subject.links.iter();
     json!({
         "path": subject.folder,
@@ -104,7 +108,7 @@ fn json(subject: &Subject, trusted: bool, counts: bool) -> Value {
 fn lines(subject: &Subject) -> String {
     let mut lines = vec![styled(NAME, subject.folder.display())];
     for (key, value) in &subject.claims {
-        lines.push(format!("  {:<18} {value}", key.name()));
+        lines.push(format!("  {:<18} {}", key.name(), without_password(value)));
     }
     for link in &subject.links {
         let leads = styled(WARN, "points to");

@@ -61,7 +61,7 @@ fn answer<T>(globals: &Globals, look: impl AsyncFnOnce(&Client) -> Result<T, Err
     }
     let global = Global {
         store: globals.store.clone(),
-        label: None,
+        label: vec![],
         json: false,
         quiet: true,
         verbose: false,

@@ -86,7 +86,10 @@ impl Contender {
         let own = file(&format!("own-{}", std::process::id()));
         Ok(Some(match work.trial {
             Trial::Store if work.without_lock => Contender::Nobody,
-            Trial::Store => Contender::Store { client: Client::open(&work.url)?, guard: None },
+            Trial::Store => {
+                let builder = tenure::Client::builder().retention(work.retention);
+                Contender::Store { client: Client::open_with(builder, &work.url)?, guard: None }
+            }
             Trial::KernelLock => {
                 let open = File::options().create(true).append(true).open(file("lock"));
                 Contender::KernelLock { file: open.map_err(NoTurn::File)? }

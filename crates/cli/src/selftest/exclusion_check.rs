@@ -1,8 +1,10 @@
 //! Decides from recorded times whether turns excluded each other. Pure.
 
+use serde::Deserialize;
+
 /// One turn of a process. Times are nanoseconds on the clock that all processes share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Turn {
     /// The process.
     pub(super) process: u32,
     /// Its token, if there is one.
@@ -17,7 +19,7 @@ pub(super) struct Turn {
 
 /// Two turns that should have excluded each other.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Violation {
+pub(crate) enum Violation {
     /// Both held at once.
     #[error(
         "two processes held the same lock at once: process {later} entered {microseconds} µs \
@@ -43,15 +45,15 @@ pub(super) enum Violation {
 
 /// The counts of a valid sequence of turns.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct TurnCounts {
+pub(crate) struct TurnCounts {
     /// The number of turns.
-    pub(super) turns: u64,
+    pub(crate) turns: u64,
     /// The number of turns after a holder that was killed.
-    pub(super) takeovers: u64,
+    pub(crate) takeovers: u64,
 }
 
 /// Checks all turns of a lock, given in any order.
-pub(super) fn check_turns(turns: &[Turn]) -> Result<TurnCounts, Violation> {
+pub(crate) fn check_turns(turns: &[Turn]) -> Result<TurnCounts, Violation> {
     let mut turns = turns.to_vec();
     turns.sort_by_key(|turn| turn.entered);
     let mut judgement = TurnCounts { turns: turns.len() as u64, takeovers: 0 };

@@ -16,6 +16,7 @@ mod trial;
 mod worker;
 
 pub(crate) use error::SelftestError;
+pub(crate) use exclusion_check::check_turns;
 pub(crate) use report::{LIMITS, Report};
 pub(crate) use scratch::Scratch;
 pub(crate) use trial::Trial;

@@ -12,6 +12,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
+use tenure::core::Retention;
 
 /// The interval between kills: alternately a process that holds and any process.
 const KILL_EVERY: Duration = Duration::from_millis(150);
@@ -54,6 +55,8 @@ pub(super) fn run(
         url: scratch.store(),
         rounds_max: ROUNDS_MAX / size.processes as u64,
         without_lock: size.without_lock,
+        pause_ms: 0,
+        retention: Retention::default(),
     };
     let begun = Instant::now();
     let mut crew = Processes::start(work, size.processes)?;

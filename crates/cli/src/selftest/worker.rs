@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use tenure::core::Retention;
 use tenure::world::{Clock, SystemClock};
 
 /// The order to start, followed by the end time in nanoseconds on the shared clock.
@@ -37,6 +38,12 @@ pub(crate) struct Work {
     /// It also ends after this many turns.
     pub(super) rounds_max: u64,
     pub(super) without_lock: bool,
+    /// How long it pauses after each turn; a soak has hours and shares the machine.
+    #[serde(default)]
+    pub(super) pause_ms: u64,
+    /// How much history is kept; as much as usual unless given.
+    #[serde(default)]
+    pub(super) retention: Retention,
 }
 
 /// A report of a worker, one per line.
@@ -124,6 +131,7 @@ fn take_turns(
         if let Err(reason) = contender.leave() {
             return Ok(Err(reason));
         }
+        std::thread::sleep(Duration::from_millis(work.pause_ms));
     }
     Ok(Ok(Tally::default()))
 }

@@ -6,9 +6,9 @@ use tenure::core::{
     Counts, Event, HoldSnapshot, HoldState, JudgedHold, Kind, Liveness, Overview, Revision,
     SectionSnapshot, Snapshot, Status, Task, WaiterSnapshot, WallTime,
 };
-use tenure::store::Tally;
+use tenure::store::{Tally, TaskFilter};
 use tenure::{Client, Error};
-use tenure_frontend::view::{self, process_of};
+use tenure_frontend::view;
 
 /// How many of the newest events are kept: enough for scrolling and for the timeline.
 const EVENTS_MAX: usize = 500;
@@ -33,6 +33,8 @@ pub(crate) struct ViewData {
     pub(crate) sections: Vec<SectionSnapshot>,
     /// The tasks in progress.
     pub(crate) tasks: Vec<ClaimedTask>,
+    /// Tasks that failed or are blocked: a person has to look at them.
+    pub(crate) stuck: Vec<Task>,
     /// How many of the tasks in progress have a claim that no longer counts.
     pub(crate) lost_claims: usize,
     pub(crate) workers: Vec<Worker>,
@@ -70,6 +72,8 @@ pub(crate) struct Worker {
     pub(crate) liveness: Liveness,
     /// Whether none of its holds is valid any more.
     pub(crate) is_gone: bool,
+    /// Whether it is registered and has no task.
+    pub(crate) is_idle: bool,
     pub(crate) held_for: Duration,
     /// The time left of the hold that lapses first.
     pub(crate) left: Duration,
@@ -83,7 +87,7 @@ pub(crate) struct Worker {
 impl ViewData {
     /// Reads everything; events before `known` are taken from there.
     pub(crate) async fn look(client: &Client, known: &ViewData) -> Result<ViewData, Error> {
-        let seen = client.look_everywhere().await?;
+        let seen = client.look_at_workers().await?;
         let tasks = client.tasks();
         let in_progress = tasks.in_progress().await?;
         let claims = view::Claims::of(&in_progress, client.witness());
@@ -102,6 +106,7 @@ impl ViewData {
             workers: workers(&overview),
             locks: locks(&overview, client),
             tasks: claimed_tasks(&in_progress, &claims),
+            stuck: stuck_tasks(client).await?,
             lost_claims: claims.lost().len(),
             events: events(client, known).await?,
         })
@@ -152,6 +157,22 @@ fn claimed_tasks(seen: &Snapshot, claims: &view::Claims<'_>) -> Vec<ClaimedTask>
     claimed.collect()
 }
 
+/// The tasks that failed or are blocked, oldest first.
+async fn stuck_tasks(client: &Client) -> Result<Vec<Task>, Error> {
+    let mut stuck = Vec::new();
+    for status in [Status::Failed, Status::Blocked] {
+        let filter = TaskFilter {
+            status: Some(status),
+            limit: TASKS_MAX as u32,
+            without_history: true,
+            ..TaskFilter::default()
+        };
+        stuck.extend(client.tasks().list(&filter).await?);
+    }
+    stuck.sort_by_key(|task| task.age);
+    Ok(stuck)
+}
+
 fn locks(overview: &Overview<'_>, client: &Client) -> Vec<Held> {
     let held = |hold: &JudgedHold<'_>| {
         let waiters = overview.waiting_for(&hold.seen.hold.want.resource);
@@ -187,10 +208,12 @@ fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
         let id = seen.hold.want.resource.name();
         (id.to_owned(), seen.hold.operation.as_deref().unwrap_or(id).to_owned())
     };
+    let shown = view::Worker::new(worker);
     Worker {
         label: worker.label.to_owned(),
-        host: seen().find_map(|seen| Some(seen.hold.holder.evidence.as_ref()?.host.clone())),
-        pid: seen().find_map(|seen| process_of(&seen.hold.holder)).map(|(_, pid)| pid),
+        host: shown.hostname.clone(),
+        pid: shown.pid,
+        is_idle: shown.state == "idle",
         liveness: worker.liveness,
         is_gone: !worker.counts(),
         held_for: seen().map(|seen| seen.held_for).max().unwrap_or_default(),
@@ -200,7 +223,7 @@ fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
             .map(|seen| view::spelling::name(&seen.hold.want.resource))
             .collect(),
         tasks: seen().filter(is_task).map(task).collect(),
-        json: view::json(&view::Worker::new(worker)),
+        json: view::json(&shown),
     }
 }
 

@@ -4,11 +4,12 @@ use super::keys::Pane;
 use super::model::{ClaimedTask, Held, ViewData, Worker};
 use super::text::{Theme, bar, clean};
 use crate::show;
+use jiff::tz::TimeZone;
 use ratatui::layout::Constraint;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::time::Duration;
-use tenure::core::{Event, EventKind, Liveness, Status, WaiterSnapshot};
+use tenure::core::{Event, EventKind, Liveness, Status, Task, WaiterSnapshot, WallTime};
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view::alive_word;
 
@@ -217,8 +218,33 @@ fn tasks(data: &ViewData, drawing: Drawing) -> Listing {
         };
         (search, cells)
     };
-    let rows = data.tasks.iter().map(row).collect();
+    let stuck = |task: &Task| {
+        let section = task.section.clone().unwrap_or_default();
+        let status = styled(drawing.theme.bad(), task.status.word());
+        let cells = if wide {
+            vec![
+                styled(drawing.theme.name(), clean(task.id.as_str())),
+                plain(clean(&task.title)),
+                plain(clean(&section)),
+                status,
+                plain(String::new()),
+            ]
+        } else {
+            vec![styled(drawing.theme.name(), clean(&task.title)), status]
+        };
+        (format!("{} {} {section} {}", task.id, task.title, task.status), cells)
+    };
+    let rows = data.tasks.iter().map(row).chain(data.stuck.iter().map(stuck)).collect();
     Listing { header, widths, rows, empty: "no task is in progress" }
+}
+
+/// The local time of day; in tests that of UTC, wherever they run.
+fn time_of_day(at: WallTime) -> String {
+    let zone = if cfg!(test) { TimeZone::UTC } else { TimeZone::system() };
+    match jiff::Timestamp::from_millisecond(at.0) {
+        Ok(time) => time.to_zoned(zone).strftime("%H:%M:%S").to_string(),
+        Err(_) => String::new(),
+    }
 }
 
 /// Sections with their progress.
@@ -309,6 +335,7 @@ fn workers(data: &ViewData, drawing: Drawing) -> Listing {
             Liveness::Alive | Liveness::Unknown if worker.is_gone => {
                 (drawing.theme.bad(), "lapsed")
             }
+            _ if worker.is_idle => (drawing.theme.dim(), "idle"),
             liveness => (look, alive_word(liveness)),
         };
         cells.push(styled(look, word));
@@ -326,10 +353,10 @@ fn workers(data: &ViewData, drawing: Drawing) -> Listing {
 /// Events, newest first.
 fn events(data: &ViewData, drawing: Drawing) -> Listing {
     let row = |event: &Event| {
-        // The text begins with date and time; the time of day is enough here.
+        // The text begins with date and time in UTC; the local time of day is enough here.
         let words = anstream::adapter::strip_str(&show::event_text(event)).to_string();
-        let (time, words) = words.split_once(' ').unwrap_or(("", &words));
-        let time = time.split_once('T').map_or(time, |(_, time)| time).trim_end_matches('Z');
+        let (_, words) = words.split_once(' ').unwrap_or(("", &words));
+        let time = time_of_day(event.at);
         let look = match &event.event.kind {
             EventKind::Died | EventKind::Lapsed { .. } | EventKind::Recovered => {
                 drawing.theme.warn()
@@ -344,7 +371,7 @@ fn events(data: &ViewData, drawing: Drawing) -> Listing {
         (words.to_owned(), vec![styled(drawing.theme.dim(), time), styled(look, clean(words))])
     };
     Listing {
-        header: vec!["UTC", "EVENT"],
+        header: vec!["TIME", "EVENT"],
         widths: vec![Constraint::Length(8), Constraint::Fill(1)],
         rows: data.events.iter().rev().map(row).collect(),
         empty: "no events yet",

@@ -22,8 +22,15 @@ pub(crate) fn text(data: &ViewData, client: &Client) -> String {
         engine => format!("{} ({engine})", data.store),
     };
     let head = format!("Store  {store}\n       {}", totals(data));
-    let parts =
-        [Some(head), locks(data, client), sections(data), tasks(data), workers(data), events(data)];
+    let parts = [
+        Some(head),
+        locks(data, client),
+        sections(data),
+        tasks(data),
+        stuck(data),
+        workers(data),
+        events(data),
+    ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
@@ -109,6 +116,22 @@ fn tasks(data: &ViewData) -> Option<String> {
     part("In progress", show::table(&rows))
 }
 
+fn stuck(data: &ViewData) -> Option<String> {
+    if data.stuck.is_empty() {
+        return None;
+    }
+    let mut rows = vec![["TASK", "TITLE", "SECTION", "STATUS"].map(str::to_owned)];
+    rows.extend(data.stuck.iter().map(|task| {
+        [
+            task.id.to_string(),
+            brief(&clean(&task.title)),
+            clean(task.section.as_deref().unwrap_or_default()),
+            task.status.to_string(),
+        ]
+    }));
+    part("Failed and blocked", show::table(&rows))
+}
+
 fn workers(data: &ViewData) -> Option<String> {
     if data.workers.is_empty() {
         return None;
@@ -120,9 +143,10 @@ fn workers(data: &ViewData) -> Option<String> {
         [
             clean(&worker.label),
             worker.pid.map(|pid| pid.to_string()).unwrap_or_default(),
-            match worker.is_gone && worker.liveness != Liveness::Dead {
-                true => "lapsed".to_owned(),
-                false => alive_word(worker.liveness).to_owned(),
+            match worker.liveness {
+                Liveness::Alive | Liveness::Unknown if worker.is_gone => "lapsed".to_owned(),
+                _ if worker.is_idle => "idle".to_owned(),
+                liveness => alive_word(liveness).to_owned(),
             },
             brief(&has.join(", ")),
         ]

@@ -111,6 +111,7 @@ fn worker(label: &str, liveness: Liveness, locks: &[&str], tasks: &[(&str, &str)
         host: Some("build-7".to_owned()),
         pid: Some(4711),
         liveness,
+        is_idle: false,
         is_gone: liveness == Liveness::Dead,
         held_for: seconds(75),
         left: seconds(18),
@@ -162,6 +163,7 @@ fn busy() -> ViewData {
             task("t-1", "Write the importer", Some("backend"), "agent-1"),
             task("t-2", "Fix the flaky test of the cart", Some("backend"), "agent-2"),
         ],
+        stuck: vec![],
         workers: vec![
             worker("agent-1", Liveness::Alive, &["path:src/**"], &[("t-1", "Write the importer")]),
             worker("alice", Liveness::Unknown, &["deploy"], &[]),
@@ -217,6 +219,27 @@ fn each_pane_on_a_usual_terminal() {
     for (pane, name) in Pane::ALL.into_iter().zip(["locks", "tasks", "workers", "events"]) {
         assert_snapshot!(name, screen(80, 24, busy(), &mut at(pane)));
     }
+}
+
+#[test]
+fn failed_and_blocked_tasks_and_idle_workers_are_shown() {
+    let stuck = |id: &str, status| {
+        let mut stuck = task(id, id, Some("backend"), "x").task;
+        stuck.status = status;
+        stuck
+    };
+    let idle = Worker { is_idle: true, ..worker("agent-9", Liveness::Alive, &[], &[]) };
+    let data = ViewData {
+        stuck: vec![stuck("t-7", Status::Failed), stuck("t-8", Status::Blocked)],
+        workers: vec![idle],
+        ..busy()
+    };
+    let tasks = screen(80, 24, data.clone(), &mut at(Pane::Tasks));
+    for words in ["t-7", "failed", "t-8", "blocked", "Write the importer"] {
+        assert!(tasks.contains(words), "{words} is missing:\n{tasks}");
+    }
+    let workers = screen(80, 24, data, &mut at(Pane::Workers));
+    assert!(workers.contains("agent-9") && workers.contains("idle"), "{workers}");
 }
 
 #[test]

@@ -4,7 +4,9 @@ use super::last_line::LastLine;
 use super::output_target::AttemptOutput;
 use crate::child::{Child, Ended, Output};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
+use tenure::Work;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// How long to wait for more output after the command ended. Its own output is in the pipe by then;
@@ -14,11 +16,12 @@ const SILENCE: Duration = Duration::from_millis(50);
 /// A background process that prints forever must not keep the task.
 const REST_MAX: Duration = Duration::from_secs(2);
 
-/// The output of a command, passed on, with the last line of each stream.
+/// The output of a command, passed on and kept with the attempt, with the last line of each stream.
 pub(super) struct CommandOutput {
     stdout: Stream,
     stderr: Stream,
     sink: AttemptOutput,
+    work: Arc<Work>,
 }
 
 struct Stream {
@@ -40,12 +43,13 @@ impl Stream {
 }
 
 impl CommandOutput {
-    pub(super) fn of(child: &mut Child, sink: AttemptOutput) -> CommandOutput {
+    pub(super) fn of(child: &mut Child, sink: AttemptOutput, work: &Arc<Work>) -> CommandOutput {
         let stream = |output| Stream { output, last: LastLine::default() };
         CommandOutput {
             stdout: stream(child.take_stdout()),
             stderr: stream(child.take_stderr()),
             sink,
+            work: work.clone(),
         }
     }
 
@@ -83,8 +87,14 @@ impl CommandOutput {
     /// have ended. Cancel-safe.
     async fn hand_on(&mut self) {
         tokio::select! {
-            bytes = self.stdout.next() => self.sink.stdout(&bytes),
-            bytes = self.stderr.next() => self.sink.stderr(&bytes),
+            bytes = self.stdout.next() => {
+                self.work.print(&bytes);
+                self.sink.stdout(&bytes);
+            }
+            bytes = self.stderr.next() => {
+                self.work.print(&bytes);
+                self.sink.stderr(&bytes);
+            }
         }
     }
 

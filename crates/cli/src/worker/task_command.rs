@@ -7,6 +7,7 @@ use super::{task_env, task_result};
 use crate::child::{self, ChildSpec, SpawnError, Stdin, Stdout};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::telemetry;
 use parking_lot::{Mutex, MutexGuard};
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -14,6 +15,9 @@ use std::time::Duration;
 use tenure::core::GrantId;
 use tenure::core::rules::tasks::Finish;
 use tenure::{Stop, Stopper, Swarm, Work};
+use tenure_server::log::TRACE;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 /// A command that runs for each task, one after another or several at once.
 pub(crate) struct TaskCommand {
@@ -78,6 +82,23 @@ impl TaskCommand {
     /// Runs the command for a task. If the work is called off, the command and all its processes
     /// are stopped.
     pub(crate) async fn run(self: Arc<TaskCommand>, work: Arc<Work>) -> Finish {
+        let task = work.task();
+        let span = tracing::info_span!(
+            target: TRACE,
+            "task",
+            "otel.name" = "tenure work",
+            "tenure.task" = %task.id,
+            "tenure.section" = task.section.as_deref(),
+            "tenure.attempt" = task.attempts,
+            "tenure.outcome" = Empty,
+        );
+        telemetry::adopt_from_environment(&span);
+        let finish = self.run_traced(work).instrument(span.clone()).await;
+        span.record("tenure.outcome", word(&finish));
+        finish
+    }
+
+    async fn run_traced(self: Arc<TaskCommand>, work: Arc<Work>) -> Finish {
         let sink = match self.target.open(work.task()) {
             Ok(sink) => sink,
             Err(error) => {
@@ -97,7 +118,7 @@ impl TaskCommand {
             Ok(child) => child,
             Err(error) => return self.not_started(error),
         };
-        let mut printed = CommandOutput::of(&mut child, sink);
+        let mut printed = CommandOutput::of(&mut child, sink, &work);
         // If the store fails, the keeper retries until the lease ends. A lost claim calls the work
         // off.
         let _ = work.bind_group(child.pid()).await;
@@ -117,8 +138,11 @@ impl TaskCommand {
     fn spec(&self, work: &Work, prepared: Prepared) -> ChildSpec {
         let Prepared { task, tree } = prepared;
         let tree = tree.as_ref();
+        let mut environment =
+            task_env::environment(work, &task, tree, &self.keeps, &self.store_url);
+        environment.extend(telemetry::trace_variable(&Span::current()));
         ChildSpec {
-            environment: task_env::environment(work, &task, tree, &self.keeps, &self.store_url),
+            environment,
             stdin: Stdin::Bytes(task_env::standard_input(work, &task, tree)),
             directory: tree.map(|tree| tree.path.clone()),
             stdout: Stdout::Piped,
@@ -140,5 +164,16 @@ impl TaskCommand {
         self.state().broken = Some(failure);
         self.stop.stop(Stop::HandBack);
         Finish::Release
+    }
+}
+
+/// How a task ended, for a trace.
+fn word(finish: &Finish) -> &'static str {
+    match finish {
+        Finish::Complete { .. } => "complete",
+        Finish::Fail { .. } => "fail",
+        Finish::Review { .. } => "review",
+        Finish::Snooze { .. } => "snooze",
+        Finish::Release => "release",
     }
 }

@@ -9,7 +9,7 @@ fn urls() {
     assert_snapshot!(sandbox.see_all(&[
         "tenure --store nonsense status",
         "tenure --store redis://localhost status",
-        "tenure --store postgres://localhost/locks status",
+        "tenure --store postgres://alice:secret@127.0.0.1:1/locks status",
         "tenure --store sqlite: status",
         "tenure --store '' status",
         "tenure --store nonsense status --json",

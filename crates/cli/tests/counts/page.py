@@ -23,7 +23,7 @@ READ = """() => {
     panel: Number(document.querySelector('.locks').closest('.panel').querySelector('.count').textContent),
     workersPanel: Number(document.querySelector('.workers').closest('.panel').querySelector('.count').textContent),
     bars: [...document.querySelectorAll('#view-overview .span')].map((bar) => bar.getAttribute('class')),
-    cards: document.querySelectorAll('.lock').length,
+    holds: document.querySelectorAll('.hold').length,
     places: places.length,
   };
 }"""
@@ -46,7 +46,7 @@ with sync_playwright() as playwright:
 assert shown["title"] == f"({shown['held']}) tenure", shown
 assert shown["panel"] == shown["held"], shown
 assert shown["workersPanel"] == shown["workers"], shown
-assert shown["cards"] == shown["held"] + shown["lapsed"] + shown["dead"], shown
+assert shown["holds"] == shown["held"] + shown["lapsed"] + shown["dead"], shown
 # One that waits for two resources stands in the queue of the one that is held.
 assert shown["places"] == shown["waiting"], shown
 still_held = [bar for bar in shown["bars"] if "open" in bar.split()]

@@ -37,6 +37,8 @@ struct Life {
     place: StoreLocation,
     fault: String,
     quiet: usize,
+    /// Whether tasks are removed too, which most steps do not need.
+    removes: bool,
     known: Known,
     /// Somebody who has had the store open since before the fault.
     beside: Option<Client>,
@@ -52,7 +54,8 @@ impl Life {
             FileStore::open_with(&place.path("store"), options).expect("a store");
         }
         let known = Known::default();
-        Life { place, fault: fault.to_owned(), quiet, known, beside: None }
+        let removes = fault.starts_with("compact");
+        Life { place, fault: fault.to_owned(), quiet, removes, known, beside: None }
     }
 
     fn command(&self, fault: &str, words: &[&str]) -> Ended {
@@ -116,7 +119,21 @@ impl Life {
         self.release(&lock)?;
         self.task(&id, &["complete", &id], "completed")?;
         let open = format!("open-{number}");
-        self.task(&open, &["add", "Open", "--id", &open, "--after", &id], "pending")
+        self.task(&open, &["add", "Open", "--id", &open, "--after", &id], "pending")?;
+        if self.removes { self.remove_an_older_one(number) } else { Some(()) }
+    }
+
+    /// Completes a task, deletes that of the round before, which is archived by now, and removes what is
+    /// left of deleted ones.
+    fn remove_an_older_one(&mut self, number: usize) -> Option<()> {
+        let id = format!("gone-{number}");
+        self.attempt(&["tasks", "add", "Gone", "--id", &id])?;
+        self.attempt(&["tasks", "claim", &id])?;
+        self.attempt(&["tasks", "complete", &id])?;
+        if let Some(before) = number.checked_sub(1) {
+            self.attempt(&["tasks", "delete", &format!("gone-{before}")])?;
+        }
+        self.attempt(&["gc"]).map(drop)
     }
 
     /// Whether a command died there.

@@ -57,11 +57,12 @@ const SCRIPT: &[&[&str]] = &[
     &["swarm", "-n", "2", "--", "true"],
     &["tasks", "delete", "two"],
     &["locks", "cleanup"],
+    &["gc"],
     &["events"],
 ];
 
-/// Fields that differ from run to run, or from store to store.
-const VARIES: [&str; 7] = ["engine", "store", "url", "pid", "grant", "hostname", "logs"];
+/// Fields that differ from run to run, or from store to store. `actor` is the token of a server.
+const VARIES: [&str; 8] = ["engine", "store", "url", "pid", "grant", "hostname", "logs", "actor"];
 
 fn answers(mut ask: impl FnMut(&[&str]) -> Ended) -> Vec<(String, i32, Value)> {
     let mut grant = String::new();

@@ -11,11 +11,14 @@
 #[allow(dead_code, unused_imports, reason = "shared with other tests")]
 mod support;
 
+mod agents;
 mod clients;
 mod crowd;
 mod fuzz;
 mod gone_store;
 mod http;
+mod logging;
+mod metrics;
 mod oversize;
 mod own_token;
 mod rebinding;
@@ -24,7 +27,9 @@ mod routes;
 mod server;
 mod starting;
 mod stopping;
+mod systemd;
 mod tls;
 mod token_command;
 mod traversal;
 mod unix_socket;
+mod webhooks;

@@ -144,8 +144,8 @@ fn secrets_are_not_told_to_the_log() {
     }
     server.signal(Signal::TERM);
     let ended = server.end();
-    assert!(ended.stderr.contains("GET /v1/nothing 404 "), "{ended:?}");
-    assert!(ended.stderr.contains(" ci\n"), "{ended:?}");
+    assert!(ended.stderr.contains("method=GET path=/v1/nothing status=404 "), "{ended:?}");
+    assert!(ended.stderr.contains(" token=ci\n"), "{ended:?}");
     assert!(!ended.stderr.contains(&secret[4..]), "{ended:?}");
     let listed = place.run(&["token", "list", "--json"]);
     let data: Value = listed.json();

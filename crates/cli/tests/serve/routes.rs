@@ -55,6 +55,9 @@ const fn of_clients_by_body(path: &'static str, needs: &'static str, body: &'sta
     Route { method: "POST", path, needs: Some(needs), body: Some(body) }
 }
 
+/// Removes old events.
+const TRIM: &str = r#"{"trim":{"keep":{"newest":1},"limit":1,"dry_run":false}}"#;
+
 /// A wait for a turn, of a request that waits for nothing.
 const TURN: &str =
     r#"{"signal":{"turn":{"grant":"00000000-0000-0000-0000-000000000001"}},"patience_ms":1}"#;
@@ -90,6 +93,7 @@ pub const ROUTES: &[Route] = &[
     read("/v1/tallies"),
     read("/v1/tasks/t1"),
     read("/v1/tasks/t1/why"),
+    read("/v1/tasks/t1/log"),
     work("/v1/tasks", r#"{"tasks":[{"title":"x"}]}"#),
     admin("PATCH", "/v1/tasks/t1", Some(r#"{"title":"x"}"#)),
     admin("DELETE", "/v1/tasks/t1", None),
@@ -98,6 +102,7 @@ pub const ROUTES: &[Route] = &[
     work("/v1/tasks/t1/heartbeat", PROOF),
     work("/v1/tasks/t1/complete", PROOF),
     work("/v1/tasks/t1/fail", r#"{"as":"w","reason":"x"}"#),
+    read("/v1/tasks/t1/graph"),
     work("/v1/tasks/t1/review", PROOF),
     work("/v1/tasks/t1/notes", r#"{"text":"x"}"#),
     work("/v1/tasks/t1/snooze", r#"{"as":"w","pause_ms":1000}"#),
@@ -113,6 +118,7 @@ pub const ROUTES: &[Route] = &[
     admin("POST", "/v1/sections/s1/resume", Some("{}")),
     read("/v1/workers"),
     read("/v1/events"),
+    read("/v1/rates"),
     Route { method: "POST", path: "/mcp", needs: Some("read"), body: Some(INITIALIZE) },
     Route { method: "DELETE", path: "/mcp", needs: Some("read"), body: None },
     read("/mcp"),
@@ -121,6 +127,8 @@ pub const ROUTES: &[Route] = &[
     of_clients("/v1/store/maintain", "read"),
     of_clients_by_body("/v1/store/wait", "work", TURN),
     of_clients_by_body("/v1/store/maintain", "admin", "\"tidy\""),
+    of_clients_by_body("/v1/store/maintain", "admin", TRIM),
+    of_clients("/v1/store/collect", "admin"),
     of_clients("/v1/store/renew", "work"),
     of_clients("/v1/store/renew-covered", "work"),
     of_clients("/v1/store/act/acquire", "work"),

@@ -1,6 +1,7 @@
 //! `tenure token`: shown once, listed without secrets, made by many at once.
 
-use crate::server::token_file;
+use crate::http::ask;
+use crate::server::{Server, token_file};
 use crate::support::{Running, StoreLocation};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -27,6 +28,28 @@ fn a_secret_is_shown_once() {
         assert!(!text.contains(&secret[4..]), "{text}");
     }
     assert_eq!(place.json(&["token", "list"])["tokens"][0]["expired"], false);
+}
+
+#[test]
+fn a_token_can_be_limited_to_labels() {
+    let place = StoreLocation::new();
+    let limited = ["token", "create", "ops", "--role", "work", "--as", "alice", "--as", "ci-*"];
+    let made = place.run(&limited);
+    assert_eq!(made.code, 0, "{made:?}");
+    let listed = place.json(&["token", "list"])["tokens"][0]["as"].clone();
+    assert_eq!(listed, serde_json::json!(["alice", "ci-*"]));
+    let server = Server::start(&place, &[]);
+    let acquire = |label: &str| {
+        let body = format!(r#"{{"resources":["x"],"as":"{label}"}}"#);
+        let ask = ask("POST", "/v1/locks/acquire").body(&body).token(made.stdout.trim());
+        server.ask(ask)
+    };
+    let refused = acquire("bob");
+    assert_eq!((refused.status, refused.code().as_str()), (403, "FORBIDDEN"), "{refused:?}");
+    assert!(refused.body.contains("alice, ci-*"), "{refused:?}");
+    assert_eq!(acquire("ci-7").status, 200);
+    // Elsewhere a second label is a mistake.
+    assert_eq!(place.run(&["status", "--as", "a", "--as", "b"]).code, 2);
 }
 
 #[test]

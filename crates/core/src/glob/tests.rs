@@ -27,6 +27,7 @@ fn spelling_is_normalised() {
         (r"\*\{\,", r"\*\{,"),
         (r"{a\,b,c}", r"{a\,b,c}"),
         ("[a]", "a"),
+        ("[a-a]", "a"),
         ("[*]", r"\*"),
         ("[abc]", "[a-c]"),
         ("[cba]", "[a-c]"),
@@ -49,6 +50,20 @@ fn spelling_is_normalised() {
     for (written, normalised) in table {
         assert_eq!(glob(written).as_str(), normalised, "{written}");
         assert_eq!(glob(normalised), glob(written), "{written}");
+    }
+}
+
+/// A store reads thousands of these for one decision.
+#[test]
+fn plain_globs_are_read_the_short_way() {
+    let longest = "a".repeat(MAX_GLOB_BYTES);
+    for text in ["src", "src/main.rs", "src/**", "**/a/**/b", "**", "a b/c,d-e!", &longest] {
+        assert_eq!(Glob::parse_plain(text), Glob::parse_any(text).ok(), "{text}");
+    }
+    for text in
+        ["", "a//b", "./a", "a/", "**/**", "*.rs", "a?", "[a]", "{a,b}", "C:/x", "é", "a%2fb"]
+    {
+        assert_eq!(Glob::parse_plain(text), None, "{text}");
     }
 }
 
@@ -129,6 +144,7 @@ fn overlap() {
         ("[.a]?", "?[.b]", true),
         ("[.a].", ".[.b]", false),
         ("[.a]..", ".[.b]?", true),
+        ("??.", "?[!x].", true),
         ("{.a,..}x", "..*", true),
         // The only characters between these are surrogates, which are none.
         ("[\u{d7ff}-\u{e000}]", "[!\u{d7ff}\u{e000}]", false),
@@ -140,6 +156,60 @@ fn overlap() {
         let (a, b) = (glob(left), glob(right));
         assert_eq!(a.overlaps(&b), expected, "{left} and {right}");
         assert_eq!(b.overlaps(&a), expected, "{right} and {left}");
+    }
+}
+
+/// A yes is certain; `false` also stands for what cannot be told.
+#[test]
+fn inclusion() {
+    let table = [
+        ("src/*", "src/main.rs", true),
+        ("src/*", "src/a/b", false),
+        ("src/a", "src/*", false),
+        ("*/x", "a*/x", true),
+        ("b*/x", "a*/x", false),
+        ("**/*.rs", "src/*.rs", true),
+        ("**/*.rs", "src/*.md", false),
+        ("**", "a/*/c", true),
+        ("**", "**/a", true),
+        ("*", "**", false),
+        ("a/**", "a", true),
+        ("a/**", "a/b/c", true),
+        ("a/**", "b", false),
+        ("**/a", "a", true),
+        ("**/a", "x/y/a", true),
+        ("**/a", "x/a/y", false),
+        ("**/a/b", "a", false),
+        ("a/**/b", "a/b", true),
+        ("a/**/b", "a/x/y/b", true),
+        ("a/**/b", "a/**/x/b", true),
+        ("a/**/b", "a/**", false),
+        ("a/b", "a", false),
+        ("a", "a/b", false),
+        ("{a,b}/**", "{b/x,a}", true),
+        ("{a,b}", "{a,c}", false),
+    ];
+    for (wide, narrow, expected) in table {
+        assert_eq!(glob(wide).includes(&glob(narrow)), expected, "{wide} and {narrow}");
+        assert!(glob(wide).includes(&glob(wide)), "{wide}");
+    }
+}
+
+/// Globs whose beginnings part are not walked at all.
+#[test]
+fn beginnings_are_related_along_whole_segments() {
+    let table = [
+        ("", "", true),
+        ("", "src", true),
+        ("src", "src", true),
+        ("src", "src/api", true),
+        ("src", "srcs", false),
+        ("src/a", "src/b", false),
+        ("src", "lib", false),
+    ];
+    for (left, right, expected) in table {
+        assert_eq!(segment::related(left, right), expected, "{left} and {right}");
+        assert_eq!(segment::related(right, left), expected, "{right} and {left}");
     }
 }
 
@@ -270,6 +340,16 @@ fn limits_are_exact() {
     for text in too_many {
         let error = Glob::parse(&text).expect_err(&text);
         assert!(matches!(error, GlobError::TooManyAlternatives { .. }), "{error}");
+    }
+    // 256 alternatives of 32 characters each, where a class counts as many as it has ranges.
+    let odd: String = ('0'..='z').step_by(2).filter(char::is_ascii_alphanumeric).take(24).collect();
+    for (text, fits) in [
+        (format!("{}{doubled}", "x".repeat(24)), true),
+        (format!("{}{doubled}", "x".repeat(25)), false),
+        (format!("[{odd}]{doubled}"), true),
+        (format!("[{odd}]x{doubled}"), false),
+    ] {
+        assert_eq!(Glob::parse(&text).is_ok(), fits, "{text}");
     }
     let deepest = format!("{}a,b{}", "{".repeat(16), "}".repeat(16));
     assert_eq!(glob(&deepest), glob("{a,b}"));

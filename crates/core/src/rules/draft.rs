@@ -100,13 +100,15 @@ impl<'a> Draft<'a> {
             label: label.to_owned(),
             token: hold.map(|hold| hold.token),
             kind,
+            actor: None,
+            at: None,
         });
     }
 
     /// Records something about a resource as a whole.
     pub(super) fn note(&mut self, resource: &Resource, label: &str, kind: EventKind) {
         let resource = Some(resource.clone());
-        self.change.events.push(NewEvent { resource, label: label.to_owned(), token: None, kind });
+        self.change.events.push(NewEvent::new(resource, label, None, kind));
     }
 
     /// The store's time of day.

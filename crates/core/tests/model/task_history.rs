@@ -250,7 +250,7 @@ impl TaskHistory {
     fn claim(&mut self, ask: ClaimAsk) {
         let takeable: Vec<usize> =
             (0..self.list.tasks.len()).filter(|task| self.is_takeable(*task, &ask)).collect();
-        let mine: Option<Option<usize>> = ask.runner.map(|runner| self.section_of(runner));
+        let mine: Vec<usize> = ask.runner.map_or(vec![], |runner| self.sections_of(runner));
         let claimed = match self.world.try_claim(ask.clone()) {
             Ok(claimed) => claimed,
             Err(why) => {
@@ -264,7 +264,7 @@ impl TaskHistory {
             let task = number(&claimed.task.id);
             assert!(takeable.contains(&task), "{task} was not to be had");
             assert_eq!(claimed.grant, *grant);
-            self.check_order(task, &takeable, mine.flatten());
+            self.check_order(task, &takeable, &mine);
             let claim = claimed.task.claim.as_ref().unwrap();
             let own = (claimed.task.id.resource(), claimed.grant, claimed.token);
             let parts = claim.parts.iter().map(|p| (p.resource.clone(), p.grant, p.token));
@@ -284,10 +284,10 @@ impl TaskHistory {
 
     /// A task that could have been taken is not passed for a later one of its section; where all is
     /// shown, not for any.
-    fn check_order(&self, task: usize, takeable: &[usize], mine: Option<usize>) {
+    fn check_order(&self, task: usize, takeable: &[usize], mine: &[usize]) {
         let place = |task: usize| {
             let listed = &self.list.tasks[task];
-            let is_mine = mine.is_some() && listed.section == mine;
+            let is_mine = listed.section.is_some_and(|section| mine.contains(&section));
             (!is_mine, listed.priority, task)
         };
         let is_pending = |task: usize| self.list.tasks[task].status == Status::Pending;
@@ -300,11 +300,13 @@ impl TaskHistory {
         }
     }
 
-    /// The section that a runner keeps.
-    fn section_of(&self, runner: GrantId) -> Option<usize> {
-        let mut held = self.world.holds.iter().filter(|stored| stored.hold.grant == runner);
-        let section = held.find(|stored| stored.hold.want.resource.kind() == Kind::Section)?;
-        SECTIONS.iter().position(|name| *name == section.hold.want.resource.name())
+    /// The sections that a runner keeps.
+    fn sections_of(&self, runner: GrantId) -> Vec<usize> {
+        let held = self.world.holds.iter().filter(|stored| stored.hold.grant == runner);
+        let sections = held.map(|stored| &stored.hold.want.resource);
+        let sections = sections.filter(|resource| resource.kind() == Kind::Section);
+        let number = |name: &str| SECTIONS.iter().position(|section| *section == name);
+        sections.filter_map(|resource| number(resource.name())).collect()
     }
 
     /// The claim took the task, its files and its section, and nothing else.

@@ -9,3 +9,4 @@ mod owning;
 mod queueing;
 mod taking_over;
 mod waking;
+mod workers;

@@ -269,3 +269,25 @@ fn several_leases_of_an_agent_cover_together_and_none_is_in_the_way_of_more() {
         world.must_wait(&of_agent(11, &[exclusive("path:doc/**")]).queued());
     });
 }
+
+#[test]
+fn only_the_same_agent_or_process_changes_the_length_of_its_lease() {
+    let wants = [exclusive("a")];
+    let command = |number, process| ask(number, &wants).owned_by("alice").by_process(process);
+    // The hold, what goes under it, and whether its lease is then as long as the second asks for.
+    for (first, second, changes) in [
+        (detached(1, "alice", &wants), detached(2, "alice", &wants), true),
+        (of_agent(1, &wants), ask(2, &wants).by_agent("claude-1", 51, None), true),
+        (command(1, 7), command(2, 7).owning(&[1]), true),
+        (command(1, 7), command(2, 8).owning(&[1]), false),
+        (command(1, 7), detached(2, "alice", &wants).owning(&[1]), false),
+        (detached(1, "alice", &wants), command(2, 7).owning(&[1]), false),
+    ] {
+        in_every_view(|world| {
+            world.must_grant(&first);
+            let under = world.must_grant(&second.clone().lasting_ms(5_000));
+            let found = (under.reason, under.owned.unwrap().ttl == Duration::from_secs(5));
+            assert_eq!(found, (Reason::AlreadyOwned, changes), "{first:?} {second:?}");
+        });
+    }
+}

@@ -21,8 +21,8 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use tenure_core::act::Act;
 use tenure_core::{
-    Change, Decision, GrantId, Hold, NewEvent, Resource, Scope, Section, Snapshot, Task, Token,
-    Waiter, Witness, Write,
+    Change, Decision, GrantId, Hold, NewEvent, Resource, Scope, Section, SmallRecord, Snapshot,
+    Task, Token, Waiter, Witness, Write,
 };
 
 /// All records, the time, who is dead, and what was recorded.
@@ -37,6 +37,8 @@ pub struct World {
     pub tasks: Vec<Task>,
     /// Those that were described.
     pub sections: Vec<Section>,
+    /// In the order in which they were written.
+    pub records: Vec<SmallRecord>,
     /// How often a task may be taken back before it is set aside.
     pub recoveries_max: u32,
     /// The n-th event has the revision n + 1.
@@ -80,6 +82,7 @@ impl World {
             waiters: vec![],
             tasks: vec![],
             sections: vec![],
+            records: vec![],
             recoveries_max: 3,
             events: vec![],
             pending: BTreeSet::new(),
@@ -105,7 +108,15 @@ impl World {
     where
         A::Answer: Debug + PartialEq,
     {
-        self.transact(&act.scope(), |seen, witness| act.decide(seen, witness))
+        let mut scope = act.scope();
+        if A::LOOKS_FIRST {
+            let (decision, answer) = act.decide(&self.show(&scope), &self.dead);
+            if decision == Decision::Nothing {
+                return answer;
+            }
+            scope = act.scope_after_look(&answer);
+        }
+        self.transact(&scope, |seen, witness| act.decide(seen, witness))
     }
 
     /// Shows, lets the rule choose, applies.
@@ -201,6 +212,13 @@ impl World {
             Write::Section(section) => {
                 self.sections.retain(|other| other.name != section.name);
                 self.sections.push(section);
+            }
+            Write::PutRecord(record) => {
+                self.records.retain(|old| (old.kind, &old.key) != (record.kind, &record.key));
+                self.records.push(record);
+            }
+            Write::DropRecords(range) => {
+                self.records.retain(|record| !range.has(record.kind, &record.key));
             }
             other => unreachable!("no rule of these tests writes {other:?}"),
         }

@@ -163,7 +163,7 @@ impl World {
     }
 
     pub fn finish_by(&mut self, ask: FinishAsk) -> Finished {
-        self.act(&FinishTask { ask })
+        self.act(&FinishTask { ask, output: None })
     }
 
     /// Finishes, and says what the task is then.

@@ -4,7 +4,7 @@ use crate::support::World;
 use crate::support::tasks::*;
 use std::time::Duration;
 use tenure_core::rules::tasks::{AddAsk, AddError, Added, NewTask};
-use tenure_core::{Kind, Note, Resource, Status, Task, TaskId, WallTime};
+use tenure_core::{Kind, Note, Resource, Scope, Status, Task, TaskId, TaskScope, WallTime};
 
 fn add(world: &mut World, tasks: Vec<NewTask>) -> Result<Vec<Added>, AddError> {
     world.act(&AddAsk { tasks, by: "me".into() })
@@ -234,4 +234,17 @@ fn a_task_needs_only_a_title_and_carries_values() {
     let value: Option<(String, u32)> = world.task(&task_id).payload_as().unwrap();
     assert_eq!(value, Some(("a".to_owned(), 1)));
     assert_eq!(world.task(&other_id).payload_as::<u32>().unwrap(), None);
+}
+
+/// Two that add at once would give their tasks the same ages.
+#[test]
+fn additions_exclude_each_other_and_all_that_is_named_is_seen() {
+    let keyed = NewTask { key: Some("k".into()), ..after("b", &["a"]) };
+    let Scope::Tasks(scope) = AddAsk { tasks: vec![keyed], by: "me".into() }.scope() else {
+        panic!("tasks are looked at");
+    };
+    let keys = vec!["k".to_owned()];
+    let expected =
+        TaskScope { ids: vec![id("a"), id("b")], keys, adds: true, ..Default::default() };
+    assert_eq!(scope, expected);
 }

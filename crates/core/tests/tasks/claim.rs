@@ -6,9 +6,12 @@ use std::time::Duration;
 use tenure_core::act::{Acquire, ClaimTasks};
 use tenure_core::rules::tasks::ClaimState::Held;
 use tenure_core::rules::tasks::{
-    ClaimAsk, EVERYTHING, Finish, ManualChange, NewTask, NoClaim, SectionChange,
+    self, ClaimAsk, EVERYTHING, Finish, ManualChange, NewTask, NoClaim, SectionChange,
 };
-use tenure_core::{Ask, GrantId, Mode, Owner, Part, Section, Status, Token, WallTime};
+use tenure_core::{
+    Ask, Decision, GrantId, Mode, Owner, Part, Pick, Scope, Section, Snapshot, Status, TaskScope,
+    Token, WallTime, Workspace,
+};
 
 fn grants(numbers: std::ops::RangeInclusive<u32>) -> Vec<GrantId> {
     numbers.map(grant_id).collect()
@@ -586,10 +589,50 @@ fn a_claim_of_a_task_that_the_asker_has_is_that_claim() {
     assert!(matches!(world.try_claim(of("other")), Err(NoClaim::NotReady { .. })));
     let nobody = ClaimAsk { owner: Owner::default(), ..of("w") };
     assert!(matches!(world.try_claim(nobody), Err(NoClaim::NotReady { .. })));
+    // A command of the same label, and a subagent: its parent's task is not its own.
+    let command = ClaimAsk { holder: holder("w", Some(7)), ..of("w") };
+    assert!(matches!(world.try_claim(command), Err(NoClaim::NotReady { .. })));
+    let below = Owner { parent: Some("w".into()), ..Owner::of_label("w/1") };
+    let subagent = ClaimAsk { owner: below, ..of("w/1") };
+    assert!(matches!(world.try_claim(subagent), Err(NoClaim::NotReady { .. })));
     // Its lease was renewed with all parts of it.
     world.pass(seconds(50));
     assert!(world.try_claim(of("w")).unwrap()[0].already_owned);
     // By the grant of the command around it, too.
     let around = Owner { grants: vec![first.grant], ..Owner::default() };
     assert!(world.try_claim(ClaimAsk { owner: around, ..of("v") }).unwrap()[0].already_owned);
+    let mut world = World::with(vec![plain("a")]);
+    let owned = [false, true].map(|_| world.try_claim(of("w")).unwrap()[0].already_owned);
+    assert_eq!(owned, [false, true], "also of a task without files");
+}
+
+#[test]
+fn tasks_that_another_transaction_is_taking_are_looked_at_again() {
+    let mut taken = World::with(vec![in_section("a")]);
+    taken.take("section:S");
+    for world in [World::with(vec![]), taken] {
+        let ask = claim_ask("w");
+        let Scope::Tasks(scope) = ask.scope() else { panic!("tasks are looked at") };
+        let pick = scope.pick.clone().unwrap();
+        assert!(pick.may_skip, "without waiting at first");
+        let pick = Some(Pick { may_skip: false, ..pick });
+        let again = Scope::Tasks(TaskScope { pick, ..scope });
+        for (skipped, expected) in [(false, Decision::Nothing), (true, Decision::Need(again))] {
+            let seen = Snapshot { skipped, ..world.show(&ask.scope()) };
+            let (decision, answer) = tasks::claim(&seen, &ask, &world.dead);
+            assert_eq!(decision, expected, "{answer:?}");
+            assert!(answer.is_err(), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn a_claim_says_where_its_worker_works_only_if_that_is_known() {
+    let sent = |workspace: Workspace| {
+        let ask = ClaimAsk { workspace, ..claim_ask("w") };
+        serde_json::to_value(&ask).unwrap().get("workspace").cloned()
+    };
+    assert_eq!(sent(Workspace::default()), None);
+    let branch = Workspace { branch: Some("b".into()), ..Workspace::default() };
+    assert_eq!(sent(branch), Some(serde_json::json!({"branch": "b"})));
 }

@@ -313,6 +313,16 @@ fn what_waited_for_a_task_is_no_reason_to_stay_if_that_did_not_free_it() {
 }
 
 #[test]
+fn what_a_task_frees_in_another_section_is_no_reason_to_stay() {
+    let freed = NewTask { section: Some("T".into()), ..after("b", &["a"]) };
+    let mut world = World::with(vec![in_section("a"), freed]);
+    world.claim("w", "a");
+    world.finish_well("w", "a", complete());
+    assert!(world.is_ready(world.task("b")));
+    assert_eq!(world.held(), [""; 0]);
+}
+
+#[test]
 fn a_section_is_given_up_only_by_the_runner_that_keeps_it() {
     let (own, other) = (Some(runner("w")), Some(runner("v")));
     // Whether the section is kept from task to task, under which runner the task is finished, and

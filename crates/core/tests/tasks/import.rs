@@ -2,8 +2,8 @@
 
 use crate::support::World;
 use crate::support::tasks::*;
-use tenure_core::Section;
 use tenure_core::rules::tasks::{AddAsk, AddError, ImportAsk, Imported, NewTask, SectionError};
+use tenure_core::{Scope, Section};
 
 fn import(
     world: &mut World,
@@ -117,4 +117,16 @@ fn the_same_list_again_changes_nothing() {
     assert_eq!(again.existing, [id("a"), id("b")]);
     assert!(again.added.is_empty() && again.sections.is_empty());
     assert_eq!((world.tasks.clone(), world.events.len()), (tasks, events));
+}
+
+/// A scope with all sections excludes every claim meanwhile.
+#[test]
+fn all_sections_are_looked_at_only_if_some_are_imported() {
+    for (sections, expected) in [(vec![], false), (vec![paused("S")], true)] {
+        let add = AddAsk { tasks: vec![plain("a")], by: "me".into() };
+        let Scope::Tasks(scope) = (ImportAsk { add, sections }).scope() else {
+            panic!("tasks are looked at");
+        };
+        assert_eq!((scope.all_sections, scope.adds), (expected, true));
+    }
 }

@@ -14,5 +14,6 @@ mod one_fate;
 mod order;
 mod parts;
 mod recover;
+mod retire;
 mod sections;
 mod why_not;

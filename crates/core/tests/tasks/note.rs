@@ -7,10 +7,11 @@ use tenure_core::handover::{
     NOTE_MAX_BYTES, NOTES_MAX, NOTES_MAX_BYTES, TRIES_MAX, TRY_ERROR_MAX_BYTES, WORKSPACE_MAX_BYTES,
 };
 use tenure_core::rules::tasks::{
-    AddAsk, AddError, AddNote, ClaimAsk, DescribeTry, EditError, Finish, ManualChange, NewTask,
+    self, AddAsk, AddError, AddNote, ClaimAsk, DescribeTry, EditError, Finish, ManualChange,
+    NewTask,
 };
 use tenure_core::{
-    BreakAsk, Note, NoteError, Status, Task, Token, Try, TryOutcome, WallTime, Workspace,
+    BreakAsk, Decision, Note, NoteError, Status, Task, Token, Try, TryOutcome, WallTime, Workspace,
 };
 
 fn note(world: &mut World, by: &str, text: &str) -> Result<Task, EditError> {
@@ -85,14 +86,16 @@ fn the_oldest_notes_are_dropped_beyond_a_number_and_a_size() {
     }
     let kept = texts(world.task("a")).len();
     assert_eq!((kept, texts(world.task("a"))[0]), (NOTES_MAX, "3"));
+    let pages = NOTES_MAX_BYTES / NOTE_MAX_BYTES;
+    assert_eq!(pages, 8, "of the longest notes");
     let page = "x".repeat(NOTE_MAX_BYTES);
-    for _ in 0..NOTES_MAX_BYTES / NOTE_MAX_BYTES {
+    for _ in 0..pages {
         note(&mut world, "w", &page).unwrap();
     }
-    assert_eq!(texts(world.task("a")).len(), NOTES_MAX_BYTES / NOTE_MAX_BYTES);
+    assert_eq!(texts(world.task("a")).len(), pages);
     note(&mut world, "w", "last").unwrap();
-    let (task, pages) = (world.task("a"), NOTES_MAX_BYTES / NOTE_MAX_BYTES - 1);
-    assert_eq!((texts(task).len(), *texts(task).last().unwrap()), (pages + 1, "last"));
+    let task = world.task("a");
+    assert_eq!((texts(task).len(), *texts(task).last().unwrap()), (pages, "last"));
 }
 
 #[test]
@@ -188,6 +191,14 @@ fn what_was_broken_elsewhere_does_not_count_for_a_try() {
     let (by, reason) = ("ops".to_owned(), "stuck".to_owned());
     let earlier = BreakAsk { resource: resource("task:a"), token: Token(0), by, reason };
     world.act(&Recover { recoveries_max: 9, broken: Some(earlier) });
+    assert_eq!(last_try(&world).outcome, Some(TryOutcome::Lost));
+    // Under the same token, which counts only together with a resource.
+    let mut world = World::with(vec![in_section("a")]);
+    let token = world.claim("w", "a").token;
+    world.break_first("path:a/**");
+    let (by, reason) = ("ops".to_owned(), "stuck".to_owned());
+    let elsewhere = BreakAsk { resource: resource("path:b/**"), token, by, reason };
+    world.act(&Recover { recoveries_max: 9, broken: Some(elsewhere) });
     assert_eq!(last_try(&world).outcome, Some(TryOutcome::Lost));
 }
 
@@ -300,7 +311,9 @@ fn more_is_said_of_a_try_once() {
         assert_eq!(texts(&task), ["kept"], "by the first of them");
     }
     assert_eq!(world.news(), ["noted task:a v"]);
-    assert_eq!(world.act(&describe(token)).unwrap(), world.task("a").clone().redacted());
+    let (decision, answer) = tasks::describe_try(&world.seen(), &describe(token), &world.dead);
+    assert_eq!(answer, Ok(world.task("a").clone().redacted()));
+    assert_eq!(decision, Decision::Nothing, "nothing was said");
 }
 
 #[test]
@@ -308,6 +321,8 @@ fn what_cannot_be_said_of_a_try_is_refused() {
     let mut world = World::with(vec![plain("a")]);
     world.claim("w", "a");
     let token = last_try(&world).token;
+    let longest = Some("x".repeat(WORKSPACE_MAX_BYTES));
+    world.act(&DescribeTry { worktree: longest, ..describe(token) }).unwrap();
     let long = Some("x".repeat(WORKSPACE_MAX_BYTES + 1));
     for (ask, sentence) in [
         (DescribeTry { task: id("b"), ..describe(token) }, "no task b"),

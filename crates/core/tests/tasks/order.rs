@@ -51,6 +51,21 @@ fn the_section_that_the_runner_keeps_comes_first() {
     assert_eq!(claimed(&mut world, 1), ["urgent"]);
 }
 
+/// Whichever of them a store shows first.
+#[test]
+fn all_sections_that_the_runner_keeps_come_first() {
+    let mut world = World::with(vec![
+        task("s1", "S", 50, 0),
+        task("r1", "R", 50, 0),
+        task("r2", "R", 90, 0),
+        task("s2", "S", 99, 0),
+        task("urgent", "", 0, 0),
+    ]);
+    world.claim("w", "s1");
+    world.claim("w", "r1");
+    assert_eq!(claimed(&mut world, 3), ["r2", "s2", "urgent"]);
+}
+
 #[test]
 fn a_named_task_says_what_it_waits_for() {
     let after = NewTask { depends_on: vec![id("a")], ..plain("b") };

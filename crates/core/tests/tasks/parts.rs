@@ -6,7 +6,7 @@ use tenure_core::rules::tasks::ClaimState::{Held, Lapsed, Lost};
 use tenure_core::rules::tasks::{
     ClaimAsk, JudgedClaims, belongs_to_lost_claim, claim_state, claims_look, hold_of,
 };
-use tenure_core::{Scope, TaskScope, Token};
+use tenure_core::{Scope, Status, TaskScope, Token};
 
 #[test]
 fn a_task_that_no_worker_has_has_no_state() {
@@ -165,8 +165,24 @@ fn the_claims_of_a_list_are_judged_as_each_alone() {
     assert_eq!(lost, ["lost"]);
 
     let task = world.task("lost");
-    let token = |part: &str| claims.hold(task, &resource(part)).map(|seen| seen.hold.token);
-    let claimed = Some(task.claim.as_ref().unwrap().token);
-    assert_eq!([token("task:lost"), token("path:lost/**")], [claimed, claimed]);
-    assert_eq!([token("section:S"), token("path:held/**")], [None, None]);
+    let token = task.claim.as_ref().unwrap().token;
+    for (part, is_held) in
+        [("task:lost", true), ("path:lost/**", true), ("section:S", false), ("path:held/**", false)]
+    {
+        let found = claims.hold(task, &resource(part));
+        let found = found.map(|seen| (seen.hold.want.resource.clone(), seen.hold.token));
+        assert_eq!(found, is_held.then(|| (resource(part), token)), "{part}");
+    }
+}
+
+/// Another program may write a task so.
+#[test]
+fn a_task_in_progress_without_a_claim_is_lost() {
+    let mut world = World::with(vec![plain("a"), plain("b")]);
+    world.tasks[0].status = Status::InProgress;
+    let (seen, nothing) = (world.seen(), Lost { part: resource("task:a") });
+    let claims = JudgedClaims::of(&seen, &world.dead);
+    assert_eq!(claims.state(world.task("a")), Some(nothing.clone()));
+    assert_eq!(claims.state(world.task("b")), None);
+    assert_eq!(claims.lost(), [(&seen.tasks[0], nothing)]);
 }

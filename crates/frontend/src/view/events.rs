@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use tenure::core::{self, EventKind, Resource};
 use utoipa::ToSchema;
 
-/// An event. Some kinds have more fields, such as `operation`, `by`, `reason`.
+/// An event. Some have more fields: `operation`, `by`, `reason` and others by kind, and `actor`, the name
+/// of the server token through which the change came.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     /// Its number in the store's history.
@@ -22,6 +23,11 @@ pub struct Event {
     /// The token of the hold.
     #[schema(required)]
     pub token: Option<u64>,
+    /// The name of the server token through which the change came; `local` for the user who runs the
+    /// server; missing where a program used the store itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub actor: Option<String>,
     /// The operation of the hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
@@ -66,6 +72,7 @@ impl From<&core::Event> for Event {
             resource: event.resource.as_ref().map(Resource::to_string),
             holder: event.label.clone(),
             token: event.token.map(|token| token.0),
+            actor: event.actor.clone(),
             operation: None,
             ended_at: None,
             by: None,

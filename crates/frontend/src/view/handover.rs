@@ -23,7 +23,7 @@ impl From<&core::Note> for Note {
 }
 
 /// One claim of a task: who, when, where, and how it ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Try {
     /// Which try of the task this is, from 1.
     pub number: u32,
@@ -43,6 +43,12 @@ pub struct Try {
     /// Why, where there is more to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// How many seconds it took; missing while the task is worked on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Whether the last lines that its command printed are kept; only where one task is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_output: Option<bool>,
     /// The host on which the worker ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -67,6 +73,8 @@ impl From<&core::Try> for Try {
             ended_at: one.ended_at.map(time),
             outcome: one.outcome.map(|outcome| outcome.word().to_owned()),
             error: one.error.clone(),
+            seconds: one.ended_at.map(|end| (end.0 - one.claimed_at.0).max(0) as f64 / 1000.0),
+            has_output: None,
             host: one.workspace.host.clone(),
             worktree: one.workspace.worktree.clone(),
             branch: one.workspace.branch.clone(),

@@ -203,7 +203,7 @@ impl From<core::Counts> for Counts {
     }
 }
 
-/// A worker: a label that holds something.
+/// A worker that is registered, idle or not, or another label that holds something.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Worker {
     /// Its label.
@@ -231,6 +231,29 @@ pub struct Worker {
     /// Seconds until then.
     #[schema(required)]
     pub seconds_left: Option<f64>,
+    /// Tells registered workers with the same label apart.
+    #[schema(required)]
+    pub id: Option<String>,
+    /// `working` on a task, `idle`, `holding` something without being registered, or `gone`: dead, or
+    /// with holds that are no longer valid.
+    pub state: String,
+    /// When it began to work.
+    #[schema(required)]
+    pub started_at: Option<String>,
+    /// When it was last heard of.
+    #[schema(required)]
+    pub last_seen_at: Option<String>,
+    /// The section whose tasks it takes; `null` for all sections.
+    #[schema(required)]
+    pub section: Option<String>,
+    /// It takes only tasks with all these labels.
+    pub labels: Vec<String>,
+    /// How many tasks it did.
+    #[schema(required)]
+    pub done: Option<u64>,
+    /// How many tasks it could not do.
+    #[schema(required)]
+    pub failed: Option<u64>,
 }
 
 /// A task of a worker.
@@ -256,11 +279,22 @@ impl Worker {
             let title = seen.hold.operation.as_deref().unwrap_or(id);
             WorkerTask { id: id.to_owned(), title: title.to_owned() }
         };
+        let said = worker.registered.map(|registered| &registered.said);
+        let evidence = said.and_then(|said| said.evidence.as_ref());
+        let host = seen().find_map(|seen| Some(seen.hold.holder.evidence.as_ref()?.host.clone()));
+        let pid = seen().find_map(|seen| process_of(&seen.hold.holder)).map(|(_, pid)| pid);
         Worker {
+            id: worker.registered.map(|registered| registered.id.clone()),
+            state: worker.state().to_owned(),
+            started_at: said.map(|said| time(said.started_at)),
+            last_seen_at: worker.registered.map(|registered| time(registered.last_seen_at)),
+            section: said.and_then(|said| said.section.clone()),
+            labels: said.map(|said| said.labels.clone()).unwrap_or_default(),
+            done: said.map(|said| said.done),
+            failed: said.map(|said| said.failed),
             holder: worker.label.to_owned(),
-            hostname: seen()
-                .find_map(|seen| Some(seen.hold.holder.evidence.as_ref()?.host.clone())),
-            pid: seen().find_map(|seen| process_of(&seen.hold.holder)).map(|(_, pid)| pid),
+            hostname: host.or_else(|| Some(evidence?.host.clone())),
+            pid: pid.or_else(|| Some(evidence?.process?.pid)),
             alive: alive_word(worker.liveness).to_owned(),
             is_stale: !worker.counts(),
             since: seen().map(|seen| seen.acquired_at).min().map(time),

@@ -6,6 +6,7 @@ mod claims;
 mod events;
 mod handover;
 mod holds;
+mod outputs;
 pub mod spelling;
 mod tasks;
 
@@ -13,6 +14,7 @@ pub use claims::Claims;
 pub use events::Event;
 pub use handover::{Note, Try};
 pub use holds::{Counts, Hold, HoldAmong, Lock, Waiter, Worker, WorkerTask};
+pub use outputs::TaskLog;
 pub use tasks::{CountedSection, OpenSection, Section, SectionRunner, Tally, Task};
 pub use tenure::core::rules::tasks::hold_of;
 

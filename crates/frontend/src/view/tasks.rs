@@ -143,6 +143,14 @@ impl Task {
         Task { tries, ..Task::new(&claimed.task, Some(claimed.expires_at)) }
     }
 
+    /// The same task with a word for each try of which an output is kept.
+    pub fn with_outputs(mut self, attempts: &[u32]) -> Task {
+        for one in &mut self.tries {
+            one.has_output = Some(attempts.contains(&one.number));
+        }
+        self
+    }
+
     /// The same task as in a list: without notes and tries.
     pub fn without_history(self) -> Task {
         Task { notes: vec![], tries: vec![], ..self }

@@ -72,7 +72,10 @@ struct From {
 }
 
 /// Changes as they happen, as server-sent events: `snapshot` (as from `/v1/snapshot`), `tasks`
-/// (those touched, and the ids of those deleted) and `events`, whose id is their revision.
+/// (those touched, and the ids of those deleted) and `events`, whose id is their revision. `gap` says
+/// that events are missing between `after` and the `events` that follow, and `why`: `trimmed` (the
+/// store does not keep events that are so old), `too_many` (only the newest are sent), or `unknown_id`
+/// (the store has no event that is so new: it is another one, or was restored).
 #[utoipa::path(
     get,
     path = "/v1/stream",
@@ -144,11 +147,12 @@ impl Watcher {
     /// What happened since it was last told; of very much, the newest.
     async fn missed(&mut self, snapshot: &PageState) -> Result<Vec<Event>, tenure::Error> {
         let newest = snapshot.revision;
-        let recent = Recent::after(&self.app.client, self.told).await?;
+        let recent = Recent::resumed(&self.app.client, self.told, newest).await?;
         let events = &recent.events;
         let tasks = snapshot::touched(&self.app, events).await?;
-        self.told = events.last().map_or(self.told.max(newest), |event| event.revision);
+        self.told = events.last().map_or(newest, |event| event.revision);
         let mut messages = Vec::new();
+        messages.extend(recent.gap.map(|gap| message("gap", &gap.text())));
         messages.extend(tasks.map(|tasks| message("tasks", &tasks.to_string())));
         messages.extend(recent.text().map(|text| events_message(&text, self.told)));
         Ok(messages)
@@ -168,6 +172,7 @@ impl Watcher {
         let mut messages = VecDeque::new();
         if news.revision > self.told {
             self.told = news.revision;
+            messages.extend(news.gap.as_deref().map(|text| message("gap", text)));
             messages.extend(news.tasks.as_deref().map(|text| message("tasks", text)));
             let events = news.events.as_deref();
             messages.extend(events.map(|text| events_message(text, news.revision)));

@@ -1,7 +1,7 @@
 //! The JSON API under `/v1`.
 //!
 //! 1. `values`, `input`: what may be asked; [`schema`]: what is answered.
-//! 2. `locks`, `tasks`, `sections`, `events`, [`workers`], [`live`]: the routes.
+//! 2. `locks`, `tasks`, `sections`, `events`, `rates`, [`workers`], [`live`]: the routes.
 //! 3. `idempotency`: a request that is sent twice is done once.
 //! 4. [`store`]: the protocol of tenure's own clients; `redact`: what they are not shown.
 //! 5. `openapi`: the document, made of all that.
@@ -12,6 +12,7 @@ mod input;
 pub mod live;
 mod locks;
 mod openapi;
+mod rates;
 mod redact;
 pub mod schema;
 mod sections;
@@ -24,10 +25,11 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::http::limits::Limits;
 use crate::problem::Problem;
-use crate::routes::{Access, Routes};
+use crate::routes::{Access, Routes, unknown_caller};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get};
 use std::future::Future;
@@ -86,6 +88,7 @@ fn documented(app: App, wait_max: Duration) -> Routes {
         .merge(tasks::routes())
         .merge(sections::routes())
         .merge(events::routes())
+        .merge(rates::routes())
         .documented(Access::READ, Limits::Quick, routes!(workers))
         .with_state(Api { app: app.clone(), wait_max })
         .merge(live::routes(app))
@@ -96,7 +99,7 @@ fn documented(app: App, wait_max: Duration) -> Routes {
     get, path = "/v1/workers", operation_id = "list_workers", tag = "workers",
     responses((status = 200, description = "Workers", body = schema::Workers)),
 )]
-async fn workers(State(api): State<Api>) -> Result<Json<schema::Workers>, Problem> {
+async fn workers(api: Api) -> Result<Json<schema::Workers>, Problem> {
     Ok(Json(schema::Workers { workers: workers::workers(api.client()).await? }))
 }
 
@@ -117,6 +120,16 @@ struct Api {
     wait_max: Duration,
 }
 
+/// A handler gets the API as its caller may use it: events of the changes name the caller's token.
+impl FromRequestParts<Api> for Api {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Api, Problem> {
+        let caller = parts.extensions.get::<Caller>().ok_or_else(unknown_caller)?;
+        Ok(Api { app: api.app.acting_for(caller), wait_max: api.wait_max })
+    }
+}
+
 impl Api {
     /// A client that looks.
     fn client(&self) -> &Client {
@@ -128,11 +141,12 @@ impl Api {
         &self.app.rescuer
     }
 
-    /// A client that holds under the label that the caller chose, or else under one that is made up
-    /// for this request and proves nothing.
+    /// A client that holds under the label that the caller chose, or the only one that its token may
+    /// use, or else under one that is made up for this request and proves nothing.
     fn holder(&self, caller: &Caller, label: Option<&Label>) -> Result<Client, Problem> {
-        match label {
-            Some(label) => Ok(self.app.client.with_label(&label.0)?),
+        let only = caller.labels.only();
+        match label.map(|label| label.0.as_str()).or(only) {
+            Some(label) => Ok(self.app.client.with_label(label)?),
             None => {
                 let name = caller.name.as_deref().unwrap_or("http");
                 let random = GrantId::random().to_bits() >> 96;
@@ -175,6 +189,16 @@ impl Api {
     /// As [`Api::resources`], for one.
     async fn resource(&self, name: &ResourceName) -> Result<Resource, Problem> {
         Ok(self.resources(std::slice::from_ref(name)).await?.remove(0))
+    }
+
+    /// The resource whose history is asked for: a deleted task still has its events.
+    async fn logged(&self, name: &ResourceName) -> Result<Resource, Problem> {
+        let named = naming::accept_in_use(self.client(), self.named(name)).await?;
+        let named = named.map_err(unclear)?;
+        match self.client().resolve_one(named.clone()).await {
+            Err(Error::NoSuchTask { .. }) => Ok(named),
+            resolved => Ok(resolved?),
+        }
     }
 
     /// How long an answer waits.

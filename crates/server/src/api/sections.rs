@@ -8,7 +8,6 @@ use crate::http::limits::Limits;
 use crate::problem::Problem;
 use crate::routes::{Access, Routes};
 use axum::Json;
-use axum::extract::State;
 use serde::{Deserialize, Deserializer};
 use tenure::Client;
 use tenure::core::Section;
@@ -31,7 +30,7 @@ pub(super) fn routes() -> Routes<Api> {
     get, path = "/v1/sections", operation_id = "list_sections", tag = "sections",
     responses((status = 200, description = "All sections", body = schema::Sections)),
 )]
-async fn sections(State(api): State<Api>) -> Result<Json<schema::Sections>, Problem> {
+async fn sections(api: Api) -> Result<Json<schema::Sections>, Problem> {
     let client = api.client();
     let mut all = client.tasks().sections().await?;
     let paused = all.iter().any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
@@ -92,7 +91,7 @@ fn any_or_number<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Ru
     ),
 )]
 async fn put_section(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     name: SectionName,
     Body(asked): Body<SectionBody>,
@@ -128,7 +127,7 @@ macro_rules! pausing {
             ),
         )]
         async fn $name(
-            State(api): State<Api>,
+            api: Api,
             caller: Caller,
             name: SectionName,
             MaybeBody(asked): MaybeBody<ByBody>,

@@ -22,8 +22,9 @@ use std::time::Duration;
 use tenure::Error;
 use tenure::core::BreakAsk;
 use tenure::core::act::{
-    Acquire, Act, CallOff, CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, FinishTask,
-    FinishTasks, Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, StartTask,
+    Acquire, Act, CallOff, CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, DropWorker,
+    FinishTask, FinishTasks, Leave, LeaveIdleSections, PutOutput, PutSection, PutWorker, Reap,
+    Recover, Release, StartTask,
 };
 use tenure::core::rules::tasks::{
     AddAsk, AddNote, DescribeTry, EditAsk, HeartbeatAsk, ImportAsk, ManualChange,
@@ -42,6 +43,7 @@ pub fn routes(app: App) -> Routes {
         .route(wire::QUERY, Access::READ, large, post(query))
         .route(wire::WAIT, Access::Known, waits, post(wait))
         .route(wire::MAINTAIN, Access::Known, large, post(maintain))
+        .route(wire::COLLECT, Access::ADMIN, large, post(collect))
         .route("/v1/store/{*other}", Access::Known, large, any(another_version))
         .with_state(app)
 }
@@ -73,6 +75,7 @@ impl Asked {
     fn answer<T: Serialize>(&self, answer: Result<T, StoreError>) -> Result<Response, Problem> {
         // Whoever may only look holds nothing, under whatever label.
         let label = self.header(wire::LABEL).filter(|_| self.caller.role >= Role::Work);
+        let label = label.filter(|label| self.caller.labels.admits(label));
         let knows = GrantRedactor::from_request(&self.body, label);
         let answer = serde_json::to_vec(&answer.map_err(failed)?);
         let answer = answer.and_then(|answer| knows.without_secrets(answer)).map_err(|error| {
@@ -127,9 +130,9 @@ where
 
     async fn from_request(request: axum::extract::Request, state: &S) -> Result<Asked, Response> {
         use axum::extract::FromRef;
-        let app = App::from_ref(state);
         let caller = request.extensions().get::<Caller>().cloned();
         let caller = caller.ok_or_else(|| unknown_caller().into_response())?;
+        let app = App::from_ref(state).acting_for(&caller);
         let headers = request.headers().clone();
         let version = headers.get(wire::PROTOCOL).map(|value| value.to_str().unwrap_or("?"));
         if version != Some(wire::PROTOCOL_VERSION) {
@@ -165,6 +168,9 @@ async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
         FinishTasks::VERB => asked.perform::<FinishTasks>(work, as_it_is).await,
         StartTask::VERB => asked.perform::<StartTask>(work, as_it_is).await,
         AddNote::VERB => asked.perform::<AddNote>(work, as_it_is).await,
+        PutOutput::VERB => asked.perform::<PutOutput>(work, as_it_is).await,
+        PutWorker::VERB => asked.perform::<PutWorker>(work, as_it_is).await,
+        DropWorker::VERB => asked.perform::<DropWorker>(work, as_it_is).await,
         DescribeTry::VERB => asked.perform::<DescribeTry>(work, as_it_is).await,
         EditAsk::VERB => {
             let caller = asked.caller.clone();
@@ -220,7 +226,12 @@ async fn query(asked: Asked) -> Answer {
     match &mut query {
         Query::Events(events) => events.limit = events.limit.min(wire::PAGE),
         Query::NewestEvents(newest) => newest.limit = newest.limit.min(wire::PAGE),
+        Query::SearchEvents(search) => search.limit = search.limit.min(wire::PAGE),
+        Query::Records(search) => {
+            search.limit = search.limit.min(wire::records_at_once(search.range.kind));
+        }
         Query::Tasks(filter) => filter.limit = filter.limit.min(wire::PAGE),
+        Query::SurplusTasks(asked) => asked.limit = asked.limit.min(wire::PAGE),
         Query::Snapshot(_) | Query::TaskCounts => {}
     }
     let client = &asked.app.client;
@@ -251,10 +262,17 @@ async fn wait(asked: Asked) -> Answer {
 
 async fn maintain(asked: Asked) -> Answer {
     let work: Maintenance = asked.read()?;
-    if work == Maintenance::Tidy {
+    // To check changes nothing.
+    if work != Maintenance::Check {
         asked.caller.require(Role::Admin)?;
     }
     asked.answer(asked.app.client.backend().maintain(work).await)
+}
+
+/// Removes history beyond what this server keeps: its own settings count, not the client's.
+async fn collect(asked: Asked) -> Answer {
+    let ask: wire::Collect = asked.read()?;
+    asked.answer(asked.app.client.backend().collect(ask.dry_run).await)
 }
 
 /// Answers clients of other versions, which ask in other places.

@@ -8,7 +8,7 @@ use std::fmt::{Display, Formatter};
 use std::marker::PhantomData;
 use std::time::Duration;
 use tenure::core::resource::NAME_MAX_BYTES;
-use tenure::core::{GrantId, Mode, Resource, Status, TaskId, WallTime};
+use tenure::core::{EventKind, GrantId, Mode, Resource, Status, TaskId, WallTime};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -127,6 +127,7 @@ text!(
     Some(LINE),
     line
 );
+text!(TokenName, "The name of a token of the server.", 1..=64, Some(LINE), line);
 text!(Search, "Text to search for; case is ignored.", 0..=200, None, anything);
 
 /// Reads a whole number, also one that is written with a point, as some languages do.
@@ -276,6 +277,13 @@ parsed!(
 );
 parsed!(Moment, "A time, as in RFC 3339.", WallTime, parse_moment, format("date-time"));
 parsed!(
+    EventKinds,
+    "Kinds of events, with commas between them, such as completed,failed.",
+    Vec<String>,
+    parse_kinds,
+    ObjectBuilder::new().pattern(Some("^[a-z_]+(,[a-z_]+)*$"))
+);
+parsed!(
     StatusWord,
     "The status of a task.",
     Status,
@@ -323,6 +331,14 @@ fn parse_moment(text: &str) -> Result<WallTime, String> {
     let time = text.parse::<jiff::Timestamp>();
     let time = time.map_err(|_| "a time looks like 2026-01-29T20:30:00Z".to_owned())?;
     Ok(WallTime(time.as_millisecond()))
+}
+
+fn parse_kinds(text: &str) -> Result<Vec<String>, String> {
+    let unknown = text.split(',').find(|word| !EventKind::WORDS.contains(word));
+    match unknown {
+        None => Ok(text.split(',').map(str::to_owned).collect()),
+        Some(_) => Err(format!("kinds of events are {}", EventKind::WORDS.join(", "))),
+    }
 }
 
 /// The words of other tools are understood in files, not here.

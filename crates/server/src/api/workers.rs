@@ -6,7 +6,7 @@ use tenure_frontend::view::Worker;
 
 /// Everybody who holds something now, in the order in which they began.
 pub async fn workers(client: &Client) -> Result<Vec<Worker>, Error> {
-    let seen = client.look_everywhere().await?;
+    let seen = client.look_at_workers().await?;
     Ok(workers_in(&Overview::of(&seen, client.witness())))
 }
 

@@ -1,8 +1,9 @@
 //! Accepts and serves connections until the server shuts down.
 
-use super::Note;
 use super::connection_limit::{ConnectionLimit, ConnectionSlot, RequestInProgress};
 use super::listen::{Incoming, Listener};
+use crate::log::LOG;
+use crate::metrics::Metrics;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
@@ -47,12 +48,12 @@ pub(crate) struct Connections {
     builder: http1::Builder,
     limit: ConnectionLimit,
     graceful: GracefulShutdown,
-    note: Note,
+    metrics: Arc<Metrics>,
 }
 
 impl Connections {
     /// At most this many connections at once; see [`ConnectionLimit`].
-    pub(crate) fn new(router: Router, most: usize, note: Note) -> Connections {
+    pub(crate) fn new(router: Router, most: usize, metrics: Arc<Metrics>) -> Connections {
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
@@ -60,7 +61,7 @@ impl Connections {
             .max_buf_size(BUFFER_BYTES_MAX)
             .max_headers(HEADERS_MAX);
         let limit = ConnectionLimit::new(most);
-        Connections { router, builder, limit, graceful: GracefulShutdown::new(), note }
+        Connections { router, builder, limit, graceful: GracefulShutdown::new(), metrics }
     }
 
     /// Accepts connections forever.
@@ -76,7 +77,7 @@ impl Connections {
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) => {
                     if !failed {
-                        (self.note)(&format!("Cannot accept a connection: {error}"));
+                        tracing::warn!(target: LOG, %error, "Cannot accept a connection");
                     }
                     failed = true;
                     sleep(PAUSE).await;
@@ -88,12 +89,14 @@ impl Connections {
     fn serve(&self, incoming: Incoming, slot: Arc<ConnectionSlot>) {
         let (router, builder) = (self.router.clone(), self.builder.clone());
         let watcher = self.graceful.watcher();
+        let connected = self.metrics.connected();
         tokio::spawn(async move {
             // An error of one connection matters only to its client.
             tokio::select! {
                 _ = converse(incoming, router, &builder, watcher, &slot) => {}
                 () = slot.closed() => {}
             }
+            drop(connected);
         });
     }
 

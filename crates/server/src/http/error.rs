@@ -70,6 +70,14 @@ pub enum ServeError {
         /// The path.
         path: PathBuf,
     },
+    /// A socket from the service manager cannot be used.
+    #[error("cannot listen on socket {index} of the service manager: {source}")]
+    PassedSocket {
+        /// Which one, from 0.
+        index: usize,
+        /// The cause.
+        source: io::Error,
+    },
     /// The text is not a host name.
     #[error("{name:?} is not a host name")]
     Host {
@@ -90,7 +98,9 @@ impl ServeError {
             ServeError::OwnToken(_) | ServeError::NoHome => "OWN_TOKEN",
             ServeError::NoAuthWithTokens { .. } | ServeError::NewTokenUnused { .. } => "TOKENS",
             ServeError::Tls(_) => "TLS",
-            ServeError::Address { .. } | ServeError::Socket { .. } => "LISTEN",
+            ServeError::Address { .. }
+            | ServeError::Socket { .. }
+            | ServeError::PassedSocket { .. } => "LISTEN",
             ServeError::SocketInUse { .. } => "IN_USE",
             ServeError::Host { .. } => "HOST",
             ServeError::Signals(_) => "SIGNALS",

@@ -73,6 +73,10 @@ async fn alive(State(health): State<Health>) -> Result<&'static str, Problem> {
 }
 
 async fn ready(State(health): State<Health>) -> Result<&'static str, Problem> {
+    if health.app.is_draining() {
+        let message = "the server is shutting down";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "DRAINING", message));
+    }
     match health.look().await {
         Found::Answer => Ok("ok\n"),
         Found::Trouble => {

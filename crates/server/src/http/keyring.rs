@@ -26,7 +26,7 @@ pub(crate) enum WithoutTokenFile {
     /// Every user of this machine is admitted.
     LetIn,
     /// By the token that the server created for its user.
-    Own(OwnToken),
+    Own(Box<OwnToken>),
 }
 
 #[derive(Clone, Default)]
@@ -40,7 +40,7 @@ impl Keyring {
     /// Reads the file, if there is one. Without it no caller is admitted until
     /// [`without_token_file`](Keyring::without_token_file) is called.
     pub(crate) fn open(file: TokenFile, clock: Arc<dyn Clock>) -> Result<Keyring, TokenError> {
-        let without_token_file = WithoutTokenFile::Own(OwnToken::none());
+        let without_token_file = WithoutTokenFile::Own(Box::new(OwnToken::none()));
         let keyring = Keyring { file, clock, known: RwLock::default(), without_token_file };
         keyring.refresh()?;
         Ok(keyring)
@@ -115,7 +115,11 @@ impl Keyring {
         }
         let token = tokens.get(found as usize)?;
         let counts = !token.is_expired(self.clock.wall());
-        counts.then(|| Caller { name: Some(token.name.clone()), role: token.role })
+        counts.then(|| Caller {
+            name: Some(token.name.clone()),
+            role: token.role,
+            labels: token.labels.clone(),
+        })
     }
 
     /// Whether this caller is still admitted: its token was not revoked and has not expired.
@@ -123,7 +127,10 @@ impl Keyring {
         let Some(name) = &caller.name else { return !self.has_token_file() };
         let now = self.clock.wall();
         let counts = |token: &Token| {
-            token.name == *name && token.role == caller.role && !token.is_expired(now)
+            token.name == *name
+                && token.role == caller.role
+                && token.labels == caller.labels
+                && !token.is_expired(now)
         };
         self.tokens().is_some_and(|tokens| tokens.iter().any(counts))
     }

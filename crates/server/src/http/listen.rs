@@ -3,6 +3,7 @@
 use super::Options;
 use super::connection_limit::Source;
 use super::error::ServeError;
+use super::passed_sockets::PassedSockets;
 use super::peer::Peer;
 use super::request_checks::RequestChecks;
 use super::tls::Tls;
@@ -13,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener};
 use tokio_rustls::TlsAcceptor;
 
 /// The size of the system's queue of connections that were not accepted yet.
@@ -45,8 +46,20 @@ impl fmt::Display for Address {
 
 /// A listening socket.
 pub(crate) enum Listener {
-    Tcp { listener: TcpListener, address: SocketAddr, tls: Option<Arc<Tls>> },
-    Unix { socket: OwnSocket, path: PathBuf },
+    Tcp {
+        listener: TcpListener,
+        address: SocketAddr,
+        tls: Option<Arc<Tls>>,
+    },
+    Unix {
+        socket: OwnSocket,
+        path: PathBuf,
+    },
+    /// A Unix socket of the service manager, which stays when the server ends.
+    PassedUnix {
+        listener: UnixListener,
+        path: PathBuf,
+    },
 }
 
 /// A stream of bytes over any transport.
@@ -60,16 +73,20 @@ pub(crate) enum Incoming {
     Unix(tokio::net::UnixStream),
 }
 
-/// Addresses that are bound but not listening yet.
+/// Addresses that are bound but not listening yet; sockets that were passed on listen already, and
+/// their connections are accepted later.
 pub(crate) struct BoundSockets {
     sockets: Vec<(TcpSocket, SocketAddr)>,
+    passed: Vec<(TcpListener, SocketAddr)>,
+    passed_unix: Vec<(UnixListener, PathBuf)>,
     tls: Option<Arc<Tls>>,
 }
 
 impl BoundSockets {
     /// The addresses, with the ports that the system chose.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.sockets.iter().map(|(_, address)| *address).collect()
+        let passed = self.passed.iter().map(|(_, address)| *address);
+        self.sockets.iter().map(|(_, address)| *address).chain(passed).collect()
     }
 
     /// Listens on them and on the Unix sockets.
@@ -79,6 +96,12 @@ impl BoundSockets {
             let listener =
                 socket.listen(BACKLOG).map_err(|source| refused(&address.to_string(), source))?;
             listeners.push(Listener::Tcp { listener, address, tls: self.tls.clone() });
+        }
+        for (listener, address) in self.passed {
+            listeners.push(Listener::Tcp { listener, address, tls: self.tls.clone() });
+        }
+        for (listener, path) in self.passed_unix {
+            listeners.push(Listener::PassedUnix { listener, path });
         }
         for path in &options.unix {
             let socket = OwnSocket::bind(path).await?;
@@ -91,19 +114,50 @@ impl BoundSockets {
 /// Binds all requested addresses, or none.
 pub(crate) async fn bind(
     options: &Options,
+    passed: PassedSockets,
     checks: &RequestChecks,
 ) -> Result<BoundSockets, ServeError> {
     let mut sockets = Vec::new();
+    let allowed = |address: SocketAddr| {
+        let is_safe = address.ip().to_canonical().is_loopback();
+        match is_safe || checks.keyring.has_valid_token() {
+            true => Ok(()),
+            false => Err(ServeError::NoTokens { address }),
+        }
+    };
     for text in &options.listen {
         for address in resolve(text).await? {
-            if !address.ip().to_canonical().is_loopback() && !checks.keyring.has_valid_token() {
-                return Err(ServeError::NoTokens { address });
-            }
+            allowed(address)?;
             let bound = bind_tcp(address);
             sockets.push(bound.map_err(|source| refused(&address.to_string(), source))?);
         }
     }
-    Ok(BoundSockets { sockets, tls: checks.tls.clone() })
+    let (passed, passed_unix) = adopt(passed)?;
+    passed.iter().try_for_each(|(_, address)| allowed(*address))?;
+    Ok(BoundSockets { sockets, passed, passed_unix, tls: checks.tls.clone() })
+}
+
+/// Sockets that were passed on, with their addresses.
+type Adopted = (Vec<(TcpListener, SocketAddr)>, Vec<(UnixListener, PathBuf)>);
+
+fn adopt(passed: PassedSockets) -> Result<Adopted, ServeError> {
+    let (mut tcp, mut unix) = (Vec::new(), Vec::new());
+    let adopt = || {
+        for listener in passed.tcp {
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            tcp.push((TcpListener::from_std(listener)?, address));
+        }
+        for listener in passed.unix {
+            listener.set_nonblocking(true)?;
+            // An abstract socket has a name that is no path.
+            let path = listener.local_addr()?.as_pathname().map(PathBuf::from);
+            unix.push((UnixListener::from_std(listener)?, path.unwrap_or_else(|| "@".into())));
+        }
+        Ok(())
+    };
+    adopt().map_err(|source| refused("a socket of the service manager", source))?;
+    Ok((tcp, unix))
 }
 
 fn refused(address: &str, source: io::Error) -> ServeError {
@@ -143,7 +197,9 @@ impl Listener {
             Listener::Tcp { address, tls, .. } => {
                 Address::Tcp { address: *address, tls: tls.is_some() }
             }
-            Listener::Unix { path, .. } => Address::Unix(path.clone()),
+            Listener::Unix { path, .. } | Listener::PassedUnix { path, .. } => {
+                Address::Unix(path.clone())
+            }
         }
     }
 
@@ -158,6 +214,7 @@ impl Listener {
                 Ok(Incoming::Tcp(stream, peer, tls.as_ref().map(|tls| tls.acceptor())))
             }
             Listener::Unix { socket, .. } => Ok(Incoming::Unix(socket.listener.accept().await?.0)),
+            Listener::PassedUnix { listener, .. } => Ok(Incoming::Unix(listener.accept().await?.0)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The HTTP server: connections, authentication and limits.
 //!
-//! In reading order: [`serve`] starts a server; `listen.rs` and `connections.rs` accept requests;
+//! In reading order: [`serve`] starts a server; `listen.rs` and `connections.rs` accept requests, also
+//! on sockets of the service manager (`passed_sockets.rs`), which `service_manager.rs` keeps informed;
 //! `request_checks.rs` checks each request with `hosts.rs`, `auth.rs`, `rate.rs` and `limits.rs`, and
 //! completes its response with `responses.rs`. [`tokens`] is the token file, `own_token.rs` the token
 //! that a server creates for its user if there is no such file, `keyring.rs` the valid tokens of a
@@ -17,10 +18,13 @@ mod keyring;
 pub(crate) mod limits;
 mod listen;
 mod own_token;
+mod passed_sockets;
 mod peer;
 mod rate;
 mod request_checks;
+mod request_id;
 mod responses;
+mod service_manager;
 mod signals;
 #[cfg(test)]
 mod tests;
@@ -31,10 +35,13 @@ mod unix_socket;
 pub use error::ServeError;
 pub use limits::LARGE_BODY_BYTES_MAX;
 pub use listen::Address;
+pub use passed_sockets::PassedSockets;
 pub use tls::{TlsError, TlsFiles};
 
 use crate::app::App;
+use crate::log::LOG;
 use crate::routes::Routes;
+use crate::webhooks::{self, Webhooks};
 use connections::Connections;
 use futures_util::future::join_all;
 use hosts::{Host, Hosts};
@@ -54,9 +61,6 @@ use tenure::world::SystemClock;
 use tls::Tls;
 use tokens::TokenFile;
 use tokio::time::{interval, sleep};
-
-/// Receives notes for a log.
-pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The default limit of connections: each may cost some ten kilobytes.
 pub const CONNECTIONS_MAX: usize = 2048;
@@ -129,53 +133,80 @@ pub struct Options {
     pub connections_max: usize,
     /// How long to wait for requests in progress at shutdown.
     pub grace: Duration,
-    /// Whether each request is logged: method, path, status, duration and the token's name.
-    pub log: bool,
-    /// Receives notes for a log.
-    pub note: Note,
+    /// How long the server keeps serving after it reported that it is not ready any more.
+    pub drain: Duration,
+    /// Listening sockets that the service manager passed on, besides the addresses above.
+    pub passed: PassedSockets,
+    /// Who else is told of events.
+    pub webhooks: Option<Webhooks>,
 }
 
 /// Runs a server until a signal stops it; calls `listening` as soon as it listens.
 ///
-/// The first SIGTERM or SIGINT stops accepting requests and lets those in progress finish; waiting
+/// After the first SIGTERM or SIGINT the server reports that it is not ready, serves on for
+/// [`Options::drain`], then stops accepting requests and lets those in progress finish; waiting
 /// requests are told to repeat. A second signal stops the server at once.
 pub async fn serve(
     app: App,
-    options: Options,
+    mut options: Options,
     listening: impl FnOnce(&Listening<'_>),
 ) -> Result<(), ServeError> {
     let mut signals = Signals::listen().map_err(ServeError::Signals)?;
     let (checks, made) = checks(&app, &options)?;
     let checks = Arc::new(checks);
-    let bound = listen::bind(&options, &checks).await?;
+    let passed = std::mem::take(&mut options.passed);
+    let bound = listen::bind(&options, passed, &checks).await?;
     // Announce the token before anyone can connect: clients look for it then.
     let announced = made.as_ref().map(|made| made.announce(bound.addresses())).transpose()?;
     let listeners = bound.listen(&options).await?;
     app.metrics.watch(app.client.clone());
     let router = request_checks::router(routes(&app), checks.clone());
-    let note = options.note;
-    let connections = Connections::new(router, options.connections_max, note.clone());
-    let addresses = listeners.iter().map(|listener| listener.address()).collect();
+    let connections = Connections::new(router, options.connections_max, app.metrics.clone());
+    let addresses: Vec<Address> = listeners.iter().map(|listener| listener.address()).collect();
+    tracing::info!(target: LOG, addresses = %shown(&addresses), "listening");
+    let status = format!("Listening on {}", shown(&addresses));
     let auth = match (&made, checks.keyring.has_token_file()) {
         (Some(made), _) => made.auth(),
         (None, true) => Auth::Tokens(checks.keyring.path()),
         (None, false) => Auth::None,
     };
     listening(&Listening { addresses, auth });
-    tokio::select! {
-        _ = join_all(listeners.iter().map(|listener| connections.accept(listener))) => {}
-        () = follow_files(&checks, &note) => {}
-        () = signals.next() => {}
+    let _webhooks = options.webhooks.take().map(|webhooks| webhooks::start(&app, webhooks));
+    let _watchdog = service_manager::ready(&status);
+    {
+        let accepting = join_all(listeners.iter().map(|listener| connections.accept(listener)));
+        let serving = async { tokio::join!(accepting, follow_files(&checks)) };
+        tokio::pin!(serving);
+        tokio::select! {
+            _ = &mut serving => {}
+            () = signals.next() => {}
+        }
+        service_manager::stopping();
+        app.drain();
+        tracing::info!(target: LOG, for_ms = options.drain.as_millis() as u64, "draining");
+        tokio::select! {
+            _ = &mut serving => {}
+            () = sleep(options.drain) => {}
+            () = signals.next() => return Ok(()),
+        }
     }
     drop(announced);
     drop(listeners);
     app.stop();
+    tracing::info!(target: LOG, "stopping: no more connections are accepted");
     tokio::select! {
         () = connections.drain() => {}
-        () = sleep(options.grace) => note("Some requests did not finish in time"),
+        () = sleep(options.grace) => {
+            tracing::warn!(target: LOG, "Some requests did not finish in time");
+        }
         () = signals.next() => {}
     }
+    tracing::info!(target: LOG, "stopped");
     Ok(())
+}
+
+fn shown(addresses: &[Address]) -> String {
+    addresses.iter().map(Address::to_string).collect::<Vec<_>>().join(" ")
 }
 
 fn checks(
@@ -198,7 +229,6 @@ fn checks(
         tls: options.tls.as_ref().map(Tls::open).transpose()?.map(Arc::new),
         rate: Rate::new(options.rate),
         body_bytes_max: options.body_bytes_max,
-        log: options.log.then(|| options.note.clone()),
     };
     Ok((checks, made))
 }
@@ -219,7 +249,10 @@ fn without_token_file(
         WithoutTokens::OwnToken { folder: None, .. } => Err(ServeError::NoHome),
         WithoutTokens::OwnToken { folder: Some(folder), store, renew } => {
             let made = CreatedToken::get(folder, store, *renew)?;
-            Ok((keyring.without_token_file(WithoutTokenFile::Own(made.token())), Some(made)))
+            Ok((
+                keyring.without_token_file(WithoutTokenFile::Own(Box::new(made.token()))),
+                Some(made),
+            ))
         }
     }
 }
@@ -236,7 +269,7 @@ fn routes(app: &App) -> Routes {
 }
 
 /// Follows changes of the token file and the certificate, and forgets old callers.
-async fn follow_files(checks: &RequestChecks, note: &Note) {
+async fn follow_files(checks: &RequestChecks) {
     let mut ticks = interval(LOOK_EVERY);
     let mut said = String::new();
     loop {
@@ -251,7 +284,7 @@ async fn follow_files(checks: &RequestChecks, note: &Note) {
             (Ok(()), Ok(()), Ok(())) => String::new(),
         };
         if trouble != said && !trouble.is_empty() {
-            note(&trouble);
+            tracing::warn!(target: LOG, "{trouble}");
         }
         said = trouble;
     }

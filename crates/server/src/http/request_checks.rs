@@ -1,5 +1,5 @@
-//! The middleware of every request: checks host, caller, rate, size and time limit in this order,
-//! and completes the response.
+//! The middleware of every request: gives it an id, checks host, caller, rate, size and time limit
+//! in this order, and completes and logs the response.
 
 use super::connection_limit::ConnectionSlot;
 use super::hosts::Hosts;
@@ -7,21 +7,24 @@ use super::keyring::Keyring;
 use super::limits::{self, Limits};
 use super::peer::Peer;
 use super::rate::Rate;
+use super::request_id::{REQUEST_ID, RequestId};
 use super::tls::Tls;
-use super::{Note, auth, responses};
+use super::{auth, responses};
 use crate::app::App;
 use crate::caller::{Caller, Role};
+use crate::log::{LOG, LoggedRequest, METRIC, TRACE};
 use crate::problem::Code;
 use crate::routes::{Declaration, Declarations, Routes};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::Method;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tracing::field::Empty;
+use tracing::{Instrument, Level, Span};
 
 /// How long waiting requests may take to respond when the server shuts down.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -34,7 +37,6 @@ pub(crate) struct RequestChecks {
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) rate: Rate,
     pub(crate) body_bytes_max: u64,
-    pub(crate) log: Option<Note>,
 }
 
 /// The routes, each behind the checks of [`check_request`].
@@ -46,42 +48,64 @@ pub(crate) fn router(routes: Routes, checks: Arc<RequestChecks>) -> Router {
         .layer(from_fn_with_state((checks, Arc::new(declarations)), check_request))
 }
 
-/// Lets a request pass, or responds to it.
+/// Lets a request pass, or responds to it. All that is logged meanwhile names the request.
 async fn check_request(
     State((checks, declarations)): State<(Arc<RequestChecks>, Arc<Declarations>)>,
     request: Request,
     next: Next,
 ) -> Response {
+    let id = RequestId::of(request.headers());
+    let span = tracing::info_span!(target: LOG, "request", request_id = %id);
     let declared = declarations.of(&request);
+    let mut response = respond(&checks, declared, request, next).instrument(span).await;
+    response.headers_mut().insert(REQUEST_ID, id.header());
+    response
+}
+
+async fn respond(
+    checks: &RequestChecks,
+    declared: Declaration,
+    request: Request,
+    next: Next,
+) -> Response {
     let begun = Instant::now();
-    let (method, path) = match checks.log {
-        Some(_) => (request.method().clone(), request.uri().path().to_owned()),
-        None => (Method::GET, String::new()),
-    };
+    let in_progress = checks.app.metrics.request();
+    let logged = LoggedRequest::of(&request);
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let (response, name) = match checks.admit(request, declared) {
         Ok((request, caller)) => {
             let name = caller.name.clone();
-            (checks.answer(request, declared.limits, caller, next).await, name)
+            let span = checks.trace_span(&request, route.as_ref(), &caller);
+            let answer = checks.answer(request, declared.limits, caller, next);
+            let response = answer.instrument(span.clone()).await;
+            span.record("http.response.status_code", response.status().as_u16());
+            if response.status().is_server_error() {
+                span.record("otel.status_code", "ERROR");
+            }
+            (response, name)
         }
         Err(refusal) => (*refusal, None),
     };
     let mut response = responses::as_problem(response).await;
     responses::protect(response.headers_mut());
-    checks.app.metrics.answered(response.status());
+    let (status, took) = (response.status(), begun.elapsed());
+    let route = route.as_ref().map(MatchedPath::as_str);
+    checks.app.metrics.answered(route, &method, status, took);
+    tracing::event!(target: METRIC, Level::INFO, {
+        histogram.http.server.request.duration = took.as_secs_f64(),
+        http.request.method = %method,
+        http.route = route.unwrap_or_default(),
+        http.response.status_code = status.as_u16(),
+    });
+    drop(in_progress);
     if response.extensions().get::<Code>().is_some_and(|code| code.is_refused_token()) {
         checks.app.metrics.refused_token();
     }
-    if let Some(log) = &checks.log {
-        let (status, name) = (response.status().as_u16(), name.as_deref().unwrap_or("-"));
-        let ms = begun.elapsed().as_secs_f64() * 1000.0;
-        log(&format!("{method} {} {status} {ms:.1}ms {name}", loggable(&path)));
+    if let Some(logged) = logged {
+        logged.answered(status, took, name.as_deref());
     }
     response
-}
-
-/// A path for a log: short, and on one line.
-fn loggable(path: &str) -> String {
-    path.chars().filter(|c| c.is_ascii_graphic()).take(200).collect()
 }
 
 impl RequestChecks {
@@ -103,13 +127,33 @@ impl RequestChecks {
                 return Err(Box::new(responses::too_many_connections()));
             }
             Ok(caller) => caller,
-            Err(_) if declared.is_open => Caller { name: None, role: Role::Read },
+            Err(_) if declared.is_open => Caller::new(None, Role::Read),
             Err(unknown) => return Err(Box::new(unknown.into_response())),
         };
         request.extensions_mut().insert(caller.clone());
         let request =
             limits::limit_body(request, declared.limits, self.body_bytes_max).map_err(refuse)?;
         Ok((request, caller))
+    }
+
+    /// The span of a request that was let in. Only callers that are known choose its parent.
+    fn trace_span(&self, request: &Request, route: Option<&MatchedPath>, caller: &Caller) -> Span {
+        let route = route.map_or("none", MatchedPath::as_str);
+        let span = tracing::info_span!(
+            target: TRACE,
+            "request",
+            "otel.name" = %format_args!("{} {route}", request.method()),
+            "otel.kind" = "server",
+            "otel.status_code" = Empty,
+            "http.request.method" = %request.method(),
+            "http.route" = route,
+            "http.response.status_code" = Empty,
+            "tenure.token" = caller.name.as_deref(),
+        );
+        if let Some(adopt) = self.app.adopt_parent {
+            adopt(&span, request.headers());
+        }
+        span
     }
 
     async fn answer(

@@ -3,14 +3,14 @@
 //! One line of JSON per token. The file is replaced as a whole, and a writer starts again if
 //! another one was faster, so that no change is lost.
 
-use crate::caller::Role;
+use crate::caller::{LOCAL, Role};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tenure::core::WallTime;
+use tenure::core::{LabelPatterns, WallTime};
 use tenure::file::{FileError, Original, Replace};
 use tenure_frontend::hint::Hint;
 
@@ -43,6 +43,8 @@ pub struct Token {
     pub created_at: WallTime,
     /// When it expires; `None` means never.
     pub expires_at: Option<WallTime>,
+    /// The labels in whose name its owner may act.
+    pub labels: LabelPatterns,
     /// The hash of its secret.
     pub(crate) hash: Hash,
 }
@@ -63,6 +65,8 @@ struct Line {
     created_at_ms: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_at_ms: Option<i64>,
+    #[serde(default, rename = "as", skip_serializing_if = "LabelPatterns::admit_all")]
+    labels: LabelPatterns,
 }
 
 /// The token file, or a change of it, is invalid.
@@ -75,6 +79,12 @@ pub enum TokenError {
     )]
     Name {
         /// The name as it was given.
+        name: String,
+    },
+    /// The name stands for the user who runs the server.
+    #[error("the token name {name:?} is reserved: events name the user who runs the server so")]
+    Reserved {
+        /// The name.
         name: String,
     },
     /// A token with this name exists.
@@ -123,6 +133,7 @@ impl TokenError {
     /// The next step for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
+            TokenError::Reserved { .. } => Some("Choose another name.".to_owned()),
             TokenError::Exists { name } => Some(format!(
                 "Revoke it with `tenure token revoke {name}`, or choose another name."
             )),
@@ -183,7 +194,22 @@ impl TokenFile {
         now: WallTime,
         lifetime: Option<Duration>,
     ) -> Result<NewToken, TokenError> {
+        self.create_limited(name, role, now, lifetime, LabelPatterns::default())
+    }
+
+    /// The same for a token whose owner may act only under labels that fit these patterns.
+    pub fn create_limited(
+        &self,
+        name: &str,
+        role: Role,
+        now: WallTime,
+        lifetime: Option<Duration>,
+        labels: LabelPatterns,
+    ) -> Result<NewToken, TokenError> {
         check_name(name)?;
+        if name == LOCAL {
+            return Err(TokenError::Reserved { name: name.to_owned() });
+        }
         let secret = random_secret()?;
         let lifetime = lifetime.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
         let token = Token {
@@ -191,6 +217,7 @@ impl TokenFile {
             role,
             created_at: now,
             expires_at: lifetime.map(|lifetime| WallTime(now.0.saturating_add(lifetime))),
+            labels,
             hash: hash(&secret),
         };
         self.create_empty()?;
@@ -324,6 +351,7 @@ fn write(tokens: &[Token]) -> String {
             sha256: hex(&token.hash),
             created_at_ms: token.created_at.0,
             expires_at_ms: token.expires_at.map(|end| end.0),
+            labels: token.labels.clone(),
         };
         serde_json::to_string(&line).expect("a record of words and numbers has a JSON form") + "\n"
     });
@@ -339,6 +367,7 @@ fn parse(line: &str) -> Option<Token> {
         role: line.role,
         created_at: WallTime(line.created_at_ms),
         expires_at: line.expires_at_ms.map(WallTime),
+        labels: line.labels,
     })
 }
 

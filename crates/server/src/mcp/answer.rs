@@ -4,6 +4,7 @@
 use crate::problem::Problem;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use tenure::core::Task;
 use tenure_frontend::refusal::Refusal;
 
@@ -12,7 +13,7 @@ use tenure_frontend::refusal::Refusal;
 pub(super) struct Refused {
     code: &'static str,
     message: String,
-    next: &'static str,
+    next: Cow<'static, str>,
     details: Value,
 }
 
@@ -23,7 +24,7 @@ impl Refused {
         message: impl Into<String>,
         next: &'static str,
     ) -> Refused {
-        Refused { code, message: message.into(), next, details: Value::Null }
+        Refused { code, message: message.into(), next: next.into(), details: Value::Null }
     }
 
     /// The arguments are invalid.
@@ -90,14 +91,19 @@ fn next(code: &str) -> &'static str {
 impl From<Problem> for Refused {
     fn from(problem: Problem) -> Refused {
         let Problem { code, message, details, .. } = problem;
-        Refused { code, message, next: next(code), details }
+        Refused { code, message, next: next(code).into(), details }
     }
 }
 
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Refused {
-        let Refusal { code, message, details, .. } = refusal;
-        Refused { code, message, next: next(code), details }
+        let Refusal { code, message, details, hint, .. } = refusal;
+        let next = match hint {
+            // Which labels the token may use; the tools call a label `agent_id`.
+            Some(labels) if code == "FORBIDDEN" => format!("{labels} (as agent_id)").into(),
+            _ => next(code).into(),
+        };
+        Refused { code, message, next, details }
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) async fn close(
     // It may have started with an earlier server process.
     let caller = request.extensions().get::<Caller>().filter(|it| it.role >= Role::Work);
     let Some(caller) = caller else { return no_session("no such session") };
-    match closing.sessions.close(&id, caller.name.clone()).await {
+    match closing.sessions.close(&id, caller).await {
         Ok(true) => StatusCode::OK.into_response(),
         Ok(false) => no_session("no such session"),
         Err(error) => Problem::from(error).into_response(),

@@ -79,6 +79,7 @@ pub(super) async fn get_task(call: &Call, arguments: TaskArguments) -> Result<Va
     let seen =
         call.client.backend().read(&Scope::Tasks(scope)).await.map_err(tenure::Error::from)?;
     let why = call.client.tasks().why(&task.id).await?;
+    let outputs = call.client.tasks().attempts_with_output(&task.id).await?;
     let claims = view::Claims::of(&seen, call.client.witness());
     let related = |is_related: &dyn Fn(&Task) -> bool| -> Vec<Value> {
         let tasks = seen.tasks.iter().filter(|other| is_related(other)).take(RELATED_MAX);
@@ -90,7 +91,7 @@ pub(super) async fn get_task(call: &Call, arguments: TaskArguments) -> Result<Va
     };
     let mut value = terse(json!({
         "success": true,
-        "task": terse(view::json(&claims.task(&task))),
+        "task": terse(view::json(&claims.task(&task).with_outputs(&outputs))),
         "waits_for": related(&|other| task.depends_on.contains(&other.id)),
         "waited_for_by": related(&|other| other.depends_on.contains(&task.id)),
         "not_ready_because": why,

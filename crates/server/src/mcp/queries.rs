@@ -78,7 +78,7 @@ pub(super) async fn status(client: &Client) -> Result<Value, Error> {
         tasks.insert(tally.status.word().to_owned(), json!(count + tally.count));
         total += tally.count;
     }
-    let seen = client.look_everywhere().await?;
+    let seen = client.look_at_workers().await?;
     let overview = Overview::of(&seen, client.witness());
     let mut holders: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for seen in overview.held() {

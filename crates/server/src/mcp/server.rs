@@ -87,6 +87,8 @@ impl Server {
         let mut arguments = request.arguments.unwrap_or_default();
         let (session, new_name) = self.session(&caller, &mut arguments, &context).await?;
         let agent = text(&mut arguments, "agent_id")?;
+        // A token that may use exactly one label acts under it.
+        let agent = agent.or_else(|| caller.labels.only().map(str::to_owned));
         let program = context.client_info().map(|info| info.name);
         let client = session.client(agent.as_deref(), program.as_deref()).await?;
         // Reading with a read-only token must not change anything.
@@ -123,16 +125,14 @@ impl Server {
                 let message = "This session was opened with another token";
                 return Err(Refused::new("FORBIDDEN", message, "Connect again."));
             }
-            let begin = || self.begin(opened, context);
+            let begin = || self.begin(opened, caller, context);
             return Ok((self.own.get_or_try_init(begin).await?.clone(), None));
         }
         let agent = agent_of(context);
         match (&self.sessions, name) {
-            (Some(sessions), Some(name)) => {
-                Ok((sessions.find(&name, &caller.name, agent).await?, None))
-            }
+            (Some(sessions), Some(name)) => Ok((sessions.find(&name, caller, agent).await?, None)),
             (Some(sessions), None) => {
-                let (name, session) = sessions.begin_named(caller.name.clone(), agent)?;
+                let (name, session) = sessions.begin_named(caller, agent)?;
                 Ok((session, Some(name)))
             }
             (None, _) => unreachable!("without sessions to choose from there is one of its own"),
@@ -143,13 +143,14 @@ impl Server {
     async fn begin(
         &self,
         opened: &Opened,
+        caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Arc<Session>, Refused> {
         let sessions = self.sessions.as_ref().expect("over stdio it is there from the start");
         let parts = context.extensions.get::<Parts>();
         let id = parts.and_then(|parts| parts.headers.get(SESSION_ID)?.to_str().ok());
         let id = id.map_or_else(|| GrantId::random().to_string(), str::to_owned);
-        let session = sessions.begin(&id, opened.owner.clone(), agent_of(context))?;
+        let session = sessions.begin(&id, caller, agent_of(context))?;
         if opened.is_resumed {
             session.take_up().await?;
         }

@@ -10,6 +10,7 @@ use super::Options;
 use super::answer::Refused;
 use super::session::Session;
 use super::session_grants::SessionGrants;
+use crate::caller::Caller;
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams};
@@ -53,12 +54,14 @@ impl Sessions {
     pub(super) fn begin(
         &self,
         key: &str,
-        owner: Option<String>,
+        caller: &Caller,
         agent: Option<Agent>,
     ) -> Result<Arc<Session>, Error> {
+        let owner = caller.name.clone();
+        let client = self.client().through(&caller.token());
         let client = match agent {
-            Some(agent) => self.client().with_agent(agent)?,
-            None => self.client().clone(),
+            Some(agent) => client.with_agent(agent)?,
+            None => client,
         };
         let options = self.options.clone();
         Ok(Arc::new(Session::new(client, options, Binding::Elsewhere, key, owner)))
@@ -72,7 +75,7 @@ impl Sessions {
     pub(super) async fn find(
         &self,
         name: &str,
-        owner: &Option<String>,
+        caller: &Caller,
         agent: Option<Agent>,
     ) -> Result<Arc<Session>, Refused> {
         let gone = || {
@@ -84,14 +87,14 @@ impl Sessions {
         };
         let id: GrantId = name.parse().map_err(|_| gone())?;
         match self.known().get_mut(&id) {
-            Some(known) if known.session.owner == *owner => {
+            Some(known) if known.session.owner == caller.name => {
                 known.called_at = Instant::now();
                 return Ok(known.session.clone());
             }
             Some(_) => return Err(gone()),
             None => {}
         }
-        let session = self.begin(&id.to_string(), owner.clone(), agent)?;
+        let session = self.begin(&id.to_string(), caller, agent)?;
         if !session.take_up().await? {
             return Err(gone());
         }
@@ -100,11 +103,11 @@ impl Sessions {
 
     /// Ends what is held under this id since before the server started; returns whether there was
     /// anything.
-    pub(super) async fn close(&self, id: &str, owner: Option<String>) -> Result<bool, Error> {
+    pub(super) async fn close(&self, id: &str, caller: &Caller) -> Result<bool, Error> {
         if id.parse::<Uuid>().is_err() {
             return Ok(false);
         }
-        let session = self.begin(id, owner, None)?;
+        let session = self.begin(id, caller, None)?;
         let has_held = session.take_up().await?;
         session.end().await?;
         Ok(has_held)
@@ -113,11 +116,11 @@ impl Sessions {
     /// A new session with a new name.
     pub(super) fn begin_named(
         &self,
-        owner: Option<String>,
+        caller: &Caller,
         agent: Option<Agent>,
     ) -> Result<(GrantId, Arc<Session>), Error> {
         let id = GrantId::random();
-        Ok((id, self.begin(&id.to_string(), owner, agent)?))
+        Ok((id, self.begin(&id.to_string(), caller, agent)?))
     }
 
     /// Remembers a session that holds something under its name. If another call has done so

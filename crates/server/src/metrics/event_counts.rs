@@ -1,82 +1,14 @@
 //! Counts the events of the store, whichever process caused them.
 
-use super::metric_types::{Counter1, Histograms, counter, labelled, seconds, work_buckets};
+use super::metric_types::{
+    Counter1, Histograms, SectionCounter, SectionHistograms, SectionLabels, by_section, counter,
+    labelled, seconds, seconds_by_section, work_buckets,
+};
+use super::spans::{End, Measured, Span};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
-use tenure::Client;
-use tenure::core::{Event, EventKind, Kind, Resource, Revision, Snapshot, Token, WallTime};
-use tokio::task::JoinHandle;
-
-/// How many events are read at once.
-const PAGE: u32 = 1000;
-
-/// The longest wait for a change.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// How long to gather further events after a change.
-const GATHER: Duration = Duration::from_millis(200);
-
-/// The pause after a store error.
-const AFTER_ERROR: Duration = Duration::from_secs(1);
-
-/// The background task that follows events; it ends on drop.
-pub(super) struct EventFollower {
-    task: JoinHandle<()>,
-}
-
-impl EventFollower {
-    pub(super) fn start(client: Client, history: EventCounts) -> EventFollower {
-        EventFollower { task: tokio::spawn(follow(client, history)) }
-    }
-}
-
-impl Drop for EventFollower {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn follow(client: Client, history: EventCounts) {
-    let mut spans = OpenSpans::default();
-    let mut revision = loop {
-        match client.look_everywhere().await {
-            Ok(seen) => {
-                spans.begin(&seen);
-                history.followed.set(seen.revision.0 as i64);
-                break seen.revision;
-            }
-            Err(_) => tokio::time::sleep(AFTER_ERROR).await,
-        }
-    };
-    loop {
-        match catch_up(&client, &history, &mut spans, revision).await {
-            Ok(newest) => revision = newest,
-            // The metrics of store calls count the error.
-            Err(_) => tokio::time::sleep(AFTER_ERROR).await,
-        }
-    }
-}
-
-/// Waits for a change and counts a page of events.
-async fn catch_up(
-    client: &Client,
-    history: &EventCounts,
-    spans: &mut OpenSpans,
-    after: Revision,
-) -> Result<Revision, tenure::Error> {
-    let changed = client.changed(after, PATIENCE).await?;
-    // More events may follow; metrics are not read that often.
-    tokio::time::sleep(GATHER).await;
-    let events = client.events(after, PAGE).await?;
-    events.iter().for_each(|event| history.count(event, spans));
-    // A change without events is no reason to read again at once.
-    let newest = events.last().map_or(changed, |event| event.revision);
-    history.followed.set(newest.0 as i64);
-    Ok(newest)
-}
+use tenure::core::{Event, EventKind, Kind, Revision};
 
 /// The metrics of events. Clones share them.
 #[derive(Clone)]
@@ -94,6 +26,13 @@ pub(super) struct EventCounts {
     set_aside: Counter,
     holding: Histograms<2>,
     waiting: Histograms<1>,
+    task_queue: SectionHistograms,
+    task_progress: SectionHistograms,
+    section_holds: SectionHistograms,
+    section_waits: SectionHistograms,
+    section_completions: SectionCounter,
+    section_failures: SectionCounter,
+    sections: SectionLabels,
     followed: Gauge,
 }
 
@@ -130,6 +69,20 @@ impl EventCounts {
         );
         let holding = seconds(registry, "hold", "Duration of ended holds", work_buckets);
         let waiting = seconds(registry, "wait", "Duration of ended waits", work_buckets);
+        let mut durations = |name, help| seconds_by_section(registry, name, help);
+        let task_queue = durations(
+            "task_queue",
+            "How long tasks were in the queue before they were claimed, by their section",
+        );
+        let task_progress =
+            durations("task_progress", "How long tasks were in progress, by their section");
+        let section_holds = durations("section_hold", "Duration of ended holds of sections");
+        let section_waits = durations("section_wait", "Duration of ended waits for sections");
+        let mut by_section = |name, help| by_section(registry, name, help);
+        let section_completions =
+            by_section("section_completions", "Tasks completed by their workers, by section");
+        let section_failures =
+            by_section("section_failures", "Tasks failed by their workers, by section");
         let followed = Gauge::default();
         let help = "The revision up to which events were counted";
         registry.register("followed_revision", help, followed.clone());
@@ -147,12 +100,20 @@ impl EventCounts {
             set_aside,
             holding,
             waiting,
+            task_queue,
+            task_progress,
+            section_holds,
+            section_waits,
+            section_completions,
+            section_failures,
+            sections: SectionLabels::default(),
             followed,
         }
     }
 
-    /// Counts one event.
-    pub(super) fn count(&self, event: &Event, spans: &mut OpenSpans) {
+    /// Counts one event, and the durations that it ended.
+    pub(super) fn count(&self, event: &Event, spans: &[Span]) {
+        spans.iter().for_each(|span| self.measure(span));
         let Some(resource) = &event.event.resource else { return };
         let kind = resource.kind();
         match &event.event.kind {
@@ -179,113 +140,55 @@ impl EventCounts {
             EventKind::SetAside => drop(self.set_aside.inc()),
             _ => {}
         }
-        self.measure(event, resource, spans);
     }
 
     fn taken_over(&self, reason: &'static str) {
         self.takeovers.get_or_create(&[("reason", reason)]).inc();
     }
 
-    /// Records the start of a span, and the duration of one that this event ends.
-    fn measure(&self, event: &Event, resource: &Resource, spans: &mut OpenSpans) {
-        let label = &event.event.label;
-        match (&event.event.kind, event.event.token) {
-            (EventKind::Waiting, _) => spans.wait(resource, label, event.at),
-            (EventKind::Left { .. }, _) => {
-                self.waited(spans.waited(resource, label, event.at), "left");
-            }
-            (EventKind::Acquired { .. }, Some(token)) => {
-                self.waited(spans.waited(resource, label, event.at), "acquired");
-                spans.hold(resource, token, event.at);
-            }
-            // Any other event with the token of a hold ends it, if it has not ended before.
-            (kind, Some(token)) => {
-                let ended_at = match kind {
-                    EventKind::Lapsed { ended_at: Some(ended_at) } => *ended_at,
-                    _ => event.at,
-                };
-                let Some(held) = spans.held(resource, token, ended_at) else { return };
-                let end = match kind {
-                    EventKind::Lapsed { .. } => "lapsed",
-                    EventKind::Died => "died",
-                    EventKind::Broken { .. } => "broken",
-                    _ => "released",
-                };
-                let word = resource.kind().word();
-                if end == "released" {
-                    self.releases.get_or_create(&[("kind", word)]).inc();
+    /// Adds a duration that ended.
+    fn measure(&self, span: &Span) {
+        let seconds = span.time.as_secs_f64();
+        let section = || self.sections.label(span.section.as_deref());
+        match span.measured {
+            Measured::Waited { acquired } => {
+                let labels = [("outcome", if acquired { "acquired" } else { "left" })];
+                self.waiting.get_or_create(&labels).observe(seconds);
+                if span.section.is_some() {
+                    self.section_waits.get_or_create(&section()).observe(seconds);
                 }
-                let labels = [("kind", word), ("end", end)];
-                self.holding.get_or_create(&labels).observe(held.as_secs_f64());
             }
-            _ => {}
-        }
-    }
-
-    fn waited(&self, time: Option<Duration>, outcome: &'static str) {
-        if let Some(time) = time {
-            let labels = [("outcome", outcome)];
-            self.waiting.get_or_create(&labels).observe(time.as_secs_f64());
-        }
-    }
-}
-
-/// Started holds and waits, with their start times.
-#[derive(Default)]
-pub(super) struct OpenSpans {
-    holds: HashMap<(Resource, Token), WallTime>,
-    /// Of several waits under one label, the first one is taken to end first.
-    waits: HashMap<(Resource, String), VecDeque<WallTime>>,
-    waiting: usize,
-}
-
-/// Beyond this number, holds and waits are counted but not measured.
-const SPANS_MAX: usize = 100_000;
-
-impl OpenSpans {
-    /// Records what had started before events were followed.
-    fn begin(&mut self, seen: &Snapshot) {
-        for seen in &seen.holds {
-            self.hold(&seen.hold.want.resource, seen.hold.token, seen.acquired_at);
-        }
-        for seen in &seen.waiters {
-            for want in &seen.waiter.wants {
-                self.wait(&want.resource, &seen.waiter.holder.label, seen.waiting_since);
+            Measured::Queued => {
+                self.task_queue.get_or_create(&section()).observe(seconds);
+            }
+            Measured::Held(kind, end) => {
+                let labels = [("kind", kind.word()), ("end", end.word())];
+                self.holding.get_or_create(&labels).observe(seconds);
+                if end.word() == "released" {
+                    self.releases.get_or_create(&[("kind", kind.word())]).inc();
+                }
+                match kind {
+                    Kind::Task => {
+                        self.task_progress.get_or_create(&section()).observe(seconds);
+                    }
+                    Kind::Section => {
+                        self.section_holds.get_or_create(&section()).observe(seconds);
+                    }
+                    Kind::Lock | Kind::Path => {}
+                }
+                match end {
+                    End::Completed => {
+                        _ = self.section_completions.get_or_create(&section()).inc();
+                    }
+                    End::Failed => drop(self.section_failures.get_or_create(&section()).inc()),
+                    _ => {}
+                }
             }
         }
     }
 
-    fn hold(&mut self, resource: &Resource, token: Token, at: WallTime) {
-        if self.holds.len() < SPANS_MAX {
-            self.holds.insert((resource.clone(), token), at);
-        }
+    /// Notes up to which revision events were counted.
+    pub(super) fn followed_to(&self, revision: Revision) {
+        self.followed.set(revision.0 as i64);
     }
-
-    fn held(&mut self, resource: &Resource, token: Token, at: WallTime) -> Option<Duration> {
-        let begun = self.holds.remove(&(resource.clone(), token))?;
-        Some(between(begun, at))
-    }
-
-    fn wait(&mut self, resource: &Resource, label: &str, at: WallTime) {
-        if self.waiting < SPANS_MAX {
-            self.waiting += 1;
-            self.waits.entry((resource.clone(), label.to_owned())).or_default().push_back(at);
-        }
-    }
-
-    fn waited(&mut self, resource: &Resource, label: &str, at: WallTime) -> Option<Duration> {
-        let key = (resource.clone(), label.to_owned());
-        let queue = self.waits.get_mut(&key)?;
-        let begun = queue.pop_front();
-        if queue.is_empty() {
-            self.waits.remove(&key);
-        }
-        self.waiting -= 1;
-        Some(between(begun?, at))
-    }
-}
-
-/// The time between two readings of a clock that may have been set back.
-fn between(begun: WallTime, at: WallTime) -> Duration {
-    Duration::from_millis(at.0.saturating_sub(begun.0).max(0) as u64)
 }

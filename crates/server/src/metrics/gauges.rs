@@ -47,7 +47,7 @@ pub(super) async fn registry(client: Option<&Client>, uptime: Duration) -> Regis
 }
 
 async fn look(client: &Client) -> Option<(Snapshot, Vec<Tally>, Snapshot)> {
-    let seen = client.look_everywhere().await.ok()?;
+    let seen = client.look_at_workers().await.ok()?;
     let tallies = client.tasks().tallies().await.ok()?;
     let in_progress = client.tasks().in_progress().await.ok()?;
     Some((seen, tallies, in_progress))

@@ -1,9 +1,12 @@
 //! Metric types and how they are registered.
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Labels, each with a name and one of a few known values.
 pub(super) type Labels<const N: usize> = [(&'static str, &'static str); N];
@@ -16,6 +19,54 @@ pub(super) type Counter2 = Family<Labels<2>, Counter>;
 
 /// Histograms with labels.
 pub(super) type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
+
+/// The label of a section.
+pub(super) type SectionLabel = [(&'static str, String); 1];
+
+/// Counters by section.
+pub(super) type SectionCounter = Family<SectionLabel, Counter>;
+
+/// Histograms by section.
+pub(super) type SectionHistograms = Family<SectionLabel, Histogram, fn() -> Histogram>;
+
+/// The sections that have series of their own: callers choose names of sections, so their number is
+/// bounded. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct SectionLabels {
+    known: Arc<Mutex<BTreeSet<String>>>,
+}
+
+/// The label of all sections that have no series of their own.
+pub(super) const OTHER_SECTIONS: &str = "*";
+
+impl SectionLabels {
+    /// The label of a section; empty for tasks without one.
+    pub(super) fn label(&self, section: Option<&str>) -> SectionLabel {
+        let Some(section) = section else { return [("section", String::new())] };
+        let mut known = self.known.lock();
+        if known.len() < super::SECTIONS_MAX {
+            known.insert(section.to_owned());
+        }
+        let shown = if known.contains(section) { section } else { OTHER_SECTIONS };
+        [("section", shown.to_owned())]
+    }
+}
+
+pub(super) fn by_section(registry: &mut Registry, name: &str, help: &str) -> SectionCounter {
+    let family = SectionCounter::default();
+    registry.register(name, help, family.clone());
+    family
+}
+
+pub(super) fn seconds_by_section(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+) -> SectionHistograms {
+    let family = SectionHistograms::new_with_constructor(work_buckets);
+    registry.register_with_unit(name, help, Unit::Seconds, family.clone());
+    family
+}
 
 pub(super) fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
     let counter = Counter::default();

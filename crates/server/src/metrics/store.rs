@@ -61,17 +61,7 @@ impl StoreMetrics {
     }
 
     fn failed(&self, call: &'static str, error: &StoreError) {
-        let kind = match error {
-            StoreError::Unavailable { .. } => "unavailable",
-            StoreError::Unknown { .. } => "unknown",
-            StoreError::Corrupt { .. } => "corrupt",
-            StoreError::Gone { .. } => "gone",
-            StoreError::Unsupported { .. } => "unsupported",
-            StoreError::Refused { .. } => "refused",
-            StoreError::Contended { .. } => "contended",
-            _ => "other",
-        };
-        self.errors.get_or_create(&[("call", call), ("kind", kind)]).inc();
+        self.errors.get_or_create(&[("call", call), ("kind", error_kind(error))]).inc();
     }
 
     fn renewed(&self, renewals: &[Renewal], outcome: &Result<Vec<Renewed>, StoreError>) {
@@ -94,6 +84,20 @@ impl StoreMetrics {
 
     fn leases(&self) -> MutexGuard<'_, Leases> {
         self.leases.lock()
+    }
+}
+
+/// One word for the kind of error.
+pub fn error_kind(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Unavailable { .. } => "unavailable",
+        StoreError::Unknown { .. } => "unknown",
+        StoreError::Corrupt { .. } => "corrupt",
+        StoreError::Gone { .. } => "gone",
+        StoreError::Unsupported { .. } => "unsupported",
+        StoreError::Refused { .. } => "refused",
+        StoreError::Contended { .. } => "contended",
+        _ => "other",
     }
 }
 

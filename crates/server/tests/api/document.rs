@@ -91,7 +91,7 @@ async fn what_is_answered_is_what_is_described() {
     assert!(HISTORY.iter().all(|field| fields.contains_key(*field)), "{noted}");
     agree::<schema::Task>("Task", &noted["task"], &[]);
     let events = server.get("/v1/events").await.good();
-    agree::<schema::Event>("Event", &events["events"][0], &["operation"]);
+    agree::<schema::Event>("Event", &events["events"][0], &["operation", "actor"]);
     let workers = server.get("/v1/workers").await.good();
     agree::<schema::Worker>("Worker", &workers["workers"][0], &[]);
     let sections = server.get("/v1/sections").await.good();

@@ -55,7 +55,7 @@ impl Answer {
 }
 
 pub fn caller(role: Role) -> Caller {
-    Caller { name: Some(format!("the-{role}")), role }
+    Caller::new(Some(&format!("the-{role}")), role)
 }
 
 impl Server {

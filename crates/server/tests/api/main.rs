@@ -4,6 +4,8 @@ mod bad_input;
 mod document;
 mod events;
 mod kit;
+mod labels;
+mod listing;
 mod locks;
 mod queue;
 mod repeats;

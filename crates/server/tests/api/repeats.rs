@@ -154,5 +154,5 @@ async fn keys_are_checked() {
 async fn whoever_may_not_is_refused_before_a_key_is_used_up() {
     let server = Server::new().await;
     let asked = || keyed(Method::POST, "/v1/locks/cleanup", "k", json!({}));
-    server.send(asked(), Caller { name: None, role: Role::Read }).await.refused(403, "FORBIDDEN");
+    server.send(asked(), Caller::new(None, Role::Read)).await.refused(403, "FORBIDDEN");
 }

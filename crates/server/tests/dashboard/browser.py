@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from playwright.sync_api import sync_playwright
 
 # Generous: what is waited for comes within a second, but a busy machine may take its time.
-WAIT_MS = 20_000
+WAIT_MS = 60_000
 
 
 class Control:
@@ -47,7 +47,7 @@ class Tab:
         if message.type in ("error", "warning"):
             self.complaints.append(f"{message.type}: {message.text}")
 
-    def open(self, view="overview"):
+    def open(self, view="/overview"):
         self.page.goto(f"{self.url}/#{view}")
         self.page.wait_for_selector("#connection[data-state=live]")
         return self.page
@@ -65,7 +65,7 @@ def browser():
     with sync_playwright() as playwright:
         path = shutil.which("chromium") or shutil.which("google-chrome")
         assert path, "chromium is missing: run scripts/test"
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=2 * WAIT_MS)
         try:
             yield chromium
         finally:

@@ -12,9 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, NewTask};
 use tenure::core::{Mode, Proof, Resource};
-use tenure::{Attempt, Binding, ClaimRequest, Claims, Client, Error, Guard, LeaseAttempt, Wait};
+use tenure::{
+    Attempt, Binding, ClaimRequest, Claims, Client, Error, Guard, LeaseAttempt, Swarm, Wait, Work,
+};
 use tenure_server::dashboard::leading_page;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 
 #[derive(Clone)]
 pub struct Control {
@@ -23,14 +26,16 @@ pub struct Control {
     port: u16,
     guards: Arc<Mutex<HashMap<String, Guard>>>,
     processes: Arc<Mutex<HashMap<String, Child>>>,
+    /// Lets a worker go on with its task.
+    proceed: Arc<Notify>,
 }
 
 impl Control {
     pub async fn start(client: Client, page: Page) -> Control {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
-        let control =
-            Control { client, page, port, guards: Arc::default(), processes: Arc::default() };
+        let (guards, processes, proceed) = (Arc::default(), Arc::default(), Arc::default());
+        let control = Control { client, page, port, guards, processes, proceed };
         let router = Router::new().route("/{verb}", post(answer)).with_state(control.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         control
@@ -50,6 +55,8 @@ impl Control {
             "add" => self.add(asked).await?,
             "claim" => return self.claim(asked).await,
             "finish" => self.finish(asked).await?,
+            "worker" => self.worker(asked)?,
+            "proceed" => self.proceed.notify_one(),
             "recover" => drop(self.client.tasks().recover().await?),
             "gate" => self.page.set_gate(|gate| {
                 gate.role = text(asked, "role").parse().expect("a role");
@@ -166,6 +173,25 @@ impl Control {
             Claims::Claimed { tasks, .. } => Ok(json!({ "task": tasks[0].task.id })),
             Claims::None(none) => panic!("no claim: {none:?}"),
         }
+    }
+
+    /// Starts a worker. It prints a line for each task, and another before it completes the task, which
+    /// it does when it is told to proceed.
+    fn worker(&self, asked: &Value) -> Result<(), Error> {
+        let client = self.client.with_label(text(asked, "as"))?;
+        let proceed = self.proceed.clone();
+        let work = move |work: Arc<Work>| {
+            let proceed = proceed.clone();
+            async move {
+                work.print(b"step one\n");
+                proceed.notified().await;
+                work.print(b"step two\n");
+                Finish::Complete { result: None }
+            }
+        };
+        let swarm = Swarm::new(&client, ClaimRequest::default()).forever();
+        tokio::spawn(async move { swarm.run(work, |_| ()).await });
+        Ok(())
     }
 
     async fn finish(&self, asked: &Value) -> Result<(), Error> {

@@ -52,7 +52,7 @@ scenarios! {
     an_admin_breaks_with_a_reason
     an_admin_retries_cancels_and_pauses
     others_only_look
-    five_thousand_tasks_stay_smooth
+    many_tasks_stay_smooth
     hostile_titles_are_text
     it_comes_back_after_a_restart
     a_token_is_asked_for
@@ -63,4 +63,16 @@ scenarios! {
     a_waiter_for_slots_is_counted_once
     who_finished_a_task_is_shown
     nothing_there_says_what_to_run
+    every_address_opens_the_same_and_back_works
+    filters_find_and_say_when_nothing_matches
+    a_task_has_a_page_with_attempts_notes_and_graph
+    a_reviewer_decides_and_an_admin_edits
+    many_tasks_are_changed_at_once
+    slots_are_one_card
+    the_timeline_zooms_and_moves
+    rates_are_drawn_over_an_hour_and_a_day
+    axe_finds_nothing
+    the_server_has_history_that_the_page_does_not_know
+    a_running_task_shows_its_output
+    idle_workers_are_shown
 }

@@ -63,9 +63,11 @@ impl Page {
 
     /// One task per connection, so that stopping cuts them all, as a killed process would.
     fn serve(&self, listener: TcpListener) {
+        let app = App::new(self.client.clone());
+        app.metrics.watch(self.client.clone());
         let router = dashboard::routes()
             .into_router()
-            .merge(api::routes(App::new(self.client.clone())).into_router())
+            .merge(api::routes(app).into_router())
             .layer(middleware::from_fn_with_state(self.gate.clone(), pass));
         let running = self.running.clone();
         let accept = async move {
@@ -98,6 +100,6 @@ async fn pass(
     if is_data && expected.is_some() && shown != expected.as_deref() {
         return Err(Problem::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "a token is needed"));
     }
-    request.extensions_mut().insert(Caller { name: None, role });
+    request.extensions_mut().insert(Caller::new(None, role));
     Ok(next.run(request).await)
 }

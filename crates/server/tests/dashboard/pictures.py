@@ -84,7 +84,7 @@ def populate(control):
     pause(10)
 
 
-def shoot(opened, name, view="overview", whole=False):
+def shoot(opened, name, view="/overview", whole=False):
     page = opened.open(view)
     page.wait_for_timeout(1_200)
     page.mouse.move(0, 0)
@@ -92,26 +92,66 @@ def shoot(opened, name, view="overview", whole=False):
     opened.assert_quiet()
 
 
+PAGES = {
+    "overview": "/overview", "tasks": "/tasks", "list": "/tasks?as=list", "timeline": "/timeline",
+    "workers": "/workers", "events": "/events", "task": "/task/api", "lock": "/lock/gpu", "worker": "/worker/agent-1",
+}
+
+
 def pictures(url, control):
     FOLDER.mkdir(parents=True, exist_ok=True)
     populate(control)
     phone = {"width": 390, "height": 844}
     for scheme in ("light", "dark"):
-        for view in ("overview", "tasks"):
+        for name, view in PAGES.items():
             with tab(url, color_scheme=scheme) as opened:
-                shoot(opened, f"{view}-{scheme}", view)
-    for view in ("timeline", "workers", "events"):
-        with tab(url, color_scheme="light") as opened:
-            shoot(opened, f"{view}-light", view)
-    for view in ("overview", "tasks", "timeline"):
+                shoot(opened, f"{name}-{scheme}", view)
+    for name, view in PAGES.items():
         with tab(url, viewport=phone, color_scheme="light", device_scale_factor=2) as opened:
-            shoot(opened, f"{view}-narrow", view, whole=view == "overview")
+            shoot(opened, f"{name}-narrow", view, whole=name in ("overview", "task"))
     with tab(url, color_scheme="light") as opened:
         page = opened.open()
         page.get_by_role("button", name="Break deploy").click()
         page.screenshot(path=FOLDER / "break-light.png")
+    pictures_of_many(url, control)
     control.gate(role="read", token="secret")
     with tab(url, color_scheme="light") as opened:
         opened.page.goto(url)
         opened.page.get_by_label("Token").wait_for()
         opened.page.screenshot(path=FOLDER / "sign-in-light.png")
+
+
+def pictures_of_many(url, control, total=100_000):
+    """The page over very many tasks, and how long its longest frame was."""
+    for start in range(0, total, 5_000):
+        control.add(tasks=[
+            {"id": f"n{n}", "title": f"Task number {n}", "section": f"section {n % 7}", "labels": [f"label-{n % 11}"],
+             "status": ("completed", "pending", "pending", "failed")[n % 4]}
+            for n in range(start, start + 5_000)
+        ])
+    with tab(url, color_scheme="light") as opened:
+        page = opened.page
+        page.add_init_script("""
+            window.longest = 0;
+            let last = performance.now();
+            const frame = (now) => { window.longest = Math.max(window.longest, now - last); last = now; requestAnimationFrame(frame); };
+            requestAnimationFrame(frame);
+        """)
+        began = time.monotonic()
+        opened.open("/tasks")
+        page.locator(f'[data-id="n{total - 4}"]').wait_for()
+        print(f"{total} tasks: the board was there after {time.monotonic() - began:.1f} s")
+        page.wait_for_timeout(2_000)
+        page.screenshot(path=FOLDER / "many-board-light.png")
+        page.get_by_role("button", name="List").click()
+        for _ in range(20):
+            known = page.evaluate("document.querySelector('.rows').clientHeight")
+            page.evaluate("document.querySelector('.rows-box').scrollTop = 1e9")
+            page.wait_for_function("known => document.querySelector('.rows').clientHeight > known", arg=known)
+        page.screenshot(path=FOLDER / "many-list-light.png")
+        began = time.monotonic()
+        page.goto(f"{url}/#/tasks?q=number+{total // 2 + 1}")
+        page.locator(f'[data-id="n{total // 2 + 1}"]').wait_for()
+        print(f"found one of {total} after {time.monotonic() - began:.1f} s")
+        print(f"the longest frame took {page.evaluate('window.longest'):.0f} ms")
+        opened.assert_quiet()

@@ -1,5 +1,7 @@
 //! What a client asks through: a store that it opened itself, or a server that has one.
 
+use super::actor::Actor;
+use super::collect::{Collected, Collector, Extent};
 #[cfg(feature = "http")]
 use crate::remote::Remote;
 use crate::store::query::typed;
@@ -8,7 +10,7 @@ use crate::store::{
     Store, StoreError, StoreExt, StoreInfo, Waited, transact_with,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tenure_core::act::Act;
 use tenure_core::{
@@ -36,6 +38,9 @@ pub struct Local {
     pub(crate) witness: Arc<dyn Witness + Send + Sync>,
     /// The boot of the machine that the store is on; empty where its id cannot be read.
     boot: String,
+    /// Through which token of a server changes come; none for changes of this program's own.
+    actor: Option<Arc<Actor>>,
+    pub(super) collector: Option<Arc<Collector>>,
 }
 
 impl Backend {
@@ -58,6 +63,18 @@ impl Backend {
             Backend::Local(local) => local.perform(Some(once), None, act).await,
             #[cfg(feature = "http")]
             Backend::Remote(remote) => remote.perform_once(once, act).await,
+        }
+    }
+
+    /// This backend for changes that come through a token of a server: their events name it, and only
+    /// labels that it may use are accepted. A server that passes changes on to another server leaves
+    /// it to the other to name the token.
+    pub fn through(&self, actor: &Actor) -> Backend {
+        let actor = Some(Arc::new(actor.clone()));
+        match self {
+            Backend::Local(local) => Backend::Local(Local { actor, ..local.clone() }),
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => Backend::Remote(Arc::new(remote.through(actor))),
         }
     }
 
@@ -145,6 +162,17 @@ impl Backend {
         typed(self.maintain(Maintenance::Tidy).await?.tidied(), || self.info().url)
     }
 
+    /// Removes history beyond what is kept: see [`Client::collect`](crate::Client::collect).
+    pub async fn collect(&self, dry_run: bool) -> Result<Collected, StoreError> {
+        match self {
+            Backend::Local(local) => {
+                local.collect(if dry_run { Extent::DryRun } else { Extent::All }).await
+            }
+            #[cfg(feature = "http")]
+            Backend::Remote(remote) => remote.collect(dry_run).await,
+        }
+    }
+
     /// Checks that the store is in order.
     pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
         typed(self.maintain(Maintenance::Check).await?.checked(), || self.info().url)
@@ -157,7 +185,18 @@ impl Local {
         witness: Arc<dyn Witness + Send + Sync>,
         boot: String,
     ) -> Local {
-        Local { store, witness, boot }
+        Local { store, witness, boot, actor: None, collector: None }
+    }
+
+    /// The same, which also removes history beyond what is kept.
+    pub(crate) fn with_collector(self, collector: Collector) -> Local {
+        Local { collector: Some(Arc::new(collector)), ..self }
+    }
+
+    /// The same for this program's own changes: what follows a change is not made by the token through
+    /// which that change came.
+    pub(super) fn without_actor(&self) -> Local {
+        Local { actor: None, ..self.clone() }
     }
 
     /// Decides an act, unless it was called off by then.
@@ -169,12 +208,15 @@ impl Local {
         self.perform(None, Some(called_off.clone()), act).await
     }
 
-    async fn perform<A: Act>(
+    pub(super) async fn perform<A: Act>(
         &self,
         once: Option<&RequestId>,
         called_off: Option<Arc<AtomicBool>>,
         act: &A,
     ) -> Result<A::Answer, StoreError> {
+        if let Some(actor) = &self.actor {
+            actor.check(act.labels())?;
+        }
         let mut scope = act.scope();
         if A::LOOKS_FIRST {
             let (decision, answer) = act.decide(&self.store.read(&scope).await?, &*self.witness);
@@ -183,8 +225,20 @@ impl Local {
             }
             scope = act.scope_after_look(&answer);
         }
-        let rule = rule(act.clone(), once.cloned(), called_off, self.clone());
-        let (_, reply) = transact_with(&*self.store, scope, once.cloned(), rule).await?;
+        let mut rule = rule(act.clone(), once.cloned(), called_off, self.clone());
+        let recorded = Arc::new(AtomicU64::new(0));
+        let count = recorded.clone();
+        let counted = move |seen: &Snapshot| {
+            let (decision, reply) = rule(seen);
+            if let Decision::Write(change) = &decision {
+                count.store(change.events.len() as u64, Ordering::Relaxed);
+            }
+            (decision, reply)
+        };
+        let (committed, reply) = transact_with(&*self.store, scope, once.cloned(), counted).await?;
+        if let (Some(collector), Some(newest)) = (&self.collector, committed.revision) {
+            collector.after::<A>(self, newest, recorded.load(Ordering::Relaxed)).await;
+        }
         match reply {
             Reply::Now(answer) => Ok(answer),
             Reply::Before { asked, answered } => self.again(&asked, &answered),
@@ -220,6 +274,9 @@ impl Local {
         resources: Option<&[Resource]>,
         ttl: Option<Duration>,
     ) -> Result<Vec<(HoldSnapshot, Renewed)>, StoreError> {
+        if let Some(actor) = &self.actor {
+            actor.check_proof(proof)?;
+        }
         let scope = match resources {
             Some(resources) => Scope::At { resources: resources.to_vec(), ticket: None },
             None => Scope::Everything,
@@ -283,6 +340,10 @@ fn rule<A: Act>(
         }
         if let Decision::Write(change) = &mut decision {
             change.durable |= is_trusted_after_power_loss(change, seen, &local.boot);
+            change.drop_outputs(seen);
+            for event in change.events.iter_mut().filter(|event| event.actor.is_none()) {
+                event.actor = local.actor.as_ref().map(|actor| actor.name.clone());
+            }
             change.writes.extend(once.as_ref().and_then(|once| remember(once, &answer)));
         }
         (decision, Reply::Now(answer))

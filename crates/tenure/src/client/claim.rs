@@ -1,7 +1,8 @@
 //! Claiming tasks, and waiting for one to be ready.
 
-use super::request::Wait;
-use super::tasks::{ClaimRequest, Claims, Tasks};
+use super::claimed_work::Work;
+use super::request::{Wait, default_margin};
+use super::tasks::{ClaimRequest, Claims, Kept, Tasks};
 use crate::error::Error;
 use std::time::Duration;
 use tenure_core::rules::tasks::NoClaim;
@@ -72,6 +73,25 @@ impl ClaimBuilder {
     /// Takes the next tasks, or the named one, waiting for them if told to.
     pub async fn take(self) -> Result<Claims, Error> {
         self.take_while(|_| std::future::ready(Ok(true))).await
+    }
+
+    /// Takes the next tasks and renews each claim in the background until its work is finished or
+    /// dropped, which hands the task back. A section is held with its task and ends with it: the
+    /// request's runner is not used. A [`Runner`](super::Runner) takes one at a time and keeps its
+    /// section.
+    pub async fn take_work(mut self) -> Result<Result<Vec<Work>, NoClaim>, Error> {
+        self.request.runner = None;
+        let (tasks, ttl) = (self.tasks.clone(), self.request.ttl);
+        Ok(match self.take().await? {
+            Claims::None(none) => Err(none),
+            Claims::Claimed { tasks: claimed, asked_at } => {
+                let keep = |claimed| {
+                    let kept = Kept { runner: None, section: None };
+                    tasks.keep(claimed, ttl, default_margin(ttl), asked_at, kept)
+                };
+                Ok(claimed.into_iter().map(keep).collect())
+            }
+        })
     }
 
     /// Takes the next tasks, or the named one. Whenever there is none, `go_on` is told why, and says

@@ -146,7 +146,8 @@ pub(super) async fn lost(client: &Client, held: &TrackedLease) {
         }
         let pause = left.min(LOOK_FOR_BREAK);
         let noticed = world.timeout(pause, held.noticed_loss()).await;
-        // A store that hangs must not keep time from deciding.
+        // A store that hangs must not keep time from deciding, and some of it has passed by now.
+        let left = trusted_for(client, held);
         let looked = async { world.timeout(left, was_ended(client, held)).await };
         if noticed.is_none() && looked.await == Some(true) {
             client.inner.keeper.forget(held);

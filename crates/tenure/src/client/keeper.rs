@@ -16,16 +16,22 @@ use crate::watched::Watched;
 use crate::world::{BackgroundTask, Clock, PerProcess, World};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::GrantId;
-use tenure_core::act::{CallOff, CallOffClaim, FinishTask, Leave, Recover, Release};
+use tenure_core::act::{
+    CallOff, CallOffClaim, DropWorker, FinishTask, Leave, PutWorker, Recover, Release,
+};
 use tokio::sync::Notify;
 
 /// A renewal that failed is tried again after a twentieth of the lease, within these bounds: often
 /// enough to have many tries, seldom enough not to burden a store that is in trouble.
 const RETRY_MIN: Duration = Duration::from_millis(20);
 const RETRY_MAX: Duration = Duration::from_secs(1);
+
+/// A renewal waits for its answer for a third of the lease, and for this long at least.
+const ANSWER_MIN: Duration = Duration::from_secs(1);
 
 /// How long a client that is dropped waits for its last cleanups.
 const LAST_CLEANUPS: Duration = Duration::from_secs(2);
@@ -78,6 +84,9 @@ pub(super) enum BackgroundCleanup {
     Leave(Leave),
     Release(Release),
     HandBack(Box<FinishTask>),
+    DropWorker(DropWorker),
+    /// With whether the worker has ended: then nothing is reported any more.
+    PutWorker(Box<(Arc<tokio::sync::Mutex<bool>>, PutWorker)>),
     Recover(Recover),
     CallOff(Box<(Revocable, CallOff)>),
     CallOffClaim(Box<(Revocable, CallOffClaim)>),
@@ -89,6 +98,14 @@ impl BackgroundCleanup {
             BackgroundCleanup::Leave(act) => drop(backend.perform(&act).await?),
             BackgroundCleanup::Release(act) => drop(backend.perform(&act).await?),
             BackgroundCleanup::HandBack(act) => drop(backend.perform(&*act).await?),
+            BackgroundCleanup::DropWorker(act) => backend.perform(&act).await?,
+            BackgroundCleanup::PutWorker(report) => {
+                let ended = report.0.lock().await;
+                if !*ended {
+                    // The next report says the same and more.
+                    let _ = backend.perform(&report.1).await;
+                }
+            }
             BackgroundCleanup::Recover(act) => drop(backend.perform(&act).await?),
             BackgroundCleanup::CallOff(cleanup) => cleanup.0.undo(backend, &cleanup.1).await?,
             BackgroundCleanup::CallOffClaim(cleanup) => cleanup.0.undo(backend, &cleanup.1).await?,
@@ -251,34 +268,62 @@ enum Next {
 }
 
 async fn run(shared: Arc<Shared>) {
+    // A cleanup in a store that does not answer must not keep renewals waiting.
+    let mut cleaning: Option<Pin<Box<dyn Future<Output = ()> + Send>>> = None;
     loop {
         let now = shared.clock.now();
-        match shared.next(now) {
+        let sleep_until = match shared.next(now, cleaning.is_some()) {
             // What fails here ends by itself when its time has run out.
-            Next::Work(Work::Cleanup(cleanup), backend) => drop(cleanup.run(&backend).await),
-            Next::Work(Work::Renew(due), backend) => renew(&shared, &backend, due).await,
-            Next::SleepUntil(None) => shared.changed.notified().await,
-            Next::SleepUntil(Some(at)) => {
-                let pause = at.saturating_sub(now);
-                shared.world.timeout(pause, shared.changed.notified()).await;
+            Next::Work(Work::Cleanup(cleanup), backend) => {
+                cleaning = Some(Box::pin(async move { drop(cleanup.run(&backend).await) }));
+                continue;
             }
+            Next::Work(Work::Renew(due), backend) => {
+                renew(&shared, &backend, due).await;
+                continue;
+            }
+            Next::SleepUntil(at) => at,
             Next::Stop => return,
+        };
+        let woken = async {
+            match sleep_until {
+                None => shared.changed.notified().await,
+                Some(at) => {
+                    let pause = at.saturating_sub(now);
+                    shared.world.timeout(pause, shared.changed.notified()).await;
+                }
+            }
+        };
+        let is_clean = match &mut cleaning {
+            Some(cleanup) => tokio::select! {
+                biased;
+                () = cleanup => true,
+                () = woken => false,
+            },
+            None => {
+                woken.await;
+                false
+            }
+        };
+        if is_clean {
+            cleaning = None;
         }
     }
 }
 
 impl Shared {
-    /// What to do now. Once the keeper was dropped, only cleanups are left to do.
-    fn next(&self, now: Duration) -> Next {
+    /// What to do now, beside a cleanup that is on its way. Once the keeper was dropped, only cleanups
+    /// are left to do.
+    fn next(&self, now: Duration, is_cleaning: bool) -> Next {
         let mut state = self.state();
-        state.busy = false;
-        if let Some(work) = state.work(now) {
+        state.busy = is_cleaning;
+        if let Some(work) = state.work(now, is_cleaning) {
             let Some(backend) = state.backend.clone() else { return Next::Stop };
             state.busy = true;
             return Next::Work(work, backend);
         }
         if state.stop {
-            return Next::Stop;
+            return if is_cleaning { Next::SleepUntil(None) } else { Next::Stop };
         }
         let next = state.kept.values().map(|kept| kept.due).min();
         // Where all are gone, it sleeps on until the first of them would have been due: the next
@@ -289,8 +334,8 @@ impl Shared {
 }
 
 impl State {
-    fn work(&mut self, now: Duration) -> Option<Work> {
-        if let Some(cleanup) = self.cleanups.pop_front() {
+    fn work(&mut self, now: Duration, is_cleaning: bool) -> Option<Work> {
+        if !is_cleaning && let Some(cleanup) = self.cleanups.pop_front() {
             return Some(Work::Cleanup(cleanup));
         }
         if self.stop {
@@ -316,7 +361,16 @@ async fn renew(shared: &Shared, backend: &Backend, mut due: Vec<Arc<TrackedLease
     if renewals.is_empty() {
         return;
     }
-    match backend.renew(&renewals).await {
+    // A store that does not answer is asked again, perhaps over another connection, and must not keep
+    // the end of a lease from being noticed.
+    let trusted = due.iter().map(|held| held.trusted_until().saturating_sub(asked_at)).min();
+    let third = due.iter().map(|held| held.lease.ttl / 3).min().unwrap_or_default();
+    let patience = third.max(ANSWER_MIN).min(trusted.unwrap_or_default());
+    let Some(answered) = shared.world.timeout(patience, backend.renew(&renewals)).await else {
+        let now = shared.clock.now();
+        return due.iter().for_each(|held| reschedule(shared, held, now));
+    };
+    match answered {
         Ok(answers) => {
             for (held, answer) in due.iter().zip(answers) {
                 match answer {

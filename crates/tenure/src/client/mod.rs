@@ -1,12 +1,16 @@
 //! The client: one method per verb, over any store. It waits, renews and tries again.
 
+mod actor;
 mod backend;
 mod claim;
+mod claimed_work;
+mod collect;
 mod guard;
 mod keeper;
 mod lease;
 mod left;
 mod obtain;
+mod registration;
 mod request;
 mod resolve;
 mod revocable;
@@ -16,15 +20,18 @@ mod verbs;
 mod work;
 
 pub use crate::store::RequestId;
+pub use actor::Actor;
 pub use backend::{Backend, Local};
 pub use claim::{ClaimBuilder, ClaimWaiting};
+pub use claimed_work::{TaskOutput, Work};
+pub use collect::Collected;
 pub use guard::{Guard, ReleaseOutcome};
 pub use lease::Lease;
 pub use left::Left;
 pub use obtain::{Busy, PLACE_LEASE, Waiting};
 pub use request::{Attempt, Binding, IntoResource, LeaseAttempt, Request, Wait};
 pub use swarm::{Stop, Stopper, Swarm, SwarmReport, WorkEvent};
-pub use tasks::{ClaimRequest, Claims, Tasks, Work};
+pub use tasks::{ClaimRequest, Claims, Tasks};
 pub use tenure_core::act::Broken;
 pub use verbs::{Cleanup, Free};
 pub use work::{Next, Runner};
@@ -34,16 +41,15 @@ use crate::error::Error;
 #[cfg(feature = "file-store")]
 use crate::store::file::Dialect;
 use crate::store::{Store, StoreInfo};
-#[cfg(feature = "file-store")]
-use crate::url::StoreUrl;
-use crate::url::{self, OpenOptions, RemoteOptions};
+use crate::url::{self, OpenOptions, RemoteOptions, StoreUrl};
 use crate::world::{Clock, SuspendClock, SystemWorld, World};
+use collect::Collector;
 use keeper::Keeper;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Recover;
-use tenure_core::{Holder, Owner, RECOVERIES_MAX, Witness};
+use tenure_core::{Holder, Owner, RECOVERIES_MAX, Retention, Witness};
 
 /// Lease of a guard, renewed from a third of it: a dead machine is replaced within it, and three
 /// renewals may fail before it is lost.
@@ -125,6 +131,7 @@ pub struct ClientBuilder {
     poll_interval: Duration,
     look_only: bool,
     recoveries_max: u32,
+    retention: Retention,
     warn: Warn,
     remote: RemoteOptions,
     wrap: Option<Wrap>,
@@ -189,6 +196,13 @@ impl ClientBuilder {
         self
     }
 
+    /// How much history is kept in a store that this client opens itself; a server decides that for its
+    /// own store. Clients of one store should agree: what one of them removes is gone for all.
+    pub fn retention(mut self, retention: Retention) -> ClientBuilder {
+        self.retention = retention;
+        self
+    }
+
     /// What to do with warnings, each a sentence, such as one of a wait without a limit for what a
     /// guard of the same client holds. They go nowhere unless this is set: the library prints nothing.
     pub fn on_warning(mut self, warn: impl Fn(&str) + Send + Sync + 'static) -> ClientBuilder {
@@ -213,7 +227,12 @@ impl ClientBuilder {
     }
 
     /// Opens the store that the URL names.
-    pub async fn open(mut self, url: &str) -> Result<Client, Error> {
+    pub async fn open(self, url: &str) -> Result<Client, Error> {
+        self.open_url(url.parse()?).await
+    }
+
+    /// Opens this store. A password that a written URL would not show is used.
+    pub async fn open_url(mut self, url: StoreUrl) -> Result<Client, Error> {
         let options = OpenOptions {
             world: self.world.clone(),
             one_shot: self.one_shot,
@@ -243,6 +262,8 @@ impl ClientBuilder {
     pub fn with_store(self, store: Arc<dyn Store>) -> Result<Client, Error> {
         let witness = self.world.witness(store.info().ended_boots);
         let local = Local::new(store, witness.clone(), self.world.this_machine().boot);
+        let collector = Collector::new(self.retention, self.world.clone(), self.one_shot);
+        let local = local.with_collector(collector);
         self.through(Backend::Local(local), witness)
     }
 
@@ -309,6 +330,7 @@ impl Client {
             poll_interval: Duration::from_secs(5),
             look_only: false,
             recoveries_max: RECOVERIES_MAX,
+            retention: Retention::default(),
             warn: Arc::new(|_| ()),
             remote: RemoteOptions::of_user(),
             wrap: None,
@@ -360,19 +382,31 @@ impl Client {
         Ok(self.held_by(Holder { chosen: false, ..holder }, None))
     }
 
+    /// A client of the same store under a label that no other has. For a forked process, whose
+    /// inherited label names its parent.
+    pub fn with_made_up_label(&self) -> Client {
+        self.held_by(Holder::anonymous(unique_label(&*self.inner.world)), None)
+    }
+
+    /// This client for changes that come through a token of a server: see [`Backend::through`].
+    pub fn through(&self, actor: &Actor) -> Client {
+        let (holder, agent) = (self.inner.holder.clone(), self.inner.agent.clone());
+        self.with_backend(self.inner.backend.through(actor), holder, agent)
+    }
+
     fn held_by(&self, holder: Holder, agent: Option<Agent>) -> Client {
+        self.with_backend(self.inner.backend.clone(), holder, agent)
+    }
+
+    fn with_backend(&self, backend: Backend, holder: Holder, agent: Option<Agent>) -> Client {
         let inner = Inner {
-            backend: self.inner.backend.clone(),
+            backend: backend.clone(),
             world: self.inner.world.clone(),
             clock: self.inner.clock.clone(),
             witness: self.inner.witness.clone(),
             holder,
             agent,
-            keeper: Keeper::new(
-                self.inner.backend.clone(),
-                self.inner.clock.clone(),
-                self.inner.world.clone(),
-            ),
+            keeper: Keeper::new(backend, self.inner.clock.clone(), self.inner.world.clone()),
             warn: self.inner.warn.clone(),
             recoveries_max: self.inner.recoveries_max,
             recovered_at: self.inner.recovered_at.clone(),

@@ -369,6 +369,6 @@ impl Binding {
 }
 
 /// A tenth of the lease, at most a second: enough for a last write to be on its way.
-fn default_margin(ttl: Duration) -> Duration {
+pub(super) fn default_margin(ttl: Duration) -> Duration {
     (ttl / 10).min(Duration::from_secs(1))
 }

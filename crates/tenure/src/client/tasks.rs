@@ -1,5 +1,6 @@
 //! The verbs of tasks.
 
+use super::claimed_work::Work;
 use super::keeper::{BackgroundCleanup, TrackedLease};
 use super::lease::Lease;
 use super::request::Binding;
@@ -7,9 +8,8 @@ use super::revocable::Revocable;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
 use crate::store::{Tally, TaskCounts, TaskFilter};
-use crate::watched::Watched;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure_core::act::{
     CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, FinishTask, FinishTasks,
@@ -217,7 +217,7 @@ impl Tasks {
         finish: Finish,
     ) -> Result<Finished, Error> {
         let ask = FinishAsk { task: task.clone(), proof, token, runner, finish };
-        Ok(self.client.inner.backend.perform(&FinishTask { ask }).await?)
+        Ok(self.client.inner.backend.perform(&FinishTask { ask, output: None }).await?)
     }
 
     /// Ends a worker's work on many tasks in one change, which costs one sync; says of each, in
@@ -378,6 +378,28 @@ impl Tasks {
         Ok(rules::tasks::why_not(&seen, task, &*self.client.inner.witness))
     }
 
+    /// The tasks that these tasks wait for, in no particular order.
+    pub async fn dependencies_of(&self, ids: &[TaskId]) -> Result<Vec<Task>, Error> {
+        let scope = TaskScope { ids: ids.to_vec(), dependencies: true, ..TaskScope::default() };
+        let seen = self.client.inner.backend.read(&Scope::Tasks(scope)).await?.redacted();
+        let named = |task: &Task| ids.contains(&task.id);
+        let wanted: BTreeSet<&TaskId> = seen
+            .tasks
+            .iter()
+            .filter(|task| named(task))
+            .flat_map(|task| &task.depends_on)
+            .collect();
+        Ok(seen.tasks.iter().filter(|task| wanted.contains(&task.id)).cloned().collect())
+    }
+
+    /// The tasks that wait for these tasks, in no particular order.
+    pub async fn dependents_of(&self, ids: &[TaskId]) -> Result<Vec<Task>, Error> {
+        let scope = TaskScope { ids: ids.to_vec(), dependents: true, ..TaskScope::default() };
+        let seen = self.client.inner.backend.read(&Scope::Tasks(scope)).await?.redacted();
+        let waits = |task: &Task| task.depends_on.iter().any(|before| ids.contains(before));
+        Ok(seen.tasks.into_iter().filter(waits).collect())
+    }
+
     /// How many tasks there are of each section and status.
     pub async fn tallies(&self) -> Result<Vec<Tally>, Error> {
         Ok(self.client.inner.backend.read(TaskCounts).await?)
@@ -422,25 +444,16 @@ impl Tasks {
         let wall = self.client.inner.clock.wall();
         let lease = claim_lease(&claimed, holder, ttl, margin, asked_at, wall);
         let held = self.client.inner.keeper.keep(lease);
-        let call = Watched::new(false);
         let Kept { runner, section } = kept;
         let (client, task) = (self.client.clone(), claimed.task);
-        Work {
-            client,
-            task,
-            held,
-            section,
-            runner: Some(runner),
-            call,
-            ended: AtomicBool::new(false),
-        }
+        Work::new(client, task, held, section, runner)
     }
 }
 
 /// What a runner keeps from task to task.
 pub(super) struct Kept {
     /// Under which grant.
-    pub(super) runner: GrantId,
+    pub(super) runner: Option<GrantId>,
     /// The section of the task that was just claimed, unless any number may work there.
     pub(super) section: Option<Arc<TrackedLease>>,
 }
@@ -498,130 +511,6 @@ impl Drop for OpenClaim<'_> {
         line.call_off();
         let act = CallOffClaim { grants: std::mem::take(&mut self.grants), runner: self.runner };
         self.client.inner.keeper.send(BackgroundCleanup::CallOffClaim(Box::new((line, act))));
-    }
-}
-
-/// A task that is being worked on: renewed in the background, handed back if dropped.
-pub struct Work {
-    client: Client,
-    task: Task,
-    held: Arc<TrackedLease>,
-    /// The hold of its section, where the runner keeps that: when it is lost, the claim is.
-    section: Option<Arc<TrackedLease>>,
-    runner: Option<GrantId>,
-    /// Whether the work is to stop.
-    call: Watched<bool>,
-    ended: AtomicBool,
-}
-
-impl Work {
-    /// The task.
-    pub fn task(&self) -> &Task {
-        &self.task
-    }
-
-    /// The grant, token and time of the claim.
-    pub fn lease(&self) -> &Lease {
-        &self.held.lease
-    }
-
-    /// What is held for it.
-    pub fn resources(&self) -> &[Resource] {
-        &self.held.lease.resources
-    }
-
-    /// Returns when the claim or a part of it is lost; never, while all of it is held.
-    pub async fn lost(&self) {
-        let section = async {
-            match &self.section {
-                Some(section) => super::guard::lost(&self.client, section).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = super::guard::lost(&self.client, &self.held) => {}
-            () = section => self.held.lose(),
-        }
-    }
-
-    /// Whether the claim, with all of its parts, may be trusted now.
-    pub fn is_held(&self) -> bool {
-        let section = self.section.as_ref();
-        super::guard::is_held(&self.client, &self.held)
-            && section.is_none_or(|section| super::guard::is_held(&self.client, section))
-    }
-
-    /// Says that this process group works on it too; see [`Guard::bind_group`](super::Guard).
-    pub async fn bind_group(&self, leader: u32) -> Result<bool, Error> {
-        super::guard::bind_group(&self.client, &self.held, leader).await
-    }
-
-    /// Returns when the work is to stop, whatever came of it so far: the claim is lost, the task's
-    /// time is over, or the worker is to end. What was started for it must then be stopped.
-    pub async fn called_off(&self) {
-        tokio::select! {
-            biased;
-            () = self.lost() => {}
-            () = self.call.wait_for(|called| called) => {}
-        }
-    }
-
-    pub(super) fn call_off(&self) {
-        self.call.update(|_| true);
-    }
-
-    /// Says how the work ended. A claim that was lost changes nothing. If the store fails, the
-    /// claim is handed back.
-    pub async fn finish(self, finish: Finish) -> Result<Finished, Error> {
-        self.try_finish(&finish).await
-    }
-
-    /// The same, to be tried again if the store fails.
-    pub(super) async fn try_finish(&self, finish: &Finish) -> Result<Finished, Error> {
-        let proof = Proof::Grant(self.held.lease.grant);
-        let token = Some(self.held.lease.token);
-        let ask = FinishAsk {
-            task: self.task.id.clone(),
-            proof,
-            token,
-            runner: self.runner,
-            finish: finish.clone(),
-        };
-        let finished = self.client.inner.backend.perform(&FinishTask { ask }).await?;
-        self.end();
-        Ok(finished)
-    }
-
-    /// Renews it no longer, and does not hand it back when dropped.
-    fn end(&self) {
-        self.client.inner.keeper.forget(&self.held);
-        self.ended.store(true, Ordering::SeqCst);
-    }
-
-    /// Lets go of a claim that was lost. What the store still has of it, if a part of it was lost,
-    /// is freed, and the task taken back. A store that does not answer takes it back when its lease
-    /// has lapsed.
-    pub async fn abandon(&self) {
-        self.end();
-        let _ = self.client.tasks().recover().await;
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        if *self.ended.get_mut() || self.held.is_inherited(&*self.client.inner.world) {
-            return;
-        }
-        self.client.inner.keeper.forget(&self.held);
-        let ask = FinishAsk {
-            task: self.task.id.clone(),
-            proof: Proof::Grant(self.held.lease.grant),
-            token: Some(self.held.lease.token),
-            runner: self.runner,
-            finish: Finish::Release,
-        };
-        self.client.inner.keeper.send(BackgroundCleanup::HandBack(Box::new(FinishTask { ask })));
     }
 }
 

@@ -1,15 +1,19 @@
 //! The verbs that need no waiting loop of their own: release, renew, break, verify, look, clean up.
 
 use super::Client;
+use super::collect::Collected;
 use super::obtain::Busy;
 use super::request::{IntoResource, Wait};
 use crate::error::Error;
-use crate::store::{EventsAfter, Finding, NewestEvents, Renewed};
+use crate::store::{
+    EventSearch, EventsAfter, Finding, NewestEvents, Prefer, RecordSearch, Renewed,
+};
 use std::time::Duration;
 use tenure_core::act::{Broken, Reap, Recover, Release};
 use tenure_core::{
-    Blocker, BreakAsk, Event, HoldSnapshot, Kind, Proof, ReleaseAsk, Released, Resource, Revision,
-    Scope, Snapshot, Token, VerifyAnswer, rules,
+    Blocker, BreakAsk, Event, HoldSnapshot, Kind, Proof, RecordKind, RecordRange, RecordSnapshot,
+    RegisteredWorker, ReleaseAsk, Released, Resource, Revision, Scope, Snapshot, Token,
+    VerifyAnswer, rules,
 };
 
 /// What cleaning up removed.
@@ -166,6 +170,14 @@ impl Client {
         Ok(self.inner.backend.read(&Scope::Everything).await?.redacted())
     }
 
+    /// The same with the workers that are registered, for those that count or show workers.
+    pub async fn look_at_workers(&self) -> Result<Snapshot, Error> {
+        let records = self.records(RecordRange::all(RecordKind::Worker)).await?;
+        let workers = RegisteredWorker::of_records(&records);
+        // Looked at later, so that what a worker holds is never older than the worker.
+        Ok(Snapshot { workers, ..self.look_everywhere().await? })
+    }
+
     /// Waits until the resource is free, without taking it.
     pub async fn wait_until_free(
         &self,
@@ -200,6 +212,13 @@ impl Client {
         Ok(Cleanup { holds, leftovers: self.inner.backend.tidy().await? })
     }
 
+    /// Removes all history that is beyond what [`ClientBuilder::retention`](crate::ClientBuilder) keeps,
+    /// or what a server keeps; in a dry run only counts it. Without this call it is done little by little,
+    /// after some of the changes that clients make.
+    pub async fn collect(&self, dry_run: bool) -> Result<Collected, Error> {
+        Ok(self.inner.backend.collect(dry_run).await?)
+    }
+
     /// Events after a revision, oldest first.
     pub async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, Error> {
         Ok(self.inner.backend.read(EventsAfter { after, limit }).await?)
@@ -208,6 +227,43 @@ impl Client {
     /// The newest events, oldest first. A server gives at most a thousand.
     pub async fn newest_events(&self, limit: u32) -> Result<Vec<Event>, Error> {
         Ok(self.inner.backend.read(NewestEvents { limit }).await?)
+    }
+
+    /// The events that are asked for, oldest first. Those of a path are also those of all paths that
+    /// overlap it.
+    pub async fn search_events(&self, mut search: EventSearch) -> Result<Vec<Event>, Error> {
+        let path = search.filter.resource.take_if(|resource| resource.kind() == Kind::Path);
+        let Some(path) = path else { return Ok(self.inner.backend.read(search).await?) };
+        let (wanted, mut found) = (search.limit as usize, Vec::new());
+        search.limit = PATH_SEARCH_PAGE;
+        loop {
+            let mut page = self.inner.backend.read(search.clone()).await?;
+            let is_last = page.len() < PATH_SEARCH_PAGE as usize;
+            match search.prefer {
+                Prefer::Oldest => {
+                    search.after = page.last().map_or(search.after, |event| event.revision);
+                }
+                Prefer::Newest => {
+                    search.before = page.first().map(|event| event.revision).or(search.before);
+                    page.reverse();
+                }
+            }
+            found.extend(page.into_iter().filter(|event| {
+                event.event.resource.as_ref().is_some_and(|resource| resource.overlaps(&path))
+            }));
+            if is_last || found.len() >= wanted {
+                found.truncate(wanted);
+                if search.prefer == Prefer::Newest {
+                    found.reverse();
+                }
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Small records: see [`RecordSearch`].
+    pub async fn records(&self, range: RecordRange) -> Result<Vec<RecordSnapshot>, Error> {
+        Ok(self.inner.backend.read(RecordSearch::all(range)).await?)
     }
 
     /// Returns the newest revision as soon as it is beyond `since`, or when patience ends.
@@ -220,6 +276,9 @@ impl Client {
         Ok(self.inner.backend.check().await?)
     }
 }
+
+/// How many events are read at once when those of overlapping paths are searched.
+const PATH_SEARCH_PAGE: u32 = 1000;
 
 /// How often one who only watches looks for deaths and lapses.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);

@@ -2,16 +2,18 @@
 
 use super::Client;
 use super::claim::{ClaimBuilder, ClaimWaiting};
+use super::claimed_work::Work;
 use super::keeper::TrackedLease;
 use super::lease::Lease;
-use super::request::Wait;
-use super::tasks::{ClaimRequest, Claims, Kept, Tasks, Work, release_runner};
+use super::registration::Registration;
+use super::request::{Wait, default_margin};
+use super::tasks::{ClaimRequest, Claims, Kept, Tasks, release_runner};
 use crate::error::Error;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::rules::tasks::{Finish, Finished, NoClaim};
-use tenure_core::{GrantId, Reason, Task, WallTime};
+use tenure_core::{GrantId, Reason, Task, TaskId, WallTime};
 
 /// What a worker got when it asked for its next task.
 #[must_use = "dropping the work hands the task back"]
@@ -30,15 +32,18 @@ pub struct Runner {
     request: ClaimRequest,
     margin: Duration,
     section: Mutex<Option<Arc<TrackedLease>>>,
+    registration: Registration,
 }
 
 impl Runner {
     /// A runner that takes tasks as the request says.
     pub fn new(client: &Client, request: ClaimRequest) -> Runner {
         let id = client.inner.world.new_grant();
-        let margin = (request.ttl / 10).min(Duration::from_secs(1));
+        let margin = default_margin(request.ttl);
         let request = ClaimRequest { runner: Some(id), count: 1, ..request };
-        Runner { tasks: client.tasks(), id, request, margin, section: Mutex::new(None) }
+        let registration = Registration::new(client, &request);
+        let (tasks, section) = (client.tasks(), Mutex::new(None));
+        Runner { tasks, id, request, margin, section, registration }
     }
 
     /// How long before its end a claim is no longer trusted.
@@ -66,12 +71,14 @@ impl Runner {
     where
         F: Future<Output = Result<bool, Error>>,
     {
+        self.registration.begin();
         let (claimed, asked_at) = match claim.take_while(go_on).await? {
             Claims::None(none) => return Ok(Next::None(none)),
             Claims::Claimed { mut tasks, asked_at } => (tasks.remove(0), asked_at),
         };
+        self.registration.took(&claimed.task.id);
         let section = self.keep_section(&claimed.task, asked_at);
-        let kept = Kept { runner: self.id, section };
+        let kept = Kept { runner: Some(self.id), section };
         let work = self.tasks.keep(claimed, self.request.ttl, self.margin, asked_at, kept);
         Ok(Next::Work(work))
     }
@@ -131,10 +138,27 @@ impl Runner {
     /// The same, to be tried again if the store fails.
     pub(super) async fn try_finish(&self, work: &Work, finish: &Finish) -> Result<Finished, Error> {
         let finished = work.try_finish(finish).await?;
+        let done = match (&finished, finish) {
+            (Finished::Done { .. }, Finish::Complete { .. } | Finish::Review { .. }) => Some(true),
+            (Finished::Done { .. }, Finish::Fail { .. }) => Some(false),
+            _ => None,
+        };
+        self.registration.ended(&work.task().id, done);
         if matches!(finished, Finished::Done { gave_up_section: true, .. }) {
             self.forget_section();
         }
         Ok(finished)
+    }
+
+    /// Notes that the runner no longer has this task, whatever became of it.
+    pub(super) fn lost(&self, task: &TaskId) {
+        self.registration.ended(task, None);
+    }
+
+    /// Leaves the registry of workers, until the next task is asked for. A runner that is dropped
+    /// leaves it too, a moment later.
+    pub async fn end(&self) {
+        self.registration.end().await;
     }
 
     /// Gives up the section that the runner keeps.

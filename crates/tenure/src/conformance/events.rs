@@ -12,6 +12,7 @@ use tenure_core::{
 
 cases!("events":
     events_come_back_as_they_were,
+    an_event_may_be_older_than_the_change_that_records_it,
     events_come_in_order_after_a_revision_and_up_to_a_limit,
     there_are_no_events_beyond_the_newest,
     events_need_no_records_and_records_of_the_same_change_are_there,
@@ -80,6 +81,41 @@ async fn events_come_back_as_they_were(harness: &dyn Harness) -> Verdict {
         ensure_eq!(read, written, "the events");
     }
     Ok(())
+}
+
+/// History that comes from another store keeps its times, which need not rise.
+async fn an_event_may_be_older_than_the_change_that_records_it(harness: &dyn Harness) -> Verdict {
+    let mut store = harness.fresh().await;
+    let other = harness.another(&store).await;
+    let times = [Some(1_700_000_000_123), None, Some(1), Some(1_600_000_000_000)];
+    let note = |at: &Option<i64>| {
+        let event = event(&resource("a"), None, EventKind::Released);
+        at.map_or(event.clone(), |at| event.happened_at(WallTime(at)))
+    };
+    let change = Change { events: times.iter().map(note).collect(), ..Change::default() };
+    write(&*store, move |_| change.clone()).await?;
+    let plain = event(&resource("a"), None, EventKind::Released);
+    let check = |events: Vec<Event>| {
+        ensure_eq!(events.len(), times.len(), "the number of events");
+        for (event, at) in events.iter().zip(times) {
+            ensure_eq!(event.event, plain, "the event, whose time is beside it");
+            match at {
+                Some(at) => ensure_eq!(event.at, WallTime(at), "the time of an older event"),
+                None => ensure!(
+                    event.at > WallTime(1_700_000_000_123),
+                    "{:?} is no store's time",
+                    event.at
+                ),
+            }
+        }
+        Ok(())
+    };
+    check(store.events(Revision(0), 9).await?)?;
+    check(other.events(Revision(0), 9).await?)?;
+    check(store.read(NewestEvents { limit: 9 }).await?)?;
+    drop(other);
+    store = harness.reopen(store).await;
+    check(store.events(Revision(0), 9).await?)
 }
 
 async fn events_come_in_order_after_a_revision_and_up_to_a_limit(harness: &dyn Harness) -> Verdict {

@@ -15,6 +15,7 @@
 //! - `places` — the queue.
 //! - `events` — the history.
 //! - `tasks` — tasks and sections, each task to one worker.
+//! - `retention` — old tasks and events are found and removed.
 //! - `identity` — a store that was removed or replaced is gone for all open handles.
 //! - `answers` — a request that came twice is decided once.
 //! - `waking` — no wake and no change is missed.
@@ -68,6 +69,7 @@
 
 mod answers;
 mod atomic;
+mod event_search;
 mod events;
 mod identity;
 mod kit;
@@ -78,6 +80,8 @@ mod paths;
 mod places;
 mod records;
 mod renewal;
+mod retention;
+mod small_records;
 mod tasks;
 mod waking;
 
@@ -116,7 +120,7 @@ pub trait Harness: Send + Sync {
     async fn pass(&self, time: Duration);
 }
 
-const TOPICS: [&[Case]; 13] = [
+const TOPICS: [&[Case]; 16] = [
     records::CASES,
     looks::CASES,
     paths::CASES,
@@ -126,7 +130,10 @@ const TOPICS: [&[Case]; 13] = [
     renewal::CASES,
     places::CASES,
     events::CASES,
+    event_search::CASES,
+    small_records::CASES,
     tasks::CASES,
+    retention::CASES,
     identity::CASES,
     answers::CASES,
     waking::CASES,

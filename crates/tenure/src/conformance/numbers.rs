@@ -19,6 +19,7 @@ cases!("numbers":
     the_next_number_is_beyond_all_in_its_scope,
     an_overlapping_scope_sees_a_higher_number,
     a_change_may_take_several_numbers,
+    a_change_over_everything_raises_all_numbers,
     numbers_rise_beyond_all_that_ended,
     the_tokens_of_a_resource_rise_however_many_ask,
 );
@@ -104,6 +105,41 @@ async fn a_change_may_take_several_numbers(harness: &dyn Harness) -> Verdict {
             ensure!(next > highest, "{next} is not beyond {highest}, which was taken");
         }
     }
+    Ok(())
+}
+
+/// A store that takes over from another must give out higher numbers than the other did, wherever. The
+/// jump is far, and must not cost as much as it is long.
+async fn a_change_over_everything_raises_all_numbers(harness: &dyn Harness) -> Verdict {
+    const JUMP: u64 = 3_000_000_000;
+    let mut store = harness.fresh().await;
+    let other = harness.another(&store).await;
+    add(&*store, vec![new("t")]).await?;
+    let held = take(&*store, "held", grant(1), LONG).await?;
+    let rule = |seen: &Snapshot| {
+        let high = seen.next + JUMP;
+        let writes = vec![
+            Write::Hold(hold("mark", grant(2), Token(high))),
+            Write::DropHold { resource: resource("mark"), grant: grant(2) },
+        ];
+        (Decision::Write(Change { writes, ..noting("mark") }), high)
+    };
+    let highest = apply(&*store, None, Scope::Everything, rule).await?;
+    ensure!(highest > JUMP + held.0, "{highest} is not far above {held}");
+    ensure!(hold_of(&*store, "mark").await.is_err(), "it ended in the change that began it");
+    let scopes = [at(&["mark"]), at(&["held"]), at(&["other"]), at(&["path:a/**"])];
+    let scopes = [&scopes[..], &[look_for(&["t"]), queues(&["more"]), Scope::Everything]].concat();
+    for scope in &scopes {
+        let next = next(&*store, scope.clone()).await?;
+        ensure!(next > highest, "{next} for {scope:?}, after {highest}");
+    }
+    let token = take(&*other, "other", grant(3), LONG).await?;
+    ensure!(token.0 > highest, "token {token} should be beyond {highest}");
+    add(&*other, vec![new("u")]).await?;
+    drop(other);
+    store = harness.reopen(store).await;
+    let token = take(&*store, "later", grant(4), LONG).await?;
+    ensure!(token.0 > highest, "token {token} after reopening should be beyond {highest}");
     Ok(())
 }
 

@@ -33,7 +33,7 @@ cases!("tasks":
     tasks_survive_reopening,
 );
 
-fn id(text: &str) -> TaskId {
+pub(super) fn id(text: &str) -> TaskId {
     text.parse().expect("the suite's own ids are fine")
 }
 
@@ -51,6 +51,7 @@ fn pick(section: Option<&str>, labels: &[&str], depth: usize) -> Scope {
         labels: labels.iter().map(|label| (*label).to_owned()).collect(),
         depth,
         may_skip: false,
+        runner: None,
     };
     Scope::Tasks(TaskScope { pick: Some(pick), ..TaskScope::default() })
 }
@@ -59,7 +60,7 @@ fn ids(tasks: &[Task]) -> Vec<&str> {
     tasks.iter().map(|task| task.id.as_str()).collect()
 }
 
-async fn put(store: &dyn Store, task: Task) -> Verdict {
+pub(super) async fn put(store: &dyn Store, task: Task) -> Verdict {
     let mut change = noting("task");
     change.durable = true;
     change.writes.push(Write::Task(Box::new(task)));
@@ -96,7 +97,7 @@ fn claim_ask(worker: &str, ttl: Duration) -> ClaimAsk {
     }
 }
 
-async fn claim(
+pub(super) async fn claim(
     store: &dyn Store,
     worker: &str,
     ttl: Duration,
@@ -118,7 +119,7 @@ fn complete_ask(claimed: &tasks::Claimed) -> FinishAsk {
     }
 }
 
-async fn complete(store: &dyn Store, claimed: &tasks::Claimed) -> Result<bool, Failure> {
+pub(super) async fn complete(store: &dyn Store, claimed: &tasks::Claimed) -> Result<bool, Failure> {
     let ask = complete_ask(claimed);
     let scope = ask.scope();
     let rule = move |seen: &Snapshot| tasks::finish(seen, &ask, &NoWitness);

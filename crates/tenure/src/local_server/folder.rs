@@ -241,7 +241,7 @@ fn canonical(store: &StoreUrl) -> StoreUrl {
         StoreUrl::Sqlite { path } => *path = whole(path),
         #[cfg(feature = "file-store")]
         StoreUrl::File { folder, .. } => *folder = whole(folder),
-        StoreUrl::Memory | StoreUrl::Remote(_) => {}
+        StoreUrl::Memory | StoreUrl::Remote(_) | StoreUrl::Postgres(_) | StoreUrl::Etcd(_) => {}
     }
     store
 }

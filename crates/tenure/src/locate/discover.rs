@@ -84,6 +84,11 @@ impl ClientBuilder {
     /// settings, unless a label was given.
     pub async fn discover(self) -> Result<Client, DiscoverError> {
         let directory = std::env::current_dir().map_err(DiscoverError::Directory)?;
+        self.discover_in(directory).await
+    }
+
+    /// Opens the store that the `tenure` command would use in this folder.
+    pub async fn discover_in(self, directory: PathBuf) -> Result<Client, DiscoverError> {
         let surroundings = Surroundings::of_process(directory.clone());
         let place = place::find(&surroundings);
         let mut sources = Sources::of_process()?;
@@ -108,7 +113,8 @@ impl ClientBuilder {
         };
         let mut builder = self
             .poll_interval(settings.duration(Key::PollInterval))
-            .recoveries_max(settings.integer(Key::MaxRecoveries));
+            .recoveries_max(settings.integer(Key::MaxRecoveries))
+            .retention(super::retention(&settings));
         if let Some(label) = settings.text(Key::Agent) {
             builder = builder.label_unless_given(label);
         }
@@ -119,9 +125,11 @@ impl ClientBuilder {
                 local_servers: ServerFolder::of(&surroundings),
                 ca_file: path_setting(&settings, Key::CaFile),
                 label: None,
+                #[cfg(feature = "http")]
+                observer: crate::remote::Observer::default(),
             });
         }
-        Ok(builder.open(&located.url.to_string()).await?)
+        Ok(builder.open_url(located.url).await?)
     }
 }
 

@@ -22,6 +22,7 @@ use crate::url::{StoreUrl, UrlError};
 pub use discover::{DiscoverError, TokenError, path_setting, token_for};
 pub use inside::Link;
 pub use ownership::{ForeignOwner, User};
+use tenure_core::{Keep, Retention};
 use tenure_text::config::{Key, Origin, Settings};
 pub use trust::{Subject, TRUST_VARIABLE, Trust, TrustError, TrustRecord};
 
@@ -202,6 +203,17 @@ pub fn locate(search: &Search<'_>) -> Result<Located, LocateError> {
     Ok(Located { url, reason, in_project: is_default || in_project, foreign_owner })
 }
 
+/// How much history is kept, as settings say.
+pub fn retention(settings: &Settings) -> Retention {
+    let number = |key| Some(u64::from(settings.integer(key))).filter(|number| *number > 0);
+    let age = |key| Some(settings.duration(key)).filter(|age| !age.is_zero());
+    Retention {
+        events: Keep { newest: number(Key::RetentionEvents), age: age(Key::RetentionEventsAge) },
+        tasks: Keep { newest: number(Key::RetentionTasks), age: age(Key::RetentionTasksAge) },
+        failed: Keep { newest: None, age: age(Key::RetentionFailedAge) },
+    }
+}
+
 /// What trust in a project covers, whichever store this command uses.
 pub fn subject(place: &StoreLocation, settings: &Settings) -> trust::Subject {
     let claims = settings.project().map(|project| project.claims.as_slice()).unwrap_or_default();
@@ -237,6 +249,11 @@ fn untrusted(
         // In its own store a project may set the label of holders; in another store the user would
         // act under a label that a stranger chose.
         Key::Agent | Key::Identity => !in_project,
+        // A stranger must not have the user's history removed, not even in the project's own store,
+        // where the history is the user's. A server has settings of its own.
+        key if key.decides_retention() => !matches!(url, StoreUrl::Remote(_)),
+        // The user decides what is told about their commands.
+        Key::Telemetry => true,
         _ => matches!(url, StoreUrl::Remote(_)),
     };
     let needs = |key: &Key| key.needs_trust() && settings.is_from_project(*key) && matters(*key);

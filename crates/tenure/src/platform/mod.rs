@@ -3,8 +3,10 @@
 //! Each function has the same meaning on every system. If a system cannot tell, the result claims
 //! the least (an empty boot id, an unknown start time), and the rules then rely on leases alone.
 
+pub(crate) mod fork;
 mod unix;
 
+pub(crate) use fork::process_id;
 #[cfg(debug_assertions)]
 pub(crate) use unix::die;
 pub(crate) use unix::mailbox;

@@ -2,6 +2,7 @@
 
 use super::connections::{SendError, Unusable};
 use super::link::{Link, Links, Looked};
+use super::observer::Observer;
 use crate::store::RequestId;
 use crate::store::StoreError;
 use crate::url::{Address, RemoteOptions};
@@ -17,6 +18,9 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// The header that names the span of a caller, as W3C Trace Context defines it.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// How long a request may take beyond what the server was asked to wait.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -61,6 +65,7 @@ pub(super) struct Caller {
     base: String,
     name: String,
     headers: HeaderMap,
+    observer: Observer,
     was_reached: AtomicBool,
     world: Arc<dyn World>,
 }
@@ -108,7 +113,8 @@ impl Caller {
             .map_err(|error| unusable((format!("{error}"), "Check the address of the server.")))?;
         let links = Links::new(address, options).map_err(unusable)?;
         let was_reached = AtomicBool::new(false);
-        Ok(Caller { links, base, name, headers: headers(options), was_reached, world })
+        let (headers, observer) = (headers(options), options.observer.clone());
+        Ok(Caller { links, base, name, headers, observer, was_reached, world })
     }
 
     /// The server's address.
@@ -138,7 +144,17 @@ impl Caller {
             let name = HeaderValue::try_from(wire::request_id_to_text(once));
             request.headers_mut().insert(wire::REQUEST, name.map_err(|error| unsent(&error))?);
         }
-        let bytes = self.send_until_answered(request, once.is_some(), patience).await?;
+        let observed = self.observer.begin(path);
+        let parent = observed.as_ref().and_then(|observed| observed.traceparent());
+        if let Some(parent) = parent.and_then(|parent| HeaderValue::try_from(parent).ok()) {
+            request.headers_mut().insert(TRACEPARENT, parent);
+        }
+        let sent = self.send_until_answered(request, once.is_some(), patience).await;
+        if let (Some(observed), Err(error)) = (&observed, &sent) {
+            observed.failed(error);
+        }
+        drop(observed);
+        let bytes = sent?;
         serde_json::from_slice(&bytes).map_err(|error| StoreError::Unsupported {
             what: format!("the server at {} answers something else: {error}", self.name),
             instead: "Use the same version of tenure on both sides.".to_owned(),

@@ -6,6 +6,7 @@
 
 use super::dial::Dialer;
 use crate::local_server::LocalServer;
+use crate::platform::fork::between_forks;
 use crate::url::Address;
 use crate::world::{PerProcess, background_runtime};
 use http_body_util::{BodyExt, Full};
@@ -86,7 +87,7 @@ impl Connections {
         };
         // Ends with this future, if that is dropped.
         let mut task = JoinSet::new();
-        task.spawn_on(exchange, &runtime);
+        task.spawn_on(between_forks(exchange), &runtime);
         match task.join_next().await.expect("one task was spawned") {
             Ok(answer) => answer,
             Err(error) => panic::resume_unwind(error.into_panic()),

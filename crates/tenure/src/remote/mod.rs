@@ -7,31 +7,37 @@ mod call;
 mod connections;
 mod dial;
 mod link;
+mod observer;
 mod slots;
 mod witness;
 
+use crate::client::Actor;
+use crate::client::Collected;
 use crate::store::query::typed;
 use crate::store::{
-    Answer, EventsAfter, Limits, Maintained, Maintenance, Query, Read, Renewal, Renewed, RequestId,
-    Signal, StoreError, StoreInfo, TaskFilter, Waited,
+    Answer, EventSearch, EventsAfter, Limits, Maintained, Maintenance, Prefer, Query, Read,
+    RecordSearch, Renewal, Renewed, RequestId, Signal, StoreError, StoreInfo, TaskFilter, Waited,
 };
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
 use crate::world::World;
 use call::{Caller, Patience};
+pub use observer::{ObservedRequest, Observer, RequestObserver};
 pub(crate) use slots::Slot;
 use slots::Slots;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Act;
-use tenure_core::{HoldSnapshot, Proof, Resource, Witness};
+use tenure_core::{Event, HoldSnapshot, Proof, RecordSnapshot, Resource, Witness};
 use witness::{RemoteWitness, ToldDead};
 
 /// A server that has a store.
 pub struct Remote {
-    caller: Caller,
-    slots: Slots,
+    caller: Arc<Caller>,
+    slots: Arc<Slots>,
     told_dead: Arc<ToldDead>,
+    /// For whom this program, which is a server itself, asks.
+    actor: Option<Arc<Actor>>,
 }
 
 impl Remote {
@@ -42,10 +48,17 @@ impl Remote {
         world: Arc<dyn World>,
     ) -> Result<Remote, StoreError> {
         Ok(Remote {
-            slots: Slots::new(world.clone()),
-            caller: Caller::new(address, options, world)?,
+            slots: Arc::new(Slots::new(world.clone())),
+            caller: Arc::new(Caller::new(address, options, world)?),
             told_dead: Arc::default(),
+            actor: None,
         })
+    }
+
+    /// The same server, asked for this token of a server that passes requests on.
+    pub(crate) fn through(&self, actor: Option<Arc<Actor>>) -> Remote {
+        let (caller, slots) = (self.caller.clone(), self.slots.clone());
+        Remote { caller, slots, told_dead: self.told_dead.clone(), actor }
     }
 
     /// A witness that also knows whom the server proved dead.
@@ -89,6 +102,9 @@ impl Remote {
         once: &RequestId,
         act: &A,
     ) -> Result<A::Answer, StoreError> {
+        if let Some(actor) = &self.actor {
+            actor.check(act.labels())?;
+        }
         let path = format!("{}{}", wire::ACT, A::VERB);
         self.caller.call(&path, act, Some(once), Patience::Long(Duration::ZERO)).await
     }
@@ -106,6 +122,9 @@ impl Remote {
         resources: Option<&[Resource]>,
         ttl: Option<Duration>,
     ) -> Result<Vec<(HoldSnapshot, Renewed)>, StoreError> {
+        if let Some(actor) = &self.actor {
+            actor.check_proof(proof)?;
+        }
         let body = wire::RenewCovered {
             proof: proof.clone(),
             resources: resources.map(<[Resource]>::to_vec),
@@ -118,7 +137,10 @@ impl Remote {
         match query {
             Query::Events(EventsAfter { after, limit }) => {
                 let page = |after, limit| Query::Events(EventsAfter { after, limit });
-                let pages = self.pages::<EventsAfter, _, _>(after, limit, page, |e| e.revision);
+                let pages =
+                    self.pages::<EventsAfter, _, _>(after, (limit, wire::PAGE), page, |e| {
+                        e.revision
+                    });
                 pages.await.map(Answer::Events)
             }
             Query::Tasks(filter) => {
@@ -126,8 +148,21 @@ impl Remote {
                     Query::Tasks(TaskFilter { after_age, limit, ..filter.clone() })
                 };
                 let (after, limit) = (filter.after_age, filter.limit);
-                let pages = self.pages::<&TaskFilter, _, _>(after, limit, page, |task| task.age);
+                let pages =
+                    self.pages::<&TaskFilter, _, _>(after, (limit, wire::PAGE), page, |task| {
+                        task.age
+                    });
                 pages.await.map(Answer::Tasks)
+            }
+            Query::SearchEvents(search) => self.search_events(search).await.map(Answer::Events),
+            Query::Records(search) => {
+                let page =
+                    |after, limit| Query::Records(RecordSearch { after, limit, ..search.clone() });
+                let (after, limit) = (search.after.clone(), search.limit);
+                let at_once = wire::records_at_once(search.range.kind);
+                let key = |record: &RecordSnapshot| record.key.clone();
+                let pages = self.pages::<RecordSearch, _, _>(after, (limit, at_once), page, key);
+                pages.await.map(Answer::Records)
             }
             query => {
                 let answer = self.ask(wire::QUERY, &query).await?;
@@ -139,20 +174,47 @@ impl Remote {
         }
     }
 
-    /// Asks for a long list page by page: a server gives at most [`wire::PAGE`] at once.
-    async fn pages<R: Read<Answer = Vec<T>>, T, K: Copy>(
+    /// Searches page by page, from the end that counts.
+    async fn search_events(&self, mut search: EventSearch) -> Result<Vec<Event>, StoreError> {
+        let mut all: Vec<Event> = Vec::new();
+        let limit = search.limit;
+        loop {
+            search.limit = wire::PAGE.min(limit - all.len() as u32);
+            let answer = self.ask(wire::QUERY, &Query::SearchEvents(search.clone())).await?;
+            let found = EventSearch::answer(answer);
+            let mut found = typed(found, || self.caller.name().to_owned())?;
+            let is_last = found.len() < wire::PAGE as usize;
+            match search.prefer {
+                Prefer::Oldest => {
+                    search.after = found.last().map_or(search.after, |event| event.revision);
+                    all.append(&mut found);
+                }
+                Prefer::Newest => {
+                    search.before = found.first().map(|event| event.revision).or(search.before);
+                    found.append(&mut all);
+                    all = found;
+                }
+            }
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Asks for a long list page by page: a server gives at most so many at once.
+    async fn pages<R: Read<Answer = Vec<T>>, T, K: Clone>(
         &self,
         mut after: K,
-        limit: u32,
+        (limit, at_once): (u32, u32),
         page: impl Fn(K, u32) -> Query,
         key: impl Fn(&T) -> K,
     ) -> Result<Vec<T>, StoreError> {
         let mut all = Vec::new();
         loop {
-            let query = page(after, wire::PAGE.min(limit - all.len() as u32));
+            let query = page(after.clone(), at_once.min(limit - all.len() as u32));
             let answer = self.ask(wire::QUERY, &query).await?;
             let found = typed(R::answer(answer), || self.caller.name().to_owned())?;
-            let is_last = found.len() < wire::PAGE as usize;
+            let is_last = found.len() < at_once as usize;
             after = found.last().map_or(after, &key);
             all.extend(found);
             if is_last {
@@ -185,6 +247,10 @@ impl Remote {
 
     pub(crate) async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
         self.ask(wire::MAINTAIN, &work).await
+    }
+
+    pub(crate) async fn collect(&self, dry_run: bool) -> Result<Collected, StoreError> {
+        self.ask(wire::COLLECT, &wire::Collect { dry_run }).await
     }
 
     async fn ask<R: serde::de::DeserializeOwned>(

@@ -53,9 +53,9 @@ pub enum StoreError {
         instead: String,
     },
     /// The server does not allow the caller to do this.
-    #[error("the store at {store} refuses this: {reason}")]
+    #[error("{}{reason}", refused_by(store))]
     Refused {
-        /// Which store.
+        /// Which store; empty if the caller knows it only through a server.
         store: String,
         /// Why.
         reason: String,
@@ -70,6 +70,13 @@ pub enum StoreError {
         /// How often it was tried.
         tries: u32,
     },
+}
+
+fn refused_by(store: &str) -> String {
+    match store {
+        "" => String::new(),
+        store => format!("the store at {store} refuses this: "),
+    }
 }
 
 impl StoreError {

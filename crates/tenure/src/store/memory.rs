@@ -1,11 +1,13 @@
 //! The store of one process: the reference to read first.
 
 use crate::store::ledger::{Ledger, Record};
+use crate::store::memory_records::MemoryRecords;
 use crate::store::store_time::StoreTime;
 use crate::store::wake_registry::WakeRegistry;
 use crate::store::{
-    Answer, Committed, EventsAfter, Limits, Maintained, Maintenance, NewestEvents, Query, Renewal,
-    Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
+    Answer, Committed, EventSearch, EventsAfter, Limits, Maintained, Maintenance, NewestEvents,
+    Prefer, Query, Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Trim,
+    Waited,
 };
 use crate::watched::Watched;
 use crate::world::{Clock, SystemClock};
@@ -31,6 +33,7 @@ pub struct MemoryStore {
 struct State {
     ledger: Ledger,
     events: VecDeque<Event>,
+    records: MemoryRecords,
 }
 
 impl MemoryStore {
@@ -64,14 +67,24 @@ impl State {
     fn apply(&mut self, change: Change, at: StoreTime, turns: &WakeRegistry) {
         let first = change.first_revision(self.ledger.revision + 1);
         for write in change.writes {
-            match &write {
-                Write::Wait(waiter) => {
+            match write {
+                Write::PutRecord(record) => {
+                    self.records.put(record, at);
+                    continue;
+                }
+                Write::DropRecords(range) => {
+                    self.records.drop_all(&range);
+                    continue;
+                }
+                Write::Wait(ref waiter) => {
                     turns.expect(waiter.grant);
                 }
-                Write::DropWait(waiter) => turns.forget(waiter.grant),
+                Write::DropWait(ref waiter) => turns.forget(waiter.grant),
                 _ => {}
             }
-            self.ledger.apply(Record::of(write, at, ""));
+            if let Some(record) = Record::of(write, at, "") {
+                self.ledger.apply(record);
+            }
         }
         for (number, event) in (first..).zip(change.events) {
             self.ledger.revision = number;
@@ -81,6 +94,31 @@ impl State {
         while self.events.len() > EVENTS_MAX {
             self.events.pop_front();
         }
+    }
+
+    fn search(&self, search: &EventSearch) -> Vec<Event> {
+        let (limit, admits) = (search.limit as usize, |event: &&Event| search.admits(event));
+        match search.prefer {
+            Prefer::Oldest => self.events.iter().filter(admits).take(limit).cloned().collect(),
+            Prefer::Newest => {
+                let newest = self.events.iter().rev().filter(admits).take(limit);
+                let mut found: Vec<Event> = newest.cloned().collect();
+                found.reverse();
+                found
+            }
+        }
+    }
+}
+
+impl State {
+    fn trim(&mut self, trim: Trim, clock: &dyn Clock) -> u64 {
+        let oldest = self.events.iter().take(trim.limit as usize).map(|event| event.at);
+        let times: Vec<WallTime> = oldest.collect();
+        let surplus = trim.keep.surplus_events(&times, self.events.len() as u64, clock.wall());
+        if !trim.dry_run {
+            self.events.drain(..surplus);
+        }
+        surplus as u64
     }
 }
 
@@ -143,15 +181,23 @@ impl Store for MemoryStore {
                 Answer::Snapshot(Box::new(snapshot))
             }
             Query::Events(EventsAfter { after, limit }) => {
-                let later = state.events.iter().filter(|event| event.revision > after);
-                Answer::Events(later.take(limit as usize).cloned().collect())
+                let seen = state.events.partition_point(|event| event.revision <= after);
+                let later = state.events.iter().skip(seen).take(limit as usize);
+                Answer::Events(later.cloned().collect())
             }
             Query::NewestEvents(NewestEvents { limit }) => {
                 let older = state.events.len().saturating_sub(limit as usize);
                 Answer::Events(state.events.iter().skip(older).cloned().collect())
             }
+            Query::SearchEvents(search) => Answer::Events(state.search(&search)),
+            Query::Records(search) => {
+                Answer::Records(state.records.search(&search, StoreTime::of(&*self.clock)))
+            }
             Query::Tasks(filter) => Answer::Tasks(state.ledger.tasks.list(&filter)),
             Query::TaskCounts => Answer::TaskCounts(state.ledger.tasks.tallies()),
+            Query::SurplusTasks(asked) => {
+                Answer::SurplusTasks(state.ledger.tasks.surplus(&asked, self.clock.wall()))
+            }
         })
     }
 
@@ -173,6 +219,7 @@ impl Store for MemoryStore {
         Ok(match work {
             Maintenance::Tidy => Maintained::Tidied(0),
             Maintenance::Check => Maintained::Checked(vec![]),
+            Maintenance::Trim(trim) => Maintained::Trimmed(self.state().trim(trim, &*self.clock)),
         })
     }
 }

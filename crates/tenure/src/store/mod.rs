@@ -5,6 +5,8 @@
 
 mod boot;
 mod error;
+#[cfg(feature = "etcd")]
+pub(crate) mod etcd;
 #[cfg(feature = "file-store")]
 pub(crate) mod file;
 pub(crate) mod format;
@@ -12,8 +14,11 @@ mod ipc;
 mod ledger;
 mod limits;
 pub(crate) mod memory;
+mod memory_records;
 mod path_prefixes;
 mod per_process;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 pub(crate) mod query;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
@@ -22,6 +27,8 @@ pub(crate) mod transaction;
 mod wake_registry;
 
 pub use error::StoreError;
+#[cfg(feature = "etcd")]
+pub use etcd::{EtcdOptions, EtcdStore};
 #[cfg(feature = "file-store")]
 #[doc(hidden)]
 pub use file::{DIALECT_STEPS, STEPS};
@@ -30,13 +37,15 @@ pub use file::{Dialect, DialectError, FileOptions, FileStore, HoldDefaults, Take
 pub use limits::Limits;
 pub use memory::MemoryStore;
 pub(crate) use per_process::PerProcessStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use query::{
-    Answer, EventsAfter, Maintained, Maintenance, NewestEvents, Query, Read, Signal, StoreExt,
-    TaskCounts, Waited,
+    Answer, EventSearch, EventsAfter, Maintained, Maintenance, NewestEvents, Prefer, Query, Read,
+    RecordSearch, Signal, StoreExt, SurplusTasks, TaskCounts, Trim, Waited,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
-pub use transaction::{Chosen, Committed, Decide, RequestId, Transaction, transact_with};
+pub use transaction::{Chosen, Committed, Decide, RequestId, Step, Transaction, transact_with};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -71,6 +80,9 @@ const ANSWERS_MAX: usize = 10_000;
 /// - what was reported is never lost while the machine stays up; a durable change not even when
 ///   the power fails;
 /// - a renewal succeeds only where grant and token match and the lease has not lapsed;
+/// - a small record ([`Write::PutRecord`](tenure_core::Write)) is shown from its change until it is
+///   dropped, or until its time is over by the store's clock; beyond
+///   [`RECORDS_MAX`](tenure_core::record::RECORDS_MAX) of a kind the oldest may go earlier;
 /// - a wait for a change cannot miss one that a query did not show, and a wait for a turn cannot
 ///   miss a wake.
 #[async_trait]

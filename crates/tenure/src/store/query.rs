@@ -8,7 +8,10 @@ use super::{Finding, Store, StoreError, Tally, TaskFilter};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::time::Duration;
-use tenure_core::{Event, GrantId, Revision, Scope, Snapshot, Task};
+use tenure_core::{
+    EndedTask, Event, EventFilter, GrantId, Keep, RecordRange, RecordSnapshot, Revision, Scope,
+    Snapshot, Status, Task,
+};
 
 /// A question to a store. To answer it changes nothing and keeps no writer waiting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,10 +23,16 @@ pub enum Query {
     Events(EventsAfter),
     /// The newest events, oldest first.
     NewestEvents(NewestEvents),
+    /// Events that a filter admits, oldest first.
+    SearchEvents(EventSearch),
+    /// Small records, by their keys. One whose time is over is not among them.
+    Records(RecordSearch),
     /// Tasks, oldest first.
     Tasks(TaskFilter),
     /// The number of tasks of each section and status.
     TaskCounts,
+    /// Finished tasks that are beyond what is kept, in the order in which they ended.
+    SurplusTasks(SurplusTasks),
 }
 
 /// The answer to a [`Query`].
@@ -32,12 +41,16 @@ pub enum Query {
 pub enum Answer {
     /// To [`Query::Snapshot`].
     Snapshot(Box<Snapshot>),
-    /// To [`Query::Events`] and [`Query::NewestEvents`].
+    /// To [`Query::Events`], [`Query::NewestEvents`] and [`Query::SearchEvents`].
     Events(Vec<Event>),
+    /// To [`Query::Records`].
+    Records(Vec<RecordSnapshot>),
     /// To [`Query::Tasks`].
     Tasks(Vec<Task>),
     /// To [`Query::TaskCounts`].
     TaskCounts(Vec<Tally>),
+    /// To [`Query::SurplusTasks`].
+    SurplusTasks(Vec<EndedTask>),
 }
 
 /// Asks for events.
@@ -56,9 +69,105 @@ pub struct NewestEvents {
     pub limit: u32,
 }
 
+/// Asks for events that a filter admits. What it costs does not grow with the history of other
+/// resources where the store has an index of resources; other stores read from the end that is asked
+/// for until they have found enough.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventSearch {
+    /// Which events.
+    pub filter: EventFilter,
+    /// Only events with a higher revision.
+    pub after: Revision,
+    /// Only events with a lower revision, if this is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Revision>,
+    /// Which events are answered where more are admitted than the limit allows.
+    pub prefer: Prefer,
+    /// The largest number of events in the answer.
+    pub limit: u32,
+}
+
+/// Which end of a list counts where not all of it fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prefer {
+    /// The oldest events.
+    Oldest,
+    /// The newest events.
+    Newest,
+}
+
+impl EventSearch {
+    /// The newest events that a filter admits.
+    pub fn newest(filter: EventFilter, limit: u32) -> EventSearch {
+        EventSearch { filter, after: Revision(0), before: None, prefer: Prefer::Newest, limit }
+    }
+
+    /// The first events after a revision that a filter admits.
+    pub fn after(filter: EventFilter, after: Revision, limit: u32) -> EventSearch {
+        EventSearch { filter, after, before: None, prefer: Prefer::Oldest, limit }
+    }
+
+    /// Whether this event is asked for, the limit aside.
+    pub fn admits(&self, event: &Event) -> bool {
+        event.revision > self.after
+            && self.before.is_none_or(|before| event.revision < before)
+            && self.filter.admits(event)
+    }
+}
+
+/// Asks for small records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordSearch {
+    /// Which records.
+    pub range: RecordRange,
+    /// Only with a key behind this one, for paging; from the first, if it is empty.
+    #[serde(default)]
+    pub after: String,
+    /// The largest number of records in the answer.
+    pub limit: u32,
+}
+
+impl RecordSearch {
+    /// All that a range has.
+    pub fn all(range: RecordRange) -> RecordSearch {
+        RecordSearch { range, after: String::new(), limit: u32::MAX }
+    }
+
+    /// The lowest and the highest key that is asked for, both included: no text that begins with the
+    /// prefix is higher.
+    pub(crate) fn bounds(&self) -> (String, String) {
+        let RecordRange { prefix, .. } = &self.range;
+        let first = match self.after.is_empty() {
+            true => prefix.clone(),
+            // The next text behind it.
+            false => prefix.clone().max(format!("{}\u{1}", self.after)),
+        };
+        (first, format!("{prefix}{}", char::MAX))
+    }
+}
+
 /// Asks for the number of tasks of each section and status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskCounts;
+
+/// Asks for finished tasks that are beyond what is kept: the oldest, by when they ended. They are found
+/// and counted at one moment, by [`Keep::surplus`].
+///
+/// A store for which it would be costly to find the oldest of very many may look at a part of them, at
+/// another part each time, and answer for that part: then some that are beyond the limit are named
+/// later, and a few are kept that are older than others that go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SurplusTasks {
+    /// Tasks with this status.
+    pub status: Status,
+    /// What is kept of them.
+    pub keep: Keep,
+    /// So many of the oldest are left out: they were named before and had to stay.
+    pub skip: u32,
+    /// The largest number of tasks in the answer.
+    pub limit: u32,
+}
 
 /// A query whose answer has a type of its own.
 pub trait Read {
@@ -99,8 +208,13 @@ reads! {
     EventsAfter: |after| Query::Events(after), |Answer::Events(events)| events => Vec<Event>;
     NewestEvents: |newest| Query::NewestEvents(newest),
         |Answer::Events(events)| events => Vec<Event>;
+    EventSearch: |search| Query::SearchEvents(search), |Answer::Events(events)| events => Vec<Event>;
+    RecordSearch: |search| Query::Records(search),
+        |Answer::Records(records)| records => Vec<RecordSnapshot>;
     &TaskFilter: |filter| Query::Tasks(filter.clone()), |Answer::Tasks(tasks)| tasks => Vec<Task>;
     TaskCounts: |_| Query::TaskCounts, |Answer::TaskCounts(counts)| counts => Vec<Tally>;
+    SurplusTasks: |surplus| Query::SurplusTasks(surplus),
+        |Answer::SurplusTasks(tasks)| tasks => Vec<EndedTask>;
 }
 
 impl Query {
@@ -108,9 +222,11 @@ impl Query {
     pub fn word(&self) -> &'static str {
         match self {
             Query::Snapshot(_) => "read",
-            Query::Events(_) | Query::NewestEvents(_) => "events",
+            Query::Events(_) | Query::NewestEvents(_) | Query::SearchEvents(_) => "events",
+            Query::Records(_) => "records",
             Query::Tasks(_) => "tasks",
             Query::TaskCounts => "tallies",
+            Query::SurplusTasks(_) => "surplus",
         }
     }
 }
@@ -159,6 +275,21 @@ pub enum Maintenance {
     Tidy,
     /// Checks that the store is in order.
     Check,
+    /// Removes old events.
+    Trim(Trim),
+}
+
+/// Says which events may be removed: the oldest that are beyond what is kept, as
+/// [`Keep::surplus_events`] decides. The newest event stays, and so does every event after one that
+/// stays. A store that keeps events in larger units removes whole units and so keeps more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trim {
+    /// What is kept.
+    pub keep: Keep,
+    /// About the largest number of events that are removed now.
+    pub limit: u32,
+    /// Whether they are only counted.
+    pub dry_run: bool,
 }
 
 impl Maintenance {
@@ -167,6 +298,7 @@ impl Maintenance {
         match self {
             Maintenance::Tidy => "tidy",
             Maintenance::Check => "check",
+            Maintenance::Trim(_) => "trim",
         }
     }
 }
@@ -179,6 +311,8 @@ pub enum Maintained {
     Tidied(usize),
     /// One sentence for each thing that was checked.
     Checked(Vec<Finding>),
+    /// So many events were removed, or would be.
+    Trimmed(u64),
 }
 
 /// The typed forms of [`Store::query`], [`Store::wait`] and [`Store::maintain`].
@@ -217,6 +351,9 @@ pub trait StoreExt: Store {
 
     /// Checks that the store is in order.
     fn check(&self) -> impl Future<Output = Result<Vec<Finding>, StoreError>> + Send;
+
+    /// Removes old events; returns how many.
+    fn trim(&self, trim: Trim) -> impl Future<Output = Result<u64, StoreError>> + Send;
 }
 
 impl<S: Store + ?Sized> StoreExt for S {
@@ -243,6 +380,11 @@ impl<S: Store + ?Sized> StoreExt for S {
         let maintained = self.maintain(Maintenance::Check).await?;
         typed(maintained.checked(), || self.info().url)
     }
+
+    async fn trim(&self, trim: Trim) -> Result<u64, StoreError> {
+        let maintained = self.maintain(Maintenance::Trim(trim)).await?;
+        typed(maintained.trimmed(), || self.info().url)
+    }
 }
 
 impl Waited {
@@ -260,7 +402,7 @@ impl Maintained {
     pub fn tidied(self) -> Option<usize> {
         match self {
             Maintained::Tidied(count) => Some(count),
-            Maintained::Checked(_) => None,
+            Maintained::Checked(_) | Maintained::Trimmed(_) => None,
         }
     }
 
@@ -268,7 +410,15 @@ impl Maintained {
     pub fn checked(self) -> Option<Vec<Finding>> {
         match self {
             Maintained::Checked(findings) => Some(findings),
-            Maintained::Tidied(_) => None,
+            Maintained::Tidied(_) | Maintained::Trimmed(_) => None,
+        }
+    }
+
+    /// How many events were removed, if this is the outcome of trimming.
+    pub fn trimmed(self) -> Option<u64> {
+        match self {
+            Maintained::Trimmed(count) => Some(count),
+            Maintained::Tidied(_) | Maintained::Checked(_) => None,
         }
     }
 }

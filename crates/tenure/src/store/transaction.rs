@@ -50,6 +50,14 @@ pub struct Chosen<X> {
     pub change: Option<Change>,
 }
 
+/// What a rule made of a snapshot.
+pub enum Step {
+    /// It chose what is to be written, if anything is.
+    Chosen(Option<Change>),
+    /// It needs to see this scope.
+    Wider(Scope),
+}
+
 impl Transaction {
     /// A transaction over this scope that answers no request.
     pub fn new(
@@ -65,45 +73,50 @@ impl Transaction {
     }
 
     /// Shows the scope and lets the rule choose; where the rule needs to see more, shows that too.
-    /// Every store decides by this function: `show` reads one scope and fills in the stored reply
-    /// of the request's slot.
+    /// Every store that can do so without waiting decides by this function: `show` reads one scope
+    /// and fills in the stored reply of the request's slot. Others repeat [`Transaction::step`].
     pub fn choose<X, E>(
         &mut self,
         mut show: impl FnMut(&Scope) -> Result<(Snapshot, X), E>,
     ) -> Result<Chosen<X>, E> {
-        let mut wider: Option<Scope> = None;
-        let (mut snapshot, mut beside) = show(&self.scope)?;
-        for _ in 0..SCOPES_MAX {
-            let change = match (self.decide)(&snapshot) {
-                Decision::Nothing => None,
-                Decision::Write(change) => {
-                    self.debug_check(wider.as_ref(), &change, &snapshot);
-                    Some(change)
-                }
-                need => {
-                    let scope = match need {
-                        Decision::Need(scope) => scope,
-                        _ => Scope::Everything,
-                    };
-                    (snapshot, beside) = show(&scope)?;
-                    wider = Some(scope);
-                    continue;
-                }
-            };
-            return Ok(Chosen { snapshot, beside, change });
+        let mut scope = self.scope.clone();
+        let mut steps = 0;
+        loop {
+            let (snapshot, beside) = show(&scope)?;
+            match self.step(&scope, &snapshot, &mut steps) {
+                Step::Chosen(change) => return Ok(Chosen { snapshot, beside, change }),
+                Step::Wider(wider) => scope = wider,
+            }
         }
-        debug_assert!(false, "a rule asked {SCOPES_MAX} times to see more and did not decide");
-        Ok(Chosen { snapshot, beside, change: None })
     }
 
-    /// Checks in debug builds that a rule only writes what it was shown. A store that locks what it
-    /// shows could not make the change safely otherwise.
-    fn debug_check(&self, wider: Option<&Scope>, change: &Change, shown: &Snapshot) {
-        if cfg!(debug_assertions) {
-            let scope = wider.unwrap_or(&self.scope);
-            let outside = change.writes.iter().find(|write| !scope.admits(write, shown));
-            assert!(outside.is_none(), "{outside:?} is not within {scope:?}");
+    /// Lets the rule choose on this snapshot of this scope. `steps` counts how often the rule asked
+    /// to see more; it begins with 0.
+    pub fn step(&mut self, scope: &Scope, snapshot: &Snapshot, steps: &mut usize) -> Step {
+        let wider = match (self.decide)(snapshot) {
+            Decision::Nothing => return Step::Chosen(None),
+            Decision::Write(change) => {
+                debug_check(scope, &change, snapshot);
+                return Step::Chosen(Some(change));
+            }
+            Decision::Need(scope) => scope,
+            Decision::NeedAll => Scope::Everything,
+        };
+        *steps += 1;
+        if *steps < SCOPES_MAX {
+            return Step::Wider(wider);
         }
+        debug_assert!(false, "a rule asked {SCOPES_MAX} times to see more and did not decide");
+        Step::Chosen(None)
+    }
+}
+
+/// Checks in debug builds that a rule only writes what it was shown. A store that locks what it
+/// shows could not make the change safely otherwise.
+fn debug_check(scope: &Scope, change: &Change, shown: &Snapshot) {
+    if cfg!(debug_assertions) {
+        let outside = change.writes.iter().find(|write| !scope.admits(write, shown));
+        assert!(outside.is_none(), "{outside:?} is not within {scope:?}");
     }
 }
 

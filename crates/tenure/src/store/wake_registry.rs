@@ -35,9 +35,25 @@ impl WakeRegistry {
         }
     }
 
+    /// Wakes all requests: some wake may have been lost.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn wake_all(&self) {
+        self.sleepers().values().for_each(|sleeper| sleeper.notify_one());
+    }
+
     /// Sleeps until woken or until patience ends.
     pub(crate) async fn wait(&self, grant: GrantId, patience: Duration) {
         let sleeper = self.expect(grant);
         let _ = tokio::time::timeout(patience, sleeper.notified()).await;
+    }
+
+    /// Wakes those of this process's requests that are meant.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn wake_where(&self, is_meant: impl Fn(GrantId) -> bool) {
+        for (grant, sleeper) in self.sleepers().iter() {
+            if is_meant(*grant) {
+                sleeper.notify_one();
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ mod tests;
 
 use crate::store::{Renewal, Renewed, RequestId, Signal};
 use serde::{Deserialize, Serialize};
-use tenure_core::{HoldSnapshot, Proof, Resource};
+use tenure_core::{HoldSnapshot, Proof, RecordKind, Resource};
 
 /// Where acts are sent; the verb follows.
 pub const ACT: &str = "/v1/store/act/";
@@ -25,11 +25,14 @@ pub const WAIT: &str = "/v1/store/wait";
 /// Where a [`Maintenance`](crate::store::Maintenance) is sent.
 pub const MAINTAIN: &str = "/v1/store/maintain";
 
+/// Where [`Collect`] is sent.
+pub const COLLECT: &str = "/v1/store/collect";
+
 /// The header with the version of this protocol that the client speaks.
 pub const PROTOCOL: &str = "tenure-protocol";
 
 /// The version of this protocol. Clients and servers of different versions refuse each other.
-pub const PROTOCOL_VERSION: &str = "3";
+pub const PROTOCOL_VERSION: &str = "4";
 
 /// The header that names a request that may be sent again: a slot, a stroke and a number.
 pub const REQUEST: &str = "tenure-request";
@@ -45,6 +48,14 @@ pub const PATIENCE_MAX_MS: u64 = 60_000;
 
 /// How many tasks or events a server lists in one answer; further queries get the rest.
 pub const PAGE: u32 = 1000;
+
+/// How many small records a server lists in one answer: outputs are long.
+pub fn records_at_once(kind: RecordKind) -> u32 {
+    match kind {
+        RecordKind::Output => 32,
+        RecordKind::Worker => PAGE,
+    }
+}
 
 /// Leases to start anew.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,6 +87,13 @@ pub struct Wait {
     pub signal: Signal,
     /// How long.
     pub patience_ms: u64,
+}
+
+/// Asks the server to remove history beyond what it keeps, or to count that.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Collect {
+    /// Whether it is only counted.
+    pub dry_run: bool,
 }
 
 /// A request's name as it stands in the header.

@@ -4,18 +4,20 @@
 //! A change on purpose needs another [`PROTOCOL_VERSION`] and a new sample.
 
 use super::*;
+use crate::client::Collected;
 use crate::store::{Answer, Maintained, Maintenance, Query, StoreError, Waited};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tenure_core::act::{
-    Acquire, Act, CallOff, CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, FinishTask,
-    FinishTasks, Leave, LeaveIdleSections, PutSection, Reap, Recover, Release, StartTask,
+    Acquire, Act, CallOff, CallOffClaim, ChangeSections, ClaimTasks, DeleteTasks, DropWorker,
+    FinishTask, FinishTasks, Leave, LeaveIdleSections, PutOutput, PutSection, PutWorker, Reap,
+    Recover, Release, StartTask,
 };
 use tenure_core::rules::BreakAsk;
 use tenure_core::rules::tasks::{AddAsk, AddNote, DescribeTry, EditAsk, HeartbeatAsk, ImportAsk};
 
 fn samples(part: &str) -> Map<String, Value> {
-    let text = include_str!("samples/protocol-3.json");
+    let text = include_str!("samples/protocol-4.json");
     let all: Value = serde_json::from_str(text).unwrap();
     all[part].as_object().unwrap().clone()
 }
@@ -46,7 +48,7 @@ fn check_act<A: Act>(samples: &mut Map<String, Value>) {
 
 #[test]
 fn the_samples_are_of_this_version() {
-    assert_eq!(PROTOCOL_VERSION, "3");
+    assert_eq!(PROTOCOL_VERSION, "4");
 }
 
 #[test]
@@ -74,6 +76,9 @@ fn every_act_and_its_answers_are_as_they_were() {
     check_act::<DeleteTasks>(samples);
     check_act::<PutSection>(samples);
     check_act::<ChangeSections>(samples);
+    check_act::<PutOutput>(samples);
+    check_act::<PutWorker>(samples);
+    check_act::<DropWorker>(samples);
     assert!(samples.is_empty(), "{samples:?}");
 }
 
@@ -85,12 +90,13 @@ fn every_other_request_and_its_answers_are_as_they_were() {
     check::<Query, Answer>(samples, "query");
     check::<Wait, Waited>(samples, "wait");
     check::<Maintenance, Maintained>(samples, "maintain");
+    check::<Collect, Collected>(samples, "collect");
     assert!(samples.is_empty(), "{samples:?}");
 }
 
 #[test]
 fn every_error_of_a_store_is_as_it_was() {
-    let text = include_str!("samples/protocol-3.json");
+    let text = include_str!("samples/protocol-4.json");
     let all: Value = serde_json::from_str(text).unwrap();
     all["errors"].as_array().unwrap().iter().for_each(is_kept::<StoreError>);
 }

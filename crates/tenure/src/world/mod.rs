@@ -4,14 +4,14 @@
 //! can replace all of it. [`SystemWorld`] is the machine itself. [`VirtualWorld`] is for tests: an
 //! hour passes in milliseconds, and the same seed gives the same run.
 
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "postgres", feature = "etcd"))]
 mod background;
 mod clock;
 mod per_process;
 mod system;
 mod virtual_world;
 
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "postgres", feature = "etcd"))]
 pub(crate) use background::background_runtime;
 pub(crate) use clock::SuspendClock;
 pub use clock::{Clock, ManualClock, SystemClock};
@@ -19,6 +19,7 @@ pub(crate) use per_process::PerProcess;
 pub use system::SystemWorld;
 pub use virtual_world::VirtualWorld;
 
+use crate::platform::fork;
 use parking_lot::Mutex;
 use std::pin::Pin;
 use std::sync::{Arc, mpsc};
@@ -27,6 +28,22 @@ use tenure_core::{Evidence, GrantId, Group, Witness};
 
 /// A future that a world runs or hands out.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Lets this process fork at any time, also while other threads are inside calls of a
+/// [`blocking`](crate::blocking) client. From now on a `fork` waits until no thread is in the middle of
+/// a step, which takes as long as one write at most; a thread that waits for a lock does not delay it.
+///
+/// What the child may do is the same as without this; see [`Client`](crate::Client). For programs that
+/// embed the library where others fork, such as Python.
+pub fn prepare_for_forks() {
+    fork::prepare_for_forks();
+}
+
+/// Runs the steps of this future between forks; see [`prepare_for_forks`]. For futures that run on a
+/// runtime of the caller's own. A step must not wait for a thread that may be about to fork.
+pub fn between_forks<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
+    fork::between_forks(future)
+}
 
 /// The machine and the process in which a client runs.
 ///

@@ -1,5 +1,6 @@
 //! Values that a child process must not inherit from its parent.
 
+use crate::platform::process_id;
 use std::sync::OnceLock;
 
 /// A value of which each process has its own: after `fork`, the child makes another one. What the
@@ -30,7 +31,7 @@ impl<T> PerProcess<T> {
 
     /// The value of this process, made now if there is none yet.
     pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
-        let process = std::process::id();
+        let process = process_id();
         let mut make = Some(make);
         let mut new = || {
             let value = make.take().map(|make| make());
@@ -45,7 +46,7 @@ impl<T> PerProcess<T> {
 
     /// The value of this process, if it has one.
     pub(crate) fn get(&self) -> Option<&T> {
-        let process = std::process::id();
+        let process = process_id();
         let mut node = self.first.get();
         while let Some(here) = node.filter(|node| node.process != process) {
             node = here.next.get();
@@ -56,7 +57,7 @@ impl<T> PerProcess<T> {
 
 impl<T> Drop for Node<T> {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if self.process != process_id() {
             std::mem::forget(self.value.take());
         }
     }

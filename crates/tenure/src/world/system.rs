@@ -1,6 +1,7 @@
 //! The machine on which this process runs.
 
 use super::{BackgroundTask, Clock, SystemClock, Task, TaskHandle, World};
+use crate::platform::fork::between_forks;
 use crate::platform::{self, LocalWitness};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -59,7 +60,7 @@ impl World for SystemWorld {
             let _ended = sender;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             if let Ok(runtime) = runtime {
-                runtime.block_on(task);
+                runtime.block_on(between_forks(task));
             }
         };
         let _ = std::thread::Builder::new().name("tenure-keeper".to_owned()).spawn(run);
@@ -71,7 +72,7 @@ impl World for SystemWorld {
     }
 
     fn process_id(&self) -> u32 {
-        std::process::id()
+        platform::process_id()
     }
 
     fn this_machine(&self) -> Evidence {

@@ -9,6 +9,7 @@ mod guards;
 mod losing;
 
 mod proving;
+mod retention;
 mod secrets;
 mod sharing;
 mod trouble;

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use tenure::core::rules::tasks::EVERYTHING;
 use tenure::core::{
-    Change, Event, GrantId, Hold, HoldSnapshot, Kind, Pick, Resource, Revision, Scope, Section,
-    SectionSnapshot, Snapshot, Status, StoredReply, Task, TaskId, TaskScope, Touched, Waiter,
-    WaiterSnapshot, WallTime, Want, Write,
+    Change, EndedTask, Event, GrantId, Hold, HoldSnapshot, Kind, Pick, RecordKind, RecordSnapshot,
+    Resource, Revision, Scope, Section, SectionSnapshot, Snapshot, Status, StoredReply, Task,
+    TaskId, TaskScope, Touched, Waiter, WaiterSnapshot, WallTime, Want, Write,
 };
 use tenure::store::{
-    Answer, Committed, EventsAfter, Limits, Maintained, Maintenance, NewestEvents, Query, Renewal,
-    Renewed, Signal, Store, StoreError, StoreInfo, Tally, Transaction, Waited,
+    Answer, Committed, EventsAfter, Limits, Maintained, Maintenance, NewestEvents, Prefer, Query,
+    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Tally, Transaction, Waited,
 };
 use tenure::world::{Clock, ManualClock};
 use tokio::sync::{Notify, watch};
@@ -41,9 +41,12 @@ struct State {
     tasks: Vec<Task>,
     sections: BTreeMap<String, Section>,
     replies: HashMap<String, StoredReply>,
+    records: BTreeMap<(RecordKind, String), StoredText>,
     events: Vec<Event>,
     /// The highest number that was given out for each resource.
     numbers: Vec<(Resource, u64)>,
+    /// The highest number that a change over everything took.
+    floor: u64,
     /// The highest age.
     age: u64,
     revision: u64,
@@ -64,6 +67,12 @@ struct StoredWait {
     deadline: Duration,
     waiting_since: WallTime,
     woken: Option<Duration>,
+}
+
+struct StoredText {
+    text: String,
+    at: WallTime,
+    deadline: Option<Duration>,
 }
 
 /// The moment of an operation.
@@ -144,7 +153,7 @@ impl State {
             Scope::Tasks(scope) if scope.adds => self.age,
             _ => 0,
         };
-        numbers.map(|(_, number)| *number).max().unwrap_or(0).max(ages) + 1
+        numbers.map(|(_, number)| *number).max().unwrap_or(0).max(ages).max(self.floor) + 1
     }
 
     fn around(&self, is_shown: impl Fn(&Resource) -> bool, at: At) -> Snapshot {
@@ -328,6 +337,14 @@ impl State {
                 self.sections.insert(section.name.clone(), section);
             }
             Write::DropSection(name) => drop(self.sections.remove(&name)),
+            Write::PutRecord(record) => {
+                let deadline = record.ttl.map(|ttl| at.now + ttl);
+                let key = (record.kind, record.key);
+                self.records.insert(key, StoredText { text: record.text, at: at.wall, deadline });
+            }
+            Write::DropRecords(range) => {
+                self.records.retain(|(kind, key), _| !range.has(*kind, key));
+            }
             Write::Answer(reply) => drop(self.replies.insert(reply.slot.clone(), reply)),
         }
     }
@@ -437,6 +454,9 @@ impl Store for Loose {
                 self.bell(waiter.grant);
             }
         }
+        if chosen.snapshot.whole {
+            state.floor = state.floor.max(change.last_number());
+        }
         let revision = state.apply(&change, at);
         self.reached.send_replace(state.revision);
         drop(state);
@@ -461,6 +481,29 @@ impl Store for Loose {
                 let older = state.events.len().saturating_sub(limit as usize);
                 Answer::Events(state.events[older..].to_vec())
             }
+            Query::SearchEvents(search) => {
+                let mut found: Vec<Event> =
+                    state.events.iter().filter(|event| search.admits(event)).cloned().collect();
+                let limit = search.limit as usize;
+                match search.prefer {
+                    Prefer::Oldest => found.truncate(limit),
+                    Prefer::Newest => drop(found.drain(..found.len().saturating_sub(limit))),
+                }
+                Answer::Events(found)
+            }
+            Query::Records(search) => {
+                let found = state.records.iter().filter(|((kind, key), stored)| {
+                    search.range.has(*kind, key)
+                        && *key > search.after
+                        && stored.deadline.is_none_or(|deadline| deadline > at.now)
+                });
+                let shown = found.map(|((_, key), stored)| RecordSnapshot {
+                    key: key.clone(),
+                    text: stored.text.clone(),
+                    written_at: stored.at,
+                });
+                Answer::Records(shown.take(search.limit as usize).collect())
+            }
             Query::Tasks(filter) => {
                 state.tasks.sort_by_key(|task| task.age);
                 let tasks = state.tasks.iter().filter(|task| filter.admits(task));
@@ -480,6 +523,17 @@ impl Store for Loose {
                     }
                 }
                 Answer::TaskCounts(counts)
+            }
+            Query::SurplusTasks(asked) => {
+                let tasks = state.tasks.iter().filter(|task| task.status == asked.status);
+                let mut ended: Vec<EndedTask> = tasks.filter_map(Task::ended).collect();
+                let total = ended.len() as u64;
+                ended.sort();
+                ended.drain(..ended.len().min(asked.skip as usize));
+                ended.truncate(asked.limit as usize);
+                let times: Vec<WallTime> = ended.iter().map(|ended| ended.at).collect();
+                ended.truncate(asked.keep.surplus(&times, asked.skip.into(), total, at.wall));
+                Answer::SurplusTasks(ended)
             }
         })
     }
@@ -504,6 +558,17 @@ impl Store for Loose {
         Ok(match work {
             Maintenance::Tidy => Maintained::Tidied(0),
             Maintenance::Check => Maintained::Checked(vec![]),
+            Maintenance::Trim(trim) => {
+                let (at, mut state) = (self.at(), self.state.lock());
+                let oldest = state.events.iter().take(trim.limit as usize).map(|event| event.at);
+                let times: Vec<WallTime> = oldest.collect();
+                let total = state.events.len() as u64;
+                let surplus = trim.keep.surplus_events(&times, total, at.wall);
+                if !trim.dry_run {
+                    state.events.drain(..surplus);
+                }
+                Maintained::Trimmed(surplus as u64)
+            }
         })
     }
 }

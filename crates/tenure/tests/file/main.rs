@@ -7,6 +7,7 @@ mod damage;
 mod generations;
 mod reboot;
 mod replaced;
+mod retention;
 mod samples;
 
 use std::path::{Path, PathBuf};

@@ -2,13 +2,15 @@
 
 use crate::{StoreLocation, everything, resource, take};
 use rusqlite::Connection;
-use tenure::core::{Change, Decision, EventKind, NewEvent, Revision, Scope};
+use tenure::core::{Change, Decision, EventKind, Keep, NewEvent, Revision, Scope};
 use tenure::store::SqliteStore;
-use tenure::store::{Store, StoreExt, Transaction};
+use tenure::store::{Store, StoreExt, Transaction, Trim};
 
-/// How many are kept, and how many more there may be before the oldest are removed.
-const KEPT: i64 = 100_000;
-const SLACK: i64 = 1_024;
+/// How many are kept.
+const KEPT: i64 = 4_000;
+
+/// After so many events the tally is brought up to date.
+const COUNTED: i64 = 1_024;
 
 async fn record(store: &SqliteStore, count: usize) -> Revision {
     let event = NewEvent::new(Some(resource("busy")), "somebody", None, EventKind::Released);
@@ -22,8 +24,13 @@ async fn record(store: &SqliteStore, count: usize) -> Revision {
 fn counts(place: &StoreLocation) -> (i64, i64) {
     let plain = Connection::open(place.path()).unwrap();
     let one = |sql: &str| plain.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-    let believed = one("SELECT kept FROM tally") + one("SELECT max(id) FROM events") % SLACK;
+    let believed = one("SELECT kept FROM tally") + one("SELECT max(id) FROM events") % COUNTED;
     (one("SELECT count(*) FROM events"), believed)
+}
+
+async fn trim(store: &SqliteStore) -> u64 {
+    let keep = Keep::newest(KEPT as u64);
+    store.trim(Trim { keep, limit: u32::MAX, dry_run: false }).await.unwrap()
 }
 
 #[tokio::test]
@@ -31,25 +38,26 @@ async fn old_events_are_removed_and_the_tally_is_right() {
     let place = StoreLocation::new();
     let store = place.open();
     let mut recorded = 0;
-    // Of every size: smaller than what is removed at once, larger, and a multiple.
-    for count in [1, 1_022, 1, 1, 5_000, 2_048, 40_000, 1_023, 50_000, 900] {
+    // Of every size: smaller than what is counted at once, larger, and a multiple.
+    for count in [1, 1_022, 1, 1, 5_000, 2_048, 40, 1_023, 3_000, 900, 5_000, 1_024, 100] {
         assert_eq!(record(&store, count).await.0, recorded + count as u64);
         recorded += count as u64;
         let (there, believed) = counts(&place);
         assert_eq!(there, believed, "after {recorded}");
-        assert!(there <= KEPT + SLACK, "{there} after {recorded}");
-    }
-    let (before, _) = counts(&place);
-    for count in [5_000, 1_024, 100, 3_000] {
-        let revision = record(&store, count).await;
-        recorded += count as u64;
-        assert_eq!(revision.0, recorded);
-        let (there, believed) = counts(&place);
-        assert_eq!(there, believed, "after {recorded}");
-        assert!(there <= KEPT + SLACK && there >= KEPT.min(before), "{there} after {recorded}");
+        let trimmed = trim(&store).await;
+        assert_eq!(trimmed, u64::try_from(there - KEPT).unwrap_or(0), "after {recorded}");
+        assert_eq!(counts(&place), (there.min(KEPT), there.min(KEPT)), "after {recorded}");
     }
     let oldest = store.events(Revision(0), 1).await.unwrap()[0].revision.0;
-    assert_eq!(oldest, recorded - counts(&place).0 as u64 + 1, "the oldest go first");
+    assert_eq!(oldest, recorded - KEPT as u64 + 1, "the oldest go first");
+
+    // Little by little it comes to the same.
+    record(&store, 3_000).await;
+    recorded += 3_000;
+    let bounded = Trim { keep: Keep::newest(KEPT as u64), limit: 1_000, dry_run: false };
+    for expected in [1_000, 1_000, 1_000, 0] {
+        assert_eq!(store.trim(bounded).await.unwrap(), expected);
+    }
 
     // The numbers rise on, also when the store is opened again, and over a reboot.
     let token = take(&place.open(), "a", 1).await.unwrap();
@@ -60,7 +68,6 @@ async fn old_events_are_removed_and_the_tally_is_right() {
     let (there, believed) = counts(&place);
     assert_eq!(there, believed, "after a reboot");
     record(&store, 2_000).await;
-    let (there, believed) = counts(&place);
-    assert_eq!(there, believed, "after a reboot and more");
-    assert!(there <= KEPT + SLACK);
+    trim(&store).await;
+    assert_eq!(counts(&place), (KEPT, KEPT), "after a reboot and more");
 }

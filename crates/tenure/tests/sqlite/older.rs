@@ -10,11 +10,12 @@ use tenure::core::{
 use tenure::store::SqliteStore;
 use tenure::store::{RequestId, Store, StoreExt, Transaction, transact_with};
 
-/// Undoes what versions 6 to 8 added.
+/// Undoes what versions 6 to 9 added.
 fn make_version_5(plain: &Connection) {
     plain
         .execute_batch(
-            "ALTER TABLE tasks DROP COLUMN tries;
+            "DROP INDEX tasks_ended;
+             ALTER TABLE tasks DROP COLUMN tries;
              ALTER TABLE tasks DROP COLUMN notes;
              ALTER TABLE tasks DROP COLUMN claim_parts;
              ALTER TABLE tasks DROP COLUMN finished_by;
@@ -25,6 +26,8 @@ fn make_version_5(plain: &Connection) {
              ALTER TABLE waits DROP COLUMN agent;
              ALTER TABLE waits DROP COLUMN woken_ms;
              DROP TABLE ended_boots;
+             ALTER TABLE events DROP COLUMN actor;
+             DROP TABLE records;
              PRAGMA user_version = 5;",
         )
         .unwrap();

@@ -1,18 +1,21 @@
 //! Stores of every version are opened: the samples are the SQL that makes them.
 
-use crate::{StoreLocation, everything, grant, resource};
+use crate::{StoreLocation, everything, resource};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use tenure::core::record::output_key;
 use tenure::core::{
-    Change, Decision, EventKind, Hold, Holder, Mode, NewEvent, Revision, Scope, Snapshot, Status,
-    Task, Token, Want, Write,
+    Change, Decision, EventFilter, EventKind, Hold, NewEvent, RecordKind, RecordRange, Revision,
+    Scope, SmallRecord, Snapshot, Status, Task, Token, Want, Write,
 };
-use tenure::store::{RequestId, SqliteStore, StoreExt, TaskFilter, transact_with};
+use tenure::store::{
+    EventSearch, RecordSearch, RequestId, SqliteStore, StoreExt, TaskFilter, transact_with,
+};
 
 /// The newest version of the schema.
-const NEWEST: i32 = 8;
+const NEWEST: i32 = 9;
 
 fn sample(version: i32) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
@@ -123,6 +126,26 @@ async fn an_answer_of_every_version_is_given_again() {
     }
 }
 
+#[tokio::test]
+async fn records_and_tokens_of_every_version_are_read() {
+    for version in 1..=NEWEST {
+        let place = store_of(version);
+        let store = place.open();
+        let plan = "plan".parse().unwrap();
+        let outputs = store.read(RecordSearch::all(RecordRange::outputs(&plan))).await.unwrap();
+        let texts: Vec<&str> = outputs.iter().map(|output| output.text.as_str()).collect();
+        let is_new = version >= 9;
+        assert_eq!(texts, if is_new { &["a line\n"][..] } else { &[] }, "version {version}");
+        let filter = EventFilter { actor: Some("ci".to_owned()), ..EventFilter::default() };
+        let events = store.read(EventSearch::newest(filter, 10)).await.unwrap();
+        assert_eq!(events.len(), usize::from(is_new), "version {version}");
+        // The index serves events of older versions too.
+        let filter = EventFilter::of(resource("deploy"));
+        let of_deploy = store.read(EventSearch::newest(filter, 10)).await.unwrap();
+        assert!(!of_deploy.is_empty(), "version {version}");
+    }
+}
+
 /// Writes the sample of the schema that the program has now: the one before it, with records of all
 /// that is new. For a new version, add what it adds.
 #[tokio::test]
@@ -130,25 +153,20 @@ async fn an_answer_of_every_version_is_given_again() {
 async fn write_the_sample_of_this_version() {
     let place = store_of(NEWEST - 1);
     let store = place.open();
-    let rule = move |seen: &Snapshot| {
-        let token = seen.next_token();
-        let hold = Hold {
-            want: Want { resource: resource("path:docs/**"), mode: Mode::Exclusive },
-            grant: grant(10),
-            token,
-            holder: Holder::agent("erin").unwrap(),
-            operation: None,
-            ttl: crate::HOUR,
-            slot: None,
+    let rule = move |_: &Snapshot| {
+        let event = NewEvent::new(Some(resource("task:plan")), "erin", None, EventKind::Updated);
+        let events = vec![event.through(Some("ci".to_owned()))];
+        let record = |kind, key: &str, ttl| SmallRecord {
+            kind,
+            key: key.to_owned(),
+            text: "a line\n".to_owned(),
+            ttl,
         };
-        let event = NewEvent::new(
-            Some(hold.want.resource.clone()),
-            "erin",
-            Some(token),
-            EventKind::Acquired { operation: None },
-        );
-        let writes = vec![Write::Hold(hold)];
-        (Decision::Write(Change { writes, events: vec![event], ..Change::default() }), ())
+        let output = record(RecordKind::Output, &output_key(&"plan".parse().unwrap(), 1), None);
+        let worker =
+            record(RecordKind::Worker, "00000000000000000000000000000001", Some(crate::HOUR));
+        let writes = vec![Write::PutRecord(output), Write::PutRecord(worker)];
+        (Decision::Write(Change { writes, events, ..Change::default() }), ())
     };
     transact_with(&store, Scope::Everything, None, rule).await.unwrap();
     drop(store);

@@ -29,12 +29,24 @@ pub enum Key {
     RescueMaxBytes,
     /// `rescue.keep`
     RescueKeep,
+    /// `retention.events`
+    RetentionEvents,
+    /// `retention.eventsAge`
+    RetentionEventsAge,
+    /// `retention.tasks`
+    RetentionTasks,
+    /// `retention.tasksAge`
+    RetentionTasksAge,
+    /// `retention.failedAge`
+    RetentionFailedAge,
     /// `store`
     Store,
     /// `agent`
     Agent,
     /// `identity`
     Identity,
+    /// `telemetry`
+    Telemetry,
     /// `server.url`
     ServerUrl,
     /// `server.tokenFile`
@@ -62,10 +74,17 @@ impl Key {
     }
 
     /// Whether a project's file may set this only after its user has trusted the file: such a key
-    /// decides where data and credentials go, or under which label the user acts.
+    /// decides where data and credentials go, under which label the user acts, or which history is
+    /// removed.
     pub fn needs_trust(self) -> bool {
-        matches!(self, Self::Store | Self::Agent | Self::Identity)
+        matches!(self, Self::Store | Self::Agent | Self::Identity | Self::Telemetry)
             || self.name().starts_with("server.")
+            || self.decides_retention()
+    }
+
+    /// Whether this decides how much history is kept.
+    pub fn decides_retention(self) -> bool {
+        self.name().starts_with("retention.")
     }
 
     /// The name of the key in files and commands.
@@ -126,8 +145,11 @@ const INTERVAL: Kind = Kind::Duration { shortest: Duration::from_millis(10) };
 /// A shorter time could end before the next worker has looked.
 const KEEP: Kind = Kind::Duration { shortest: Duration::from_secs(60 * 60) };
 
+/// Zero means: no limit.
+const NUMBER: Kind = Kind::Integer { least: 0 };
+
 /// All keys.
-pub static KEYS: [KeyInfo; 20] = [
+pub static KEYS: [KeyInfo; 26] = [
     KeyInfo {
         key: Key::TaskTimeout,
         name: "locking.taskTimeout",
@@ -217,6 +239,46 @@ pub static KEYS: [KeyInfo; 20] = [
         variable: "TENURE_RESCUE_KEEP",
     },
     KeyInfo {
+        key: Key::RetentionEvents,
+        name: "retention.events",
+        kind: NUMBER,
+        default: "100000",
+        description: "how many events are kept; 0 for no limit",
+        variable: "TENURE_RETENTION_EVENTS",
+    },
+    KeyInfo {
+        key: Key::RetentionEventsAge,
+        name: "retention.eventsAge",
+        kind: WAIT,
+        default: "0s",
+        description: "how long events are kept; 0s for no limit by age",
+        variable: "TENURE_RETENTION_EVENTS_AGE",
+    },
+    KeyInfo {
+        key: Key::RetentionTasks,
+        name: "retention.tasks",
+        kind: NUMBER,
+        default: "100000",
+        description: "how many completed tasks are kept, and as many cancelled and skipped ones; 0 for no limit",
+        variable: "TENURE_RETENTION_TASKS",
+    },
+    KeyInfo {
+        key: Key::RetentionTasksAge,
+        name: "retention.tasksAge",
+        kind: WAIT,
+        default: "0s",
+        description: "how long such tasks are kept after their end; 0s for no limit by age",
+        variable: "TENURE_RETENTION_TASKS_AGE",
+    },
+    KeyInfo {
+        key: Key::RetentionFailedAge,
+        name: "retention.failedAge",
+        kind: WAIT,
+        default: "0s",
+        description: "how long failed tasks are kept; 0s to keep them until they are retried, skipped or deleted",
+        variable: "TENURE_RETENTION_FAILED_AGE",
+    },
+    KeyInfo {
         key: Key::Store,
         name: "store",
         kind: Kind::Text,
@@ -239,6 +301,14 @@ pub static KEYS: [KeyInfo; 20] = [
         default: "auto",
         description: "auto: all commands of one agent are one holder; off: each has a new label",
         variable: "TENURE_IDENTITY",
+    },
+    KeyInfo {
+        key: Key::Telemetry,
+        name: "telemetry",
+        kind: Kind::Word { of: &["off", "otlp"] },
+        default: "off",
+        description: "otlp: send traces and metrics where the variables OTEL_EXPORTER_OTLP_… say",
+        variable: "TENURE_TELEMETRY",
     },
     KeyInfo {
         key: Key::ServerUrl,

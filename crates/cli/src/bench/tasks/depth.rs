@@ -8,19 +8,20 @@ use super::super::{BenchError, BenchSetup};
 use super::task_supply::{self, fill, sync_all};
 use std::time::Instant;
 use tenure::blocking::Client;
+use tenure::core::Retention;
 
 /// The target: a claim in the largest store compared with one in the smallest.
 const WANTED_RATIO: f64 = 1.3;
 
 /// Claims that are not counted: the first ones read pages from disk.
-const WARM_UP: usize = 20;
+pub(in super::super) const WARM_UP: usize = 20;
 
 pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
     let sizes: [usize; 3] = setup.scale([200, 400, 800], [1_000, 100_000, 1_000_000]);
     let claims = setup.scale(40, 360);
     let pending = WARM_UP + claims;
     let prepare = |url: &str, size: usize| -> Result<(usize, f64), BenchError> {
-        let client = Client::open(url)?;
+        let client = keeping_all(url)?;
         let begun = Instant::now();
         let added = fill(&client, size, pending)?;
         Ok((added, begun.elapsed().as_secs_f64()))
@@ -79,13 +80,18 @@ pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), Ben
     Ok(())
 }
 
+/// A client that removes no history: this measures claims in a store that has very much of it.
+fn keeping_all(url: &str) -> Result<Client, tenure::Error> {
+    Client::open_with(tenure::Client::builder().retention(Retention::ALL), url)
+}
+
 /// In a worker: the duration of each claim in seconds, for each store. Each task is completed
 /// before the next claim; that time is not counted.
 pub(in super::super) fn latencies(
     urls: &[String],
     claims: usize,
 ) -> Result<Vec<Vec<f64>>, BenchError> {
-    let clients = urls.iter().map(|url| Client::open(url));
+    let clients = urls.iter().map(|url| keeping_all(url));
     let clients: Vec<Client> = clients.collect::<Result<_, _>>()?;
     // The added tasks must be on disk before the measurement starts.
     sync_all();

@@ -8,7 +8,7 @@ mod depth;
 mod rate;
 mod task_supply;
 
-pub(super) use depth::latencies;
+pub(super) use depth::{WARM_UP, latencies};
 pub(super) use rate::{baseline_commits, duel, pairs};
 pub(super) use task_supply::{TaskSupply, counts};
 

@@ -8,13 +8,16 @@ use tenure::core::{Status, TaskId};
 /// How many tasks are added in one change: enough to share a sync, few enough for memory.
 const BATCH_TASKS: usize = 10_000;
 
+/// The same for a store at servers, which take no change of any size.
+const BATCH_TASKS_REMOTE: usize = 2_000;
+
 /// How many tasks of each status a store has.
 #[derive(Clone, Copy, Default)]
 pub(in super::super) struct Counts {
     pub(super) all: usize,
     pub(super) pending: usize,
     pub(super) in_progress: usize,
-    pub(super) completed: usize,
+    pub(in super::super) completed: usize,
 }
 
 pub(in super::super) fn counts(client: &Client) -> Result<Counts, BenchError> {
@@ -54,8 +57,10 @@ pub(super) fn fill(client: &Client, total: usize, pending: usize) -> Result<usiz
         }
         task
     };
-    for first in (0..added).step_by(BATCH_TASKS) {
-        let batch = (first..added.min(first + BATCH_TASKS)).map(task).collect();
+    let is_local = client.asynchronous().info().local;
+    let batch_size = if is_local { BATCH_TASKS } else { BATCH_TASKS_REMOTE };
+    for first in (0..added).step_by(batch_size) {
+        let batch = (first..added.min(first + batch_size)).map(task).collect();
         client.run(client.asynchronous().tasks().add(batch))?;
     }
     Ok(added)
@@ -86,6 +91,17 @@ impl TaskSupply {
     /// Adds tasks until this many can be claimed, and waits until they are on disk.
     pub(in super::super) fn fill_up(&self, pending: u64) -> Result<(), BenchError> {
         stock_up(&self.client, pending as usize)?;
+        sync_all();
+        Ok(())
+    }
+
+    /// Adds so many completed tasks, and among them so many that can be claimed.
+    pub(in super::super) fn fill_up_beside(
+        &self,
+        completed: usize,
+        pending: usize,
+    ) -> Result<(), BenchError> {
+        fill(&self.client, completed + pending, pending)?;
         sync_all();
         Ok(())
     }

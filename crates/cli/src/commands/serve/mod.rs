@@ -4,21 +4,25 @@ mod browser;
 
 use crate::args;
 use crate::context::Context;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{NAME, styled};
+use crate::telemetry::{self, LogFormat, LogOptions};
 use clap::{Args, ValueHint};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
-use tenure_server::app::App;
+use tenure_server::app::{AdoptParent, App};
 use tenure_server::http::{
-    self, Address, Auth, CONNECTIONS_MAX, LARGE_BODY_BYTES_MAX, Listening, Options, TlsFiles,
-    WithoutTokens,
+    self, Address, Auth, CONNECTIONS_MAX, LARGE_BODY_BYTES_MAX, Listening, Options, PassedSockets,
+    TlsFiles, WithoutTokens,
 };
 use tenure_server::metrics::Metrics;
+use tenure_server::webhooks::{
+    EventSelection, WebhookSecret, WebhookUrl, WebhookUrlError, Webhooks,
+};
 
 /// Serve the store over HTTP: API, MCP, metrics and a dashboard
 ///
@@ -26,6 +30,7 @@ use tenure_server::metrics::Metrics;
 /// commands find automatically; other programs send what `tenure token show` prints. To admit other
 /// users or machines, create tokens with `tenure token create`: then only those are valid. Ctrl-C
 /// or SIGTERM stops it after the requests in flight are answered; a second one stops it at once.
+/// It also listens on sockets that systemd passes on, and tells systemd when it is ready.
 ///
 /// With `--store memory:` the store lives as long as the server.
 #[derive(Debug, Args)]
@@ -78,23 +83,52 @@ pub(crate) struct ServeArgs {
     /// How long to wait for requests in flight at shutdown
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::span)]
     grace: Duration,
-    /// Log each request on stderr: method, path, status, duration, name of the token
+    /// How long to go on serving at shutdown while /readyz already answers 503, so that load
+    /// balancers notice before the port closes
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = args::span)]
+    drain: Duration,
+    /// Log each request on stderr: method, path, status, duration, name of the token, request id
     #[arg(long)]
     log: bool,
+    /// Send events to this address as they happen, signed; can be repeated
+    #[arg(long, value_name = "URL", requires = "webhook_secret_file", value_parser = webhook_url)]
+    webhook: Vec<WebhookUrl>,
+    /// The events to send, separated by commas, or all
+    /// [default: failed,blocked,review,broken,deadlock]
+    #[arg(long, value_name = "EVENTS", requires = "webhook", value_parser = EventSelection::parse)]
+    webhook_events: Option<EventSelection>,
+    /// The file with the secret that messages are signed with; only its owner may read it
+    #[arg(long, value_name = "FILE", requires = "webhook", value_hint = ValueHint::FilePath)]
+    webhook_secret_file: Option<PathBuf>,
+    /// The format of the log; also logs each request, as --log does [default: text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    log_format: Option<LogFormat>,
 }
 
 /// The default address.
 const DEFAULT_ADDRESS: &str = "127.0.0.1:7070";
 
 pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failure> {
+    // Before any file is opened: the sockets are known by their numbers.
+    let passed = PassedSockets::take()?;
+    let log = LogOptions {
+        format: args.log_format.unwrap_or(LogFormat::Text),
+        requests: args.log || args.log_format.is_some(),
+        quiet: context.output.quiet,
+    };
+    telemetry::start(Some(&log), context.sends_telemetry())?;
     let metrics = Metrics::new();
     let client = context.server_client(&metrics).await?;
     let store = client.info().url;
     let open = args.open;
-    let options = options(context, args)?;
+    let options = options(context, args, passed)?;
     let rescuer = context.rescuer().without_workspace();
     let place = context.place().ok().cloned();
-    let app = App::counting(client, metrics).in_place(place).rescuing(rescuer);
+    let adopt: Option<AdoptParent> = match context.sends_telemetry() {
+        true => Some(telemetry::adopt_from_headers),
+        false => None,
+    };
+    let app = App::counting(client, metrics).in_place(place).rescuing(rescuer).adopting(adopt);
     // The file is removed when the server ends.
     let mut page = None;
     http::serve(app, options, |listening| {
@@ -108,12 +142,13 @@ pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failu
     Ok(0)
 }
 
-fn options(context: &Context, args: ServeArgs) -> Result<Options, Failure> {
+fn options(context: &Context, args: ServeArgs, passed: PassedSockets) -> Result<Options, Failure> {
     let mut listen = args.listen;
-    if listen.is_empty() && args.unix.is_empty() {
+    if listen.is_empty() && args.unix.is_empty() && passed.is_empty() {
         listen.push(DEFAULT_ADDRESS.to_owned());
     }
     let tls = args.tls_cert.zip(args.tls_key);
+    let webhooks = webhooks(args.webhook, args.webhook_events, args.webhook_secret_file)?;
     let needs_tokens = args.tokens.is_some();
     let without_tokens = match args.no_auth {
         true => WithoutTokens::NoAuth,
@@ -123,7 +158,6 @@ fn options(context: &Context, args: ServeArgs) -> Result<Options, Failure> {
             renew: args.new_token,
         },
     };
-    let output = context.output.clone();
     Ok(Options {
         listen,
         unix: args.unix,
@@ -136,9 +170,28 @@ fn options(context: &Context, args: ServeArgs) -> Result<Options, Failure> {
         body_bytes_max: args.max_body,
         connections_max: room(args.max_connections),
         grace: args.grace,
-        log: args.log,
-        note: Arc::new(move |text| output.note(text)),
+        drain: args.drain,
+        passed,
+        webhooks,
     })
+}
+
+fn webhook_url(text: &str) -> Result<WebhookUrl, WebhookUrlError> {
+    WebhookUrl::parse(text)
+}
+
+fn webhooks(
+    urls: Vec<WebhookUrl>,
+    events: Option<EventSelection>,
+    secret: Option<PathBuf>,
+) -> Result<Option<Webhooks>, Failure> {
+    // Without an address clap accepts no secret.
+    let Some(file) = secret else { return Ok(None) };
+    let secret = WebhookSecret::read(&file).map_err(|error| {
+        let failure = Failure::new(Exit::Configuration, "WEBHOOK_SECRET", error.to_string());
+        failure.hint("Create one: (umask 077; openssl rand -base64 32 > FILE)")
+    })?;
+    Ok(Some(Webhooks { urls, events: events.unwrap_or_default(), secret }))
 }
 
 /// File descriptors that a server needs besides those of its connections: the store, listeners,

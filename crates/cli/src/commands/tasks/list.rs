@@ -8,8 +8,8 @@ use crate::show::table;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use tenure::core::{Status, Task};
-use tenure::store::{Tally, TaskFilter};
+use tenure::core::{EventFilter, Status, Task};
+use tenure::store::{EventSearch, Tally, TaskFilter};
 use tenure_frontend::view::{self, spelling};
 
 /// List tasks, oldest first
@@ -57,20 +57,53 @@ pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failur
     Ok(0)
 }
 
-pub(super) async fn show_one(context: &Context, text: &str) -> Result<i32, Failure> {
+/// Show one task in full, with its notes, its tries and what it waits for
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Id, unique beginning of an id, or exact title
+    #[arg(value_name = "TASK")]
+    task: String,
+    /// Also show its events, oldest first
+    #[arg(long)]
+    history: bool,
+}
+
+/// How many events of a task are shown; `tenure events` shows more.
+const HISTORY_MAX: u32 = 200;
+
+pub(super) async fn show_one(context: &Context, args: &ShowArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let task = find(&client, text).await?;
+    let task = find(&client, &args.task).await?;
+    let events = match args.history {
+        true => {
+            let filter = EventFilter::of(task.id.resource());
+            Some(client.search_events(EventSearch::newest(filter, HISTORY_MAX)).await?)
+        }
+        false => None,
+    };
+    let attempts = client.tasks().attempts_with_output(&task.id).await?;
     let seen = client.tasks().claims_of(std::slice::from_ref(&task)).await?;
     let claims = view::Claims::of(&seen, client.witness());
     let why = match task.status {
         Status::Pending => client.tasks().why(&task.id).await?,
         _ => vec![],
     };
-    let data = json!({ "task": claims.task(&task), "waits_for": why });
+    let shown = claims.task(&task).with_outputs(&attempts);
+    let mut data = json!({ "task": shown, "waits_for": why });
+    if let Some(events) = &events {
+        data["history"] =
+            events.iter().map(|event| view::json(&view::Event::from(event))).collect();
+    }
     context.output.done(data, || {
         let mut text = show::task_text(&task, &claims);
+        if !attempts.is_empty() {
+            text += &format!("\n  output       tenure tasks log {}", task.id);
+        }
         for sentence in &why {
             text += &format!("\n  waits        {}", spelling::sentence(sentence));
+        }
+        for event in events.iter().flatten() {
+            text += &format!("\n  history      {}", crate::show::event_text(event));
         }
         text
     });

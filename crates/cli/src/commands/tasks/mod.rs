@@ -6,6 +6,7 @@ mod claim_or_wait;
 mod finish;
 mod heartbeat;
 mod list;
+mod log;
 mod manual_change;
 mod note;
 mod ownership;
@@ -44,8 +45,8 @@ pub(crate) struct TasksArgs {
 enum TasksCommand {
     Add(add::AddArgs),
     List(list::ListArgs),
-    /// Show one task in full, with its notes, its earlier tries and what it waits for
-    Show(TaskArg),
+    Show(list::ShowArgs),
+    Log(log::LogArgs),
     Claim(claim::ClaimArgs),
     /// Record that you started a task that you claimed
     Start(ownership::OwnTaskArgs),
@@ -94,7 +95,8 @@ pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failu
     match args.command {
         TasksCommand::Add(args) => add::run(context, args).await,
         TasksCommand::List(args) => list::run(context, args).await,
-        TasksCommand::Show(args) => list::show_one(context, &args.task).await,
+        TasksCommand::Show(args) => list::show_one(context, &args).await,
+        TasksCommand::Log(args) => log::run(context, args).await,
         TasksCommand::Claim(args) => claim::run(context, args).await,
         TasksCommand::Start(args) => finish::start(context, args).await,
         TasksCommand::Heartbeat(args) => heartbeat::run(context, args).await,

@@ -134,7 +134,11 @@ pub(crate) fn history_text(task: &Task) -> String {
 fn try_text(one: &Try) -> String {
     let by = &one.by;
     let mut text = match (one.outcome, one.ended_at) {
-        (Some(outcome), Some(at)) => format!("{by}: {outcome} at {}", time(at)),
+        (Some(outcome), Some(at)) => {
+            let took_ms = u64::try_from(at.0 - one.claimed_at.0).unwrap_or(0);
+            let took = format_duration(std::time::Duration::from_millis(took_ms));
+            format!("{by}: {outcome} at {}, after {took}", time(at))
+        }
         _ => format!("{by}: since {}", time(one.claimed_at)),
     };
     if let Some(error) = &one.error {

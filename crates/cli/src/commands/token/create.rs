@@ -8,6 +8,7 @@ use crate::show;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
+use tenure::core::LabelPatterns;
 use tenure::world::{Clock, SystemClock};
 use tenure_server::caller::Role;
 use tenure_server::http::tokens::TokenFile;
@@ -17,6 +18,7 @@ use tenure_server::http::tokens::TokenFile;
 #[command(after_help = "\
 Examples:
   tenure token create ci --role work
+  tenure token create ci --role work --as alice --as 'ci-*'    only under these labels
   tenure token create dashboard --role read --expires 30d
   SECRET=$(tenure token create ci --role work -q)")]
 pub(crate) struct CreateArgs {
@@ -35,17 +37,21 @@ pub(super) fn run(
     file: &TokenFile,
     chosen: bool,
     args: CreateArgs,
+    labels: Vec<String>,
 ) -> Result<i32, Failure> {
     let is_first = file.read()?.is_none();
     if !chosen && context.place().is_ok_and(|place| file.path().starts_with(&place.folder)) {
         context.place()?.prepare()?;
     }
-    let made = file.create(&args.name, args.role, SystemClock.wall(), args.expires)?;
+    let labels = LabelPatterns::new(labels).map_err(|error| Failure::usage(error.to_string()))?;
+    let now = SystemClock.wall();
+    let made = file.create_limited(&args.name, args.role, now, args.expires, labels)?;
     let data = json!({
         "name": made.token.name,
         "role": made.token.role,
         "secret": made.secret,
         "expires_at": made.token.expires_at.map(show::time),
+        "as": made.token.labels,
         "file": file.path(),
     });
     context.output.done(data, || made.secret.clone());

@@ -24,6 +24,7 @@ pub(super) fn run(context: &Context, file: &TokenFile, _: ListArgs) -> Result<i3
                 "created_at": show::time(token.created_at),
                 "expires_at": token.expires_at.map(show::time),
                 "expired": token.is_expired(now),
+                "as": token.labels,
             })
         })
         .collect();
@@ -31,7 +32,7 @@ pub(super) fn run(context: &Context, file: &TokenFile, _: ListArgs) -> Result<i3
         if tokens.is_empty() {
             return "No tokens".to_owned();
         }
-        let header = ["NAME", "ROLE", "MADE", "EXPIRES"].map(str::to_owned);
+        let header = ["NAME", "ROLE", "MADE", "EXPIRES", "AS"].map(str::to_owned);
         let expires = |token: &Token| match token.expires_at {
             Some(_) if token.is_expired(now) => "expired".to_owned(),
             Some(at) => show::time(at),
@@ -39,7 +40,11 @@ pub(super) fn run(context: &Context, file: &TokenFile, _: ListArgs) -> Result<i3
         };
         let rows = tokens.iter().map(|token| {
             let made = show::time(token.created_at);
-            [token.name.clone(), token.role.to_string(), made, expires(token)]
+            let labels = match token.labels.admit_all() {
+                true => "any label".to_owned(),
+                false => token.labels.to_string(),
+            };
+            [token.name.clone(), token.role.to_string(), made, expires(token), labels]
         });
         show::table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
     });

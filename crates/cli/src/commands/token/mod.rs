@@ -41,11 +41,11 @@ enum TokenCommand {
     Show(show::ShowArgs),
 }
 
-pub(crate) fn run(context: &Context, args: TokenArgs) -> Result<i32, Failure> {
+pub(crate) fn run(context: &Context, args: TokenArgs, labels: Vec<String>) -> Result<i32, Failure> {
     let chosen = args.file.is_some();
     let file = TokenFile::at(args.file.map_or_else(|| context.token_file(), Ok)?);
     match args.command {
-        TokenCommand::Create(args) => create::run(context, &file, chosen, args),
+        TokenCommand::Create(args) => create::run(context, &file, chosen, args, labels),
         TokenCommand::List(args) => list::run(context, &file, args),
         TokenCommand::Revoke(args) => revoke::run(context, &file, args),
         TokenCommand::Show(args) => show::run(context, &file, args),

@@ -290,6 +290,8 @@ fn plan(seen: &Snapshot, ask: &AddAsk) -> Result<(Change, Vec<Added>), AddError>
             label: ask.by.clone(),
             token: None,
             kind: EventKind::Added,
+            actor: None,
+            at: None,
         });
         change.writes.push(Write::Task(Box::new(record(task, unmet, age, seen.wall))));
     }

@@ -5,10 +5,11 @@ use crate::event::EventKind;
 use crate::rules::draft::Draft;
 use crate::snapshot::{HoldSnapshot, Snapshot};
 use crate::task::{Status, Task, TaskId, Verb, after};
-use crate::{GrantId, Witness};
+use crate::{GrantId, Hold, Witness};
 
 /// Hands back what was claimed under these grants, as if it had never been handed out: the attempt
-/// does not count and leaves no try, and a section that the runner took with one of these tasks is given up.
+/// does not count and leaves no try, and a section that the runner took with one of these tasks is given up,
+/// unless a later claim of the runner has come to use it.
 pub fn call_off_claim(
     seen: &Snapshot,
     grants: &[GrantId],
@@ -23,9 +24,11 @@ pub fn call_off_claim(
         };
         let Some(status) = after(task.status, Verb::Release) else { continue };
         let resource = task.id.resource();
-        let of_claim = |seen: &&HoldSnapshot| {
-            let hold = &seen.hold;
-            let of_section = Some(hold.grant) == runner && hold.token == claim.token;
+        let of_claim = |held: &&HoldSnapshot| {
+            let hold = &held.hold;
+            let of_section = Some(hold.grant) == runner
+                && hold.token == claim.token
+                && !is_used_by_another(seen, grants, hold);
             hold.grant == claim.grant || of_section
         };
         let holds: Vec<&HoldSnapshot> = draft.holds().filter(of_claim).collect();
@@ -46,6 +49,20 @@ pub fn call_off_claim(
         draft.require_durable();
     }
     (draft.decide(None), handed_back)
+}
+
+/// Whether a claim under none of these grants has this hold as a part. Calling off may come late: the
+/// runner may work on another task by then, in the section that it took with the first.
+fn is_used_by_another(seen: &Snapshot, grants: &[GrantId], hold: &Hold) -> bool {
+    let others = seen.tasks.iter().filter_map(|task| task.claim.as_ref());
+    let mut others = others.filter(|claim| !grants.contains(&claim.grant));
+    others.any(|claim| {
+        claim.parts.iter().any(|part| {
+            part.resource == hold.want.resource
+                && part.grant == hold.grant
+                && part.token == hold.token
+        })
+    })
 }
 
 fn untouched(task: &Task, status: Status) -> Task {

@@ -70,6 +70,7 @@ impl ClaimAsk {
                     labels: self.labels.clone(),
                     depth: depth.max(self.grants.len()),
                     may_skip: true,
+                    runner: self.runner,
                 };
                 TaskScope { pick: Some(pick), ..TaskScope::default() }
             }
@@ -154,8 +155,8 @@ pub fn claim(
     if ready.is_empty() {
         return (look_again(seen, ask).unwrap_or(Decision::Nothing), Err(NoClaim::NothingReady));
     }
-    let mine = my_section(seen, ask);
-    ready.sort_by_key(|task| order(seen, task, mine.as_deref()));
+    let kept = kept_sections(seen, ask);
+    ready.sort_by_key(|task| order(seen, task, &kept));
 
     let mut round =
         Round { seen, ask, draft: Draft::new(seen, witness), claimed: vec![], sections: vec![] };
@@ -216,18 +217,17 @@ fn look_again(seen: &Snapshot, ask: &ClaimAsk) -> Option<Decision> {
     Some(Decision::Need(Scope::Tasks(scope)))
 }
 
-/// The section that the runner keeps, if any: it comes first, so that it can be given up soon.
-fn my_section(seen: &Snapshot, ask: &ClaimAsk) -> Option<String> {
-    let runner = ask.runner?;
-    let hold =
-        seen.holds_of(runner).find(|seen| seen.hold.want.resource.kind() == Kind::Section)?;
-    Some(hold.hold.want.resource.name().to_owned())
+/// The sections that the runner keeps: they come first, so that they can be given up soon.
+fn kept_sections<'a>(seen: &'a Snapshot, ask: &ClaimAsk) -> Vec<&'a str> {
+    let holds = ask.runner.into_iter().flat_map(|runner| seen.holds_of(runner));
+    let resources = holds.map(|seen| &seen.hold.want.resource);
+    resources.filter(|held| held.kind() == Kind::Section).map(|held| held.name()).collect()
 }
 
-/// The order of claims: the section that the runner keeps first, then the task's priority, the
+/// The order of claims: the sections that the runner keeps first, then the task's priority, the
 /// priority and position of its section, its own position, and its age.
-fn order(seen: &Snapshot, task: &Task, mine: Option<&str>) -> (bool, u8, u8, i64, i64, u64) {
-    let kept = mine.is_some() && task.section.as_deref() == mine;
+fn order(seen: &Snapshot, task: &Task, kept: &[&str]) -> (bool, u8, u8, i64, i64, u64) {
+    let kept = task.section.as_deref().is_some_and(|section| kept.contains(&section));
     // A task without a section stands where one of a section does that was not described.
     let section = task.section.as_deref().map(|name| seen.section(name));
     let (section_priority, section_position) =

@@ -71,6 +71,8 @@ fn play(seen: &mut Snapshot, change: &Change) {
             | Write::DropTask(_)
             | Write::Section(_)
             | Write::DropSection(_)
+            | Write::PutRecord(_)
+            | Write::DropRecords(_)
             | Write::Answer(_) => {}
         }
     }

@@ -13,6 +13,7 @@ mod judged_claims;
 mod note;
 mod parts;
 mod recover;
+mod retire;
 mod sections;
 
 pub use add::{AddAsk, AddError, Added, NewTask, add};
@@ -28,6 +29,7 @@ pub use judged_claims::JudgedClaims;
 pub use note::{AddNote, DescribeTry, add_note, describe_try};
 pub use parts::{ClaimState, belongs_to_lost_claim, claim_state, claims_look, hold_of};
 pub use recover::recover;
+pub use retire::{RetireAsk, retire};
 pub use sections::{SectionChange, SectionError, change_sections, put_section};
 
 use crate::snapshot::Snapshot;

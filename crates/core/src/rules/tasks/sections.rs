@@ -130,6 +130,8 @@ pub(super) fn put_all(
         label: by.to_owned(),
         token: None,
         kind: event(seen, section),
+        actor: None,
+        at: None,
     });
     let events = events.collect();
     let writes = sections.into_iter().map(Write::Section).collect();

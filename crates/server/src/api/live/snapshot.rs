@@ -9,13 +9,18 @@ use std::time::Duration;
 use tenure::Error;
 use tenure::core::rules::tasks::EVERYTHING;
 use tenure::core::{
-    Event, EventKind, JudgedHold, Kind, Overview, Resource, Revision, Snapshot, TaskId,
-    WaiterSnapshot, Witness,
+    Event, EventKind, HoldSnapshot, JudgedHold, Kind, Overview, Resource, Revision, Snapshot,
+    TaskId, WaiterSnapshot, Witness,
 };
 use tenure_frontend::view;
 
 /// How many places of a queue are sent: a page shows few, and `waiting` has the number of all.
 const WAITERS_SENT: usize = 20;
+
+/// How many holds and workers are sent: a page shows few, and `counts` has the number of all. What needs
+/// attention comes first.
+const HOLDS_SENT: usize = 1000;
+const WORKERS_SENT: usize = 1000;
 
 /// A moment as JSON, without the role of whoever looks.
 pub(super) struct PageState {
@@ -36,7 +41,7 @@ const FRESH_MIN: Duration = Duration::from_millis(500);
 /// Looks at everything but the tasks themselves.
 pub(super) async fn take(app: &App) -> Result<PageState, Error> {
     let client = &app.client;
-    let seen = client.look_everywhere().await?;
+    let seen = client.look_at_workers().await?;
     let tallies = client.tasks().tallies().await?;
     let mut sections = client.tasks().sections().await?;
     let paused = sections.iter().any(|seen| seen.section.name == EVERYTHING && seen.section.paused);
@@ -51,13 +56,13 @@ pub(super) async fn take(app: &App) -> Result<PageState, Error> {
         "now": view::time(seen.wall),
         "store": { "engine": info.engine, "local": info.local },
         "counts": view::Counts::from(overview.counts()),
-        "locks": locks(&overview, client.witness()),
+        "locks": locks(&overview, &seen.holds, client.witness()),
         "free_queues": free_queues(&overview),
         "tallies": tallies.collect::<Vec<_>>(),
         "lost_claims": lost_claims(&claims),
         "sections": sections.iter().map(view::CountedSection::from).collect::<Vec<_>>(),
         "paused": paused,
-        "workers": workers::workers_in(&overview),
+        "workers": sent_workers(&overview),
         "health": {
             "ok": true,
             "version": env!("CARGO_PKG_VERSION"),
@@ -89,24 +94,42 @@ fn fresh_for(seen: &Snapshot) -> Duration {
 #[derive(Serialize)]
 struct PageLock {
     #[serde(flatten)]
-    hold: view::Hold,
+    hold: view::HoldAmong,
     ttl_ms: u64,
     held_seconds: f64,
     waiters: Vec<view::Waiter>,
 }
 
-fn locks(overview: &Overview<'_>, witness: &dyn Witness) -> Vec<PageLock> {
+fn locks(overview: &Overview<'_>, holds: &[HoldSnapshot], witness: &dyn Witness) -> Vec<PageLock> {
+    let mut sent: Vec<&JudgedHold<'_>> = overview.holds.iter().collect();
+    if sent.len() > HOLDS_SENT {
+        let is_urgent = |hold: &JudgedHold<'_>| {
+            !hold.state.counts() || !overview.waiting_for(&hold.seen.hold.want.resource).is_empty()
+        };
+        sent.sort_by_cached_key(|hold| !is_urgent(hold));
+        sent.truncate(HOLDS_SENT);
+    }
     let lock = |hold: &JudgedHold<'_>| {
         let seen = hold.seen;
         let queue = overview.waiting_for(&seen.hold.want.resource);
         PageLock {
-            hold: view::Hold::new(seen, witness, queue.len()),
+            hold: view::HoldAmong::new(seen, holds, witness, queue.len()),
             ttl_ms: seen.hold.ttl.as_millis() as u64,
             held_seconds: view::seconds(seen.held_for),
             waiters: first_places(&queue),
         }
     };
-    overview.holds.iter().map(lock).collect()
+    sent.into_iter().map(lock).collect()
+}
+
+/// Workers that lost what they held come first, where not all are sent.
+fn sent_workers(overview: &Overview<'_>) -> Vec<view::Worker> {
+    let mut workers = workers::workers_in(overview);
+    if workers.len() > WORKERS_SENT {
+        workers.sort_by_key(|worker| !worker.is_stale);
+        workers.truncate(WORKERS_SENT);
+    }
+    workers
 }
 
 fn first_places(queue: &[&WaiterSnapshot]) -> Vec<view::Waiter> {

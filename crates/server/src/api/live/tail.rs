@@ -29,6 +29,8 @@ const BEHIND_MAX: usize = 16;
 pub(super) struct News {
     /// Up to which change this tells.
     pub revision: Revision,
+    /// That some events are missing before those of this message.
+    pub gap: Option<String>,
     /// All messages, in order; the snapshot is the last, and without its role.
     pub tasks: Option<String>,
     pub events: Option<String>,
@@ -108,6 +110,7 @@ impl Tail {
         let news = News {
             // All events up to there have been read, and there may be none.
             revision: events.last().map_or(reached, |event| event.revision.max(reached)),
+            gap: recent.gap.as_ref().map(Gap::text),
             tasks: tasks.map(|tasks| tasks.to_string()),
             events: recent.text(),
             snapshot: snapshot.body.to_string(),
@@ -116,27 +119,83 @@ impl Tail {
     }
 }
 
+/// Why events are missing after the one that a watcher heard of last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WhyGap {
+    /// More happened than one message carries; `/v1/events` has the rest.
+    TooMany,
+    /// The store keeps no events that are so old.
+    Trimmed,
+    /// The store has no event that is so new: it is another one, or was restored from a backup.
+    UnknownId,
+}
+
+/// That events are missing after the one that a watcher heard of last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    after: Revision,
+    why: WhyGap,
+}
+
+impl Gap {
+    /// The gap as a message.
+    pub(super) fn text(&self) -> String {
+        let why = match self.why {
+            WhyGap::TooMany => "too_many",
+            WhyGap::Trimmed => "trimmed",
+            WhyGap::UnknownId => "unknown_id",
+        };
+        json!({ "after": self.after.0, "why": why }).to_string()
+    }
+}
+
 /// What happened since a revision; of very much, the newest.
 pub(super) struct Recent {
     pub(super) events: Vec<Event>,
-    /// Whether older ones were left out.
-    skipped: bool,
+    /// That older ones were left out.
+    pub(super) gap: Option<Gap>,
 }
 
 impl Recent {
     pub(super) async fn after(client: &Client, from: Revision) -> Result<Recent, Error> {
         let mut events = client.events(from, EVENTS_MAX).await?;
-        let skipped = events.len() >= EVENTS_MAX as usize;
-        if skipped {
+        let mut gap = None;
+        if events.len() >= EVENTS_MAX as usize {
             events = client.newest_events(EVENTS_MAX).await?;
+            let is_whole = events.first().is_none_or(|first| first.revision <= from);
+            gap = (!is_whole).then_some(Gap { after: from, why: WhyGap::TooMany });
+            events.retain(|event| event.revision > from);
         }
-        Ok(Recent { events, skipped })
+        Ok(Recent { events, gap })
+    }
+
+    /// As [`Recent::after`], for a watcher that comes back and may have been away for long. `newest` is
+    /// the newest revision of the store.
+    pub(super) async fn resumed(
+        client: &Client,
+        from: Revision,
+        newest: Revision,
+    ) -> Result<Recent, Error> {
+        if from > newest && from > client.changed(Revision::default(), Duration::ZERO).await? {
+            let events = client.newest_events(EVENTS_MAX).await?;
+            return Ok(Recent { events, gap: Some(Gap { after: from, why: WhyGap::UnknownId }) });
+        }
+        let mut recent = Recent::after(client, from).await?;
+        // Only a watcher that heard of an event can miss the ones after it. The oldest event is looked
+        // up last, so that events that are trimmed meanwhile are noticed.
+        if from > Revision::default() && from < newest {
+            let oldest = client.events(Revision::default(), 1).await?;
+            if oldest.first().is_some_and(|oldest| oldest.revision > from) {
+                recent.gap = Some(Gap { after: from, why: WhyGap::Trimmed });
+            }
+        }
+        Ok(recent)
     }
 
     /// The events as a message; none if there are none.
     pub(super) fn text(&self) -> Option<String> {
         let shown: Vec<view::Event> = self.events.iter().map(view::Event::from).collect();
-        let message = json!({ "events": shown, "skipped": self.skipped });
+        let message = json!({ "events": shown, "skipped": self.gap.is_some() });
         (!self.events.is_empty()).then(|| message.to_string())
     }
 }
@@ -147,7 +206,7 @@ fn trouble(last: Option<&mut PageState>, from: Revision, error: &Error) -> Optio
     last.body["health"]["ok"] = json!(false);
     last.body["health"]["problem"] = json!(error.to_string());
     let snapshot = last.body.to_string();
-    Some(News { revision: from, tasks: None, events: None, snapshot })
+    Some(News { revision: from, gap: None, tasks: None, events: None, snapshot })
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use crate::api::{Api, LEASE_DEFAULT, schema};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use serde_json::json;
 use tenure::core::{Blocker, Mode, Resource};
@@ -58,7 +57,7 @@ pub(super) struct AcquireBody {
     ),
 )]
 pub(super) async fn acquire(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     Body(asked): Body<AcquireBody>,
 ) -> Result<Json<schema::Acquired>, Problem> {

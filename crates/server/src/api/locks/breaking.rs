@@ -7,7 +7,6 @@ use crate::api::{Api, schema};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use tenure::Broken;
 use tenure::core::Token;
@@ -39,7 +38,7 @@ pub(super) struct BreakBody {
     ),
 )]
 pub(super) async fn break_hold(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     Body(asked): Body<BreakBody>,
 ) -> Result<Json<schema::Broken>, Problem> {
@@ -75,7 +74,7 @@ pub(super) struct CleanupBody {
     responses((status = 200, description = "What was removed", body = schema::Cleaned)),
 )]
 pub(super) async fn clean_up(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     MaybeBody(asked): MaybeBody<CleanupBody>,
 ) -> Result<Json<schema::Cleaned>, Problem> {

@@ -5,7 +5,6 @@ use crate::api::values::{ResourceName, TokenNumber, WaitMs};
 use crate::api::{Api, schema};
 use crate::problem::Problem;
 use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use tenure::core::{JudgedHold, Kind, Overview, Token, VerifyAnswer};
 use tenure::{Client, Free};
@@ -49,7 +48,7 @@ pub(super) struct ListParams {
     responses((status = 200, description = "What is held", body = schema::Locks)),
 )]
 pub(super) async fn locks(
-    State(api): State<Api>,
+    api: Api,
     Params(asked): Params<ListParams>,
 ) -> Result<Json<schema::Locks>, Problem> {
     let seen = api.client().look_everywhere().await?;
@@ -89,7 +88,7 @@ pub(super) struct ShowParams {
     ),
 )]
 pub(super) async fn show(
-    State(api): State<Api>,
+    api: Api,
     Params(asked): Params<ShowParams>,
 ) -> Result<Json<schema::Shown>, Problem> {
     let client = api.client();
@@ -128,7 +127,7 @@ pub(super) struct VerifyParams {
     ),
 )]
 pub(super) async fn verify(
-    State(api): State<Api>,
+    api: Api,
     Params(asked): Params<VerifyParams>,
 ) -> Result<Json<schema::Verified>, Problem> {
     let token = Token(asked.token.0);
@@ -167,7 +166,7 @@ pub(super) struct WaitParams {
     ),
 )]
 pub(super) async fn wait(
-    State(api): State<Api>,
+    api: Api,
     Params(asked): Params<WaitParams>,
 ) -> Result<Json<schema::Free>, Problem> {
     let resource = api.resource(&asked.resource).await?;

@@ -5,7 +5,6 @@ use crate::api::values::{Grant, Label, LeaseMs, ResourceName, given, given_list}
 use crate::api::{Api, proof, schema};
 use crate::problem::Problem;
 use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenure::core::{HoldSnapshot, Proof, Released, Resource};
@@ -44,7 +43,7 @@ pub(super) struct RenewBody {
     ),
 )]
 pub(super) async fn renew(
-    State(api): State<Api>,
+    api: Api,
     Body(asked): Body<RenewBody>,
 ) -> Result<Json<schema::Renewed>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;
@@ -119,7 +118,7 @@ pub(super) struct ReleaseBody {
     ),
 )]
 pub(super) async fn release(
-    State(api): State<Api>,
+    api: Api,
     Body(asked): Body<ReleaseBody>,
 ) -> Result<Json<schema::Released>, Problem> {
     let proof = proof(asked.grant.as_ref(), asked.label.as_ref())?;

@@ -3,9 +3,11 @@
 //! [`tenure_frontend::view`].
 
 mod locks;
+mod rates;
 mod tasks;
 
 pub use locks::*;
+pub use rates::*;
 pub use tasks::*;
 pub use tenure_frontend::view::{
     Counts, Event, Hold, Lock, OpenSection, Section, Tally, Task, Waiter, Worker,

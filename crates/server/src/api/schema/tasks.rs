@@ -5,14 +5,43 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoResponses, ToSchema};
 
-/// Tasks, oldest first.
+/// Tasks, in the order that was asked for.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Tasks {
     /// The tasks.
     pub tasks: Vec<Task>,
-    /// Ask with `after_age` this for more; null if these were the last.
+    /// Ask with `after_age` this for more; null if these were the last, and newest first.
     #[schema(required)]
     pub next_after_age: Option<u64>,
+    /// Ask with `before_age` this for more; null if these were the last, and oldest first.
+    #[schema(required)]
+    pub next_before_age: Option<u64>,
+}
+
+/// The tasks around a task.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct TaskGraph {
+    /// The task itself and tasks around it, in the order of their steps.
+    pub tasks: Vec<GraphTask>,
+    /// How many more tasks it waits for; only those found within three steps are counted.
+    pub before_left_out: u64,
+    /// How many more tasks wait for it.
+    pub after_left_out: u64,
+}
+
+/// A task in a graph.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct GraphTask {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its status.
+    pub status: String,
+    /// How many steps away it is: negative if the task waits for it, 0 for the task itself.
+    pub step: i32,
+    /// Tasks that must be completed before it.
+    pub depends_on: Vec<String>,
 }
 
 /// A task, with what it waits for.

@@ -9,7 +9,6 @@ use crate::api::{Api, idempotency, schema};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
@@ -118,7 +117,7 @@ impl NewTaskBody {
     ),
 )]
 pub(super) async fn add(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     headers: HeaderMap,
     Body(asked): Body<AddBody>,

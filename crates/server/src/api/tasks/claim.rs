@@ -8,7 +8,6 @@ use crate::api::{Api, LEASE_DEFAULT, schema};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
@@ -56,7 +55,7 @@ pub(super) struct ClaimBody {
     ),
 )]
 pub(super) async fn claim(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     Body(asked): Body<ClaimBody>,
 ) -> Result<Json<schema::Claimed>, Problem> {

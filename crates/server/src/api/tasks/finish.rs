@@ -7,7 +7,6 @@ use crate::api::values::{Grant, Label, LeaseMs, PauseMs, Reason, TaskName, Token
 use crate::api::{Api, proof, schema};
 use crate::problem::Problem;
 use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -111,7 +110,7 @@ own_body! {
     ),
 )]
 pub(super) async fn start(
-    State(api): State<Api>,
+    api: Api,
     TaskName(id): TaskName,
     Body(asked): Body<OwnBody>,
 ) -> Result<Json<schema::OneTask>, Problem> {
@@ -149,7 +148,7 @@ fn not_found(id: &TaskId) -> Problem {
     ),
 )]
 pub(super) async fn heartbeat(
-    State(api): State<Api>,
+    api: Api,
     TaskName(id): TaskName,
     Body(asked): Body<HeartbeatBody>,
 ) -> Result<Json<schema::Heartbeat>, Problem> {
@@ -208,7 +207,7 @@ macro_rules! ending {
             ),
         )]
         pub(super) async fn $name(
-            State(api): State<Api>,
+            api: Api,
             TaskName(id): TaskName,
             Body($asked): Body<$body>,
         ) -> Result<Json<schema::FinishedTask>, Problem> {

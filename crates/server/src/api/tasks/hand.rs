@@ -10,7 +10,6 @@ use crate::api::{Api, schema};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
 use tenure::Client;
@@ -42,7 +41,7 @@ macro_rules! by_hand {
             ),
         )]
         pub(super) async fn $name(
-            State(api): State<Api>,
+            api: Api,
             caller: Caller,
             TaskName(id): TaskName,
             MaybeBody(asked): MaybeBody<ByBody>,
@@ -94,7 +93,7 @@ pub(super) struct RejectBody {
     ),
 )]
 pub(super) async fn reject(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     TaskName(id): TaskName,
     Body(asked): Body<RejectBody>,
@@ -159,7 +158,7 @@ pub(super) struct UpdateBody {
     ),
 )]
 pub(super) async fn update(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     TaskName(id): TaskName,
     Body(asked): Body<UpdateBody>,
@@ -193,7 +192,7 @@ pub(super) async fn update(
     ),
 )]
 pub(super) async fn delete(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     TaskName(id): TaskName,
 ) -> Result<Json<schema::OneTask>, Problem> {

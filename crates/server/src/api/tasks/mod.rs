@@ -3,9 +3,12 @@
 mod add;
 mod claim;
 mod finish;
+mod graph;
 mod hand;
 mod list;
+mod log;
 mod note;
+mod pages;
 
 use super::Api;
 use crate::http::limits::Limits;
@@ -25,6 +28,8 @@ pub(super) fn routes() -> Routes<Api> {
         .documented(read, Limits::Quick, routes!(list::show))
         .documented(admin, Limits::Quick, routes!(hand::update, hand::delete))
         .documented(read, Limits::Quick, routes!(list::why))
+        .documented(read, Limits::Quick, routes!(graph::graph))
+        .documented(read, Limits::Quick, routes!(log::log))
         .documented(work, Limits::Quick, routes!(finish::start))
         .documented(work, Limits::Quick, routes!(finish::heartbeat))
         .documented(work, Limits::Quick, routes!(finish::complete))

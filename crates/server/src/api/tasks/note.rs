@@ -6,7 +6,6 @@ use crate::api::{Api, schema};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -34,7 +33,7 @@ pub(super) struct NoteBody {
     ),
 )]
 pub(super) async fn add_note(
-    State(api): State<Api>,
+    api: Api,
     caller: Caller,
     TaskName(id): TaskName,
     Body(asked): Body<NoteBody>,

@@ -1,12 +1,9 @@
-// The actions of admins. The page creates these controls only for the role `admin`.
+// The actions of admins on holds and sections. The page creates these controls only for the role `admin`.
 
 import { ask } from './connection.js';
 import { confirm, toast } from './dialogs.js';
 import { foreign, h } from './dom.js';
 import { brief } from './words.js';
-
-const RETRY = new Set(['failed', 'blocked', 'cancelled', 'skipped']);
-const CANCEL = new Set(['pending', 'in_progress', 'review', 'blocked']);
 
 const name = (text) => foreign(brief(text, 80), { class: 'name' });
 
@@ -33,34 +30,6 @@ async function post(path, done) {
   } catch (problem) {
     toast(problem.message || 'Sign in again.', 'bad');
   }
-}
-
-const taskPath = (task, verb) => `/v1/tasks/${encodeURIComponent(task.id)}/${verb}`;
-
-/** A button that retries a task, if its status allows it. */
-export function retryButton(task) {
-  if (!RETRY.has(task.status)) return null;
-  const act = (event) => {
-    event.stopPropagation();
-    post(taskPath(task, 'retry'), `${task.id} is pending again.`);
-  };
-  return h('button', { type: 'button', class: 'small', 'data-action': 'retry', 'aria-label': `Retry ${task.id}`, onclick: act }, 'Retry');
-}
-
-/** A button that cancels a task, if its status allows it. */
-export function cancelButton(task) {
-  if (!CANCEL.has(task.status)) return null;
-  const act = async () => {
-    await ask('POST', taskPath(task, 'cancel'), {});
-    return `${task.id} is cancelled.`;
-  };
-  const ask_first = () => confirm({
-    title: 'Cancel this task?',
-    lead: h('p', {}, name(task.title), task.claimed_by && ' is in progress by ', task.claimed_by && name(task.claimed_by),
-      task.claimed_by ? ', which loses it.' : ' can then no longer be claimed.'),
-    button: 'Cancel the task', danger: true, act,
-  });
-  return h('button', { type: 'button', class: 'small danger-quiet', 'data-action': 'cancel', 'aria-label': `Cancel ${task.id}`, onclick: ask_first }, 'Cancel…');
 }
 
 /** A button that pauses or resumes a section; `*` is everything. */

@@ -1,37 +1,45 @@
 // The entry point of the page: views, keys, connection state, sign-in.
 
+import { VIEWS, changeFilter, current, format, go } from './addresses.js';
 import { Stream, takeTokenFromAddress, token } from './connection.js';
-import { Board } from './board.js';
-import { fill, h, mark, say } from './dom.js';
+import { fill, h, mark, reconcile, say } from './dom.js';
 import { Events } from './events.js';
+import { showHelp } from './help.js';
+import { LockPage } from './lock.js';
 import { Locks } from './locks.js';
 import { Model } from './model.js';
+import { Rates } from './rates.js';
 import { showSummary } from './summary.js';
+import { TaskPage } from './task.js';
+import { Tasks } from './tasks.js';
 import { Timeline } from './timeline.js';
 import { duration } from './words.js';
+import { WorkerPage } from './worker.js';
 import { Workers } from './workers.js';
 
-const VIEWS = ['overview', 'tasks', 'timeline', 'workers', 'events'];
 const THEME_KEY = 'tenure.theme';
 const byId = (id) => document.getElementById(id);
 
-const model = new Model((what) => changed(what));
+const model = new Model(() => changed());
 const parts = {
   overview: [new Locks(model), new Timeline(model, true), new Workers(model, true), new Events(model, true)],
-  tasks: [new Board(model)],
+  tasks: [new Tasks(model)],
   timeline: [new Timeline(model, false)],
   workers: [new Workers(model, false)],
   events: [new Events(model, false)],
+  rates: [new Rates(model)],
+  task: [new TaskPage(model)],
+  lock: [new LockPage(model)],
+  worker: [new WorkerPage(model)],
 };
-const [locks, timeline, workers, events] = parts.overview;
-let view = 'overview';
+/** The tab under which the page of a thing belongs. */
+const TAB_OF = { task: 'tasks', lock: 'overview', worker: 'workers' };
+let address = current();
 let connection = { state: 'connecting' };
 
 /** Draws all changes since the last frame at once. */
 let isScheduled = false;
-const news = new Set();
-function changed(what) {
-  news.add(what);
+function changed() {
   if (isScheduled) return;
   isScheduled = true;
   const show = () => { isScheduled = false; draw(); };
@@ -46,9 +54,11 @@ function draw() {
   byId('board').hidden = false;
   showFacts();
   showSummary(byId('summary'), model);
-  const search = byId('search').value.trim().toLowerCase();
-  for (const part of parts[view]) part.show(search);
-  news.clear();
+  const search = (address.filter.q ?? '').trim().toLowerCase();
+  for (const part of parts[address.view]) part.show(search, address.filter, address.id);
+  model.touched.clear();
+  const labels = [...new Set(model.snapshot.workers.slice(0, 200).map((worker) => worker.holder))];
+  reconcile(byId('known-workers'), labels, (label) => label, (label) => h('option', { value: label }), () => {});
 }
 
 function showFacts() {
@@ -58,7 +68,7 @@ function showFacts() {
     h('span', { class: 'role', title: 'Your role' }, role),
     h('span', {}, `v${health.version}`),
     h('span', { id: 'uptime' }, `up ${duration(health.uptime_seconds + model.sinceSnapshot())}`));
-  document.title = counts.held ? `(${counts.held}) tenure` : 'tenure';
+  if (address.id === null) document.title = counts.held ? `(${counts.held}) tenure` : 'tenure';
   showConnection();
 }
 
@@ -82,32 +92,39 @@ function showConnection() {
 
 // Views
 
-function choose(name, isByKey = false) {
-  view = name;
-  for (const other of VIEWS) {
-    const isChosen = other === name;
-    const tab = byId(`tab-${other}`);
-    mark(tab, 'aria-selected', isChosen ? 'true' : 'false');
-    mark(tab, 'tabindex', isChosen ? null : -1);
-    byId(`view-${other}`).hidden = !isChosen;
-    if (isChosen && isByKey) tab.focus();
+/** Shows what the address names. */
+function follow() {
+  if (takeTokenFromAddress()) stream.retryNow();
+  const before = address;
+  address = current();
+  // An address without a view, or of an older version, becomes the usual one.
+  if (location.hash && location.hash !== format(address)) history.replaceState(null, '', format(address));
+  if (before.view !== address.view || before.id !== address.id) {
+    for (const part of parts[before.view]) part.leave?.();
+    for (const dialog of document.querySelectorAll('dialog[open]')) dialog.close();
+    scrollTo(0, 0);
   }
-  if (location.hash !== `#${name}`) history.replaceState(null, '', `#${name}`);
-  changed('view');
+  for (const name of Object.keys(parts)) byId(`view-${name}`).hidden = name !== address.view;
+  const tab = TAB_OF[address.view] ?? address.view;
+  for (const name of VIEWS) mark(byId(`tab-${name}`), 'aria-current', name === tab ? 'page' : null);
+  // On a phone the tabs may be wider than the screen.
+  const { parentElement: tabs, offsetLeft, offsetWidth } = byId(`tab-${tab}`);
+  tabs.scrollLeft = offsetLeft - (tabs.clientWidth - offsetWidth) / 2;
+  const search = byId('search');
+  if (document.activeElement !== search) search.value = address.filter.q ?? '';
+  search.closest('.search').hidden = address.id !== null || address.view === 'rates';
+  changed();
 }
 
 function setUpViews() {
+  const [locks, timeline, workers, events] = parts.overview;
   fill(byId('view-overview'), locks.element,
     h('div', { class: 'main' }, timeline.element, events.element), workers.element);
-  for (const name of VIEWS.slice(1)) fill(byId(`view-${name}`), ...parts[name].map((part) => part.element));
-  for (const name of VIEWS) byId(`tab-${name}`).addEventListener('click', () => choose(name));
-  const fromAddress = () => {
-    if (takeTokenFromAddress()) stream.retryNow();
-    if (VIEWS.includes(location.hash.slice(1))) choose(location.hash.slice(1));
-  };
-  addEventListener('hashchange', fromAddress);
-  fromAddress();
-  byId('search').addEventListener('input', () => changed('search'));
+  for (const name of Object.keys(parts).slice(1)) fill(byId(`view-${name}`), ...parts[name].map((part) => part.element));
+  addEventListener('hashchange', follow);
+  follow();
+  byId('search').addEventListener('input', () => changeFilter({ q: byId('search').value }, { isTyping: true }));
+  byId('help').addEventListener('click', showHelp);
 }
 
 function onKey(event) {
@@ -115,18 +132,22 @@ function onKey(event) {
   const search = byId('search');
   if (event.key === 'Escape' && document.activeElement === search) {
     search.value = '';
-    changed('search');
+    changeFilter({ q: '' }, { isTyping: true });
     search.blur();
   }
-  if (event.target.matches('input, textarea')) return;
+  if (event.target.matches('input, textarea, select')) return;
   if (event.key === '/') {
     event.preventDefault();
+    if (address.id !== null) go({ view: TAB_OF[address.view] });
     search.focus();
+  } else if (event.key === '?') {
+    showHelp();
   } else if (event.key >= '1' && event.key <= String(VIEWS.length)) {
-    choose(VIEWS[Number(event.key) - 1], true);
-  } else if (event.target.matches('[role=tab]')) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step) choose(VIEWS[(VIEWS.indexOf(view) + step + VIEWS.length) % VIEWS.length], true);
+    const name = VIEWS[Number(event.key) - 1];
+    go({ view: name });
+    byId(`tab-${name}`).focus();
+  } else {
+    for (const part of parts[address.view]) part.onKey?.(event);
   }
 }
 
@@ -189,13 +210,13 @@ setUpViews();
 setUpSignIn();
 addEventListener('keydown', onKey);
 addEventListener('online', () => stream.retryNow());
-document.addEventListener('visibilitychange', () => changed('view'));
+document.addEventListener('visibilitychange', () => changed());
 setInterval(() => {
   if (!model.snapshot) return;
   showConnection();
   const uptime = byId('uptime');
   if (uptime) say(uptime, `up ${duration(model.snapshot.health.uptime_seconds + model.sinceSnapshot())}`);
   if (document.hidden) return;
-  for (const part of parts[view]) (part.tick ?? part.draw).call(part);
+  for (const part of parts[address.view]) (part.tick ?? part.draw).call(part);
 }, 500);
 stream.start();

@@ -1,91 +1,106 @@
-// The tasks view: a column for each status. Only the first cards of a column are created.
+// The tasks as a board: a column for each status. Only the first cards of a column are created, and only
+// the first pages of tasks are loaded.
 
-import { pauseButton, retryButton } from './actions.js';
-import { empty, fill, foreign, h, mark, reconcile, say } from './dom.js';
-import { showTask } from './task.js';
-import { STATUS_WORDS, brief, count, duration, hue } from './words.js';
+import { format, toTask, toWorker } from './addresses.js';
+import { fill, foreign, h, mark, nameLink, reconcile, say } from './dom.js';
+import { verbButton } from './task-actions.js';
+import { hasConditions } from './task-filter.js';
+import { TaskQuery } from './task-query.js';
+import { STATUS_WORDS, brief, count, duration, exact, hue } from './words.js';
 
 // How many cards are created at once, so that the page stays fast with many tasks.
-const PAGE = 40;
+const FIRST = 40;
+const MORE = 100;
+// So many tasks fit on one page of an answer.
+const FEW = 200;
 
 const byOrder = (one, other) => one.priority - other.priority || one.position - other.position || one.createdAt - other.createdAt;
-const byTaken = (one, other) => (one.claimed_at < other.claimed_at ? -1 : 1);
+const byTaken = (one, other) => one.claimedAt - other.claimedAt;
 const byEnd = (one, other) => other.finishedAt - one.finishedAt || other.createdAt - one.createdAt;
 
 const COLUMNS = [
-  { name: 'Pending', statuses: ['pending'], order: byOrder },
-  { name: 'In progress', statuses: ['in_progress'], order: byTaken },
-  { name: 'Review', statuses: ['review'], order: byOrder },
-  { name: 'Completed', statuses: ['completed'], order: byEnd },
-  { name: 'Failed, blocked', statuses: ['failed', 'blocked'], order: byEnd },
-  { name: 'Cancelled, skipped', statuses: ['cancelled', 'skipped'], order: byEnd, isMinor: true },
+  { name: 'Pending', statuses: ['pending'], order: byOrder, first: 'oldest' },
+  { name: 'In progress', statuses: ['in_progress'], order: byTaken, first: 'oldest' },
+  { name: 'Review', statuses: ['review'], order: byOrder, first: 'oldest' },
+  { name: 'Completed', statuses: ['completed'], order: byEnd, first: 'newest' },
+  { name: 'Failed, blocked', statuses: ['failed', 'blocked'], order: byEnd, first: 'oldest' },
+  { name: 'Cancelled, skipped', statuses: ['cancelled', 'skipped'], order: byEnd, first: 'newest', isMinor: true },
 ];
 
 export class Board {
   constructor(model) {
     this.model = model;
-    this.section = null;
-    this.sections = h('div', { class: 'sections', role: 'group', 'aria-label': 'Sections' });
-    this.note = h('p', { class: 'rest', hidden: true });
-    this.nothing = h('div', { class: 'panel', hidden: true }, empty('No tasks', 'Add some; each is claimed by one worker:', 'tenure tasks add \'Fix login\' --section backend'));
     this.columns = COLUMNS.map((column) => this.column(column));
-    this.grid = h('div', { class: 'columns' }, ...this.columns.map((column) => column.element));
-    this.element = h('section', { 'aria-label': 'Tasks' }, this.sections, this.grid, this.note, this.nothing);
-    this.grid.addEventListener('click', (event) => this.open(event));
-    this.grid.addEventListener('keydown', (event) => { if (['Enter', ' '].includes(event.key) && event.target.matches('.card')) this.open(event); });
+    this.element = h('div', { class: 'columns' }, ...this.columns.map((column) => column.element));
   }
 
   column(column) {
-    const part = { ...column, limit: PAGE, list: h('ul', { class: 'cards' }), count: h('span', { class: 'count' }) };
-    part.more = h('button', { type: 'button', class: 'more', hidden: true, onclick: () => { part.limit += 100; this.show(this.search); } });
+    const part = { ...column, limit: FIRST, queries: [], list: h('ul', { class: 'cards' }), count: h('span', { class: 'count' }) };
+    part.more = h('button', { type: 'button', class: 'more', hidden: true, onclick: () => this.showMore(part) });
+    part.title = h('a', {}, column.name);
     part.element = h('section', { class: 'column', 'aria-label': column.name, 'data-column': column.statuses[0] },
-      h('h3', {}, h('i', { class: `dot status-${column.statuses[0]}` }), column.name, part.count), part.list, part.more);
+      h('h2', {}, h('i', { class: `dot status-${column.statuses[0]}` }), part.title, part.count), part.list, part.more);
     return part;
   }
 
-  open(event) {
-    const card = event.target.closest('.card');
-    if (!card || event.target.closest('button')) return;
-    // Otherwise the same key press would also activate the element that the dialog focuses.
-    event.preventDefault();
-    this.dialog = showTask(this.model, card.dataset.id);
-  }
-
-  show(search = '') {
-    if (search !== this.search) for (const column of this.columns) column.limit = PAGE;
-    this.search = search;
-    this.showSections();
-    const all = this.model.tasks;
-    const byStatus = new Map(this.columns.flatMap((column) => column.statuses.map((status) => [status, column])));
-    for (const column of this.columns) column.found = [];
-    for (const task of all.values()) {
-      if (this.section !== null && (task.section ?? '') !== this.section) continue;
-      if (search && !task.haystack.includes(search)) continue;
-      byStatus.get(task.status)?.found.push(task);
+  /** Shows the tasks that meet the conditions; null ends the queries. */
+  setFilter(filter) {
+    const text = JSON.stringify(filter);
+    if (text === this.text) return;
+    this.text = text;
+    this.filter = filter;
+    for (const column of this.columns) {
+      column.queries.forEach((query) => query.close());
+      column.limit = FIRST;
+      const wanted = filter === null ? [] : column.statuses.filter((status) => !filter.status || filter.status === status);
+      column.queries = wanted.map((status) => this.query(column, filter, status));
+      if (filter) mark(column.title, 'href', format({ view: 'tasks', filter: { ...filter, status: column.statuses[0], as: 'list' } }));
     }
-    const totals = this.model.tallies(this.section ?? undefined);
-    for (const column of this.columns) this.showColumn(column, totals);
-    const isEmpty = this.model.tasksLoaded && all.size === 0;
-    this.nothing.hidden = !isEmpty;
-    this.grid.hidden = isEmpty;
-    this.note.hidden = !this.model.tasksCapped;
-    say(this.note, `Shows and searches ${count(all.size)} tasks only. \`tenure tasks list\` lists all.`);
-    if (this.dialog?.isConnected) this.dialog.redraw();
   }
 
-  showColumn(column, totals) {
-    const total = column.statuses.reduce((sum, status) => sum + (totals[status] ?? 0), 0);
-    column.element.hidden = Boolean(column.isMinor) && total === 0 && column.found.length === 0;
-    column.found.sort(column.order);
-    const shown = column.found.slice(0, column.limit);
-    say(column.count, this.search ? `${count(column.found.length)} of ${count(total)}` : count(total));
+  /** The tasks of a status. Where there are few, the server finds them faster from the oldest on. */
+  query(column, filter, status) {
+    const total = this.model.tallies(filter.section)[status] ?? 0;
+    const query = new TaskQuery(this.model, { ...filter, status }, total <= FEW ? 'oldest' : column.first);
+    if (total === 0) query.isComplete = true;
+    else query.more();
+    return query;
+  }
+
+  showMore(column) {
+    column.limit += MORE;
+    for (const query of column.queries) if (query.found.size < column.limit) query.more();
+    this.show();
+  }
+
+  /** How many tasks there are, how many of these were found, and whether all were looked at. */
+  show() {
+    const totals = this.model.tallies(this.filter.section);
+    const isCounted = !hasConditions({ ...this.filter, section: '', status: '' });
+    let found = 0;
+    for (const column of this.columns) found += this.showColumn(column, totals, isCounted);
+    return found;
+  }
+
+  showColumn(column, totals, isCounted) {
+    const tasks = column.queries.flatMap((query) => [...query.found.values()]).sort(column.order);
+    const statuses = column.queries.map((query) => query.filter.status);
+    const total = statuses.reduce((sum, status) => sum + (totals[status] ?? 0), 0);
+    const isComplete = column.queries.every((query) => query.isComplete);
+    const isLoading = column.queries.some((query) => query.loading);
+    column.element.hidden = column.queries.length === 0 || (Boolean(column.isMinor) && total === 0 && tasks.length === 0);
+    const shown = tasks.slice(0, column.limit);
+    say(column.count, isCounted ? count(total) : `${count(tasks.length)}${isComplete ? '' : '+'} of ${count(total)}`);
     reconcile(column.list, shown, (task) => `${task.id}\n${this.model.role}`, (task) => this.createCard(task), (card, task) => this.updateCard(card, task));
-    column.more.hidden = column.found.length <= shown.length;
-    say(column.more, `Show more (${count(column.found.length - shown.length)})`);
+    const hidden = isCounted && !isComplete ? Math.max(total, tasks.length) - shown.length : tasks.length - shown.length;
+    column.more.hidden = hidden <= 0 && isComplete;
+    mark(column.more, 'disabled', isLoading && tasks.length === shown.length);
+    say(column.more, isLoading && tasks.length === shown.length ? 'Loading…' : hidden > 0 ? `Show more (${count(hidden)})` : 'Search further');
+    return tasks.length;
   }
 
   createCard(task) {
-    return h('li', { class: 'card', tabindex: 0, role: 'button', 'data-id': task.id });
+    return h('li', { class: 'card', 'data-id': task.id });
   }
 
   updateCard(card, task) {
@@ -94,11 +109,11 @@ export class Board {
     const lost = this.model.lostClaim(task);
     if (card.task === task && card.unmet === unmet && card.waits === waits && card.lost === lost) return;
     Object.assign(card, { task, unmet, waits, lost });
-    mark(card, 'aria-label', brief(`${task.title}, ${STATUS_WORDS[task.status] ?? task.status}`, 200));
     const who = task.claimed_by ?? task.finished_by;
+    card.elapsed = task.status === 'in_progress' && task.claimed_at ? h('span', { class: 'elapsed', title: `Taken ${exact(task.claimed_at)}` }) : null;
     fill(card,
-      h('p', { class: 'card-title', dir: 'auto' }, brief(task.title)),
-      who && h('p', { class: 'card-worker' }, h('i', { class: `dot hue-${hue(who)}` }), foreign(brief(who, 60))),
+      nameLink(toTask(task.id), brief(task.title), { class: 'card-title', dir: 'auto', 'aria-label': brief(`${task.title}, ${STATUS_WORDS[task.status] ?? task.status}`, 200), title: task.title.length > 100 ? brief(task.title, 1_000) : null }),
+      who && h('p', { class: 'card-worker' }, h('i', { class: `dot hue-${hue(who)}` }), nameLink(toWorker(who), brief(who, 60)), card.elapsed),
       task.error && task.status !== 'completed' && h('p', { class: 'card-error', dir: 'auto' }, brief(task.error, 160)),
       h('p', { class: 'card-meta' },
         foreign(brief(task.id, 40), { class: 'id' }),
@@ -106,48 +121,22 @@ export class Board {
         task.status === 'blocked' && h('span', { class: 'chip hot' }, 'blocked'),
         task.status === 'cancelled' && h('span', { class: 'chip' }, 'cancelled'),
         task.status === 'skipped' && h('span', { class: 'chip' }, 'skipped'),
-        task.section && this.section === null && foreign(brief(task.section, 40), { class: 'chip' }),
+        task.section && !this.filter.section && foreign(brief(task.section, 40), { class: 'chip' }),
         unmet > 0 && h('span', { class: 'chip warm' }, `after ${unmet} more`),
         waits > 0 && h('span', { class: 'chip warm' }, `in ${duration(waits)}`),
         task.priority !== 50 && h('span', { class: 'chip' }, `p${task.priority}`),
         task.attempts > 1 && h('span', { class: 'chip' }, `try ${task.attempts}/${task.max_attempts}`),
         ...task.labels.slice(0, 4).map((label) => foreign(brief(label, 30), { class: 'label' })),
-        this.model.isAdmin && retryButton(task)));
-  }
-
-  showSections() {
-    const { sections, tallies, paused } = this.model.snapshot;
-    const hasNone = tallies.some((tally) => !tally.section);
-    const known = [...sections].sort((one, other) => one.priority - other.priority || one.position - other.position || (one.name < other.name ? -1 : 1));
-    const isPlain = known.length === 0 && !paused && !(this.model.isAdmin && tallies.length > 0);
-    const entries = isPlain ? [] : [{ key: null, name: 'All sections', paused }, ...known.map((section) => ({ ...section, key: section.name })), ...(hasNone && known.length > 0 ? [{ key: '', name: 'No section' }] : [])];
-    if (this.section !== null && !entries.some((entry) => entry.key === this.section)) this.section = null;
-    const create = (entry) => {
-      const choose = h('button', { type: 'button', class: 'section-name', onclick: () => { this.section = entry.key; this.show(this.search); } });
-      return h('div', { class: 'section' }, choose);
-    };
-    reconcile(this.sections, entries, (entry) => `${entry.key}\n${entry.key === null}`, create, (element, entry) => this.updateSection(element, entry));
-  }
-
-  updateSection(element, entry) {
-    const isWhole = entry.key === null;
-    const text = JSON.stringify([entry, this.section === entry.key, this.model.role, isWhole && this.model.snapshot.paused]);
-    if (element.text === text) return;
-    element.text = text;
-    const choose = element.firstChild;
-    mark(choose, 'aria-pressed', this.section === entry.key ? 'true' : 'false');
-    mark(element, 'data-paused', entry.paused);
-    fill(choose, foreign(brief(entry.name, 40)), entry.open !== undefined && h('span', { class: 'count' }, count(entry.open)), entry.paused && h('span', { class: 'chip warm' }, 'paused'));
-    element.replaceChildren(choose);
-    if (!this.model.isAdmin) return;
-    if (isWhole) element.append(pauseButton('*', this.model.snapshot.paused));
-    else if (entry.key !== '') element.append(pauseButton(entry.name, entry.paused));
+        verbButton(this.model, task, 'retry'), verbButton(this.model, task, 'approve')));
   }
 
   tick() {
+    const now = this.model.now();
     for (const column of this.columns) {
-      if (column.statuses[0] !== 'pending') continue;
-      for (const card of column.list.children) if (card.waits > 0) this.updateCard(card, card.task);
+      for (const card of column.list.children) {
+        if (card.waits > 0) this.updateCard(card, card.task);
+        if (card.elapsed) say(card.elapsed, duration((now - card.task.claimedAt) / 1000));
+      }
     }
   }
 }

@@ -23,7 +23,7 @@ export function takeTokenFromAddress() {
   const found = /^#token=([\w.-]+)$/.exec(location.hash);
   if (!found) return false;
   token.set(found[1]);
-  history.replaceState(null, '', location.pathname + location.search);
+  history.replaceState(null, '', `${location.pathname}${location.search}#/overview`);
   return true;
 }
 

@@ -42,8 +42,9 @@ export function confirm({ title, lead, field, button, danger = false, act }) {
     }
     submit.disabled = true;
     try {
-      toast(await act(text));
+      const said = await act(text);
       dialog.close();
+      if (said) toast(said);
     } catch (problem) {
       error.textContent = problem.message || 'Sign in again.';
       submit.disabled = false;

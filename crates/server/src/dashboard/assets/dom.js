@@ -1,5 +1,7 @@
 // Helpers that build and update elements. Text from users is inserted as text, never as markup.
 
+import { exact, moment } from './words.js';
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** Creates an element with these properties and children; strings become text nodes. */
@@ -53,6 +55,21 @@ export function mark(element, name, value) {
 /** Text from users: it may have either direction, and cannot affect its surroundings. */
 export function foreign(text, properties = {}) {
   return h('bdi', properties, text);
+}
+
+/** A link within the page. */
+export function link(href, ...children) {
+  return h('a', { href }, ...children);
+}
+
+/** A link to a task, a lock or a worker, with a name that a user chose. */
+export function nameLink(href, text, properties = {}) {
+  return h('a', { href, ...properties }, h('bdi', {}, text));
+}
+
+/** A time in words; the exact one is shown on hover. */
+export function when(at, words) {
+  return h('time', { datetime: at, title: exact(at) }, words ?? moment(at));
 }
 
 /**

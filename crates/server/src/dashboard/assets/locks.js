@@ -1,11 +1,13 @@
-// The list of holds: holder, operation, age, time left, and waiters.
+// The list of holds: holder, operation, age, time left, and waiters. All holds of one resource, such as
+// slots, are one card.
 
+import { toResource, toWorker } from './addresses.js';
 import { breakButton } from './actions.js';
-import { empty, fill, foreign, h, mark, reconcile, say } from './dom.js';
-import { brief, duration, hue, roughly } from './words.js';
+import { empty, fill, foreign, h, mark, nameLink, reconcile, say } from './dom.js';
+import { brief, count, duration, exact, hue, roughly } from './words.js';
 
 const KINDS = ['lock', 'path', 'section', 'task'];
-// How many holds are shown at first, most urgent first; a click shows the rest.
+// How many resources are shown at first, most urgent first; a click shows the rest.
 const FIRST = 8;
 const PAGE = 48;
 // A renewed lease rarely falls below two thirds; below one third, renewals are late.
@@ -23,25 +25,27 @@ export class Locks {
     this.more = h('button', { type: 'button', class: 'more', hidden: true, onclick: () => { this.limit += PAGE; this.show(this.search); } });
     this.free = h('ul', { class: 'free', 'aria-label': 'Free, with waiters' });
     this.nothing = h('div', { hidden: true });
+    this.rest = h('p', { class: 'rest', hidden: true });
     this.element = h('section', { class: 'panel', 'aria-labelledby': 'locks-title' },
       h('div', { class: 'panel-head' }, h('h2', { id: 'locks-title' }, 'Held'), this.count, this.kinds),
-      this.list, this.more, this.free, this.nothing);
+      this.list, this.more, this.rest, this.free, this.nothing);
   }
 
   show(search = '') {
     this.search = search;
     const { locks: all, counts } = this.model.snapshot;
     this.showKinds(all);
-    const found = all.filter((lock) => this.admits(lock)).sort(byUrgency);
-    const shown = found.slice(0, this.limit);
+    const found = all.filter((lock) => this.admits(lock));
+    const groups = grouped(found).sort(byUrgency);
+    const shown = groups.slice(0, this.limit);
     const held = found.filter((lock) => !lock.is_stale).length;
-    say(this.count, found.length === all.length ? String(counts.held) : `${held} of ${counts.held}`);
-    // All slots of a resource share one queue, which is shown once.
-    this.withQueue = new Map(shown.map((lock) => [lock.resource, lock.token]));
-    const key = (lock) => `${lock.resource}\n${lock.token}\n${this.model.role}`;
-    reconcile(this.list, shown, key, (lock) => this.create(lock), (element, lock) => this.update(element, lock));
-    this.more.hidden = found.length <= shown.length;
-    say(this.more, `Show more (${found.length - shown.length})`);
+    say(this.count, found.length === all.length ? count(counts.held) : `${count(held)} of ${count(counts.held)}`);
+    reconcileCards(this.list, shown, this.model);
+    this.more.hidden = groups.length <= shown.length;
+    say(this.more, `Show more (${groups.length - shown.length})`);
+    const left = counts.held + counts.lapsed + counts.dead - all.length;
+    this.rest.hidden = left <= 0;
+    say(this.rest, `and ${count(left)} more; \`tenure locks\` lists all.`);
     this.showFree();
     this.showNothing(all.length, found.length);
     this.tick();
@@ -51,7 +55,7 @@ export class Locks {
   showFree() {
     const queues = this.model.snapshot.free_queues.filter((queue) => this.admits({ ...queue, holder: queue.next }));
     reconcile(this.free, queues, (queue) => queue.resource,
-      () => h('li', {}), (item, queue) => fill(item, foreign(brief(queue.name, 120), { class: 'resource' }), ' is free; ',
+      () => h('li', {}), (item, queue) => fill(item, nameLink(toResource(queue.resource), brief(queue.name, 120), { class: 'resource' }), ' is free; ',
         foreign(brief(queue.next, 60)), ` is next of ${queue.waiting} waiting and was woken`));
   }
 
@@ -79,92 +83,141 @@ export class Locks {
     return words.join('\n').toLowerCase().includes(this.search);
   }
 
-  create(lock) {
-    const part = {};
-    const element = h('li', { class: 'lock', 'data-resource': lock.resource, 'data-token': lock.token },
-      h('div', { class: 'lock-line' },
-        h('span', { class: `kind kind-${lock.kind}` }, lock.kind),
-        foreign(brief(lock.name, 120), { class: 'resource', title: brief(lock.resource, 500) }),
-        lock.mode !== 'exclusive' && h('span', { class: 'chip' }, lock.mode),
-        part.left = h('span', { class: 'left' })),
-      h('div', { class: 'bar', 'aria-hidden': 'true' }, part.bar = h('i')),
-      h('div', { class: 'lock-who' },
-        h('i', { class: `dot hue-${hue(lock.holder)}` }),
-        foreign(brief(lock.holder, 80), { class: 'holder', title: where(lock) }),
-        lock.operation && foreign(brief(lock.operation, 160), { class: 'operation' })),
-      h('div', { class: 'lock-meta' },
-        part.age = h('span', {}), h('span', {}, `token ${lock.token}`),
-        part.stale = h('span', { class: 'stale' }),
-        this.model.isAdmin && breakButton(lock)),
-      part.queue = h('ol', { class: 'queue', hidden: true, 'aria-label': 'Waiters, in order' }));
-    element.pieces = part;
-    return element;
-  }
+  tick() { tickCards(this.list, this.model); }
+}
 
-  update(element, lock) {
-    element.lock = lock;
-    this.updateQueue(element.pieces.queue, lock);
-    say(element.pieces.stale, lock.stale_reason ?? '');
-    mark(element, 'data-stale', lock.is_stale);
-    this.drain(element, lock);
+/** All holds of each resource. */
+export function grouped(locks) {
+  const groups = new Map();
+  for (const lock of locks) {
+    if (!groups.has(lock.resource)) groups.set(lock.resource, []);
+    groups.get(lock.resource).push(lock);
   }
+  return [...groups.values()].map((holds) => {
+    const [{ resource, kind, name, waiting, waiters, mode, slots, slots_taken: taken }] = holds;
+    return { resource, kind, name, waiting, waiters, mode, slots, taken, holds };
+  });
+}
 
-  updateQueue(queue, lock) {
-    const hasQueue = this.withQueue.get(lock.resource) === lock.token;
-    queue.hidden = lock.waiters.length === 0 || !hasQueue;
-    const shown = hasQueue ? lock.waiters.slice(0, 5) : [];
-    const key = (waiter) => `${waiter.holder}\n${waiter.waiting_since}\n${waiter.pid}`;
-    const create = (waiter) => {
-      const since = h('span', { class: 'since' });
-      const item = h('li', {}, h('i', { class: `dot hue-${hue(waiter.holder)}` }),
-        foreign(brief(waiter.holder, 60)), since);
-      item.since = since;
-      return item;
-    };
-    const update = (item, waiter) => {
-      item.waited = waiter.waited_seconds;
-      item.title = waiter.operation ? brief(waiter.operation, 200) : '';
-    };
-    reconcile(queue, shown, key, create, update);
-    mark(queue, 'data-more', hasQueue && lock.waiting > shown.length ? `+${lock.waiting - shown.length}` : null);
+/** Shows a card for each group. */
+export function reconcileCards(list, groups, model) {
+  const key = (group) => `${group.resource}\n${group.holds.length > 1}\n${model.role}`;
+  reconcile(list, groups, key, (group) => createCard(group, model), (card, group) => updateCard(card, group));
+}
+
+function createCard(group, model) {
+  const part = {};
+  const card = h('li', { class: 'lock', 'data-resource': group.resource },
+    part.line = h('div', { class: 'lock-line' },
+      h('span', { class: `kind kind-${group.kind}` }, group.kind),
+      nameLink(toResource(group.resource), brief(group.name, 120), { class: 'resource', title: brief(group.resource, 500) }),
+      part.mode = h('span', { class: 'chip' })),
+    part.holds = h('ul', { class: 'holds' }),
+    part.queue = h('ol', { class: 'queue', hidden: true, 'aria-label': 'Waiters, in order' }));
+  Object.assign(card, { pieces: part, model });
+  return card;
+}
+
+function updateCard(card, group) {
+  const { line, holds, queue, mode } = card.pieces;
+  const words = group.slots ? `${group.taken}/${group.slots} slots` : group.mode === 'exclusive' ? '' : group.holds.length > 1 ? `${group.mode} by ${group.holds.length}` : group.mode;
+  say(mode, words);
+  mode.hidden = !words;
+  reconcile(holds, group.holds, (lock) => String(lock.token), (lock) => createHold(lock, card.model), updateHold);
+  const isOne = group.holds.length === 1;
+  const first = holds.firstElementChild.pieces.left;
+  // A single hold has its time left in the first line, where the eye is.
+  if (isOne && first.parentElement !== line) {
+    line.querySelector('.left')?.remove();
+    line.append(first);
   }
+  card.single = isOne ? holds.firstElementChild : null;
+  mark(card, 'data-stale', group.holds.every((lock) => lock.is_stale));
+  updateQueue(queue, group);
+}
 
-  /** Animates the bar; a renewal, or a clock that differs, restarts it. */
-  drain(element, lock) {
-    const endsAt = performance.now() + lock.seconds_left * 1000;
-    if (element.endsAt !== undefined && Math.abs(element.endsAt - endsAt) < 400) return;
-    element.endsAt = endsAt;
-    element.animation?.cancel();
-    const whole = Math.max(lock.ttl_ms ?? 0, lock.seconds_left * 1000, 1);
-    const share = Math.min(1, (lock.seconds_left * 1000) / whole);
-    element.whole = whole;
-    element.animation = element.pieces.bar.animate(
-      [{ transform: `scaleX(${share})` }, { transform: 'scaleX(0)' }],
-      { duration: Math.max(1, lock.seconds_left * 1000), fill: 'forwards', easing: 'linear' });
-  }
+function createHold(lock, model) {
+  const part = {};
+  const element = h('li', { class: 'hold', 'data-token': lock.token },
+    h('div', { class: 'bar', 'aria-hidden': 'true' }, part.bar = h('i')),
+    h('div', { class: 'lock-who' },
+      h('i', { class: `dot hue-${hue(lock.holder)}` }),
+      nameLink(toWorker(lock.holder), brief(lock.holder, 80), { class: 'holder', title: `${brief(lock.holder, 300)}, ${where(lock)}` }),
+      lock.operation && foreign(brief(lock.operation, 160), { class: 'operation', title: brief(lock.operation, 1_000) }),
+      part.left = h('span', { class: 'left' })),
+    h('div', { class: 'lock-meta' },
+      part.age = h('span', { title: `Acquired ${exact(lock.acquired_at)}` }), h('span', {}, `token ${lock.token}`),
+      part.stale = h('span', { class: 'stale' }),
+      model.isAdmin && breakButton(lock)));
+  element.pieces = part;
+  return element;
+}
 
-  /** Updates what changes every second. */
-  tick() {
-    const older = this.model.sinceSnapshot();
-    for (const element of this.list.children) {
+function updateHold(element, lock) {
+  element.lock = lock;
+  say(element.pieces.stale, lock.stale_reason ?? '');
+  mark(element.pieces.left, 'title', `Lapses ${exact(lock.expires_at)}`);
+  drain(element, lock);
+}
+
+function updateQueue(queue, group) {
+  queue.hidden = group.waiters.length === 0;
+  const shown = group.waiters.slice(0, 5);
+  const key = (waiter) => `${waiter.holder}\n${waiter.waiting_since}\n${waiter.pid}`;
+  const create = (waiter) => {
+    const since = h('span', { class: 'since', title: `Waits since ${exact(waiter.waiting_since)}` });
+    const item = h('li', {}, h('i', { class: `dot hue-${hue(waiter.holder)}` }),
+      nameLink(toWorker(waiter.holder), brief(waiter.holder, 60)), since);
+    item.since = since;
+    return item;
+  };
+  const update = (item, waiter) => {
+    item.waited = waiter.waited_seconds;
+    item.title = waiter.operation ? brief(waiter.operation, 200) : '';
+  };
+  reconcile(queue, shown, key, create, update);
+  mark(queue, 'data-more', group.waiting > shown.length ? `+${group.waiting - shown.length}` : null);
+}
+
+/** Animates the bar; a renewal, or a clock that differs, restarts it. */
+function drain(element, lock) {
+  const endsAt = performance.now() + lock.seconds_left * 1000;
+  if (element.endsAt !== undefined && Math.abs(element.endsAt - endsAt) < 400) return;
+  element.endsAt = endsAt;
+  element.animation?.cancel();
+  const whole = Math.max(lock.ttl_ms ?? 0, lock.seconds_left * 1000, 1);
+  const share = Math.min(1, (lock.seconds_left * 1000) / whole);
+  element.whole = whole;
+  element.animation = element.pieces.bar.animate(
+    [{ transform: `scaleX(${share})` }, { transform: 'scaleX(0)' }],
+    { duration: Math.max(1, lock.seconds_left * 1000), fill: 'forwards', easing: 'linear' });
+}
+
+/** Updates what changes every second. */
+export function tickCards(list, model) {
+  const older = model.sinceSnapshot();
+  for (const card of list.children) {
+    for (const element of card.pieces.holds.children) {
       const { lock, pieces: part } = element;
       const left = Math.max(0, (element.endsAt - performance.now()) / 1000);
       const share = (left * 1000) / element.whole;
       say(part.left, left > 0 ? `${duration(Math.ceil(left))} left` : 'lapsed');
-      mark(element, 'data-left', left === 0 ? 'none' : share < LAST ? 'last' : share < LATE ? 'late' : 'fine');
+      const state = left === 0 ? 'none' : share < LAST ? 'last' : share < LATE ? 'late' : 'fine';
+      mark(element, 'data-left', state);
+      mark(part.left, 'data-left', state);
       const age = duration(lock.held_seconds + older);
       say(part.age, lock.is_stale ? `taken ${age} ago` : `held ${age}`);
-      for (const item of part.queue.children) say(item.since, roughly(item.waited + older));
     }
+    for (const item of card.pieces.queue.children) say(item.since, roughly(item.waited + older));
   }
 }
 
 const where = (lock) => (lock.hostname ? `on ${lock.hostname}${lock.pid ? `, process ${lock.pid}` : ''}` : 'elsewhere');
 
-const rank = (lock) => (lock.is_stale ? 0 : lock.waiting > 0 ? 1 : 2);
+const rank = (group) => (group.holds.some((lock) => lock.is_stale) ? 0 : group.waiting > 0 ? 1 : 2);
 
 function byUrgency(one, other) {
   return rank(one) - rank(other)
     || KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind)
-    || one.token - other.token || (one.resource < other.resource ? -1 : 1);
+    || one.holds[0].token - other.holds[0].token || (one.resource < other.resource ? -1 : 1);
 }

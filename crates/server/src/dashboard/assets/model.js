@@ -1,18 +1,16 @@
 // The data of the page: the last snapshot, the tasks, the newest events, and the server's time.
 
 import { ask } from './connection.js';
+import { NO_SECTION } from './task-filter.js';
 import { hue } from './words.js';
 
-// How many are loaded at the start; later ones come with the stream.
-const TASKS_MAX = 20_000;
-const TASKS_PAGE = 500;
+// How many events are loaded at the start; later ones come with the stream.
 const EVENTS_FIRST = 4_000;
 const EVENTS_MAX = 20_000;
-// After a gap in the stream the tasks are loaded again, at most this often.
+// How many tasks are remembered that no list shows any more.
+const TASKS_REMEMBERED = 20_000;
+// After a gap in the stream everything is loaded again, at most this often.
 const RELOAD_MS = 5_000;
-
-// The most important statuses first, in case there are too many tasks for all.
-const LOAD_ORDER = ['in_progress', 'review', 'blocked', 'failed', 'pending', 'completed', 'cancelled', 'skipped'];
 
 export class Model {
   constructor(changed) {
@@ -20,16 +18,20 @@ export class Model {
     this.snapshot = null;
     this.receivedAt = 0;
     this.tasks = new Map();
-    this.tasksLoaded = false;
-    this.tasksCapped = false;
+    this.queries = new Set();
     this.events = [];
     this.eventRevision = 0;
     this.offset = null;
+    // The tasks that changed since the last drawing, and how often changes were missed.
+    this.touched = new Set();
+    this.gaps = 0;
   }
 
   get role() { return this.snapshot?.role; }
 
   get isAdmin() { return this.role === 'admin'; }
+
+  get canWork() { return this.role === 'admin' || this.role === 'work'; }
 
   /** The server's time of day, in milliseconds. */
   now() { return Date.now() + (this.offset ?? 0); }
@@ -41,6 +43,7 @@ export class Model {
     if (name === 'snapshot') this.takeSnapshot(value);
     else if (name === 'tasks') this.takeTasks(value);
     else if (name === 'events') this.takeEvents(value.events, value.skipped);
+    else if (name === 'gap') this.takeGap();
   }
 
   takeSnapshot(snapshot) {
@@ -64,21 +67,44 @@ export class Model {
   takeTasks({ tasks, deleted }) {
     for (const task of tasks) this.putTask(task);
     for (const id of deleted) this.tasks.delete(id);
-    for (const id of [...tasks.map((task) => task.id), ...deleted]) this.fresh?.add(id);
+    for (const query of this.queries) query.patch(tasks, deleted);
+    for (const id of [...tasks.map((task) => task.id), ...deleted]) this.touched.add(id);
     this.changed('tasks');
   }
 
+  /** Remembers a task, with what is needed to search and sort it. */
   putTask(task) {
-    const words = [task.title.slice(0, 400), task.id, task.section ?? '', task.claimed_by ?? '', task.finished_by ?? '', ...task.labels];
+    const words = [task.title, task.id, task.description ?? '', task.claimed_by ?? '', task.finished_by ?? '', ...task.labels];
     task.haystack = words.join('\n').toLowerCase();
     task.createdAt = Date.parse(task.created_at);
     task.finishedAt = task.finished_at ? Date.parse(task.finished_at) : 0;
+    task.claimedAt = task.claimed_at ? Date.parse(task.claimed_at) : 0;
+    this.tasks.delete(task.id);
     this.tasks.set(task.id, task);
+    if (this.tasks.size > TASKS_REMEMBERED) this.forgetTasks();
+    return task;
+  }
+
+  /** Forgets the tasks that were not seen for longest and that no list shows. */
+  forgetTasks() {
+    let most = this.tasks.size / 2;
+    for (const id of this.tasks.keys()) {
+      if (most <= 0) return;
+      most -= 1;
+      if (![...this.queries].some((query) => query.found.has(id))) this.tasks.delete(id);
+    }
   }
 
   takeEvents(events, skipped) {
     this.addEvents(events);
-    if (skipped) this.reloadTasksSoon();
+    if (skipped) this.takeGap();
+    else this.changed('events');
+  }
+
+  /** Events are missing: more happened than is kept or sent. */
+  takeGap() {
+    this.hasGap = true;
+    this.reloadSoon();
     this.changed('events');
   }
 
@@ -97,9 +123,11 @@ export class Model {
     this.tasks.clear();
     this.events = [];
     this.eventRevision = 0;
-    const ended = await Promise.allSettled([this.loadTasks(), this.loadEvents()]);
+    this.hasOldest = false;
+    this.hasGap = false;
+    for (const query of this.queries) query.reload();
     // The server may not respond, or may require a token first.
-    if (ended.some(({ status }) => status === 'rejected')) setTimeout(() => this.load(), RELOAD_MS);
+    await this.loadEvents().catch(() => setTimeout(() => this.load(), RELOAD_MS));
   }
 
   async loadEvents() {
@@ -112,53 +140,39 @@ export class Model {
     this.changed('events');
   }
 
-  /** Loads tasks. Changes that the stream sends meanwhile are newer and win. */
-  async loadTasks() {
-    if (this.fresh) return;
-    this.fresh = new Set();
-    const found = new Set();
+  /** Loads the events before the oldest known one, once at a time, up to a bound. */
+  async loadOlderEvents() {
+    const oldest = this.events[0]?.revision;
+    if (this.loadingOlder || this.hasOldest || !oldest || this.events.length >= EVENTS_MAX) return;
+    this.loadingOlder = true;
     try {
-      this.tasksCapped = false;
-      for (const status of LOAD_ORDER) await this.loadStatus(status, found);
-      for (const id of this.tasks.keys()) {
-        if (!found.has(id) && !this.fresh.has(id) && !this.tasksCapped) this.tasks.delete(id);
-      }
-      this.tasksLoaded = true;
+      const { events } = await ask('GET', `/v1/events?before=${oldest}&last=${EVENTS_FIRST}`);
+      for (const event of events) event.time = Date.parse(event.at);
+      this.hasOldest = events.length < EVENTS_FIRST;
+      if (this.events[0]?.revision === oldest) this.events.unshift(...events);
+      this.changed('events');
+    } catch {
+      this.hasOldest = true;
     } finally {
-      this.fresh = null;
-      this.changed('tasks');
+      this.loadingOlder = false;
     }
   }
 
-  async loadStatus(status, found) {
-    for (let after = 0; after !== null && after !== undefined;) {
-      if (found.size >= TASKS_MAX) {
-        this.tasksCapped = true;
-        return;
-      }
-      const page = await ask('GET', `/v1/tasks?status=${status}&after_age=${after}&limit=${TASKS_PAGE}`);
-      for (const task of page.tasks) {
-        found.add(task.id);
-        if (!this.fresh.has(task.id)) this.putTask(task);
-      }
-      after = page.next_after_age;
-      this.changed('tasks');
-    }
-  }
-
-  reloadTasksSoon() {
+  reloadSoon() {
     if (this.reloading) return;
     this.reloading = setTimeout(() => {
       this.reloading = null;
-      this.loadTasks().catch(() => this.reloadTasksSoon());
+      this.gaps += 1;
+      for (const query of this.queries) query.reload();
+      this.changed('tasks');
     }, RELOAD_MS);
   }
 
-  /** The number of tasks by status, in all or in one section. */
-  tallies(section) {
+  /** The number of tasks by status, in all or in one section, as the server counts them. */
+  tallies(section = '') {
     const totals = {};
     for (const tally of this.snapshot?.tallies ?? []) {
-      if (section !== undefined && (tally.section ?? '') !== section) continue;
+      if (section && (tally.section ?? NO_SECTION) !== section) continue;
       totals[tally.status] = (totals[tally.status] ?? 0) + tally.count;
     }
     return totals;

@@ -24,8 +24,20 @@ const dayFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', time
 /** The time of day. */
 export const clock = (ms) => clockFormat.format(ms);
 
+const shortDayFormat = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+
+/** The day, such as `Nov 17`. */
+export const day = (ms) => shortDayFormat.format(ms);
+
 /** The day and the time of day. */
 export const moment = (text) => dayFormat.format(Date.parse(text));
+
+const exactFormat = new Intl.DateTimeFormat(undefined, {
+  year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false, timeZoneName: 'short',
+});
+
+/** The exact time, for a tooltip: here, and as the server wrote it. */
+export const exact = (text) => `${exactFormat.format(Date.parse(text))} (${text})`;
 
 /** `1,204`. */
 export const count = (number) => number.toLocaleString('en');

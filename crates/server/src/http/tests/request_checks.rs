@@ -38,7 +38,6 @@ pub(super) struct Scene {
     app: App,
     checks: Arc<RequestChecks>,
     router: Router,
-    lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Scene {
@@ -72,8 +71,6 @@ impl Scene {
         let keyring = Keyring::open(file.clone(), Arc::new(SystemClock)).unwrap();
         let keyring = keyring.without_token_file(without_token_file(folder.path()));
         let app = App::new(Client::open("memory:").await.unwrap());
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        let log = lines.clone();
         let checks = Arc::new(RequestChecks {
             app: app.clone(),
             hosts: Hosts::default(),
@@ -81,10 +78,9 @@ impl Scene {
             keyring: Arc::new(keyring),
             rate: Rate::new(rate.map(|rate| NonZeroU32::new(rate).unwrap())),
             body_bytes_max: 2 * 1024 * 1024,
-            log: Some(Arc::new(move |line: &str| log.lock().unwrap().push(line.to_owned()))),
         });
         let router = router(routes, checks.clone());
-        Scene { _folder: folder, file, app, checks, router, lines }
+        Scene { _folder: folder, file, app, checks, router }
     }
 
     pub(super) fn token(&self, name: &str, role: Role, lifetime: Option<Duration>) -> String {
@@ -151,7 +147,7 @@ async fn a_servers_own_token_lets_its_user_in_and_nobody_else() {
     let store = "memory:".parse().unwrap();
     let scene = Scene::without_token_file(None, |folder| {
         let folder = ServerFolder::at(folder.join("servers"));
-        WithoutTokenFile::Own(CreatedToken::get(&folder, &store, false).unwrap().token())
+        WithoutTokenFile::Own(Box::new(CreatedToken::get(&folder, &store, false).unwrap().token()))
     })
     .await;
     let folder = ServerFolder::at(scene._folder.path().join("servers"));
@@ -208,17 +204,62 @@ async fn with_tokens_each_caller_is_known_by_its_own() {
     let other = "Bearer x".parse().unwrap();
     twice.headers_mut().append(header::AUTHORIZATION, other);
     assert_eq!(scene.ask(twice).await.status(), StatusCode::UNAUTHORIZED);
-    let log = scene.lines.lock().unwrap().join("\n");
-    assert!(log.contains("GET /who 200") && log.contains(" ci"), "{log}");
-    assert!(!log.contains("tnr_"), "{log}");
+}
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is logged by this thread until the guard is dropped, one JSON object per line.
+fn log() -> (Arc<Mutex<Vec<u8>>>, tracing::subscriber::DefaultGuard) {
+    let Written(written) = Written::default();
+    let writer = Written(written.clone());
+    let lines = tracing_subscriber::fmt().json().with_writer(move || writer.clone());
+    let lines = lines.flatten_event(true).with_max_level(tracing::Level::TRACE).finish();
+    (written, tracing::subscriber::set_default(lines))
+}
+
+fn lines(written: &Mutex<Vec<u8>>) -> Vec<Value> {
+    let written = written.lock().unwrap();
+    let lines = written.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
 #[tokio::test]
-async fn the_log_has_no_query_and_one_line_each() {
+async fn a_request_has_one_id_in_its_answer_and_in_the_log_and_no_secret_there() {
     let scene = Scene::new().await;
-    scene.get("/who?secret=1").await;
-    let log = scene.lines.lock().unwrap().clone();
-    assert!(log.len() == 1 && log[0].starts_with("GET /who 200 "), "{log:?}");
+    let secret = scene.token("ci", Role::Work, None);
+    let (written, _guard) = log();
+    let mut asked = bearer(&format!("/who?secret={secret}"), &secret);
+    asked.headers_mut().insert("x-request-id", "job-7".parse().unwrap());
+    assert_eq!(scene.ask(asked).await.headers()["x-request-id"], "job-7");
+    let made = scene.ask(bearer(&format!("/{secret}"), "tnr_wrong")).await;
+    let made = made.headers()["x-request-id"].to_str().unwrap().to_owned();
+    scene.ask(bearer("/panic", &secret)).await;
+    // A log takes only its own target; measurements have another.
+    let log: Vec<Value> =
+        lines(&written).into_iter().filter(|line| line["target"] == crate::log::LOG).collect();
+    let line = |n: usize, key: &str| log[n][key].as_str().unwrap_or_default().to_owned();
+    assert_eq!(log.len(), 3, "{log:?}");
+    assert_eq!(log[0]["span"]["request_id"], "job-7");
+    assert_eq!((line(0, "method"), line(0, "path")), ("GET".to_owned(), "/who".to_owned()));
+    assert_eq!((&log[0]["status"], line(0, "token")), (&Value::from(200), "ci".to_owned()));
+    assert_eq!(log[1]["span"]["request_id"], made);
+    assert_eq!((&log[1]["status"], line(1, "path")), (&Value::from(401), "/tnr_…".to_owned()));
+    assert_eq!((line(0, "level"), line(2, "level")), ("INFO".to_owned(), "WARN".to_owned()));
+    let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+    assert!(!text.contains(&secret[4..]), "{text}");
 }
 
 #[tokio::test]

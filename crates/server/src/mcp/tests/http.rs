@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use tower::ServiceExt;
 
 fn caller(name: &str, role: Role) -> Caller {
-    Caller { name: Some(name.to_owned()), role }
+    Caller::new(Some(name), role)
 }
 
 /// What the tool answers to this caller, and whether that is an error.

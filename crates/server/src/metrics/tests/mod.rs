@@ -1,5 +1,6 @@
 //! Numbers of a real store that two clients share, only one of which is measured.
 
+mod rates;
 mod text;
 
 use super::{Metrics, routes};
@@ -208,17 +209,42 @@ async fn renewals_and_calls_are_counted_for_the_measured_client_alone() {
     assert_eq!(series["tenure_refused_tokens_total"], 2.0);
 }
 
+async fn scraped(metrics: Arc<Metrics>, accept: &str) -> (String, String) {
+    let request = Request::get("/metrics").header("accept", accept).body(Body::empty()).unwrap();
+    let response = routes(metrics).into_router().oneshot(request).await.unwrap();
+    let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (kind, String::from_utf8(body.into()).unwrap())
+}
+
 #[tokio::test]
 async fn a_scrape_is_answered_in_the_right_form_even_without_a_store() {
     let metrics = Metrics::new();
-    metrics.answered(axum::http::StatusCode::NOT_FOUND);
-    let request = Request::get("/metrics").body(Body::empty()).unwrap();
-    let response = routes(metrics).into_router().oneshot(request).await.unwrap();
-    assert_eq!(response.headers()["content-type"], super::CONTENT_TYPE);
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    let series = text::read(std::str::from_utf8(&body).unwrap());
+    let (connection, request) = (metrics.connected(), metrics.request());
+    for (route, method) in [(Some("/v1/tasks/{id}"), "GET"), (None, "MADE_UP")] {
+        let method = axum::http::Method::from_bytes(method.as_bytes()).unwrap();
+        let took = Duration::from_millis(200);
+        metrics.answered(route, &method, axum::http::StatusCode::NOT_FOUND, took);
+    }
+    let (kind, body) = scraped(metrics.clone(), "text/plain").await;
+    assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
+    assert!(body.contains("# TYPE tenure_http_responses_total counter\n"), "{body}");
+    drop((connection, request));
+    let (kind, body) = scraped(metrics, "application/openmetrics-text").await;
+    assert_eq!(kind, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let series = text::read(&body);
+    let count = |labels: &str| series[&format!("tenure_http_request_seconds_count{{{labels}}}")];
+    assert_eq!(count("method=\"GET\",route=\"/v1/tasks/{id}\""), 1.0);
+    assert_eq!(count("method=\"other\",route=\"none\""), 1.0);
+    assert_eq!(series["tenure_http_connections"], 0.0);
+    assert_eq!(series["tenure_http_connections_accepted_total"], 1.0);
+    assert_eq!(series["tenure_http_requests_in_progress"], 0.0);
+    assert!(series.contains_key("process_cpu_seconds_total"));
+    for figure in ["resident_memory_bytes", "open_fds", "start_time_seconds"] {
+        assert!(series[&format!("process_{figure}")] > 0.0, "{figure}");
+    }
     assert_eq!(series["tenure_store_up"], 0.0);
-    assert_eq!(series["tenure_http_responses_total{class=\"4xx\"}"], 1.0);
+    assert_eq!(series["tenure_http_responses_total{class=\"4xx\"}"], 2.0);
     let version = format!("tenure_build_info{{version={:?}}}", env!("CARGO_PKG_VERSION"));
     assert_eq!(series[&version], 1.0);
 }

@@ -7,7 +7,8 @@ mod worker;
 pub use report::{SwarmReport, WorkEvent};
 
 use super::Client;
-use super::tasks::{ClaimRequest, Work};
+use super::claimed_work::Work;
+use super::tasks::ClaimRequest;
 use crate::error::Error;
 use crate::watched::Watched;
 use crate::world::TaskHandle;

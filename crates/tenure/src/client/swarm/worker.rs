@@ -3,8 +3,9 @@
 use super::caught::caught;
 use super::{Stop, Swarm, SwarmReport, WorkEvent};
 use crate::client::claim::ClaimWaiting;
+use crate::client::claimed_work::Work;
 use crate::client::request::Wait;
-use crate::client::tasks::{ClaimRequest, Work};
+use crate::client::tasks::ClaimRequest;
 use crate::client::work::{Next, Runner};
 use crate::error::Error;
 use crate::store::{StoreError, TaskFilter};
@@ -61,12 +62,14 @@ where
                 }
                 Err(error) => {
                     let _ = runner.leave().await;
+                    runner.end().await;
                     return Err(error);
                 }
             }
         }
         // A section that cannot be given back now lapses by itself.
         let _ = runner.leave().await;
+        runner.end().await;
         (self.watcher)(WorkEvent::Ended { worker });
         Ok(())
     }
@@ -107,6 +110,7 @@ where
             Err(CallOff::HandBack) => Finish::Release,
             Err(CallOff::Lost) => {
                 work.abandon().await;
+                runner.lost(&task.id);
                 return Ok(self.lost(worker, task));
             }
         };
@@ -128,6 +132,7 @@ where
             biased;
             finish = &mut doing => return Ok(finish),
             why = self.call_off(work) => why,
+            () = work.keep_saving_output() => unreachable!("saving output has no end"),
         };
         work.call_off();
         self.world().timeout(self.swarm.clean_up, doing).await;

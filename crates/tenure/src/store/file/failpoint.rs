@@ -19,6 +19,8 @@ pub const STEPS: &[&str] = &[
     "sync-done",
     "archive-half",
     "archive-done",
+    "compact-drafted",
+    "compact-replaced",
     "rotate-tasks-drafted",
     "rotate-tasks-placed",
     "rotate-drafted",

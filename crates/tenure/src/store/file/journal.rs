@@ -12,6 +12,7 @@ use super::error::FileStoreError;
 use super::failpoint::{failpoint, rotate_bytes};
 use super::line;
 use super::positional_io;
+use crate::store::Trim;
 use crate::store::format::journal::VERSION;
 pub(super) use crate::store::format::journal::{Header, Line};
 use crate::store::ledger::Record;
@@ -409,25 +410,48 @@ impl Journal {
         self.follow(generation)?.ok_or_else(|| FileStoreError::corrupt("its new journal is gone"))
     }
 
-    /// Removes generations without kept events. Only for the writer.
-    pub(super) fn trim(&self, events_kept: u64) -> io::Result<()> {
-        let oldest_kept = self.header.events.saturating_sub(events_kept);
+    /// Removes the tasks of old generations, which are no longer read. Only for the writer.
+    pub(super) fn remove_old_tasks(&self) -> io::Result<()> {
         let all = generations(&self.folder)?;
-        for pair in all.windows(2) {
-            // What a generation has of history ends where the next begins.
-            match Journal::open_generation(&self.folder, pair[1]) {
-                Ok(next) if next.header.events < oldest_kept => {
-                    remove_generation(&self.folder, pair[0])?;
-                }
-                _ => break,
-            }
-        }
-        // Tasks of old generations are no longer read.
         for generation in all.into_iter().filter(|one| *one < self.header.generation) {
             remove_if_there(&tasks_path(&self.folder, generation))?;
         }
         failpoint("rotate-trimmed");
         Ok(())
+    }
+
+    /// Removes old generations whose events are all beyond what is kept, of `total` that there ever
+    /// were; returns how many they had. Only for the writer.
+    pub(super) fn trim(&self, trim: Trim, total: u64, now: WallTime) -> io::Result<u64> {
+        let mut trimmed = 0;
+        for pair in generations(&self.folder)?.windows(2) {
+            let opened = [pair[0], pair[1]].map(|one| Journal::open_generation(&self.folder, one));
+            let [Ok(mut old), Ok(next)] = opened else { break };
+            // What a generation has of history ends where the next begins.
+            let events = next.header.events.saturating_sub(old.header.events);
+            let times = vec![old.newest_time(trim, now)?; events as usize];
+            let kept = total.saturating_sub(old.header.events);
+            let surplus = trim.keep.surplus_events(&times, kept, now);
+            if surplus < times.len() || trimmed >= u64::from(trim.limit) {
+                break;
+            }
+            if !trim.dry_run {
+                remove_generation(&self.folder, pair[0])?;
+            }
+            trimmed += events;
+        }
+        Ok(trimmed)
+    }
+
+    /// When the last change of a generation was made, where the age of events counts.
+    fn newest_time(&mut self, trim: Trim, now: WallTime) -> io::Result<WallTime> {
+        if trim.keep.age.is_none() {
+            return Ok(now);
+        }
+        self.end = self.state_end;
+        let lines = self.read_on()?.lines;
+        let recorded = lines.iter().filter(|line| !line.events.is_empty());
+        Ok(recorded.map(|line| line.at).max().unwrap_or(WallTime(i64::MIN)))
     }
 
     /// The lines of the generations that have events after a number, oldest first.
@@ -450,6 +474,24 @@ impl Journal {
                 if !each(line) {
                     return Ok(());
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// The events of each generation, in their order, the newest generation first.
+    pub(super) fn history_backwards(
+        &self,
+        mut each: impl FnMut(Vec<Event>) -> bool,
+    ) -> io::Result<()> {
+        for generation in generations(&self.folder)?.into_iter().rev() {
+            let Ok(mut journal) = Journal::open_generation(&self.folder, generation) else {
+                continue;
+            };
+            journal.end = journal.state_end;
+            let lines = journal.read_on()?.lines;
+            if !each(lines.into_iter().flat_map(Line::into_events).collect()) {
+                return Ok(());
             }
         }
         Ok(())

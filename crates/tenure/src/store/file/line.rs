@@ -49,6 +49,11 @@ pub(super) fn is_whole(line: &[u8]) -> bool {
     line.get(BODY_AT..).is_some_and(|body| sum == Some(crc32fast::hash(body)))
 }
 
+/// Whether this is the first field of the value of a line, without looking at the rest of it.
+pub(super) fn begins(line: &[u8], field: &[u8]) -> bool {
+    line.get(BODY_AT..).is_some_and(|body| body.starts_with(field))
+}
+
 /// The whole lines at the beginning of these bytes, each without its end.
 pub(super) fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);

@@ -19,6 +19,7 @@ mod line;
 mod positional_io;
 mod published_offset;
 mod reusable_file;
+mod small_records;
 mod state;
 
 pub use dialect::{Dialect, DialectError, HoldDefaults, TakeoverRules};
@@ -30,7 +31,7 @@ use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
 use crate::store::{
     Answer, Committed, EventsAfter, Finding, Limits, Maintained, Maintenance, NewestEvents, Query,
-    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
+    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Trim, Waited,
 };
 use crate::url::StoreUrl;
 use crate::world::{Clock, SystemClock};
@@ -361,8 +362,11 @@ impl Store for FileStore {
     async fn query(&self, query: Query) -> Result<Answer, StoreError> {
         let is_of_tasks = match &query {
             Query::Snapshot(scope) => state::is_about_tasks(scope),
-            Query::Tasks(_) | Query::TaskCounts => true,
-            Query::Events(_) | Query::NewestEvents(_) => false,
+            Query::Tasks(_) | Query::TaskCounts | Query::SurplusTasks(_) => true,
+            Query::Events(_)
+            | Query::NewestEvents(_)
+            | Query::SearchEvents(_)
+            | Query::Records(_) => false,
         };
         if is_of_tasks {
             self.refresh_foreign_tasks().await?;
@@ -378,8 +382,15 @@ impl Store for FileStore {
                 Query::NewestEvents(NewestEvents { limit }) => {
                     Answer::Events(state.newest_events(limit as usize)?)
                 }
+                Query::SearchEvents(search) => Answer::Events(state.search_events(&search)?),
+                Query::Records(search) => {
+                    Answer::Records(state.search_records(&search, self.now())?)
+                }
                 Query::Tasks(filter) => Answer::Tasks(state.list(&filter, self.now())?),
                 Query::TaskCounts => Answer::TaskCounts(state.tallies(self.now())?),
+                Query::SurplusTasks(asked) => {
+                    Answer::SurplusTasks(state.surplus(&asked, self.now())?)
+                }
             })
         })
     }
@@ -410,6 +421,7 @@ impl Store for FileStore {
         match work {
             Maintenance::Tidy => self.remove_leftovers().await.map(Maintained::Tidied),
             Maintenance::Check => self.findings().await.map(Maintained::Checked),
+            Maintenance::Trim(trim) => self.trim(trim).await.map(Maintained::Trimmed),
         }
     }
 }
@@ -420,6 +432,13 @@ impl FileStore {
         let removed = self.state().tidy(self.now());
         drop(turn);
         Ok(removed.map_err(|trouble| self.report(trouble))? + self.notifier.tidy())
+    }
+
+    async fn trim(&self, trim: Trim) -> Result<u64, StoreError> {
+        let turn = self.enter().await?;
+        let trimmed = self.state().trim(trim, self.now());
+        drop(turn);
+        trimmed.map_err(|trouble| self.report(trouble))
     }
 
     async fn findings(&self) -> Result<Vec<Finding>, StoreError> {

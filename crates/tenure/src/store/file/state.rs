@@ -3,6 +3,8 @@
 mod check;
 mod foreign_locks;
 mod foreign_tasks;
+mod history;
+mod retention;
 mod rotate;
 
 use foreign_tasks::hide_claims;
@@ -17,6 +19,7 @@ use super::held::Held;
 use super::journal::{Header, Journal, Line, Tail, open_regular};
 use super::line;
 use super::published_offset;
+use super::small_records::SmallRecords;
 use crate::store::boot::{Reboot, reboot};
 use crate::store::ipc::Notifier;
 use crate::store::ledger::{Ledger, Record};
@@ -48,6 +51,7 @@ pub(super) struct State {
     journal: Journal,
     ledger: Ledger,
     archive: Archive,
+    records: SmallRecords,
     held: Held,
     /// Up to where `held/` follows the journal.
     mark: Option<File>,
@@ -104,6 +108,7 @@ impl State {
             foreign_locks: ForeignLocks::new(&shared),
             foreign_tasks: ForeignTasks::new(&shared),
             archive: Archive::new(folder.join("done")),
+            records: SmallRecords::new(folder.join("records")),
             held: Held::new(folder.join("held")),
             ledger: begin_ledger(&journal.header),
             folder: folder.to_owned(),
@@ -337,11 +342,9 @@ impl State {
 
     /// The completed tasks that a rule looks at by name.
     fn archived(&self, scope: &TaskScope) -> Result<Vec<Task>, FileStoreError> {
-        let mut found = Vec::new();
         let named = scope.ids.iter().chain(self.ledger.tasks.dependencies(scope));
-        for id in named.filter(|id| self.ledger.tasks.get(id).is_none()) {
-            found.extend(self.archive.get(id)?);
-        }
+        let named = named.filter(|id| self.ledger.tasks.get(id).is_none());
+        let mut found = self.archive.get_all(named)?;
         for key in scope.keys.iter().filter(|key| self.ledger.tasks.with_key(key).is_none()) {
             found.extend(self.archive.with_key(key)?);
         }
@@ -411,9 +414,14 @@ impl State {
                 _ => {}
             }
         }
+        // They tell of work and decide nothing, so one that is there before its change does no harm.
+        self.records.apply(&change.writes, &self.ledger.boot, at, change.durable)?;
         let next = change.first_revision(self.ledger.revision + 1);
         let mut records = to_records(change.writes, &archived, at, notifier.address());
         hide_claims(&mut records, &theirs);
+        if records.is_empty() && change.events.is_empty() {
+            return Ok(Some(written));
+        }
         let appended = self.remembering(|state| state.append(records, next, change.events, at))?;
         if appended == FileChange::LostRace {
             return Ok(None);
@@ -607,41 +615,6 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn events(
-        &mut self,
-        after: Revision,
-        limit: usize,
-    ) -> Result<Vec<Event>, FileStoreError> {
-        self.read_good()?;
-        let in_memory =
-            self.recent.front().is_some_and(|first| first.revision.0 <= after.0.saturating_add(1));
-        if in_memory || after.0 >= self.ledger.revision {
-            let later = self.recent.iter().filter(|event| event.revision > after);
-            return Ok(later.take(limit).cloned().collect());
-        }
-        let mut events = Vec::new();
-        self.journal.history(after.0, |line| {
-            let later = line.into_events().filter(|event| event.revision > after);
-            events.extend(later.take(limit - events.len()));
-            events.len() < limit
-        })?;
-        Ok(events)
-    }
-
-    pub(super) fn newest_events(&mut self, limit: usize) -> Result<Vec<Event>, FileStoreError> {
-        self.read_good()?;
-        if self.recent.len() >= limit {
-            return Ok(self.recent.range(self.recent.len() - limit..).cloned().collect());
-        }
-        let mut newest = VecDeque::new();
-        self.journal.history(0, |line| {
-            newest.extend(line.into_events());
-            newest.drain(..newest.len().saturating_sub(limit));
-            true
-        })?;
-        Ok(newest.into())
-    }
-
     pub(super) fn list(
         &mut self,
         filter: &TaskFilter,
@@ -676,7 +649,7 @@ fn to_records(writes: Vec<Write>, archived: &[Task], at: StoreTime, mailbox: &st
         if let Some(task) = archived.iter().find(|task| Some(&task.id) == id) {
             records.push(Record::Archived { section: task.section.clone(), count: -1 });
         }
-        records.push(Record::of(write, at, mailbox));
+        records.extend(Record::of(write, at, mailbox));
     }
     records
 }

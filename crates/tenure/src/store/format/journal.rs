@@ -129,6 +129,19 @@ record! {
     }
 }
 
+/// The line of the file of a small record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RecordLine {
+    pub(crate) key: String,
+    pub(crate) written_at: WallTime,
+    /// The boot by whose clock the deadline is counted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) boot: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deadline_ms: Option<i64>,
+    pub(crate) text: String,
+}
+
 /// One change to one record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum ChangeRecord {
@@ -307,6 +320,17 @@ mod tests {
         let Record::Hold(stored) = &line.records[0] else { panic!("{line:?}") };
         let group = stored.hold.holder.evidence.as_ref().unwrap().group.unwrap();
         assert_eq!((group.leader, group.start), (4, None));
+    }
+
+    #[test]
+    fn a_small_record_is_written_as_it_was_read() {
+        for line in [
+            r#"{"key":"t\u001f0000000001","written_at":5,"text":"a\n"}"#,
+            r#"{"key":"w","written_at":5,"boot":"b","deadline_ms":7,"text":"{}"}"#,
+        ] {
+            let read: RecordLine = serde_json::from_str(line).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), line);
+        }
     }
 
     /// A kind that is not in the samples could change unnoticed.

@@ -4,6 +4,7 @@
 //! name on disk stays:
 //!
 //! - `journal`, `archive` — the file store. `columns` — texts and JSON in the columns of SQLite.
+//!   `etcd` — the values of the etcd store.
 //! - `parts` — the records of which those are made. `record` — how a record is declared.
 //!
 //! A value that is one text or one number (a resource, a grant, a token, a time, a mode, the id of a
@@ -11,8 +12,10 @@
 
 #[cfg(feature = "file-store")]
 pub(crate) mod archive;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod columns;
+#[cfg(feature = "etcd")]
+pub(crate) mod etcd;
 #[cfg(feature = "file-store")]
 pub(crate) mod journal;
 pub(crate) mod parts;

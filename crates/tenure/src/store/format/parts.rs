@@ -316,6 +316,10 @@ record! {
         token: Option<Token> = token,
         #[serde(flatten)]
         kind: EventKindRecord = kind,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<String> = actor,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<WallTime> = at,
     }
 }
 
@@ -365,5 +369,25 @@ word_record! {
         "gave_up" GaveUp,
         "silent" Silent,
         "died" Died,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_event_with_a_token_or_a_time_of_its_own_is_written_with_one() {
+        let event = NewEvent::new(None, "alice", None, EventKind::Released);
+        let line = |event: &NewEvent| serde_json::to_string(&EventRecord::of(event)).unwrap();
+        assert_eq!(line(&event), r#"{"label":"alice","kind":"released"}"#);
+        let through = event.clone().through(Some("ci".to_owned()));
+        assert_eq!(line(&through), r#"{"label":"alice","kind":"released","actor":"ci"}"#);
+        let read: EventRecord = serde_json::from_str(&line(&through)).unwrap();
+        assert_eq!(read.into_core(), through);
+        let older = event.happened_at(WallTime(7));
+        assert_eq!(line(&older), r#"{"label":"alice","kind":"released","at":7}"#);
+        let read: EventRecord = serde_json::from_str(&line(&older)).unwrap();
+        assert_eq!(read.into_core(), older);
     }
 }

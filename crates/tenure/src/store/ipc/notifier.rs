@@ -194,7 +194,7 @@ use fifo::{Listener, orphans, send};
 
 mod fifo {
     use super::*;
-    use crate::platform::mailbox;
+    use crate::platform::{fork, mailbox};
     use std::io::Read;
 
     /// Asks the listener to end; no request has this id.
@@ -231,6 +231,7 @@ mod fifo {
             std::thread::Builder::new().name("tenure-wake".to_owned()).spawn(move || {
                 let mut message = [0; 16];
                 while pipe.read_exact(&mut message).is_ok() && message != STOP {
+                    let _inside = fork::inside();
                     turns.wake(GrantId::from_bits(u128::from_be_bytes(message)));
                 }
             })?;

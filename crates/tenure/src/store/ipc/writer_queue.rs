@@ -9,6 +9,7 @@
 
 use super::Identity;
 use crate::platform;
+use crate::platform::fork::OwnFile;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,8 +24,8 @@ pub(crate) struct WriterQueue {
 
 #[derive(Debug)]
 struct Locks {
-    next: File,
-    writer: File,
+    next: OwnFile,
+    writer: OwnFile,
 }
 
 impl WriterQueue {
@@ -33,7 +34,7 @@ impl WriterQueue {
     pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<WriterQueue> {
         let open = |path: &Path| {
             super::ensure_regular(path)?;
-            OpenOptions::new().create(true).truncate(false).write(true).open(path)
+            OpenOptions::new().create(true).truncate(false).write(true).open(path).map(OwnFile::new)
         };
         let [next, writer] = files(side);
         let locks = open(&next).and_then(|next| Ok(Locks { next, writer: open(&writer)? }));

@@ -9,7 +9,7 @@ mod record;
 mod tasks;
 
 pub(crate) use record::{Record, Renewed, StoredHold, StoredWaiter};
-pub(crate) use tasks::Tasks;
+pub(crate) use tasks::{Tasks, surplus_of};
 
 use crate::store::path_prefixes::{self, PathPrefixes};
 use crate::store::store_time::{StoreTime, from_ms, milliseconds_up};
@@ -369,7 +369,7 @@ impl View<'_> {
 
     fn finish(self) -> Snapshot {
         let mut seen = self.seen;
-        seen.holds.sort_by_key(|seen| seen.hold.token);
+        seen.sort_holds();
         let places = self.tickets.iter().filter_map(|ticket| self.ledger.waits.get(ticket));
         seen.waiters = places.map(|stored| stored.show(self.at)).collect();
         seen

@@ -101,10 +101,10 @@ impl Renewed {
 }
 
 impl Record {
-    /// What a rule chose to write, at this moment.
-    pub(crate) fn of(write: Write, at: StoreTime, mailbox: &str) -> Record {
+    /// What a rule chose to write, at this moment; none for a small record, which is kept elsewhere.
+    pub(crate) fn of(write: Write, at: StoreTime, mailbox: &str) -> Option<Record> {
         let wall = WallTime(at.wall_ms);
-        match write {
+        Some(match write {
             Write::Hold(hold) => Record::Hold(StoredHold {
                 since_ms: at.now_ms,
                 deadline_ms: at.deadline_ms(hold.ttl),
@@ -143,7 +143,8 @@ impl Record {
             Write::Section(section) => Record::Section(section),
             Write::DropSection(name) => Record::DropSection(name),
             Write::Answer(answered) => Record::Answer { answered, at: wall, at_ms: at.now_ms },
-        }
+            Write::PutRecord(_) | Write::DropRecords(_) => return None,
+        })
     }
 
     /// A renewal that was found to be due, at this moment.

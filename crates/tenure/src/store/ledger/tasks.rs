@@ -1,10 +1,10 @@
 //! Tasks and sections, indexed for claiming.
 
 use super::Record;
-use crate::store::{Tally, TaskFilter};
+use crate::store::{SurplusTasks, Tally, TaskFilter};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tenure_core::{
-    Pick, Section, SectionSnapshot, Snapshot, Status, Task, TaskId, TaskScope, WallTime,
+    EndedTask, Pick, Section, SectionSnapshot, Snapshot, Status, Task, TaskId, TaskScope, WallTime,
 };
 
 /// How many tasks whose time has come are looked at beside those that had none.
@@ -23,6 +23,8 @@ pub(crate) struct Tasks {
     /// What could be taken from a time of day on.
     due: BTreeSet<(WallTime, TaskId)>,
     in_progress: BTreeSet<TaskId>,
+    /// What came to its end, by status, in the order in which it did.
+    ended: BTreeMap<&'static str, BTreeSet<EndedTask>>,
     keys: HashMap<String, TaskId>,
     dependents: HashMap<TaskId, BTreeSet<TaskId>>,
     tallies: BTreeMap<(Option<String>, &'static str), (Status, u64)>,
@@ -62,6 +64,27 @@ impl Tasks {
                 count: *count,
             })
             .collect()
+    }
+
+    /// How many of these there are, kept elsewhere or not.
+    pub(crate) fn count(&self, status: Status) -> u64 {
+        let counted = self.tallies.iter().filter(|((_, word), _)| *word == status.word());
+        counted.map(|(_, (_, count))| *count).sum()
+    }
+
+    /// How many completed ones are kept elsewhere.
+    pub(crate) fn archived_count(&self) -> u64 {
+        self.archived.values().sum::<i64>().unsigned_abs()
+    }
+
+    /// What has this status at its end, in the order in which it ended.
+    pub(crate) fn ended(&self, status: Status) -> impl Iterator<Item = &EndedTask> {
+        self.ended.get(status.word()).into_iter().flatten()
+    }
+
+    /// What is beyond what is kept, of those that are here.
+    pub(crate) fn surplus(&self, asked: &SurplusTasks, now: WallTime) -> Vec<EndedTask> {
+        surplus_of(self.ended(asked.status).cloned(), self.count(asked.status), asked, now)
     }
 
     pub(crate) fn put(&mut self, task: Task) {
@@ -129,6 +152,9 @@ impl Tasks {
         for before in &task.depends_on {
             self.dependents.entry(before.clone()).or_default().insert(id.clone());
         }
+        if let Some(ended) = task.ended() {
+            self.ended.entry(task.status.word()).or_default().insert(ended);
+        }
         match task.status {
             Status::InProgress => {
                 self.in_progress.insert(id.clone());
@@ -159,6 +185,9 @@ impl Tasks {
                     self.dependents.remove(before);
                 }
             }
+        }
+        if let Some(ended) = task.ended() {
+            remove_from(&mut self.ended, &task.status.word(), &ended);
         }
         self.in_progress.remove(id);
         if let Some(time) = task.not_before {
@@ -271,4 +300,18 @@ fn remove_from<K: Ord, V: Ord>(index: &mut BTreeMap<K, BTreeSet<V>>, key: &K, va
             index.remove(key);
         }
     }
+}
+
+/// Those of the tasks that are beyond what is kept, of so many in all.
+pub(crate) fn surplus_of(
+    oldest: impl Iterator<Item = EndedTask>,
+    total: u64,
+    asked: &SurplusTasks,
+    now: WallTime,
+) -> Vec<EndedTask> {
+    let mut listed: Vec<EndedTask> =
+        oldest.skip(asked.skip as usize).take(asked.limit as usize).collect();
+    let times: Vec<WallTime> = listed.iter().map(|ended| ended.at).collect();
+    listed.truncate(asked.keep.surplus(&times, asked.skip.into(), total, now));
+    listed
 }

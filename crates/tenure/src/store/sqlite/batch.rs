@@ -12,6 +12,7 @@
 use super::error::{self, Stage};
 use super::session::Session;
 use super::{Inner, SqlTransaction, Synchronous, WriteTurn, Written, synchronous};
+use crate::platform::fork;
 use crate::store::{Committed, StoreError, Transaction};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -67,14 +68,22 @@ struct Server {
 }
 
 impl Server {
+    fn next_jobs(&self) -> Option<Vec<Job>> {
+        let _inside = fork::inside();
+        self.inner.queue.take()
+    }
+
     fn run(mut self) {
-        while let Some(jobs) = self.inner.queue.take() {
+        while let Some(jobs) = self.next_jobs() {
             // A rule that panics ends its own batch; later jobs are served.
             let make = std::panic::AssertUnwindSafe(|| self.inner.make(jobs));
             let _ = std::panic::catch_unwind(make);
         }
         // From here on the queue is another's.
         self.is_done = true;
+        // This may be the last handle, which closes the database.
+        let _inside = fork::inside();
+        drop(self);
     }
 }
 
@@ -111,6 +120,7 @@ impl Inner {
     /// Makes these together, and answers each.
     fn make(&self, jobs: Vec<Job>) {
         let turn = WriteTurn::wait_for(&self.writer);
+        let _inside = fork::inside();
         let mut jobs: Vec<Job> = jobs.into_iter().filter(|job| !job.answer.is_closed()).collect();
         let made = turn.map_err(|error| self.no_turn(&error)).and_then(|turn| {
             let transactions = jobs.iter_mut().map(|job| &mut job.transaction);

@@ -6,6 +6,7 @@
 //! database keeps others from taking the log away, one on the shared memory keeps others from
 //! truncating it. So the child takes both itself, for as long as it lives.
 
+use crate::platform::process_id;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -23,7 +24,7 @@ const SHARED_MEMORY: (i64, i64) = (128, 1);
 /// drop the locks.
 pub(super) fn take_missing_locks(database: &Path) -> io::Result<()> {
     static FIRST: OnceLock<u32> = OnceLock::new();
-    if *FIRST.get_or_init(std::process::id) == std::process::id() {
+    if *FIRST.get_or_init(process_id) == process_id() {
         return Ok(());
     }
     let mut shared_memory = database.as_os_str().to_owned();

@@ -16,6 +16,7 @@ mod forked;
 mod log;
 mod open;
 mod read;
+mod records;
 mod schema;
 mod session;
 mod tasks;
@@ -25,7 +26,7 @@ use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
 use crate::store::{
     Answer, Committed, EventsAfter, Finding, Limits, Maintained, Maintenance, NewestEvents, Query,
-    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Waited,
+    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Trim, Waited,
 };
 use crate::world::{Clock, SystemClock};
 use async_trait::async_trait;
@@ -289,6 +290,15 @@ impl Inner {
         Ok(Some(renewed))
     }
 
+    /// Removes old events. What comes back after a power loss is removed again later.
+    fn trim(&self, connection: &Connection, trim: Trim) -> Result<u64, SqliteError> {
+        let transaction = SqlTransaction::begin(connection)?;
+        let at = StoreTime::of(&*self.options.clock);
+        let trimmed = write::trim_events(&Session::new(connection), trim, at)?;
+        transaction.commit()?;
+        Ok(trimmed)
+    }
+
     /// Lets the rule choose, and writes, inside a database transaction that the caller ends.
     fn choose_and_write(
         &self,
@@ -549,10 +559,24 @@ impl Store for SqliteStore {
             Query::NewestEvents(NewestEvents { limit }) => {
                 read::newest_events(&Session::new(connection), limit).map(Answer::Events)
             }
+            Query::SearchEvents(search) => {
+                read::search_events(&Session::new(connection), &search).map(Answer::Events)
+            }
+            Query::Records(search) => {
+                let at = StoreTime::of(&*self.inner.options.clock);
+                records::search(&Session::new(connection), &search, at).map(Answer::Records)
+            }
             Query::Tasks(filter) => {
                 tasks::list(&Session::new(connection), &filter).map(Answer::Tasks)
             }
             Query::TaskCounts => tasks::tallies(&Session::new(connection)).map(Answer::TaskCounts),
+            Query::SurplusTasks(asked) => {
+                // One transaction: counted and listed at one moment.
+                let transaction = connection.unchecked_transaction()?;
+                let wall_ms = StoreTime::of(&*self.inner.options.clock).wall_ms;
+                let surplus = tasks::surplus(&Session::new(&transaction), &asked, wall_ms)?;
+                Ok(Answer::SurplusTasks(surplus))
+            }
         })
     }
 
@@ -586,6 +610,24 @@ impl Store for SqliteStore {
                 let mut findings = inner.with_reader(|connection| Ok(check(connection)?))?;
                 findings.push(Finding::leftovers(inner.notifier.leftovers().len()));
                 Ok(Maintained::Checked(findings))
+            }
+            Maintenance::Trim(trim) => {
+                // Most turns find nothing to remove; they need not wait for their turn to write.
+                let dry_run = Trim { dry_run: true, ..trim };
+                let surplus = inner.with_reader(|connection| {
+                    let transaction = connection.unchecked_transaction()?;
+                    let at = StoreTime::of(&*inner.options.clock);
+                    write::trim_events(&Session::new(&transaction), dry_run, at)
+                })?;
+                if surplus == 0 || trim.dry_run {
+                    return Ok(Maintained::Trimmed(surplus));
+                }
+                let turn = inner.enter().await?;
+                let trimmed = inner.trim(&turn.writer.connection, trim);
+                let trimmed = trimmed.map_err(|trouble| inner.report(trouble))?;
+                drop(turn);
+                inner.check_identity()?;
+                Ok(Maintained::Trimmed(trimmed))
             }
         }
     }

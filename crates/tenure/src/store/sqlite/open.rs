@@ -5,7 +5,7 @@ use super::error::{self, Stage};
 use super::read::RowError;
 use super::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
 use super::session::Session;
-use super::write::{self, TRIM_EVERY};
+use super::write::{self, COUNT_EVERY};
 use crate::store::boot::{Reboot, reboot};
 use crate::store::ipc::WriterQueue;
 use crate::store::store_time::StoreTime;
@@ -24,7 +24,7 @@ pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(20);
 /// How far tokens jump when the machine was rebooted: further than changes could have been lost
 /// that were reported but not yet on disk. A million changes fill gigabytes of log, which SQLite
 /// would have synced long before.
-const JUMP: u64 = 1024 * TRIM_EVERY;
+const JUMP: u64 = 1024 * COUNT_EVERY;
 
 /// The page size of new databases. Every change writes one page of records and one of events to the
 /// log, whole: half of SQLite's usual size is half as much to copy, sum up and sync. Still smaller,
@@ -298,6 +298,8 @@ fn begin_boot(connection: &mut Connection, boot: &str, at: StoreTime) -> Result<
         )?;
     }
     transaction.execute("UPDATE answers SET at_ms = ?1", [at.now_ms])?;
+    // The programs that kept these alive ended with the boot.
+    transaction.execute("DELETE FROM records WHERE deadline_ms IS NOT NULL", [])?;
     let event = NewEvent::new(None, "", None, EventKind::Rebooted);
     write::insert_event(&session, newest + JUMP, &event, at)?;
     write::count_one_more(&session)?;

@@ -5,12 +5,13 @@ use super::tasks;
 use crate::store::format::columns::{self as format, FormatError};
 use crate::store::path_prefixes::{self, PathPrefixes};
 use crate::store::store_time::{StoreTime, from_ms};
+use crate::store::{EventSearch, Prefer};
 use rusqlite::{Row, Rows, params};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use tenure_core::{
-    Event, EventKind, GrantId, Hold, HoldSnapshot, Holder, Kind, NewEvent, Owner, Resource,
-    Revision, Scope, Snapshot, TaskScope, Token, Waiter, WaiterSnapshot, WallTime, Want,
+    Event, EventFilter, EventKind, GrantId, Hold, HoldSnapshot, Holder, Kind, NewEvent, Owner,
+    Resource, Revision, Scope, Snapshot, TaskScope, Token, Waiter, WaiterSnapshot, WallTime, Want,
 };
 
 /// How much of a queue is shown at first. Enough to skip some dead ones and to let a few readers
@@ -78,7 +79,7 @@ pub(super) fn show(
         Scope::Tasks(scope) => view.tasks(scope)?,
     }
     let View { mut seen, addresses, .. } = view;
-    seen.holds.sort_by_key(|seen| seen.hold.token);
+    seen.sort_holds();
     // A request for several resources waits in several queues and may have been met in each.
     seen.waiters.sort_by_key(|seen| seen.waiter.ticket);
     seen.waiters.dedup_by_key(|seen| seen.waiter.ticket);
@@ -394,28 +395,71 @@ fn read_waiter(row: &Row<'_>, at: StoreTime) -> Result<(WaiterSnapshot, String),
     Ok((waiter, text(row, 12)?.to_owned()))
 }
 
+/// A statement that reads events, and one that searches them.
+macro_rules! events {
+    ($rest:literal) => {
+        concat!("SELECT id, at_ms, kind, resource, label, token, detail, actor FROM events ", $rest)
+    };
+    (search $order:literal) => {
+        concat!(
+            events!(""),
+            "WHERE id > ?1 AND id < ?2 AND (?3 IS NULL OR resource = ?3)
+              AND (?4 IS NULL OR kind IN (SELECT value FROM json_each(?4)))
+              AND (?5 IS NULL OR label = ?5
+                OR (kind = 'broken' AND json_extract(detail, '$.by') = ?5))
+              AND (?6 IS NULL OR actor = ?6) AND at_ms >= ?7 AND at_ms < ?8
+             ORDER BY id ",
+            $order,
+            " LIMIT ?9"
+        )
+    };
+}
+
 /// Events after a revision, oldest first.
 pub(super) fn events(
     session: &Session<'_>,
     after: Revision,
     limit: u32,
 ) -> Result<Vec<Event>, RowError> {
-    let mut statement = session.statement(
-        "SELECT id, at_ms, kind, resource, label, token, detail FROM events
-         WHERE id > ?1 ORDER BY id LIMIT ?2",
-    )?;
+    let mut statement = session.statement(events!("WHERE id > ?1 ORDER BY id LIMIT ?2"))?;
     let after = i64::try_from(after.0).unwrap_or(i64::MAX);
     read_events(statement.query(params![after, limit])?)
 }
 
 /// The newest events, oldest first.
 pub(super) fn newest_events(session: &Session<'_>, limit: u32) -> Result<Vec<Event>, RowError> {
-    let mut statement = session.statement(
-        "SELECT id, at_ms, kind, resource, label, token, detail FROM events
-         ORDER BY id DESC LIMIT ?1",
-    )?;
+    let mut statement = session.statement(events!("ORDER BY id DESC LIMIT ?1"))?;
     let mut events = read_events(statement.query(params![limit])?)?;
     events.reverse();
+    Ok(events)
+}
+
+/// The events that are asked for, oldest first. No index helps: each would cost a write for every
+/// event, and the history is bounded.
+pub(super) fn search_events(
+    session: &Session<'_>,
+    search: &EventSearch,
+) -> Result<Vec<Event>, RowError> {
+    let EventFilter { resource, kinds, label, actor, since, until } = &search.filter;
+    let mut statement = session.statement(match search.prefer {
+        Prefer::Oldest => events!(search "ASC"),
+        Prefer::Newest => events!(search "DESC"),
+    })?;
+    let id = |revision: Revision| i64::try_from(revision.0).unwrap_or(i64::MAX);
+    let mut events = read_events(statement.query(params![
+        id(search.after),
+        search.before.map_or(i64::MAX, id),
+        resource.as_ref().map(|resource| resource.key()),
+        (!kinds.is_empty()).then(|| format::texts_to_json(kinds)),
+        label,
+        actor,
+        since.map_or(i64::MIN, |since| since.0),
+        until.map_or(i64::MAX, |until| until.0),
+        search.limit,
+    ])?)?;
+    if search.prefer == Prefer::Newest {
+        events.reverse();
+    }
     Ok(events)
 }
 
@@ -432,6 +476,7 @@ fn read_event(row: &Row<'_>) -> Result<Event, RowError> {
     let token = row.get::<_, Option<i64>>(5)?.map(|token| Token(token as u64));
     let kind = read_kind(text(row, 2)?, optional_text(row, 6)?)?;
     let event = NewEvent::new(resource, text(row, 4)?, token, kind);
+    let event = event.through(row.get(7)?);
     let revision = Revision(row.get::<_, i64>(0)? as u64);
     Ok(Event::new(revision, WallTime(row.get(1)?), event))
 }

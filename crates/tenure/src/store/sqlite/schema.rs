@@ -4,7 +4,7 @@
 pub(super) const APPLICATION_ID: i32 = 0x5445_4e52;
 
 /// The version that this library writes.
-pub(super) const VERSION: i32 = 8;
+pub(super) const VERSION: i32 = 9;
 
 /// Brings a file from version n to n + 1, for each n from 0. To change the schema, append a step;
 /// never edit one that was released.
@@ -17,6 +17,7 @@ pub(super) const MIGRATIONS: [&str; VERSION as usize] = [
     TO_VERSION_6,
     TO_VERSION_7,
     TO_VERSION_8,
+    TO_VERSION_9,
 ];
 
 /// Times are integers. `*_ms` without more are milliseconds on the machine's monotonic clock and
@@ -239,4 +240,25 @@ ALTER TABLE tasks ADD COLUMN notes TEXT;
 const TO_VERSION_8: &str = "
 ALTER TABLE holds ADD COLUMN agent INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE waits ADD COLUMN agent INTEGER NOT NULL DEFAULT 0;
+";
+
+/// Through which token of a server a change came, and small records. `records.number` rises with each new key; `deadline_ms` is none for a record that is kept
+/// until it is dropped.
+///
+/// Also an index of finished tasks in the order in which they ended, so that those beyond what is kept are
+/// found without looking at the rest. Tasks that are not at their end, which claims look for, are not in it.
+const TO_VERSION_9: &str = "
+ALTER TABLE events ADD COLUMN actor TEXT;
+CREATE TABLE records (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    text TEXT NOT NULL,
+    deadline_ms INTEGER,
+    written_at_ms INTEGER NOT NULL,
+    UNIQUE (kind, key)
+) STRICT;
+CREATE INDEX records_order ON records (kind, number);
+CREATE INDEX tasks_ended ON tasks (status, coalesce(finished_at_ms, created_at_ms), id)
+    WHERE status IN ('completed', 'failed', 'cancelled', 'skipped');
 ";

@@ -4,12 +4,12 @@ use super::read::{RowError, optional_text, text};
 use super::session::Session;
 use crate::store::format::columns as format;
 use crate::store::store_time::{from_ms, milliseconds_up};
-use crate::store::{Tally, TaskFilter};
+use crate::store::{SurplusTasks, Tally, TaskFilter};
 use rusqlite::{Row, params};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::{
-    Claim, FinishedClaim, Pick, Section, SectionSnapshot, Snapshot, Status, Task, TaskId,
-    TaskScope, Token, WallTime,
+    Claim, EndedTask, FinishedClaim, Pick, Section, SectionSnapshot, Snapshot, Status, Task,
+    TaskId, TaskScope, Token, WallTime,
 };
 
 /// How many tasks whose time has come are looked at beside those that had none.
@@ -448,4 +448,29 @@ pub(super) fn tallies(session: &Session<'_>) -> Result<Vec<Tally>, RowError> {
         });
     }
     Ok(tallies)
+}
+
+/// Finished tasks that are beyond what is kept, oldest first, by the index of those that ended.
+pub(super) fn surplus(
+    session: &Session<'_>,
+    asked: &SurplusTasks,
+    wall_ms: i64,
+) -> Result<Vec<EndedTask>, RowError> {
+    let of_status = tallies(session)?.into_iter().filter(|tally| tally.status == asked.status);
+    let total = of_status.map(|tally| tally.count).sum();
+    let mut statement = session.statement(
+        "SELECT coalesce(finished_at_ms, created_at_ms), id FROM tasks
+         WHERE status = ?1 AND status IN ('completed', 'failed', 'cancelled', 'skipped')
+         ORDER BY coalesce(finished_at_ms, created_at_ms), id LIMIT ?2 OFFSET ?3",
+    )?;
+    let mut rows = statement.query(params![asked.status.word(), asked.limit, asked.skip])?;
+    let mut listed = Vec::new();
+    while let Some(row) = rows.next()? {
+        let at = WallTime(row.get(0)?);
+        listed.push(EndedTask { at, id: format::task_id_from_text(text(row, 1)?)? });
+    }
+    let times: Vec<WallTime> = listed.iter().map(|ended| ended.at).collect();
+    let now = WallTime(wall_ms);
+    listed.truncate(asked.keep.surplus(&times, asked.skip.into(), total, now));
+    Ok(listed)
 }

@@ -2,20 +2,17 @@
 
 use super::read::RowError;
 use super::session::Session;
-use super::{answers, tasks};
+use super::{answers, records, tasks};
 use crate::store::format::columns as format;
 use crate::store::path_prefixes;
 use crate::store::store_time::{StoreTime, milliseconds_up};
-use crate::store::{Renewal, Renewed};
+use crate::store::{Renewal, Renewed, Trim};
 use rusqlite::{OptionalExtension, params};
-use tenure_core::{Change, EventKind, Hold, NewEvent, Waiter, Write};
+use tenure_core::{Change, EventKind, Hold, NewEvent, Waiter, WallTime, Write};
 
-/// How many events are kept, for the audit log and its followers.
-const EVENTS_KEPT: i64 = 100_000;
-
-/// Events are trimmed whenever so many came: often enough to stay near the limit, seldom enough to
-/// cost nothing. The jump of tokens after a reboot is a multiple of it.
-pub(super) const TRIM_EVERY: u64 = 1024;
+/// The tally of events is brought up to date whenever so many came: seldom enough to cost nothing. The
+/// jump of tokens after a reboot is a multiple of it.
+pub(super) const COUNT_EVERY: u64 = 1024;
 
 /// Writes a change. `next` is the first revision that is free. Returns the newest revision.
 pub(super) fn apply(
@@ -37,10 +34,10 @@ pub(super) fn apply(
     let newest = if change.events.is_empty() { next - 1 } else { id - 1 };
     session.wrote(newest);
     // The tally lacks as many as the newest revision's remainder says.
-    let counted = newest % TRIM_EVERY;
-    let came = ((next - 1) % TRIM_EVERY + change.events.len() as u64) as i64 - counted as i64;
+    let counted = newest % COUNT_EVERY;
+    let came = ((next - 1) % COUNT_EVERY + change.events.len() as u64) as i64 - counted as i64;
     if came != 0 {
-        trim_events(session, came)?;
+        count_events(session, came)?;
     }
     Ok(newest)
 }
@@ -113,6 +110,8 @@ fn apply_one(
         Write::DropTask(id) => tasks::delete(session, id),
         Write::Section(section) => tasks::put_section(session, section),
         Write::DropSection(name) => tasks::delete_section(session, name),
+        Write::PutRecord(record) => records::put(session, record, at),
+        Write::DropRecords(range) => records::drop_all(session, range),
         Write::Answer(answered) => answers::put(session, answered, at),
     }
 }
@@ -190,17 +189,18 @@ pub(super) fn insert_event(
 ) -> Result<(), RowError> {
     session
         .statement(
-            "INSERT INTO events (id, at_ms, kind, resource, label, token, detail)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO events (id, at_ms, kind, resource, label, token, detail, actor)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
         .execute(params![
             id as i64,
-            at.wall_ms,
+            event.at.map_or(at.wall_ms, |own| own.0),
             event.kind.word(),
             event.resource.as_ref().map(|resource| resource.key()),
             event.label,
             event.token.map(|token| token.0 as i64),
             detail(&event.kind),
+            event.actor,
         ])?;
     Ok(())
 }
@@ -219,21 +219,47 @@ fn detail(kind: &EventKind) -> Option<String> {
     }
 }
 
-/// Called once per [`TRIM_EVERY`] events, with how many came. Counting rows would cost more the more
+/// Called once per [`COUNT_EVERY`] events, with how many came. Counting rows would cost more the more
 /// there are, so the tally is kept beside them: it is behind by the newest number's remainder.
-fn trim_events(session: &Session<'_>, came: i64) -> Result<(), RowError> {
-    let kept: i64 = session
-        .statement("UPDATE tally SET kept = kept + ?1 RETURNING kept")?
-        .query_row([came], |row| row.get(0))?;
-    if kept > EVENTS_KEPT {
+fn count_events(session: &Session<'_>, came: i64) -> Result<(), RowError> {
+    session.statement("UPDATE tally SET kept = kept + ?1")?.execute([came])?;
+    Ok(())
+}
+
+/// Removes the oldest events beyond what is kept; returns how many that are.
+pub(super) fn trim_events(
+    session: &Session<'_>,
+    trim: Trim,
+    at: StoreTime,
+) -> Result<u64, RowError> {
+    let newest: i64 = session
+        .statement("SELECT coalesce(max(id), 0) FROM events")?
+        .query_row([], |row| row.get(0))?;
+    let counted: i64 =
+        session.statement("SELECT kept FROM tally")?.query_row([], |row| row.get(0))?;
+    let total = u64::try_from(counted + newest % COUNT_EVERY as i64).unwrap_or(0);
+    let most = match (trim.keep.age, trim.keep.newest) {
+        (None, newest) => total.saturating_sub(newest.unwrap_or(total)).min(trim.limit.into()),
+        (Some(_), _) => trim.limit.into(),
+    };
+    let oldest: rusqlite::Result<Vec<(i64, WallTime)>> = session
+        .statement("SELECT id, at_ms FROM events ORDER BY id LIMIT ?1")?
+        .query_map([most as i64], |row| Ok((row.get(0)?, WallTime(row.get(1)?))))?
+        .collect();
+    let oldest = oldest?;
+    let times: Vec<WallTime> = oldest.iter().map(|(_, at)| *at).collect();
+    let surplus = trim.keep.surplus_events(&times, total, WallTime(at.wall_ms));
+    let Some((last, _)) = surplus.checked_sub(1).and_then(|index| oldest.get(index)) else {
+        return Ok(0);
+    };
+    if !trim.dry_run {
+        // The newest stays even if the tally were wrong.
         let deleted = session
-            .statement(
-                "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT ?1)",
-            )?
-            .execute([kept - EVENTS_KEPT])?;
+            .statement("DELETE FROM events WHERE id <= ?1 AND id < ?2")?
+            .execute([*last, newest])?;
         session.statement("UPDATE tally SET kept = kept - ?1")?.execute([deleted as i64])?;
     }
-    Ok(())
+    Ok(surplus as u64)
 }
 
 /// Counts an event whose number leaves the remainder as it was.
@@ -297,12 +323,12 @@ mod tests {
         let connection =
             super::super::open::open(&path, &super::super::SqliteOptions::default()).expect("open");
         let event = NewEvent::new(None, "", None, EventKind::Added);
-        let events = vec![event; 3 * TRIM_EVERY as usize];
+        let events = vec![event; 3 * COUNT_EVERY as usize];
         let change = Change { events, ..Change::default() };
         let at = StoreTime { now_ms: 0, begin_ms: 0, wall_ms: 0 };
         apply(&Session::new(&connection), &change, 1, at, "").expect("written");
         let kept: i64 =
             connection.query_row("SELECT kept FROM tally", [], |row| row.get(0)).expect("a tally");
-        assert_eq!(kept, 3 * TRIM_EVERY as i64);
+        assert_eq!(kept, 3 * COUNT_EVERY as i64);
     }
 }

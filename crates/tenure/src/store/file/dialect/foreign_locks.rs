@@ -78,7 +78,7 @@ impl ForeignLocks {
                 shown.stale = Some("its lock file was taken away by another program".to_owned());
             }
         }
-        snapshot.holds.sort_by_key(|shown| shown.hold.token);
+        snapshot.sort_holds();
         Ok(())
     }
 

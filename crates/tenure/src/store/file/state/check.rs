@@ -13,10 +13,13 @@ use tenure_core::WallTime;
 impl State {
     /// Files that processes died over before they were complete.
     pub(in crate::store::file) fn leftovers(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.journal.folder()).into_iter().flatten().flatten();
+        let folders = [self.journal.folder(), self.archive.folder()].into_iter();
+        let entries =
+            folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
         let drafts = entries.map(|entry| entry.path()).filter(|path| is_draft(path));
         let locks = self.foreign_locks.iter().flat_map(ForeignLocks::leftover_drafts);
-        drafts.chain(self.held.drafts()).chain(locks).collect()
+        let records = self.records.drafts().into_iter().filter(|path| is_draft(path));
+        drafts.chain(self.held.drafts()).chain(records).chain(locks).collect()
     }
 
     /// Removes what processes that died left behind, and returns how much. The caller must be the

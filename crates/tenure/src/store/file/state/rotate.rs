@@ -11,9 +11,6 @@ use std::fs::File;
 use std::io::Write as _;
 use tenure_core::Status;
 
-/// How many events are kept, for the audit log and its followers.
-const EVENTS_KEPT: u64 = 100_000;
-
 /// How much more is written before a generation that could not be followed is tried again.
 const ROTATE_AGAIN_BYTES: u64 = 64 * 1024;
 
@@ -57,7 +54,7 @@ impl State {
         self.journal.rotate(header, self.ledger.records().chain(archived), answers)?;
         self.events_here = 0;
         self.mark_published();
-        self.journal.trim(EVENTS_KEPT)?;
+        self.journal.remove_old_tasks()?;
         Ok(())
     }
 

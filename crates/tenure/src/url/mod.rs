@@ -1,5 +1,9 @@
 //! Naming a store by its URL, and opening it.
 
+mod engine;
+
+pub use engine::{EngineUrl, without_password};
+
 use crate::error::Error;
 use crate::local_server::ServerFolder;
 use crate::place::{self, ExclusionRecord, PlaceError, Surroundings};
@@ -66,6 +70,9 @@ pub struct RemoteOptions {
     pub ca_file: Option<PathBuf>,
     /// The label that the caller chose.
     pub label: Option<String>,
+    /// Observes the requests that are sent.
+    #[cfg(feature = "http")]
+    pub observer: crate::remote::Observer,
 }
 
 impl RemoteOptions {
@@ -102,6 +109,10 @@ pub enum StoreUrl {
     },
     /// `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`: a server that has a store.
     Remote(Address),
+    /// `postgres://…`, a PostgreSQL database.
+    Postgres(EngineUrl),
+    /// `etcd://…` or `etcds://…`, an etcd cluster.
+    Etcd(EngineUrl),
 }
 
 /// What a URL names, opened.
@@ -133,6 +144,12 @@ pub enum UrlError {
         /// What was given.
         url: String,
     },
+    /// It is not the address of a database server.
+    #[error("{url:?} is not the address of a database server")]
+    Engine {
+        /// What was given, without its password.
+        url: String,
+    },
     /// There is nothing after the colon.
     #[error("{url:?} has no path")]
     NoPath {
@@ -154,11 +171,15 @@ impl UrlError {
     pub fn hint(&self) -> String {
         match self {
             UrlError::Unknown { .. } | UrlError::Absent { .. } => {
-                "Use sqlite:PATH, file:FOLDER, machine: (for all users of this machine), http://HOST:PORT, unix:SOCKET or memory: (for one process)."
+                "Use sqlite:PATH, file:FOLDER, machine: (for all users of this machine), postgres://HOST/DATABASE, etcd://HOST:PORT, http://HOST:PORT, unix:SOCKET or memory: (for one process)."
                     .to_owned()
             }
             UrlError::Server { .. } => {
                 "Write http://HOST:PORT or https://HOST; a token goes into TENURE_SERVER_TOKEN.".to_owned()
+            }
+            UrlError::Engine { .. } => {
+                "Write postgres://USER@HOST:PORT/DATABASE or etcd://HOST:PORT,HOST:PORT/PREFIX."
+                    .to_owned()
             }
             UrlError::NoPath { .. } => {
                 "Write sqlite:PATH or file:FOLDER, for example sqlite:locks.db.".to_owned()
@@ -181,7 +202,7 @@ impl FromStr for StoreUrl {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<StoreUrl, UrlError> {
-        let url = || text.to_owned();
+        let url = || without_password(text);
         let (scheme, rest) =
             text.split_once(':').ok_or_else(|| UrlError::Unknown { url: url() })?;
         match scheme {
@@ -193,7 +214,8 @@ impl FromStr for StoreUrl {
             "http" | "https" => parse_http(text, rest),
             "unix" if rest.is_empty() => Err(UrlError::NoPath { url: url() }),
             "unix" => Ok(StoreUrl::Remote(Address::Socket(rest.into()))),
-            "postgres" | "postgresql" | "etcd" => Err(UrlError::Absent { url: url() }),
+            "postgres" | "postgresql" => EngineUrl::parse(text).map(StoreUrl::Postgres),
+            "etcd" | "etcds" => EngineUrl::parse(text).map(StoreUrl::Etcd),
             _ => Err(UrlError::Unknown { url: url() }),
         }
     }
@@ -256,6 +278,7 @@ impl fmt::Display for StoreUrl {
             StoreUrl::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
             StoreUrl::Remote(Address::Url(url)) => f.write_str(url),
             StoreUrl::Remote(Address::Socket(path)) => write!(f, "unix:{}", path.display()),
+            StoreUrl::Postgres(url) | StoreUrl::Etcd(url) => url.fmt(f),
             #[cfg(feature = "file-store")]
             StoreUrl::File { folder, dialect, takeover, exclusion_shown } => {
                 write!(f, "file:{}", folder.display())?;
@@ -285,7 +308,10 @@ impl StoreUrl {
     /// The same store, with a path that does not depend on the current folder.
     pub fn beneath(self, base: &Path) -> StoreUrl {
         match self {
-            StoreUrl::Memory | StoreUrl::Remote(Address::Url(_)) => self,
+            StoreUrl::Memory
+            | StoreUrl::Remote(Address::Url(_))
+            | StoreUrl::Postgres(_)
+            | StoreUrl::Etcd(_) => self,
             StoreUrl::Remote(Address::Socket(path)) => {
                 StoreUrl::Remote(Address::Socket(base.join(path)))
             }
@@ -300,7 +326,9 @@ impl StoreUrl {
     /// The folder in which its files lie.
     pub fn folder(&self) -> Option<&Path> {
         match self {
-            StoreUrl::Memory | StoreUrl::Remote(_) => None,
+            StoreUrl::Memory | StoreUrl::Remote(_) | StoreUrl::Postgres(_) | StoreUrl::Etcd(_) => {
+                None
+            }
             StoreUrl::Sqlite { path } => Some(path.parent().unwrap_or(Path::new("."))),
             #[cfg(feature = "file-store")]
             StoreUrl::File { folder, .. } => Some(folder),
@@ -329,7 +357,9 @@ impl StoreUrl {
                 paths.extend(dialect.task_files(folder));
                 paths
             }
-            StoreUrl::Memory | StoreUrl::Remote(_) => vec![],
+            StoreUrl::Memory | StoreUrl::Remote(_) | StoreUrl::Postgres(_) | StoreUrl::Etcd(_) => {
+                vec![]
+            }
         }
     }
 
@@ -342,10 +372,13 @@ impl StoreUrl {
         }
     }
 
-    /// Whether the store, or what is left of one, is there.
+    /// Whether the store, or what is left of one, is there. A server is asked only when the store is
+    /// used.
     pub fn exists(&self) -> bool {
         match self {
-            StoreUrl::Memory | StoreUrl::Remote(_) => true,
+            StoreUrl::Memory | StoreUrl::Remote(_) | StoreUrl::Postgres(_) | StoreUrl::Etcd(_) => {
+                true
+            }
             StoreUrl::Sqlite { path } => {
                 let mut log = path.clone().into_os_string();
                 log.push("-wal");
@@ -374,7 +407,7 @@ impl StoreUrl {
     pub fn dialect(&self) -> Dialect {
         match self {
             StoreUrl::File { dialect, .. } => *dialect,
-            StoreUrl::Memory | StoreUrl::Sqlite { .. } | StoreUrl::Remote(_) => Dialect::NATIVE,
+            _ => Dialect::NATIVE,
         }
     }
 }
@@ -396,8 +429,8 @@ pub(crate) struct OpenOptions {
 #[cfg(feature = "sqlite")]
 const ONE_SHOT_CHECKPOINT_PAGES: u32 = 128;
 
-pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
-    let store: Arc<dyn Store> = match url.parse()? {
+pub(crate) fn open(url: StoreUrl, options: OpenOptions) -> Result<Opened, Error> {
+    let store: Arc<dyn Store> = match url {
         StoreUrl::Remote(address) => return open_remote(&address, &options),
         StoreUrl::Memory => Arc::new(MemoryStore::with_clock(options.world.clock())),
         StoreUrl::Sqlite { path } => open_sqlite(&path, options)?,
@@ -411,6 +444,8 @@ pub(crate) fn open(url: &str, options: OpenOptions) -> Result<Opened, Error> {
             };
             Arc::new(PerProcessStore::open(open)?)
         }
+        StoreUrl::Postgres(url) => open_postgres(url, options)?,
+        StoreUrl::Etcd(url) => open_etcd(url, options)?,
     };
     Ok(Opened::Store(store))
 }
@@ -443,6 +478,37 @@ fn open_sqlite(path: &Path, options: OpenOptions) -> Result<Arc<dyn Store>, Erro
         Ok(Arc::new(SqliteStore::open_with(&path, options.clone())?))
     };
     Ok(Arc::new(PerProcessStore::open(open)?))
+}
+
+#[cfg(feature = "postgres")]
+fn open_postgres(url: EngineUrl, options: OpenOptions) -> Result<Arc<dyn Store>, Error> {
+    use crate::store::postgres::{PostgresOptions, PostgresStore};
+    let options =
+        PostgresOptions { one_shot: options.one_shot, poll_interval: options.poll_interval };
+    let open = move || -> Result<Arc<dyn Store>, StoreError> {
+        Ok(Arc::new(PostgresStore::open_with(&url, options.clone())?))
+    };
+    Ok(Arc::new(PerProcessStore::open(open)?))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_postgres(url: EngineUrl, _: OpenOptions) -> Result<Arc<dyn Store>, Error> {
+    Err(UrlError::Absent { url: url.to_string() }.into())
+}
+
+#[cfg(feature = "etcd")]
+fn open_etcd(url: EngineUrl, options: OpenOptions) -> Result<Arc<dyn Store>, Error> {
+    use crate::store::etcd::{EtcdOptions, EtcdStore};
+    let options = EtcdOptions { poll_interval: options.poll_interval, ..EtcdOptions::default() };
+    let open = move || -> Result<Arc<dyn Store>, StoreError> {
+        Ok(Arc::new(EtcdStore::open_with(&url, options.clone())?))
+    };
+    Ok(Arc::new(PerProcessStore::open(open)?))
+}
+
+#[cfg(not(feature = "etcd"))]
+fn open_etcd(url: EngineUrl, _: OpenOptions) -> Result<Arc<dyn Store>, Error> {
+    Err(UrlError::Absent { url: url.to_string() }.into())
 }
 
 #[cfg(not(feature = "sqlite"))]

@@ -1,0 +1,118 @@
+"""What is held: the token, and whether it still counts."""
+
+from __future__ import annotations
+
+import os
+from typing import List, Optional, Tuple
+
+from . import _native
+from .errors import Lost
+
+
+class LostEvent:
+    """Tells whether a hold was lost, with the names of `threading.Event`."""
+
+    __slots__ = ("_guard",)
+
+    def __init__(self, guard: _native.Guard) -> None:
+        self._guard = guard
+
+    def is_set(self) -> bool:
+        """Whether it may not be trusted any more. Asks no store: time and the last renewal decide."""
+        return not self._guard.is_held()
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Waits until it is lost or released, and says whether it is."""
+        return self._guard.wait_lost(timeout)
+
+    def __repr__(self) -> str:
+        return f"<lost: {self.is_set()}>"
+
+
+class Held:
+    """A hold. It is renewed in the background until it is released, or until its process ends.
+
+    In a process forked from its owner the copy counts as lost, and releases nothing.
+    """
+
+    __slots__ = ("_guard", "_process")
+
+    def __init__(self, guard: _native.Guard) -> None:
+        self._guard = guard
+        self._process = os.getpid()
+
+    @property
+    def token(self) -> int:
+        """The fencing token, which rises with each hold: let what you write to refuse a lower one."""
+        return self._guard.token
+
+    @property
+    def lost(self) -> LostEvent:
+        """`lost.is_set()` says whether it was lost; `lost.wait(seconds)` waits for it."""
+        return LostEvent(self._guard)
+
+    @property
+    def index(self) -> int:
+        """The slot that is held, from 0."""
+        slots = self._guard.slots
+        if not slots:
+            raise AttributeError("only a hold of slots has an index")
+        return slots[0]
+
+    @property
+    def resources(self) -> Tuple[str, ...]:
+        """What is held."""
+        return tuple(self._guard.resources)
+
+    @property
+    def waited(self) -> float:
+        """For how many seconds it was waited."""
+        return self._guard.waited
+
+    @property
+    def took_over(self) -> List[str]:
+        """The labels of holders that had died or lapsed, and whose hold ended for this one."""
+        return self._guard.took_over
+
+    @property
+    def trusted_for(self) -> float:
+        """For how many seconds it may be trusted without a further renewal."""
+        return self._guard.trusted_for()
+
+    def check(self) -> None:
+        """Raises `Lost` if it may not be trusted any more. Costs no access to the store."""
+        if not self._guard.is_held():
+            raise self._lost()
+
+    def confirm(self) -> None:
+        """Renews now, and raises `Lost` if the store says that it is not held any more."""
+        if not self._guard.confirm():
+            raise self._lost()
+
+    def release(self) -> None:
+        """Gives it back. Raises `Lost` if it was lost before; does nothing if it was given back."""
+        if self._is_inherited():
+            return
+        if self._guard.release() is False:
+            raise self._lost()
+
+    def _is_inherited(self) -> bool:
+        return self._process != os.getpid()
+
+    def _lost(self) -> Lost:
+        name = ", ".join(self._guard.resources)
+        if self._is_inherited():
+            return Lost(f"{name} is held by the parent process, not by this one", resource=name)
+        if self._guard.is_released():
+            return Lost(f"{name} was released", resource=name)
+        hint = "It lapsed, or an operator broke it: stop writing. `tenure events` shows which."
+        return Lost(f"{name} is not held any more", resource=name, hint=hint)
+
+    def __repr__(self) -> str:
+        if self._is_inherited():
+            state = "of the parent process"
+        elif self._guard.is_released():
+            state = "released"
+        else:
+            state = "held" if self._guard.is_held() else "lost"
+        return f"<tenure.Held {', '.join(self._guard.resources)} token={self.token} {state}>"

@@ -1,0 +1,238 @@
+"""Stores: where it is remembered what is held."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import Any, Callable, Dict, List, Optional, TypeVar
+
+from . import _files, _native, _request
+from ._lock import Lock, decorate
+from ._tasks import Tasks
+from .errors import FileError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def slot_count(count: int) -> int:
+    """Refuses what is no number of slots, and would mean another mode."""
+    if count < 1:
+        raise ValueError("there must be at least one slot")
+    return count
+
+
+class Store:
+    """A store that was opened by `tenure.open`, or that the command would use here."""
+
+    def __init__(self, native: _native.Store) -> None:
+        self._native = native
+
+    @property
+    def url(self) -> str:
+        """Its URL, without a password."""
+        return self._native.url
+
+    @property
+    def label(self) -> str:
+        """The name under which this program holds."""
+        return self._native.label
+
+    def lock(
+        self,
+        name: str,
+        *,
+        shared: bool = False,
+        timeout: Optional[float] = None,
+        blocking: bool = True,
+        ttl: Optional[float] = None,
+        operation: Optional[str] = None,
+    ) -> Lock:
+        """A lock of this store; see `tenure.lock`."""
+        mode = _request.SHARED if shared else _request.EXCLUSIVE
+        wanted = _request.make([name], slots=mode, operation=operation, ttl=ttl)
+        return Lock(self._native, wanted, blocking=blocking, timeout=timeout)
+
+    def slots(
+        self,
+        name: str,
+        count: int,
+        *,
+        timeout: Optional[float] = None,
+        blocking: bool = True,
+        ttl: Optional[float] = None,
+        operation: Optional[str] = None,
+    ) -> Lock:
+        """One of so many slots; see `tenure.slots`."""
+        wanted = _request.make([name], slots=slot_count(count), operation=operation, ttl=ttl)
+        return Lock(self._native, wanted, blocking=blocking, timeout=timeout)
+
+    def paths(
+        self,
+        *globs: str,
+        shared: bool = False,
+        timeout: Optional[float] = None,
+        blocking: bool = True,
+        ttl: Optional[float] = None,
+        operation: Optional[str] = None,
+    ) -> Lock:
+        """The files of these globs, all or nothing; see `tenure.paths`."""
+        mode = _request.SHARED if shared else _request.EXCLUSIVE
+        wanted = _request.make(globs, are_paths=True, slots=mode, operation=operation, ttl=ttl)
+        return Lock(self._native, wanted, blocking=blocking, timeout=timeout)
+
+    def locked(
+        self,
+        name: str,
+        *,
+        on_busy: str = "raise",
+        shared: bool = False,
+        timeout: Optional[float] = None,
+        blocking: bool = True,
+        ttl: Optional[float] = None,
+        operation: Optional[str] = None,
+    ) -> Callable[[F], F]:
+        """A decorator that holds a lock while a function runs; see `tenure.locked`."""
+        return locked(
+            lambda: self,
+            name,
+            on_busy=on_busy,
+            shared=shared,
+            timeout=timeout,
+            blocking=blocking,
+            ttl=ttl,
+            operation=operation,
+        )
+
+    def update_json(
+        self,
+        path: _files.Path,
+        *,
+        default: Any = None,
+        timeout: Optional[float] = None,
+        ttl: Optional[float] = None,
+        indent: Optional[int] = 2,
+        backup: Optional[str] = None,
+        operation: Optional[str] = None,
+    ) -> _files.JsonUpdate:
+        """Changes a file of JSON under a lock of this store; see `tenure.update_json`."""
+        return _files.JsonUpdate(
+            lambda: self._native,
+            path,
+            default=default,
+            timeout=timeout,
+            ttl=ttl,
+            indent=indent,
+            backup=backup,
+            operation=operation,
+        )
+
+    def append_line(
+        self,
+        path: _files.Path,
+        line: Any,
+        *,
+        timeout: Optional[float] = None,
+        sync: bool = False,
+    ) -> None:
+        """Appends one whole line to a file; see `tenure.append_line`."""
+        _files.append_line(path, line, timeout=timeout, sync=sync)
+
+    def tasks(self) -> Tasks:
+        """The tasks of this store; see `tenure.Tasks`."""
+        return Tasks(self._native)
+
+    def status(self) -> List[Dict[str, Any]]:
+        """All that is held now, with holder, operation, token and the time left."""
+        seen = json.loads(self._native.look())
+        return [hold for hold in seen["holds"] if not hold["is_stale"]]
+
+    def verify(self, name: str, token: int) -> bool:
+        """Whether this token holds this resource now: what a program that is written to can ask."""
+        return self._native.verify(name, token)
+
+    def __repr__(self) -> str:
+        return f"<tenure.Store {self.url} as {self.label}>"
+
+
+#: The one that the program chose, and those that were found.
+_chosen: Optional[Store] = None
+_default: Optional[Store] = None
+_by_folder: Dict[str, Store] = {}
+# Forked processes make their own: the copied one may be locked by a thread that is not there.
+_opening = threading.RLock()
+
+
+def _forked() -> None:
+    global _opening
+    _opening = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def open(
+    url: Optional[str] = None,
+    *,
+    label: Optional[str] = None,
+    folder: Optional[_files.Path] = None,
+) -> Store:
+    """Opens the store that the URL names, or the one that the command would use in a folder."""
+    path = None if folder is None else os.fspath(folder)
+    return Store(_native.Store.open(url, label, path))
+
+
+def default() -> Store:
+    """The store that the command would use: found when it is first needed, in the folder of then."""
+    global _default
+    store = _chosen or _default
+    if store is None:
+        with _opening:
+            if _default is None:
+                _default = open()
+            store = _default
+    return store
+
+
+def use(store: Optional[Store]) -> Optional[Store]:
+    """Makes this the default store; returns the one chosen before. `None`: it is found again."""
+    global _chosen, _default
+    before, _chosen, _default = _chosen, store, None
+    _by_folder.clear()
+    return before
+
+
+def native(store: Optional[Store]) -> _native.Store:
+    """The native part of this store, or of the default one."""
+    return (default() if store is None else store)._native
+
+
+def of_file(path: _files.Path) -> Store:
+    """The store that the command would use for a file: that of its folder, unless one was chosen."""
+    if _chosen is not None:
+        return _chosen
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise FileError(f"the folder of {os.fspath(path)} does not exist")
+    with _opening:
+        if folder not in _by_folder:
+            _by_folder[folder] = open(folder=folder)
+        return _by_folder[folder]
+
+
+def locked(
+    store: Callable[[], Store],
+    name: str,
+    *,
+    on_busy: str,
+    operation: Optional[str],
+    **how: Any,
+) -> Callable[[F], F]:
+    """A decorator whose store is found when the function is called."""
+
+    def decorator(function: F) -> F:
+        what = operation or getattr(function, "__name__", None)
+        own = decorate(lambda: store().lock(name, operation=what, **how), on_busy)
+        return own(function)
+
+    return decorator

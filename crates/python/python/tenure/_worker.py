@@ -1,0 +1,188 @@
+"""A function that is called with each task, in threads or as a coroutine."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import json
+import threading
+from typing import TYPE_CHECKING, Any, Callable, List, Optional
+
+from . import _native
+from ._asyncio import call
+from .errors import Lost
+
+if TYPE_CHECKING:
+    from ._tasks import Job
+
+#: How often a thread that waits for a task looks whether it is to stop.
+STOP_INTERVAL = 0.2
+
+
+@dataclasses.dataclass
+class Report:
+    """What came of the tasks."""
+
+    #: So many were completed, or finished by the function itself.
+    completed: int = 0
+    #: So many calls raised an exception.
+    failed: int = 0
+    #: So many were lost to another worker before they were finished; these changed nothing.
+    lost: int = 0
+
+
+class Worker:
+    """A function that works on tasks. Calling it calls the function; `run()` works."""
+
+    def __init__(
+        self,
+        function: Callable[[Job], Any],
+        runner: Callable[[int], _native.Runner],
+        job: Callable[[_native.Work], Job],
+        workers: int,
+        retry: bool,
+    ) -> None:
+        if workers < 1:
+            raise ValueError("there must be at least one worker")
+        self.function = function
+        self.is_async = inspect.iscoroutinefunction(function)
+        self._runner = runner
+        self._job = job
+        self._workers = workers
+        self._retry = retry
+        self._stop = threading.Event()
+        self._counting = threading.Lock()
+
+    def __call__(self, job: Job) -> Any:
+        return self.function(job)
+
+    def stop(self) -> None:
+        """Lets `run` return after the tasks that are being worked on. Any thread may call it."""
+        self._stop.set()
+
+    def run(self, *, until_empty: bool = True) -> Report:
+        """Works until no task is left, or for ever. Ctrl-C lets running functions end first."""
+        if self.is_async:
+            return asyncio.run(self.run_async(until_empty=until_empty))
+        self._stop.clear()
+        report = Report()
+        errors: List[BaseException] = []
+
+        def work(number: int) -> None:
+            try:
+                self._work(self._runner(number), report, until_empty)
+            except BaseException as error:
+                errors.append(error)
+                self._stop.set()
+
+        threads = [
+            threading.Thread(target=work, args=(number,), name=f"tenure-worker-{number}")
+            for number in range(1, self._workers + 1)
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            # Also if Ctrl-C came while they were being started.
+            self._stop.set()
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
+        if errors:
+            raise errors[0]
+        return report
+
+    def _work(self, runner: _native.Runner, report: Report, until_empty: bool) -> None:
+        try:
+            while not self._stop.is_set():
+                work = runner.next(0.0 if until_empty else STOP_INTERVAL)
+                if work is not None:
+                    self._do(self._job(work), report)
+                elif until_empty and not runner.wait_for_more(STOP_INTERVAL):
+                    return
+        finally:
+            runner.leave()
+
+    def _do(self, job: Job, report: Report) -> None:
+        try:
+            result, failure = self.function(job), None
+        except Exception as error:
+            result, failure = None, error
+        finish = self._finish(job, result, failure)
+        try:
+            if finish is not None:
+                job._work.finish(finish)
+            self._count(report, failure)
+        except Lost as error:
+            self._count(report, error)
+
+    async def run_async(self, *, until_empty: bool = True) -> Report:
+        """The same for a coroutine function, on the running event loop."""
+        if not self.is_async:
+            raise TypeError("run_async needs a coroutine function")
+        self._stop.clear()
+        report = Report()
+        numbers = range(1, self._workers + 1)
+        tasks = [
+            asyncio.ensure_future(self._work_async(self._runner(number), report, until_empty))
+            for number in numbers
+        ]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return report
+
+    async def _work_async(
+        self, runner: _native.Runner, report: Report, until_empty: bool
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while not self._stop.is_set():
+                limit = 0.0 if until_empty else STOP_INTERVAL
+                work = await call(lambda done: runner.start_next(limit, done))
+                if work is not None:
+                    await self._do_async(self._job(work), report)
+                elif until_empty:
+                    pause = STOP_INTERVAL
+                    if not await call(lambda done: runner.start_wait_for_more(pause, done)):
+                        return
+        finally:
+            await loop.run_in_executor(None, runner.leave)
+
+    async def _do_async(self, job: Job, report: Report) -> None:
+        try:
+            result, failure = await self.function(job), None
+        except Exception as error:
+            result, failure = None, error
+        finish = self._finish(job, result, failure)
+        try:
+            if finish is not None:
+                await call(lambda done: job._work.start_finish(finish, done))
+            self._count(report, failure)
+        except Lost as error:
+            self._count(report, error)
+
+    def _finish(self, job: Job, result: Any, failure: Optional[Exception]) -> Optional[str]:
+        """What to say of the task; nothing if the function said it."""
+        if job.is_finished:
+            return None
+        if failure is None:
+            text = None if result is None else json.dumps(result)
+            return json.dumps({"complete": {"result": text}})
+        reason = f"{type(failure).__name__}: {failure}"
+        return json.dumps({"fail": {"reason": reason, "retry": self._retry}})
+
+    def _count(self, report: Report, failure: Optional[Exception]) -> None:
+        with self._counting:
+            if failure is None:
+                report.completed += 1
+            elif isinstance(failure, Lost):
+                report.lost += 1
+            else:
+                report.failed += 1

@@ -1,0 +1,198 @@
+"""The locks for asyncio: `async with tenure.aio.lock("deploy"):`.
+
+However many tasks wait, they take one thread of the process and none of the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from types import TracebackType
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Type, TypeVar, cast
+
+from . import _native, _request, _store
+from ._asyncio import call
+from ._held import Held
+from .errors import Busy, Timeout, busy
+
+__all__ = ["Lock", "lock", "locked", "paths", "slots"]
+
+F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+
+
+class Lock:
+    """A lock, a shared lock, a slot or globs of files, for `async with`."""
+
+    def __init__(
+        self,
+        store: _native.Store,
+        wanted: _request.Wanted,
+        *,
+        blocking: bool = True,
+        timeout: Optional[float] = None,
+    ) -> None:
+        self._store = store
+        self._wanted = wanted
+        self._blocking = blocking
+        self._timeout = timeout
+        self._holds: Dict[Any, List[Held]] = {}
+
+    async def acquire(
+        self, blocking: Optional[bool] = None, timeout: Optional[float] = None
+    ) -> Held:
+        """Holds it, and returns the hold. Raises `Timeout` or `Busy`."""
+        if blocking is None:
+            blocking = self._blocking
+        limit = _request.patience(blocking, self._timeout if timeout is None else timeout)
+        answer = await call(lambda done: self._store.start_hold(self._wanted, limit, done))
+        if isinstance(answer, str):
+            raise busy(Busy if limit == 0 else Timeout, answer)
+        held = Held(answer)
+        own = self._holds.setdefault(asyncio.current_task(), [])
+        # Holds that were given back by their own `release` are forgotten here.
+        own[:] = [*(one for one in own if not one._guard.is_released()), held]
+        return held
+
+    async def release(self) -> None:
+        """Gives back what this task took last. Raises `Lost` if it was lost before."""
+        await self._give_back(self._pop())
+
+    def _pop(self) -> Held:
+        task: Any = asyncio.current_task()
+        if task not in self._holds:
+            task = next(iter(self._holds), task)
+        own = self._holds.get(task)
+        if not own:
+            raise RuntimeError(f"{_request.shown(self._wanted)} is not held by this object")
+        held = own.pop()
+        if not own:
+            del self._holds[task]
+        return held
+
+    async def _give_back(self, held: Held) -> None:
+        if held._is_inherited():
+            return
+        # A cancelled task still gives back: it goes on in the background.
+        released = asyncio.ensure_future(call(held._guard.start_release))
+        if await asyncio.shield(released) is False:
+            raise held._lost()
+
+    async def __aenter__(self) -> Held:
+        return await self.acquire()
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        held = self._pop()
+        if kind is None:
+            await self._give_back(held)
+            return
+        try:
+            await self._give_back(held)
+        except Exception:
+            # What ended the block matters more than how the lock ended.
+            pass
+
+    def __repr__(self) -> str:
+        state = "held here" if self._holds else "not held here"
+        return f"<tenure.aio.Lock {_request.shown(self._wanted)} {state}>"
+
+
+def lock(
+    name: str,
+    *,
+    shared: bool = False,
+    timeout: Optional[float] = None,
+    blocking: bool = True,
+    ttl: Optional[float] = None,
+    operation: Optional[str] = None,
+    store: Optional[_store.Store] = None,
+) -> Lock:
+    """A lock of the default store, or of this one; see `tenure.lock`."""
+    mode = _request.SHARED if shared else _request.EXCLUSIVE
+    wanted = _request.make([name], slots=mode, operation=operation, ttl=ttl)
+    return Lock(_store.native(store), wanted, blocking=blocking, timeout=timeout)
+
+
+def slots(
+    name: str,
+    count: int,
+    *,
+    timeout: Optional[float] = None,
+    blocking: bool = True,
+    ttl: Optional[float] = None,
+    operation: Optional[str] = None,
+    store: Optional[_store.Store] = None,
+) -> Lock:
+    """One of so many slots; see `tenure.slots`."""
+    wanted = _request.make([name], slots=_store.slot_count(count), operation=operation, ttl=ttl)
+    return Lock(_store.native(store), wanted, blocking=blocking, timeout=timeout)
+
+
+def paths(
+    *globs: str,
+    shared: bool = False,
+    timeout: Optional[float] = None,
+    blocking: bool = True,
+    ttl: Optional[float] = None,
+    operation: Optional[str] = None,
+    store: Optional[_store.Store] = None,
+) -> Lock:
+    """The files of these globs, all or nothing; see `tenure.paths`."""
+    mode = _request.SHARED if shared else _request.EXCLUSIVE
+    wanted = _request.make(globs, are_paths=True, slots=mode, operation=operation, ttl=ttl)
+    return Lock(_store.native(store), wanted, blocking=blocking, timeout=timeout)
+
+
+def locked(
+    name: str,
+    *,
+    on_busy: str = "raise",
+    shared: bool = False,
+    timeout: Optional[float] = None,
+    blocking: bool = True,
+    ttl: Optional[float] = None,
+    operation: Optional[str] = None,
+    store: Optional[_store.Store] = None,
+) -> Callable[[F], F]:
+    """A decorator that holds a lock while a coroutine function runs; see `tenure.locked`."""
+    if on_busy not in ("raise", "skip"):
+        raise ValueError('on_busy is "raise" or "skip"')
+
+    def decorator(function: F) -> F:
+        what = operation or function.__name__
+
+        @functools.wraps(function)
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            own = lock(
+                name,
+                shared=shared,
+                timeout=timeout,
+                blocking=blocking,
+                ttl=ttl,
+                operation=what,
+                store=store,
+            )
+            try:
+                await own.acquire()
+            except Timeout:
+                if on_busy == "skip":
+                    return None
+                raise
+            try:
+                result = await function(*args, **kwargs)
+            except BaseException:
+                try:
+                    await own.release()
+                except Exception:
+                    pass
+                raise
+            await own.release()
+            return result
+
+        return cast(F, wrapper)
+
+    return decorator

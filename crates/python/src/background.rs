@@ -1,0 +1,80 @@
+//! Waits for asyncio: on one thread, however many tasks wait.
+
+use crate::errors::Failure;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::sync::{Mutex, PoisonError, mpsc};
+use tenure::world::between_forks;
+use tokio::runtime::{Builder, Handle};
+use tokio::task::AbortHandle;
+
+/// Something that is under way in the background.
+#[pyclass(frozen, module = "tenure._native")]
+pub(crate) struct Pending {
+    task: AbortHandle,
+}
+
+#[pymethods]
+impl Pending {
+    /// Gives it up: nothing stays held or queued, and the callback is not called any more, unless it
+    /// was called already.
+    fn cancel(&self) {
+        self.task.abort();
+    }
+}
+
+/// Starts it. `done` is called in the background thread with the result and `None`, or with `None` and
+/// the exception.
+pub(crate) fn start<T>(
+    py: Python<'_>,
+    future: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    done: Py<PyAny>,
+) -> PyResult<Pending>
+where
+    T: for<'py> IntoPyObject<'py> + Send + 'static,
+{
+    let runtime = runtime(py)?;
+    let task = runtime.spawn(async move {
+        let result = between_forks(future).await;
+        // Not between forks: a thread that forks may have the GIL. When Python is ending there is
+        // nobody left to tell.
+        let _ = Python::try_attach(|py| {
+            let called = match result {
+                Ok(value) => done.call1(py, (value, py.None())),
+                Err(failure) => done.call1(py, (py.None(), PyErr::from(failure))),
+            };
+            if let Err(error) = called {
+                error.write_unraisable(py, None);
+            }
+        });
+    });
+    Ok(Pending { task: task.abort_handle() })
+}
+
+/// The runtime of this process; a forked process starts its own.
+fn runtime(_py: Python<'_>) -> PyResult<Handle> {
+    // Only locked with the GIL and for a moment, so that no fork finds it locked.
+    static RUNTIME: Mutex<Option<(u32, Handle)>> = Mutex::new(None);
+    let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if let Some((_, handle)) = runtime.as_ref().filter(|(owner, _)| *owner == process) {
+        return Ok(handle.clone());
+    }
+    let failed = |error: std::io::Error| {
+        PyRuntimeError::new_err(format!("no thread can be started: {error}"))
+    };
+    let (sender, started) = mpsc::channel();
+    let run = move || match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => {
+            let _ = sender.send(Ok(runtime.handle().clone()));
+            runtime.block_on(std::future::pending::<()>());
+        }
+        Err(error) => drop(sender.send(Err(error))),
+    };
+    std::thread::Builder::new().name("tenure-asyncio".to_owned()).spawn(run).map_err(failed)?;
+    let handle = started.recv().map_err(|_| failed(std::io::Error::other("it ended")))?;
+    let handle = handle.map_err(failed)?;
+    // The handle of another process is left alone: its threads are not here.
+    std::mem::forget(runtime.replace((process, handle.clone())));
+    Ok(handle)
+}

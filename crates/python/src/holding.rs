@@ -1,0 +1,176 @@
+//! What is held.
+
+use crate::background::{Pending, start};
+use crate::errors::Failure;
+use crate::store::Handle;
+use crate::waiting::{duration, wait};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tenure::core::{Blocker, HoldSnapshot};
+use tenure::{Attempt, Busy, ReleaseOutcome};
+
+/// A hold that is renewed in the background until it is released or dropped.
+#[pyclass(frozen, module = "tenure._native")]
+pub(crate) struct Guard {
+    handle: Handle,
+    /// Taken when it is released.
+    guard: Mutex<Option<Arc<tenure::Guard>>>,
+    #[pyo3(get)]
+    token: u64,
+    #[pyo3(get)]
+    slots: Vec<u32>,
+    #[pyo3(get)]
+    resources: Vec<String>,
+    #[pyo3(get)]
+    waited: f64,
+    #[pyo3(get)]
+    took_over: Vec<String>,
+}
+
+/// A guard, or who is in the way as JSON.
+#[derive(IntoPyObject)]
+pub(crate) enum Answer {
+    Held(Guard),
+    Busy(String),
+}
+
+impl Answer {
+    pub(crate) fn new(handle: Handle, attempt: Attempt) -> Answer {
+        match attempt {
+            Attempt::Held(guard) => Answer::Held(Guard::new(handle, guard)),
+            Attempt::Busy(busy) => Answer::Busy(busy_json(&busy).to_string()),
+        }
+    }
+}
+
+impl Guard {
+    pub(crate) fn new(handle: Handle, guard: tenure::Guard) -> Guard {
+        let lease = guard.lease();
+        Guard {
+            token: lease.token.0,
+            slots: lease.slots.clone(),
+            resources: lease.resources.iter().map(ToString::to_string).collect(),
+            waited: lease.waited.as_secs_f64(),
+            took_over: lease
+                .takeovers
+                .iter()
+                .map(|over| over.from.hold.holder.label.clone())
+                .collect(),
+            handle,
+            guard: Mutex::new(Some(Arc::new(guard))),
+        }
+    }
+
+    fn guard(&self) -> MutexGuard<'_, Option<Arc<tenure::Guard>>> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the guard to release it, as soon as no other thread confirms it.
+    fn take(&self, py: Python<'_>) -> Option<tenure::Guard> {
+        let mut shared = self.guard().take()?;
+        loop {
+            match Arc::try_unwrap(shared) {
+                Ok(guard) => return Some(guard),
+                Err(still_shared) => shared = still_shared,
+            }
+            py.detach(|| std::thread::sleep(Duration::from_millis(1)));
+        }
+    }
+}
+
+#[pymethods]
+impl Guard {
+    /// Whether the lease may be trusted now.
+    fn is_held(&self) -> bool {
+        self.guard().as_ref().is_some_and(|guard| guard.is_held())
+    }
+
+    /// Whether it was released here.
+    fn is_released(&self) -> bool {
+        self.guard().is_none()
+    }
+
+    /// For how many seconds the lease may be trusted without a further renewal.
+    fn trusted_for(&self) -> f64 {
+        self.guard().as_ref().map_or(0.0, |guard| guard.trusted_for().as_secs_f64())
+    }
+
+    /// Renews now, and says whether it is still held by the store's word.
+    fn confirm(&self, py: Python<'_>) -> PyResult<bool> {
+        let Some(guard) = self.guard().clone() else { return Ok(false) };
+        let confirmed = wait(py, &self.handle.client(), guard.confirm())?;
+        Ok(confirmed.map_err(Failure::from)?)
+    }
+
+    /// Waits until the lease is lost, up to a limit; says whether it is.
+    #[pyo3(signature = (limit=None))]
+    fn wait_lost(&self, py: Python<'_>, limit: Option<f64>) -> PyResult<bool> {
+        let limit = limit.map_or(Duration::MAX, duration);
+        let client = self.handle.client();
+        let begun = tenure::world::SystemClock;
+        let end = tenure::world::Clock::now(&begun).saturating_add(limit);
+        // In short steps, so that a release by another thread is noticed.
+        loop {
+            let left = end.saturating_sub(tenure::world::Clock::now(&begun));
+            if !self.is_held() {
+                return Ok(true);
+            }
+            if left.is_zero() {
+                return Ok(false);
+            }
+            let pause = left.min(crate::waiting::SIGNAL_INTERVAL);
+            wait(py, &client, async move { tokio::time::sleep(pause).await })?;
+        }
+    }
+
+    /// Gives it back; says whether it was held until now. `None` if it was given back before.
+    fn release(&self, py: Python<'_>) -> PyResult<Option<bool>> {
+        let Some(guard) = self.take(py) else { return Ok(None) };
+        let client = self.handle.client();
+        let released = py.detach(|| client.run(guard.release()));
+        let released = released.map_err(Failure::from)?;
+        Ok(Some(released == ReleaseOutcome::Released))
+    }
+
+    /// The same for asyncio; see `Pending`.
+    fn start_release(&self, py: Python<'_>, done: Py<PyAny>) -> PyResult<Option<Pending>> {
+        let Some(guard) = self.take(py) else { return Ok(None) };
+        let release = async move {
+            let released = guard.release().await.map_err(Failure::from)?;
+            Ok(released == ReleaseOutcome::Released)
+        };
+        start(py, release, done).map(Some)
+    }
+}
+
+/// Who is in the way, for messages and exceptions.
+pub(crate) fn busy_json(busy: &Busy) -> Value {
+    let holders = busy.blockers.iter().filter_map(|blocker| match blocker {
+        Blocker::Hold(seen) => Some(hold_json(seen)),
+        Blocker::Waiter(_) => None,
+    });
+    let holders: Vec<Value> = holders.collect();
+    json!({ "message": busy.to_string(), "waited": busy.waited.as_secs_f64(), "holders": holders })
+}
+
+/// A hold as others than its owner may see it: never with its grant.
+pub(crate) fn hold_json(seen: &HoldSnapshot) -> Value {
+    let hold = &seen.hold;
+    let evidence = hold.holder.evidence.as_ref();
+    json!({
+        "resource": hold.want.resource.to_string(),
+        "mode": hold.want.mode.to_string(),
+        "holder": hold.holder.label,
+        "pid": evidence.and_then(|evidence| evidence.process).map(|process| process.pid),
+        "host": evidence.map(|evidence| evidence.host.as_str()),
+        "operation": hold.operation,
+        "token": hold.token.0,
+        "slot": hold.slot,
+        "held_for": seen.held_for.as_secs_f64(),
+        "expires_in": seen.left.as_secs_f64(),
+        "acquired_at": seen.acquired_at.0 as f64 / 1000.0,
+        "expires_at": seen.expires_at.0 as f64 / 1000.0,
+    })
+}

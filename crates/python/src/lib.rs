@@ -1,0 +1,40 @@
+//! The part of the Python package that is written in Rust: it opens stores, waits without the GIL and
+//! turns errors into exceptions. Names and conveniences are in the Python files beside it.
+//!
+//! - `store`: a client of a store. `holding`: what it holds. `tasks`: claims and finishes.
+//! - `files`: files that many processes change.
+//! - `waiting`: blocks without the GIL, and notices Ctrl-C. `background`: waits for asyncio.
+//! - `errors`: what each error is in Python.
+//!
+//! Structured values cross the border as JSON texts.
+
+mod background;
+mod errors;
+mod files;
+mod holding;
+mod store;
+mod tasks;
+mod waiting;
+
+/// The native half of the package `tenure`.
+#[pyo3::pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    use crate::background::Pending;
+    #[pymodule_export]
+    use crate::files::{FileUpdate, append_lines, begin_update};
+    #[pymodule_export]
+    use crate::holding::Guard;
+    #[pymodule_export]
+    use crate::store::Store;
+    #[pymodule_export]
+    use crate::tasks::{Runner, Tasks, Work};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Python programs fork while other threads run: `multiprocessing`, web servers.
+        tenure::world::prepare_for_forks();
+        module.add("version", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,263 @@
+//! A client of a store.
+
+use crate::background::{Pending, start};
+use crate::errors::Failure;
+use crate::holding::{Answer, hold_json};
+use crate::waiting::{duration, wait};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tenure::blocking::Client;
+use tenure::core::act::Broken;
+use tenure::core::{Kind, Liveness, Mode, Resource, Token, VerifyAnswer};
+use tenure::place::{self, Reach, Surroundings};
+use tenure::{Request, Wait};
+
+/// A client, for all that is made by it. In a forked process it is a client of the same store under
+/// a label of its own, since the made-up label names the process.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    opened: Arc<Opened>,
+}
+
+struct Opened {
+    client: Client,
+    process: u32,
+    /// That of a forked process.
+    forked: Mutex<Option<(u32, Client)>>,
+}
+
+impl Handle {
+    fn new(client: Client) -> Handle {
+        let process = std::process::id();
+        Handle { opened: Arc::new(Opened { client, process, forked: Mutex::new(None) }) }
+    }
+
+    /// The client of this process.
+    pub(crate) fn client(&self) -> Client {
+        let (opened, process) = (&self.opened, std::process::id());
+        if opened.process == process || opened.client.asynchronous().holder().chosen {
+            return opened.client.clone();
+        }
+        // Only locked with the GIL and for a moment, so that no fork finds it locked.
+        let mut forked = opened.forked.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*forked {
+            Some((owner, client)) if *owner == process => client.clone(),
+            _ => {
+                let client = opened.client.with_made_up_label();
+                // That of another process is left alone: its threads are not here.
+                std::mem::forget(forked.replace((process, client.clone())));
+                client
+            }
+        }
+    }
+}
+
+/// A store that was opened.
+#[pyclass(frozen, module = "tenure._native")]
+pub(crate) struct Store {
+    handle: Handle,
+}
+
+/// What to hold, and how.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Wanted {
+    names: Vec<String>,
+    /// Whether the names are globs of files.
+    are_paths: bool,
+    /// 0 for alone, -1 for shared, else one of so many slots.
+    slots: i64,
+    operation: Option<String>,
+    /// The lease in seconds.
+    ttl: Option<f64>,
+}
+
+impl Store {
+    fn request(&self, wanted: Wanted, wait: Wait) -> Result<Request, Failure> {
+        let client = self.handle.client();
+        let mode = match wanted.slots {
+            0 => Mode::Exclusive,
+            -1 => Mode::Shared,
+            of => Mode::Slot { of: of.try_into().unwrap_or(0) },
+        };
+        let mut resources = Vec::with_capacity(wanted.names.len());
+        for name in &wanted.names {
+            resources.push(resource(name, wanted.are_paths)?);
+        }
+        let mut resources = resources.into_iter();
+        let Some(first) = resources.next() else {
+            return Err(tenure::Error::Request(tenure::RequestError::Nothing).into());
+        };
+        let mut request = client.request(first);
+        for further in resources {
+            request = request.also(further);
+        }
+        request = request.mode(mode).wait(wait);
+        if let Some(ttl) = wanted.ttl {
+            request = request.ttl(duration(ttl));
+        }
+        if let Some(operation) = wanted.operation {
+            request = request.operation(operation);
+        }
+        Ok(request)
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+/// How long to wait: `None` is for ever, 0 not at all.
+pub(crate) fn patience(seconds: Option<f64>) -> Wait {
+    match seconds {
+        None => Wait::Forever,
+        Some(seconds) if seconds <= 0.0 => Wait::No,
+        Some(seconds) => Wait::UpTo(duration(seconds)),
+    }
+}
+
+/// The resource that a program names. A path is relative to the current folder, as on a command line.
+pub(crate) fn resource(name: &str, is_path: bool) -> Result<Resource, Failure> {
+    let is_path = is_path || matches!(Kind::split(name), Some((Kind::Path, _)));
+    if !is_path {
+        return Resource::requested(name).map_err(|error| tenure::Error::from(error).into());
+    }
+    let prefix = format!("{}:", Kind::Path);
+    let written = match name.starts_with(&prefix) {
+        true => name.to_owned(),
+        false => prefix + name,
+    };
+    let directory = std::env::current_dir().map_err(|error| {
+        Failure::new("InvalidRequest", format!("the current folder cannot be used: {error}"))
+    })?;
+    match place::find(&Surroundings::of_process(directory.clone())) {
+        Ok(place) => Ok(place.resource_from(&directory, &written, Reach::AllWorktrees)?),
+        Err(_) => Resource::requested(&written).map_err(|error| tenure::Error::from(error).into()),
+    }
+}
+
+#[pymethods]
+impl Store {
+    /// Opens the store that the URL names, or the one that the command would use in a folder.
+    #[staticmethod]
+    #[pyo3(signature = (url=None, label=None, folder=None))]
+    fn open(
+        py: Python<'_>,
+        url: Option<String>,
+        label: Option<String>,
+        folder: Option<PathBuf>,
+    ) -> PyResult<Store> {
+        let opened = py.detach(|| {
+            let mut builder = tenure::Client::builder();
+            if let Some(label) = label {
+                builder = builder.label(label);
+            }
+            match (url, folder) {
+                (Some(url), _) => Client::open_with(builder, &url).map_err(Failure::from),
+                (None, folder) => {
+                    Client::discover_with(builder, folder.as_deref()).map_err(Failure::from)
+                }
+            }
+        });
+        Ok(Store { handle: Handle::new(opened?) })
+    }
+
+    /// The URL of the store.
+    #[getter]
+    fn url(&self) -> String {
+        self.handle.client().asynchronous().info().url
+    }
+
+    /// The name under which this program holds.
+    #[getter]
+    fn label(&self) -> String {
+        self.handle.client().asynchronous().holder().label.clone()
+    }
+
+    /// Takes what is wanted, waiting for it; a guard, or who is in the way as JSON.
+    fn hold(&self, py: Python<'_>, wanted: Wanted, limit: Option<f64>) -> PyResult<Answer> {
+        let request = self.request(wanted, patience(limit))?;
+        let attempt = wait(py, &self.handle.client(), request.hold())?;
+        Ok(Answer::new(self.handle.clone(), attempt.map_err(Failure::from)?))
+    }
+
+    /// The same for asyncio; see `Pending`.
+    fn start_hold(
+        &self,
+        py: Python<'_>,
+        wanted: Wanted,
+        limit: Option<f64>,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        let request = self.request(wanted, patience(limit))?;
+        let handle = self.handle.clone();
+        let hold = async move {
+            let attempt = request.hold().await.map_err(Failure::from)?;
+            Ok(Answer::new(handle, attempt))
+        };
+        start(py, hold, done)
+    }
+
+    /// Who holds and who waits: for these names, or for anything. As JSON.
+    #[pyo3(signature = (names=None, are_paths=false))]
+    fn look(
+        &self,
+        py: Python<'_>,
+        names: Option<Vec<String>>,
+        are_paths: bool,
+    ) -> PyResult<String> {
+        let mut resources = Vec::new();
+        for name in names.iter().flatten() {
+            resources.push(resource(name, are_paths)?);
+        }
+        let client = self.handle.client();
+        let everywhere = names.is_none();
+        let asynchronous = client.asynchronous();
+        let looked = wait(py, &client, async {
+            match everywhere {
+                true => asynchronous.look_everywhere().await,
+                false => asynchronous.look(&resources).await,
+            }
+        })?;
+        let seen = looked.map_err(Failure::from)?;
+        let witness = asynchronous.witness();
+        let judged = |value: Value, is_gone: bool| match value {
+            Value::Object(mut fields) => {
+                fields.insert("is_stale".to_owned(), is_gone.into());
+                Value::Object(fields)
+            }
+            other => other,
+        };
+        let holds: Vec<Value> =
+            seen.holds.iter().map(|hold| judged(hold_json(hold), hold.gone(witness))).collect();
+        let waiting = seen.waiters.iter().map(|seen| {
+            json!({
+                "holder": seen.waiter.holder.label,
+                "operation": seen.waiter.operation,
+                "waited_for": seen.waited_for.as_secs_f64(),
+                "is_dead": seen.waiter.holder.liveness(witness) == Liveness::Dead,
+            })
+        });
+        let waiting: Vec<Value> = waiting.collect();
+        Ok(json!({ "holds": holds, "waiting": waiting }).to_string())
+    }
+
+    /// Breaks the hold with this token; says whether there was one.
+    fn break_hold(&self, py: Python<'_>, name: &str, token: u64, reason: &str) -> PyResult<bool> {
+        let resource = resource(name, false)?;
+        let client = self.handle.client();
+        let broken = client.asynchronous().break_hold(resource, Token(token), reason);
+        let broken = wait(py, &client, broken)?.map_err(Failure::from)?;
+        Ok(matches!(broken, Broken::Ended(_)))
+    }
+
+    /// Whether this token holds this resource now.
+    fn verify(&self, py: Python<'_>, name: &str, token: u64) -> PyResult<bool> {
+        let resource = resource(name, false)?;
+        let client = self.handle.client();
+        let answer = wait(py, &client, client.asynchronous().verify(resource, Token(token)))?;
+        Ok(answer.map_err(Failure::from)? == VerifyAnswer::Valid)
+    }
+}

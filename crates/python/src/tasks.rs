@@ -1,0 +1,429 @@
+//! Tasks: adding, claiming, finishing.
+
+use crate::background::{Pending, start};
+use crate::errors::Failure;
+use crate::store::{Handle, Store, patience, resource};
+use crate::waiting::{duration, wait};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tenure::core::rules::tasks::{Added, ManualChange, NewTask};
+use tenure::core::{Status, Task, TaskId, WallTime};
+use tenure::store::TaskFilter;
+use tenure::{ClaimRequest, Finish, Finished, Next, NoClaim, Wait};
+
+/// A task that is being worked on. Its claim is renewed in the background; dropped, it is handed back.
+#[pyclass(frozen, module = "tenure._native")]
+pub(crate) struct Work {
+    handle: Handle,
+    /// Taken when it is finished.
+    work: Mutex<Option<tenure::Work>>,
+    /// The runner that keeps the section of the task, if one does.
+    runner: Option<Arc<tenure::Runner>>,
+    #[pyo3(get)]
+    token: u64,
+    /// The task as it was claimed, as JSON.
+    #[pyo3(get)]
+    task: String,
+}
+
+impl Work {
+    fn new(handle: &Handle, work: tenure::Work, runner: Option<&Arc<tenure::Runner>>) -> Work {
+        Work {
+            handle: handle.clone(),
+            token: work.lease().token.0,
+            task: task_json(work.task().clone()).to_string(),
+            work: Mutex::new(Some(work)),
+            runner: runner.cloned(),
+        }
+    }
+
+    fn work(&self) -> MutexGuard<'_, Option<tenure::Work>> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Result<tenure::Work, Failure> {
+        let taken = self.work().take();
+        taken.ok_or_else(|| Failure::new("TaskError", "the task was finished already"))
+    }
+}
+
+/// How a finish ended: the task as it is now, as JSON.
+fn finished_json(finished: Finished) -> Result<String, Failure> {
+    match finished {
+        Finished::Done { task, .. } => Ok(task_json(task).to_string()),
+        Finished::NotFound => Err(Failure::new("Lost", "the task was removed")),
+        Finished::NotYours(task) => {
+            let message = format!("the claim of task {} ({:?}) was lost", task.id, task.title);
+            Err(lost(message, &task))
+        }
+        Finished::ClaimLost { task, part } => {
+            let message = format!("the claim of task {} ({:?}) lost {part}", task.id, task.title);
+            Err(lost(message, &task))
+        }
+    }
+}
+
+fn lost(message: String, task: &Task) -> Failure {
+    let holder = task.claim.as_ref().map(|claim| claim.by.as_str());
+    let hint = "Nothing was changed. Stop working on it; claim it again if it is still to be done.";
+    let details = json!({ "resource": task.id.resource().to_string(), "holder": holder });
+    Failure::new("Lost", message).hint(Some(hint.to_owned())).details(details)
+}
+
+/// A task without grants, with its payload and result as values.
+fn task_json(task: Task) -> Value {
+    let mut value = serde_json::to_value(task.redacted()).unwrap_or_default();
+    remove_grants(&mut value);
+    // Only now: what a program keeps in these is its own.
+    for field in ["payload", "result"] {
+        if let Some(Value::String(text)) = value.get(field)
+            && let Ok(parsed) = serde_json::from_str::<Value>(text)
+        {
+            value[field] = parsed;
+        }
+    }
+    if let Value::Object(fields) = &mut value {
+        // How a finish is recognised when it is repeated; of no use to a program.
+        fields.remove("finished_claim");
+    }
+    value
+}
+
+/// Removes grants, also in their public form: a program that prints a task prints none.
+fn remove_grants(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("grant");
+            fields.values_mut().for_each(remove_grants);
+        }
+        Value::Array(values) => values.iter_mut().for_each(remove_grants),
+        _ => {}
+    }
+}
+
+#[pymethods]
+impl Work {
+    /// Whether the claim, with all of its parts, may be trusted now.
+    fn is_held(&self) -> bool {
+        self.work().as_ref().is_some_and(tenure::Work::is_held)
+    }
+
+    /// Whether it was finished here.
+    fn is_finished(&self) -> bool {
+        self.work().is_none()
+    }
+
+    /// Says how the work ended; `finish` is JSON. Returns the task as it is now.
+    fn finish(&self, py: Python<'_>, finish: &str) -> PyResult<String> {
+        let finish = parse_finish(finish)?;
+        let (work, client) = (self.take()?, self.handle.client());
+        let runner = self.runner.clone();
+        let finished = py.detach(|| client.run(finish_work(work, runner, finish)));
+        Ok(finished?)
+    }
+
+    /// The same for asyncio; see `Pending`.
+    fn start_finish(&self, py: Python<'_>, finish: &str, done: Py<PyAny>) -> PyResult<Pending> {
+        let finish = parse_finish(finish)?;
+        start(py, finish_work(self.take()?, self.runner.clone(), finish), done)
+    }
+}
+
+fn parse_finish(text: &str) -> Result<Finish, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::new("InvalidRequest", error.to_string()))
+}
+
+async fn finish_work(
+    work: tenure::Work,
+    runner: Option<Arc<tenure::Runner>>,
+    finish: Finish,
+) -> Result<String, Failure> {
+    let finished = match runner {
+        Some(runner) => runner.finish(work, finish).await,
+        None => work.finish(finish).await,
+    };
+    finished_json(finished.map_err(Failure::from)?)
+}
+
+/// A worker that claims one task after another, or several at once.
+#[pyclass(frozen, module = "tenure._native")]
+pub(crate) struct Runner {
+    handle: Handle,
+    runner: Arc<tenure::Runner>,
+    request: ClaimRequest,
+    /// Claimed together with one that was handed out already.
+    claimed: Arc<Mutex<VecDeque<tenure::Work>>>,
+}
+
+/// How long a worker that waits until nothing is left sleeps before it looks again.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+impl Runner {
+    /// Takes the next task; nothing if none came in time.
+    async fn take_next(
+        handle: Handle,
+        runner: Arc<tenure::Runner>,
+        request: ClaimRequest,
+        claimed: Arc<Mutex<VecDeque<tenure::Work>>>,
+        wait: Wait,
+    ) -> Result<Option<Work>, Failure> {
+        if request.count <= 1 {
+            return Ok(match runner.next(wait).await.map_err(Failure::from)? {
+                Next::Work(work) => Some(Work::new(&handle, work, Some(&runner))),
+                Next::None(none) => no_claim(none)?,
+            });
+        }
+        let ready = || claimed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(work) = ready().pop_front() {
+            return Ok(Some(Work::new(&handle, work, None)));
+        }
+        let client = handle.client();
+        let taken = client.asynchronous().tasks().request(request).wait(wait).take_work().await;
+        match taken.map_err(Failure::from)? {
+            Ok(works) => {
+                let mut ready = ready();
+                ready.extend(works);
+                Ok(ready.pop_front().map(|work| Work::new(&handle, work, None)))
+            }
+            Err(none) => no_claim(none),
+        }
+    }
+
+    /// Whether a task that this worker could take may still come: one is in progress, or waits for
+    /// its time. If so, waits for a change.
+    fn more(&self, pause: Duration) -> impl Future<Output = Result<bool, Failure>> + use<> {
+        let (handle, runner) = (self.handle.clone(), self.runner.clone());
+        let request = self.request.clone();
+        async move {
+            let client = handle.client();
+            let client = client.asynchronous();
+            // Read before the look, so that no change after it is missed.
+            let now = client.changed(Default::default(), Duration::ZERO).await;
+            let now = now.map_err(Failure::from)?;
+            // A worker that waits for others must not keep a section from them.
+            runner.leave().await.map_err(Failure::from)?;
+            let left = client.tasks().left(&request).await.map_err(Failure::from)?;
+            let may_come = left.in_progress > 0 || left.ready > 0 || left.later > 0;
+            if may_come {
+                client.changed(now, pause.min(LOOK_EVERY)).await.map_err(Failure::from)?;
+            }
+            Ok(may_come)
+        }
+    }
+}
+
+/// No task is an answer, unless the named one does not exist.
+fn no_claim(none: NoClaim) -> Result<Option<Work>, Failure> {
+    match none {
+        NoClaim::NotFound => Err(Failure::new("NoSuchTask", "there is no such task")),
+        _ => Ok(None),
+    }
+}
+
+#[pymethods]
+impl Runner {
+    /// Takes the next task, waiting for one.
+    fn next(&self, py: Python<'_>, limit: Option<f64>) -> PyResult<Option<Work>> {
+        let client = self.handle.client();
+        let (handle, runner) = (self.handle.clone(), self.runner.clone());
+        let (request, claimed) = (self.request.clone(), self.claimed.clone());
+        let next = Runner::take_next(handle, runner, request, claimed, patience(limit));
+        Ok(wait(py, &client, next)??)
+    }
+
+    /// The same for asyncio; see `Pending`.
+    fn start_next(&self, py: Python<'_>, limit: Option<f64>, done: Py<PyAny>) -> PyResult<Pending> {
+        let (handle, runner) = (self.handle.clone(), self.runner.clone());
+        let (request, claimed) = (self.request.clone(), self.claimed.clone());
+        start(py, Runner::take_next(handle, runner, request, claimed, patience(limit)), done)
+    }
+
+    /// Whether a task that this worker could take may still come; if so, waits a moment for a change.
+    fn wait_for_more(&self, py: Python<'_>, limit: f64) -> PyResult<bool> {
+        Ok(wait(py, &self.handle.client(), self.more(duration(limit)))??)
+    }
+
+    /// The same for asyncio; see `Pending`.
+    fn start_wait_for_more(
+        &self,
+        py: Python<'_>,
+        limit: f64,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        start(py, self.more(duration(limit)), done)
+    }
+
+    /// Gives back the section that the worker keeps, and tasks that were claimed and not handed out.
+    fn leave(&self, py: Python<'_>) -> PyResult<()> {
+        let client = self.handle.client();
+        let claimed =
+            std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
+        let left = py.detach(|| {
+            client.run(async {
+                for work in claimed {
+                    work.finish(Finish::Release).await?;
+                }
+                self.runner.leave().await
+            })
+        });
+        Ok(left.map_err(Failure::from)?)
+    }
+}
+
+/// The tasks of a store.
+#[pyclass(frozen, module = "tenure._native")]
+pub(crate) struct Tasks {
+    handle: Handle,
+}
+
+#[pymethods]
+impl Tasks {
+    #[new]
+    fn new(store: &Store) -> Tasks {
+        Tasks { handle: store.handle().clone() }
+    }
+
+    /// Adds tasks, all or none: a list of tasks as JSON. Returns the ids, and whether each is new.
+    fn add(&self, py: Python<'_>, tasks: &str) -> PyResult<Vec<(String, bool)>> {
+        let tasks = new_tasks(tasks)?;
+        let client = self.handle.client();
+        let added = wait(py, &client, client.asynchronous().tasks().add(tasks))?;
+        let added = added.map_err(Failure::from)?;
+        let answer = |added| match added {
+            Added::New(id) => (id.to_string(), true),
+            Added::Existing(id) => (id.to_string(), false),
+        };
+        Ok(added.into_iter().map(answer).collect())
+    }
+
+    /// A worker. `task` is the id of the only one wanted.
+    #[pyo3(signature = (section=None, labels=vec![], count=1, ttl=None, task=None, worker=None))]
+    fn runner(
+        &self,
+        section: Option<String>,
+        labels: Vec<String>,
+        count: usize,
+        ttl: Option<f64>,
+        task: Option<&str>,
+        worker: Option<String>,
+    ) -> PyResult<Runner> {
+        let mut request =
+            ClaimRequest { section, labels, count, worker, ..ClaimRequest::default() };
+        if let Some(ttl) = ttl {
+            (request.ttl, request.section_ttl) = (duration(ttl), duration(ttl));
+        }
+        if let Some(id) = task {
+            request.task = Some(task_id(id)?);
+        }
+        let client = self.handle.client();
+        let runner = tenure::Runner::new(client.asynchronous(), request.clone());
+        Ok(Runner {
+            handle: self.handle.clone(),
+            runner: Arc::new(runner),
+            request,
+            claimed: Arc::default(),
+        })
+    }
+
+    /// Tasks, oldest first, as JSON.
+    #[pyo3(signature = (status=None, section=None, label=None))]
+    fn list(
+        &self,
+        py: Python<'_>,
+        status: Option<&str>,
+        section: Option<String>,
+        label: Option<String>,
+    ) -> PyResult<String> {
+        let status = status.map(str::parse::<Status>).transpose();
+        let status = status.map_err(|error| Failure::new("InvalidRequest", error.to_string()))?;
+        let filter = TaskFilter { status, section, label, ..TaskFilter::default() };
+        let client = self.handle.client();
+        let listed = wait(py, &client, client.asynchronous().tasks().list(&filter))?;
+        let listed = listed.map_err(Failure::from)?;
+        Ok(Value::Array(listed.into_iter().map(task_json).collect()).to_string())
+    }
+
+    /// The task that is meant: by id, by a unique beginning of it, or by its title. As JSON.
+    fn find(&self, py: Python<'_>, text: &str) -> PyResult<String> {
+        let client = self.handle.client();
+        let found = wait(py, &client, client.asynchronous().tasks().find(text))?;
+        Ok(task_json(found.map_err(Failure::from)?).to_string())
+    }
+
+    /// How many tasks there are of each status, as JSON.
+    fn counts(&self, py: Python<'_>) -> PyResult<String> {
+        let client = self.handle.client();
+        let tallies = wait(py, &client, client.asynchronous().tasks().tallies())?;
+        let mut counts = serde_json::Map::new();
+        for tally in tallies.map_err(Failure::from)? {
+            let before = counts.get(tally.status.word()).and_then(Value::as_u64).unwrap_or(0);
+            counts.insert(tally.status.word().to_owned(), (before + tally.count).into());
+        }
+        Ok(Value::Object(counts).to_string())
+    }
+
+    /// Changes a task by hand: "cancel", "retry", "skip", "approve" or "reject". Returns it as JSON.
+    #[pyo3(signature = (id, change, reason=None))]
+    fn change(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        change: &str,
+        reason: Option<String>,
+    ) -> PyResult<String> {
+        let verb = match change {
+            "cancel" => ManualChange::Cancel,
+            "retry" => ManualChange::Retry,
+            "skip" => ManualChange::Skip,
+            "approve" => ManualChange::Approve,
+            "reject" => ManualChange::Reject { feedback: reason.unwrap_or_default() },
+            _ => return Err(Failure::new("InvalidRequest", format!("no change {change:?}")).into()),
+        };
+        let (id, client) = (task_id(id)?, self.handle.client());
+        let changed = wait(py, &client, client.asynchronous().tasks().edit(&id, verb))?;
+        Ok(task_json(changed.map_err(Failure::from)?).to_string())
+    }
+
+    /// Adds a note to a task for its next worker.
+    fn note(&self, py: Python<'_>, id: &str, text: &str) -> PyResult<()> {
+        let (id, client) = (task_id(id)?, self.handle.client());
+        let noted = wait(py, &client, client.asynchronous().tasks().add_note(&id, text))?;
+        Ok(noted.map(drop).map_err(Failure::from)?)
+    }
+}
+
+fn task_id(text: &str) -> Result<TaskId, Failure> {
+    text.parse().map_err(|error| tenure::Error::Resource(error).into())
+}
+
+/// Tasks from JSON objects with the fields of `Tasks.add`.
+fn new_tasks(text: &str) -> Result<Vec<NewTask>, Failure> {
+    let invalid = |error: serde_json::Error| Failure::new("InvalidRequest", error.to_string());
+    let tasks: Vec<Value> = serde_json::from_str(text).map_err(invalid)?;
+    let mut new = Vec::with_capacity(tasks.len());
+    for fields in tasks {
+        let mut task = new_task(fields).map_err(invalid)?;
+        for glob in &mut task.files {
+            *glob = resource(glob, true)?.name().to_owned();
+        }
+        new.push(task);
+    }
+    Ok(new)
+}
+
+/// A task with the usual values where its fields say nothing.
+fn new_task(fields: Value) -> Result<NewTask, serde_json::Error> {
+    let mut usual = NewTask::titled("");
+    // A time of day from now is said in seconds.
+    if let Some(at) = fields.get("not_before_seconds").and_then(Value::as_f64) {
+        usual.not_before = Some(WallTime((at * 1000.0) as i64));
+    }
+    let mut whole = serde_json::to_value(usual)?;
+    if let (Value::Object(whole), Value::Object(fields)) = (&mut whole, fields) {
+        whole.extend(fields.into_iter().filter(|(name, _)| name != "not_before_seconds"));
+    }
+    serde_json::from_value(whole)
+}

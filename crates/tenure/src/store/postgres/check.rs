@@ -1,0 +1,229 @@
+//! What `tenure doctor` learns of the database, and removing what is old.
+
+use super::Inner;
+use super::error::PgError;
+use super::listen::Hearing;
+use super::pool::Pooled;
+use super::schema::VERSION;
+use super::session::{Ask, Value};
+use super::transact::{MOMENT, Moment, all, begun, roll_back};
+use crate::store::store_time::from_ms;
+use crate::store::{ANSWERS_KEPT, Finding, Trim};
+use crate::world::{Clock, SystemClock};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tenure_core::record::RECORDS_MAX;
+use tenure_core::{RecordKind, WallTime};
+use tokio_postgres::Row;
+
+/// The oldest major version that is meant to work.
+const SERVER_MIN: i64 = 14;
+
+fn finding(subject: &str, ok: bool, message: String) -> Finding {
+    Finding { subject: subject.to_owned(), ok, message }
+}
+
+/// Looks at the server, the connection and the tables.
+pub(super) async fn check(inner: &Arc<Inner>) -> Result<Vec<Finding>, PgError> {
+    let session = inner.pool.get().await?;
+    let mut times = Vec::new();
+    let mut skew = Duration::MAX;
+    for _ in 0..5 {
+        let before = SystemClock.wall();
+        let begun = Instant::now();
+        let rows = all(session.flight(&[Ask::Query(MOMENT, vec![])]).await)?;
+        let took = begun.elapsed();
+        let moment = Moment::read(inner, &rows[0])?;
+        let middle = from_ms(before.0) + took / 2;
+        let server = from_ms(moment.at.now_ms);
+        skew = skew.min(server.abs_diff(middle));
+        times.push(took);
+    }
+    times.sort();
+    let server = session.query(SERVER, &[]).await?;
+    let server = server.first().ok_or(PgError::Replaced)?;
+    let number: i64 = server.get(0);
+    let version: &str = server.get(1);
+    let mut findings = vec![finding(
+        "server",
+        number >= SERVER_MIN * 10_000,
+        match number >= SERVER_MIN * 10_000 {
+            true => format!("PostgreSQL {version}, tables of version {VERSION}"),
+            false => format!("PostgreSQL {version}; use {SERVER_MIN} or later"),
+        },
+    )];
+    findings.push(finding("latency", true, format!("{:.1?} for a round trip", times[2])));
+    let far = skew > Duration::from_secs(1);
+    findings.push(finding(
+        "clock",
+        true,
+        match far {
+            true => format!(
+                "this machine's clock and the server's differ by {skew:.0?}; the server's counts"
+            ),
+            false => "this machine's clock and the server's agree".to_owned(),
+        },
+    ));
+    let off: Vec<&str> = ["fsync", "full_page_writes"]
+        .into_iter()
+        .zip([server.get::<_, &str>(2), server.get(3)])
+        .filter(|(_, value)| *value == "off")
+        .map(|(name, _)| name)
+        .collect();
+    findings.push(match off.is_empty() {
+        true => finding("durability", true, "what is committed is on disk".to_owned()),
+        false => {
+            let message = format!("{} is off: a crash may lose what was reported", off.join(", "));
+            finding("durability", false, message)
+        }
+    });
+    let (used, most): (i64, i64) = (server.get(4), server.get(5));
+    findings.push(finding(
+        "connections",
+        used * 10 < most * 9,
+        format!("{used} of {most} connections of the server are in use"),
+    ));
+    findings.push(privileges(server.get(6)));
+    findings.push(snapshots(server.get(7)));
+    drop(session);
+    inner.listener.start(inner).await;
+    findings.push(match inner.listener.hearing() {
+        Hearing::On => finding("messages", true, "waiters are woken by messages".to_owned()),
+        _ => finding(
+            "messages",
+            true,
+            "no messages arrive, as behind pgbouncer in transaction mode: waiters look every \
+             200ms, which makes hand-offs slower"
+                .to_owned(),
+        ),
+    });
+    Ok(findings)
+}
+
+const SERVER: &str = "SELECT current_setting('server_version_num')::bigint,
+    split_part(current_setting('server_version'), ' ', 1),
+    current_setting('fsync'), current_setting('full_page_writes'),
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+    current_setting('max_connections')::bigint,
+    (SELECT bool_and(has_table_privilege(t, p))
+     FROM unnest(ARRAY['@holds', '@waits', '@tasks', '@tally', '@events', '@answers', '@records']) AS t,
+        unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p)
+        AND has_sequence_privilege('@numbers', 'USAGE'),
+    (SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::bigint FROM pg_stat_activity
+     WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)";
+
+fn privileges(enough: bool) -> Finding {
+    match enough {
+        true => finding("privileges", true, "the user may change all tables".to_owned()),
+        false => finding("privileges", false, "the user may not change all tables".to_owned()),
+    }
+}
+
+/// Old snapshots keep dead rows: tables that change all the time then grow and become slow.
+fn snapshots(oldest_s: i64) -> Finding {
+    let message = match oldest_s {
+        0..60 => "no old transactions keep dead rows".to_owned(),
+        seconds => format!(
+            "a transaction is open for {seconds}s: dead rows stay while it lasts; look for it in \
+             pg_stat_activity"
+        ),
+    };
+    finding("snapshots", oldest_s < 600, message)
+}
+
+/// Folds counts, and removes old answers and small records. Of several processes one does it.
+pub(super) async fn tidy(inner: &Arc<Inner>) -> Result<usize, PgError> {
+    let Some((session, moment, _)) = begin_alone(inner, &[]).await? else { return Ok(0) };
+    let kept_ms = ANSWERS_KEPT.as_millis() as i64;
+    let asks = [
+        Ask::Query(
+            "WITH gone AS (DELETE FROM @tally RETURNING section, status, delta)
+             INSERT INTO @tally SELECT section, status, sum(delta) FROM gone
+             GROUP BY 1, 2 HAVING sum(delta) <> 0",
+            vec![],
+        ),
+        Ask::Query(
+            "DELETE FROM @answers WHERE at_ms < $1",
+            vec![Value::Integer(moment.at.now_ms.saturating_sub(kept_ms))],
+        ),
+        Ask::Query(
+            "DELETE FROM @records WHERE deadline_ms <= $1",
+            vec![Value::Integer(moment.at.now_ms)],
+        ),
+        Ask::Query(
+            "DELETE FROM @records AS r USING (SELECT k.kind, (SELECT number FROM @records AS o
+                WHERE o.kind = k.kind ORDER BY number DESC OFFSET $1 LIMIT 1) AS number
+                FROM unnest($2::text[]) AS k(kind)) AS old
+             WHERE r.kind = old.kind AND r.number <= old.number",
+            vec![
+                Value::Integer(RECORDS_MAX as i64),
+                Value::Texts(RecordKind::ALL.map(|kind| kind.word().to_owned()).to_vec()),
+            ],
+        ),
+        Ask::Run("COMMIT"),
+    ];
+    end(session, &asks).await.map(|()| 0)
+}
+
+/// Removes the oldest events beyond what is kept; returns how many. Of several processes one does it.
+pub(super) async fn trim(inner: &Arc<Inner>, trim: Trim) -> Result<u64, PgError> {
+    let reads = [
+        Ask::Query("SELECT count(*) FROM @events", vec![]),
+        Ask::Query(
+            "SELECT id, at_ms FROM @events ORDER BY id LIMIT $1",
+            vec![Value::Integer(trim.limit.into())],
+        ),
+    ];
+    let Some((session, moment, rows)) = begin_alone(inner, &reads).await? else { return Ok(0) };
+    let total = rows[0].first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs());
+    let times: Vec<WallTime> = rows[1].iter().map(|row| WallTime(row.get(1))).collect();
+    let surplus = trim.keep.surplus_events(&times, total, WallTime(moment.at.wall_ms));
+    let last = surplus.checked_sub(1).map(|index| rows[1][index].get::<_, i64>(0));
+    let mut asks = Vec::new();
+    if let Some(last) = last.filter(|_| !trim.dry_run) {
+        let delete = "DELETE FROM @events WHERE id <= $1";
+        asks.push(Ask::Query(delete, vec![Value::Integer(last)]));
+    }
+    asks.push(Ask::Run("COMMIT"));
+    end(session, &asks).await.map(|()| surplus as u64)
+}
+
+/// Begins a transaction of which there is one at a time; none where another process is at it.
+async fn begin_alone(
+    inner: &Arc<Inner>,
+    reads: &[Ask],
+) -> Result<Option<(Pooled, Moment, Vec<Vec<Row>>)>, PgError> {
+    let session = inner.pool.get().await?;
+    let mut asks = vec![
+        Ask::Begin(
+            "BEGIN ISOLATION LEVEL READ COMMITTED;
+             SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '60s'",
+        ),
+        Ask::Query(MOMENT, vec![]),
+        Ask::Query("SELECT pg_try_advisory_xact_lock($SPACE, 3)", vec![]),
+    ];
+    asks.extend(reads.iter().cloned());
+    let (session, mut rows) = begun(session, &asks).await?;
+    let is_alone = rows[2].first().is_some_and(|row| row.get(0));
+    match Moment::read(inner, &rows[1]) {
+        Ok(moment) if is_alone => Ok(Some((session, moment, rows.split_off(3)))),
+        looked => {
+            roll_back(session);
+            looked.map(|_| None)
+        }
+    }
+}
+
+/// Ends such a transaction with these statements, the last of which commits.
+async fn end(session: Pooled, asks: &[Ask]) -> Result<(), PgError> {
+    match all(session.flight(asks).await) {
+        Ok(_) => {
+            session.set_in_transaction(false);
+            Ok(())
+        }
+        Err(error) => {
+            roll_back(session);
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Starting leases anew, in one round trip.
+
+use super::error::PgError;
+use super::locks::LockSet;
+use super::session::{Ask, Value};
+use super::transact::{self, MOMENT, Moment, begun};
+use super::{Inner, Retry};
+use crate::store::format::columns as format;
+use crate::store::store_time::milliseconds_up;
+use crate::store::{Renewal, Renewed, StoreError};
+use serde_json::{Value as Json, json};
+use std::collections::HashSet;
+use std::sync::Arc;
+use tenure_core::Scope;
+
+/// Under the locks of the resources: a renewal that is not committed yet and a look that finds the
+/// lease lapsed must not both succeed. Of what a renewal names all is held, or nothing changes.
+const RENEW: &str = "WITH asked AS MATERIALIZED (SELECT * FROM json_to_recordset($1::json)
+    AS r(number bigint, resource text, grant_id text, token bigint, ttl_ms bigint, evidence text)),
+ moment AS MATERIALIZED (SELECT floor(extract(epoch FROM t) * 1000)::bigint AS now_ms,
+    ceil(extract(epoch FROM t) * 1000)::bigint AS begin_ms FROM clock_timestamp() AS t),
+ held AS MATERIALIZED (SELECT a.number FROM asked AS a LEFT JOIN @holds AS h
+    ON h.resource = a.resource AND h.grant_id = a.grant_id AND h.token = a.token
+        AND h.deadline_ms > (SELECT now_ms FROM moment)
+    GROUP BY a.number HAVING count(*) = count(h.resource)),
+ renewed AS (UPDATE @holds AS h SET ttl_ms = a.ttl_ms, deadline_ms = m.begin_ms + a.ttl_ms,
+        renewed_at_ms = m.now_ms, evidence = coalesce(a.evidence, h.evidence)
+    FROM asked AS a, moment AS m WHERE a.number IN (SELECT number FROM held)
+        AND h.resource = a.resource AND h.grant_id = a.grant_id)
+ SELECT number FROM held";
+
+/// Carries out renewals; again where the connection was lost, which does no harm.
+pub(super) async fn renew(
+    inner: Arc<Inner>,
+    renewals: Vec<Renewal>,
+) -> Result<Vec<Renewed>, StoreError> {
+    let mut retry = Retry::new(&inner);
+    loop {
+        match attempt(&inner, &renewals).await {
+            Ok(renewed) => return Ok(renewed),
+            Err(error) => retry.after(error).await?,
+        }
+    }
+}
+
+async fn attempt(inner: &Arc<Inner>, renewals: &[Renewal]) -> Result<Vec<Renewed>, PgError> {
+    let session = inner.pool.get().await?;
+    let resources = renewals.iter().flat_map(|renewal| &renewal.resources).cloned().collect();
+    let locks = LockSet::of_scope(&Scope::Queues(resources), None);
+    let rows: Vec<Json> = renewals.iter().enumerate().flat_map(rows_of).collect();
+    let longest = renewals.iter().map(|renewal| milliseconds_up(renewal.ttl)).max().unwrap_or(0);
+    let asks = [
+        transact::begin_ask(&locks),
+        transact::keys_ask(&locks),
+        Ask::Query(RENEW, vec![Value::Text(Json::Array(rows).to_string())]),
+        Ask::Query(
+            "UPDATE @meta SET longest_ms = $1 WHERE longest_ms < $1",
+            vec![Value::Integer(longest)],
+        ),
+        Ask::Query(MOMENT, vec![]),
+        Ask::Run("COMMIT"),
+    ];
+    let (session, rows) = begun(session, &asks).await?;
+    session.set_in_transaction(false);
+    session.prepare().await;
+    Moment::read(inner, &rows[4])?;
+    let held: HashSet<i64> = rows[2].iter().map(|row| row.get(0)).collect();
+    let answer = |(number, renewal): (usize, &Renewal)| match renewal.resources.is_empty()
+        || held.contains(&(number as i64))
+    {
+        true => Renewed::Renewed,
+        false => Renewed::Lost,
+    };
+    Ok(renewals.iter().enumerate().map(answer).collect())
+}
+
+fn rows_of((number, renewal): (usize, &Renewal)) -> Vec<Json> {
+    let row = |resource: &tenure_core::Resource| {
+        json!({
+            "number": number,
+            "resource": resource.key(),
+            "grant_id": renewal.grant.to_string(),
+            "token": renewal.token.0 as i64,
+            "ttl_ms": milliseconds_up(renewal.ttl),
+            "evidence": renewal.bind.as_ref().map(format::evidence_to_json),
+        })
+    };
+    renewal.resources.iter().map(row).collect()
+}

@@ -1,0 +1,337 @@
+//! The tables: how they are made, brought up to date, and what a failover changes in them.
+
+use super::error::PgError;
+use super::session::Session;
+
+/// The version of the tables that this library writes.
+pub(super) const VERSION: i32 = 2;
+
+/// How far numbers jump when the server changed: further than any number that the old server can
+/// have given out and that did not reach this one.
+const FAILOVER_JUMP: i64 = 1 << 20;
+
+/// Brings the tables from version n to n + 1. To change them, append a step; never edit one that was
+/// released.
+const MIGRATIONS: [&str; VERSION as usize] = [TO_VERSION_1, TO_VERSION_2];
+
+/// Times are milliseconds since 1970 by the server's clock. Texts that are compared by ranges have
+/// the collation of bytes. `lock_keys` are the advisory locks that a change of the row needs, see
+/// `locks`; `until` is the number of the last event of the same change, see `follow`; `near_at` and
+/// `near_below` name the paths that can overlap a task's files.
+///
+/// Holds and places are few and change all the time: pages half empty keep updates in their page,
+/// and an eager vacuum keeps the tables small. History lies apart.
+const TO_VERSION_1: &str = "
+CREATE TABLE @meta (
+    version int NOT NULL,
+    store_id text NOT NULL,
+    timeline text NOT NULL,
+    withhold_until_ms bigint NOT NULL DEFAULT 0,
+    longest_ms bigint NOT NULL DEFAULT 0
+);
+CREATE SEQUENCE @numbers MINVALUE 1 MAXVALUE 9007199254740991 CACHE 1;
+SELECT setval('@numbers', 1);
+
+CREATE TABLE @holds (
+    resource text COLLATE \"C\" NOT NULL,
+    grant_id text COLLATE \"C\" NOT NULL,
+    token bigint NOT NULL,
+    mode text NOT NULL,
+    label text NOT NULL,
+    chosen boolean NOT NULL,
+    agent boolean NOT NULL,
+    evidence text,
+    operation text,
+    ttl_ms bigint NOT NULL,
+    deadline_ms bigint NOT NULL,
+    since_ms bigint NOT NULL,
+    acquired_at_ms bigint NOT NULL,
+    renewed_at_ms bigint NOT NULL,
+    slot bigint,
+    prefix text COLLATE \"C\",
+    lock_keys text[] NOT NULL,
+    PRIMARY KEY (resource, grant_id)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
+        autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX $PREFIXholds_prefix ON @holds (prefix) WHERE prefix IS NOT NULL;
+CREATE INDEX $PREFIXholds_grant ON @holds (grant_id);
+
+CREATE TABLE @waits (
+    resource text COLLATE \"C\" NOT NULL,
+    ticket bigint NOT NULL,
+    grant_id text COLLATE \"C\" NOT NULL,
+    wants text NOT NULL,
+    label text NOT NULL,
+    chosen boolean NOT NULL,
+    agent boolean NOT NULL,
+    evidence text,
+    operation text,
+    keeps text,
+    ttl_ms bigint NOT NULL,
+    deadline_ms bigint NOT NULL,
+    since_ms bigint NOT NULL,
+    waiting_since_at_ms bigint NOT NULL,
+    mailbox text NOT NULL,
+    woken_ms bigint,
+    wakes bigint NOT NULL,
+    prefix text COLLATE \"C\",
+    PRIMARY KEY (resource, ticket, grant_id)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
+        autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX $PREFIXwaits_prefix ON @waits (prefix) WHERE prefix IS NOT NULL;
+CREATE INDEX $PREFIXwaits_grant ON @waits (grant_id);
+
+CREATE TABLE @tasks (
+    id text COLLATE \"C\" PRIMARY KEY,
+    title text NOT NULL,
+    description text,
+    section text COLLATE \"C\" NOT NULL,
+    status text NOT NULL,
+    priority int NOT NULL,
+    position bigint NOT NULL,
+    age bigint NOT NULL,
+    depends_on text[] NOT NULL,
+    unmet bigint NOT NULL,
+    labels text[] NOT NULL,
+    files text[] NOT NULL,
+    payload text,
+    max_attempts bigint NOT NULL,
+    attempts bigint NOT NULL,
+    recoveries bigint NOT NULL,
+    timeout_ms bigint,
+    not_before_at_ms bigint,
+    key text COLLATE \"C\",
+    claim_by text,
+    claim_grant text COLLATE \"C\",
+    claim_token bigint,
+    claim_parts text,
+    result text,
+    error text,
+    feedback text,
+    created_at_ms bigint NOT NULL,
+    claimed_at_ms bigint,
+    started_at_ms bigint,
+    finished_at_ms bigint,
+    finished_by text,
+    finished_grant text,
+    finished_token bigint,
+    tries text,
+    notes text,
+    lock_keys text[] NOT NULL,
+    near_at text[] NOT NULL,
+    near_below text[] NOT NULL
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX $PREFIXtasks_ready ON @tasks (section, priority, position, age)
+    WHERE status = 'pending' AND unmet = 0 AND not_before_at_ms IS NULL;
+CREATE INDEX $PREFIXtasks_later ON @tasks (not_before_at_ms)
+    WHERE status = 'pending' AND unmet = 0 AND not_before_at_ms IS NOT NULL;
+CREATE INDEX $PREFIXtasks_in_progress ON @tasks (section) WHERE status = 'in_progress';
+CREATE INDEX $PREFIXtasks_claim ON @tasks (claim_grant) WHERE status = 'in_progress';
+CREATE INDEX $PREFIXtasks_open ON @tasks (section)
+    WHERE status NOT IN ('completed', 'failed', 'cancelled', 'skipped');
+CREATE UNIQUE INDEX $PREFIXtasks_key ON @tasks (key) WHERE key IS NOT NULL;
+CREATE INDEX $PREFIXtasks_title ON @tasks (title);
+CREATE INDEX $PREFIXtasks_age ON @tasks (age);
+
+CREATE TABLE @dependencies (
+    task text COLLATE \"C\" NOT NULL,
+    dependent text COLLATE \"C\" NOT NULL,
+    PRIMARY KEY (task, dependent)
+);
+CREATE INDEX $PREFIXdependencies_dependent ON @dependencies (dependent);
+
+CREATE TABLE @sections (
+    name text COLLATE \"C\" PRIMARY KEY,
+    max_runners bigint,
+    priority int NOT NULL,
+    position bigint NOT NULL,
+    depends_on text[] NOT NULL,
+    paused boolean NOT NULL
+);
+
+CREATE TABLE @tally (
+    section text COLLATE \"C\" NOT NULL,
+    status text NOT NULL,
+    delta bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0);
+
+CREATE TABLE @events (
+    id bigint PRIMARY KEY,
+    until bigint NOT NULL,
+    at_ms bigint NOT NULL,
+    kind text NOT NULL,
+    resource text,
+    label text NOT NULL,
+    token bigint,
+    detail text
+);
+
+CREATE TABLE @answers (
+    slot text COLLATE \"C\" PRIMARY KEY,
+    number bigint NOT NULL,
+    text text NOT NULL,
+    at_ms bigint NOT NULL
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX $PREFIXanswers_old ON @answers (at_ms);
+
+INSERT INTO @meta (version, store_id, timeline)
+    VALUES (1, gen_random_uuid()::text, $TIMELINE);
+";
+
+/// Through which token of a server a change came, and small records. `number` rises with each new key; `deadline_ms` is none for a record that is kept until it is
+/// dropped.
+///
+/// Also an index of finished tasks in the order in which they ended, so that those beyond what is kept are
+/// found without looking at the rest. Tasks that are not at their end, which claims look for, are not in it.
+const TO_VERSION_2: &str = "
+ALTER TABLE @events ADD COLUMN actor text;
+CREATE TABLE @records (
+    kind text COLLATE \"C\" NOT NULL,
+    key text COLLATE \"C\" NOT NULL,
+    number bigint GENERATED ALWAYS AS IDENTITY,
+    text text NOT NULL,
+    deadline_ms bigint,
+    written_at_ms bigint NOT NULL,
+    PRIMARY KEY (kind, key)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX $PREFIXrecords_order ON @records (kind, number);
+CREATE INDEX $PREFIXtasks_ended ON @tasks (status, coalesce(finished_at_ms, created_at_ms), id)
+    WHERE status IN ('completed', 'failed', 'cancelled', 'skipped');
+";
+
+/// The first eight digits of the name of the file to which the server writes: they change whenever a
+/// standby becomes the primary, or a backup is restored.
+const TIMELINE: &str = "substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)";
+
+/// What the tables say of themselves.
+pub(super) struct Found {
+    pub(super) store_id: String,
+    pub(super) version: i32,
+    /// Whether the server is the one that was used last.
+    same_timeline: bool,
+    /// The mark of the process that made this server connection.
+    pub(super) process: Option<String>,
+    /// Whether the database reports commits before they are on disk, unless told otherwise.
+    pub(super) commits_without_flush: bool,
+}
+
+async fn look(session: &Session) -> Result<Found, PgError> {
+    let rows = session
+        .query(
+            "SELECT version, store_id,
+                timeline = substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+                current_setting('tenure.process', true),
+                current_setting('synchronous_commit') = 'off'
+             FROM @meta",
+            &[],
+        )
+        .await?;
+    let row = rows.first().ok_or(PgError::Replaced)?;
+    Ok(Found {
+        version: row.get(0),
+        store_id: row.get(1),
+        same_timeline: row.get(2),
+        process: row.get(3),
+        commits_without_flush: row.get(4),
+    })
+}
+
+/// Makes the tables if they are missing and `may_create`, brings older ones up to date, and refuses
+/// newer ones.
+pub(super) async fn ensure(session: &Session, may_create: bool) -> Result<Found, PgError> {
+    let found = match look(session).await {
+        Ok(found) => found,
+        Err(error) if error.is_missing_table() && may_create => {
+            migrate(session, 0).await?;
+            look(session).await?
+        }
+        Err(error) if error.is_missing_table() => return Err(PgError::Replaced),
+        Err(error) => return Err(error),
+    };
+    if found.version > VERSION {
+        return Err(PgError::Newer(found.version, VERSION));
+    }
+    if found.version < VERSION {
+        migrate(session, found.version).await?;
+        return look(session).await;
+    }
+    if !found.same_timeline {
+        note_failover(session).await?;
+    }
+    Ok(found)
+}
+
+/// Brings the tables up to date under a lock, so that of several processes one does it.
+async fn migrate(session: &Session, from: i32) -> Result<(), PgError> {
+    session.set_in_transaction(true);
+    let begun = session
+        .run(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0;
+             SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock($SPACE, 1)",
+        )
+        .await;
+    let done = match begun {
+        Ok(()) => steps(session, from).await,
+        Err(error) => Err(error),
+    };
+    let ended = match &done {
+        Ok(()) => session.run("COMMIT").await,
+        Err(_) => session.run("ROLLBACK").await,
+    };
+    session.set_in_transaction(ended.is_err());
+    done.and(ended)
+}
+
+async fn steps(session: &Session, from: i32) -> Result<(), PgError> {
+    // Another process may have done it meanwhile.
+    let there = session.text("SELECT to_regclass('@meta')").await?;
+    let version = match there {
+        Some(_) => {
+            let version = session.text("SELECT version FROM @meta").await?;
+            version.and_then(|text| text.parse().ok()).unwrap_or(0)
+        }
+        None => 0,
+    };
+    if version > from || (version == from && from == VERSION) {
+        return Ok(());
+    }
+    if version == 0 {
+        // Where the schema exists, the right to create schemas is not needed.
+        let exists = session.text("SELECT to_regnamespace('$SCHEMA')").await?;
+        if exists.is_none() {
+            session.run("CREATE SCHEMA IF NOT EXISTS $SCHEMA").await?;
+        }
+    }
+    for step in MIGRATIONS.iter().skip(version as usize) {
+        session.run_text(&step.replace("$TIMELINE", TIMELINE)).await?;
+    }
+    session.run_text(&format!("UPDATE @meta SET version = {VERSION}")).await
+}
+
+/// Another server goes on where the last one ended, and may lack what was reported last. So numbers
+/// jump, and nothing is granted until every lease that it may lack has ended.
+async fn note_failover(session: &Session) -> Result<(), PgError> {
+    session.set_in_transaction(true);
+    let noted = session
+        .run_text(&format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED;
+             SELECT pg_advisory_xact_lock($SPACE, 0);
+             SELECT setval('@numbers', last_value + {FAILOVER_JUMP}) FROM @numbers, @meta
+                WHERE timeline <> {TIMELINE};
+             INSERT INTO @events (id, until, at_ms, kind, label)
+                SELECT nextval('@numbers'), currval('@numbers'), floor(extract(epoch FROM clock_timestamp()) * 1000),
+                    'rebooted', '' FROM @meta WHERE timeline <> {TIMELINE};
+             UPDATE @meta SET timeline = {TIMELINE},
+                withhold_until_ms = floor(extract(epoch FROM clock_timestamp()) * 1000) + longest_ms
+                WHERE timeline <> {TIMELINE};
+             COMMIT"
+        ))
+        .await;
+    if noted.is_err() {
+        let _ = session.run("ROLLBACK").await;
+    }
+    session.set_in_transaction(false);
+    noted
+}

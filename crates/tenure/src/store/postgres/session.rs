@@ -1,0 +1,221 @@
+//! One connection, and the statements that it has prepared.
+
+use super::error::PgError;
+use super::names::Names;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement};
+
+/// How long one answer may take. Far longer than a lock may be waited for in the server.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// After so many changes over a connection its statements are prepared: that costs a round trip,
+/// which a command that makes one change would not get back.
+const PREPARE_AFTER: u32 = 3;
+
+/// How every change runs. Statements are planned once for each connection and use indexes even where
+/// a table is still small, because the plan stays when it has grown.
+pub(super) const SETTINGS: &str = " -c lock_timeout=10s -c statement_timeout=15s \
+    -c idle_in_transaction_session_timeout=15s -c plan_cache_mode=force_generic_plan \
+    -c enable_seqscan=off -c jit=off";
+
+/// The same for one transaction, where a pooler keeps no settings. A committed change is on disk,
+/// whatever the database's default is: numbers that were given out must not come again after a crash.
+const SET_LOCAL: &str = "SELECT set_config('lock_timeout', '10s', true),
+    set_config('idle_in_transaction_session_timeout', '15s', true),
+    set_config('statement_timeout', '15s', true),
+    set_config('plan_cache_mode', 'force_generic_plan', true),
+    set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
+    set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'off'
+        THEN 'on' ELSE current_setting('synchronous_commit') END, true)";
+
+/// A value of a statement.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Text(String),
+    OptionalText(Option<String>),
+    Texts(Vec<String>),
+    Integer(i64),
+    Boolean(bool),
+}
+
+impl Value {
+    fn kind(&self) -> Type {
+        match self {
+            Value::Text(_) | Value::OptionalText(_) => Type::TEXT,
+            Value::Texts(_) => Type::TEXT_ARRAY,
+            Value::Integer(_) => Type::INT8,
+            Value::Boolean(_) => Type::BOOL,
+        }
+    }
+
+    fn sql(&self) -> &(dyn ToSql + Sync) {
+        match self {
+            Value::Text(value) => value,
+            Value::OptionalText(value) => value,
+            Value::Texts(value) => value,
+            Value::Integer(value) => value,
+            Value::Boolean(value) => value,
+        }
+    }
+}
+
+/// One statement of a flight.
+#[derive(Clone, Debug)]
+pub(super) enum Ask {
+    /// Begins a transaction with these statements, which set what differs from the usual settings.
+    Begin(&'static str),
+    /// Statements without values and without answers that count.
+    Run(&'static str),
+    /// One statement with values.
+    Query(&'static str, Vec<Value>),
+}
+
+/// What came of a statement.
+pub(super) type Answered = Result<Vec<Row>, PgError>;
+
+/// One connection.
+pub(super) struct Session {
+    client: Client,
+    names: Arc<Names>,
+    /// Whether statements may be prepared: not behind a pooler that changes the server connection.
+    may_prepare: Arc<AtomicBool>,
+    prepared: Mutex<HashMap<&'static str, Statement>>,
+    seen: Mutex<HashMap<&'static str, Vec<Type>>>,
+    uses: AtomicU32,
+    /// Whether [`SETTINGS`] hold.
+    keeps_settings: AtomicBool,
+    /// Whether it was left inside a transaction, so that it must not be used again.
+    unclean: AtomicBool,
+}
+
+impl Session {
+    pub(super) fn new(client: Client, names: Arc<Names>, may_prepare: Arc<AtomicBool>) -> Session {
+        Session {
+            client,
+            names,
+            may_prepare,
+            prepared: Mutex::default(),
+            seen: Mutex::default(),
+            uses: AtomicU32::new(0),
+            keeps_settings: AtomicBool::new(false),
+            unclean: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether it can be used for another transaction.
+    pub(super) fn is_usable(&self) -> bool {
+        !self.client.is_closed() && !self.unclean.load(Ordering::Relaxed)
+    }
+
+    /// Says whether a transaction is open.
+    pub(super) fn set_in_transaction(&self, open: bool) {
+        self.unclean.store(open, Ordering::Relaxed);
+    }
+
+    /// Sends all statements at once and waits for all answers: one round trip. They are carried out
+    /// in their order; once one has failed inside a transaction, the rest of it fail too.
+    pub(super) async fn flight(&self, asks: &[Ask]) -> Vec<Answered> {
+        // A statement is sent when it is polled for the first time, so all are polled in order.
+        debug_assert!(asks.len() < 30, "join_all polls more than these in no order");
+        futures_util::future::join_all(asks.iter().map(|ask| async move {
+            match ask {
+                Ask::Begin(sql) => self.begin(sql).await.map(|()| vec![]),
+                Ask::Run(sql) => self.run(sql).await.map(|()| vec![]),
+                Ask::Query(sql, values) => self.query(sql, values).await,
+            }
+        }))
+        .await
+    }
+
+    /// One statement alone.
+    pub(super) async fn query(&self, sql: &'static str, values: &[Value]) -> Answered {
+        let prepared = self.prepared.lock().get(sql).cloned();
+        match prepared.filter(|_| self.may_prepare.load(Ordering::Relaxed)) {
+            Some(statement) => {
+                let values: Vec<_> = values.iter().map(Value::sql).collect();
+                answered(self.client.query(&statement, &values)).await
+            }
+            None => {
+                let types = || values.iter().map(Value::kind).collect();
+                self.seen.lock().entry(sql).or_insert_with(types);
+                let sql = self.names.fit(sql);
+                let values: Vec<_> =
+                    values.iter().map(|value| (value.sql(), value.kind())).collect();
+                answered(self.client.query_typed(&sql, &values)).await
+            }
+        }
+    }
+
+    /// Notes that the settings of the connection stay.
+    pub(super) async fn keep_settings(&self, commits_without_flush: bool) -> Result<(), PgError> {
+        if commits_without_flush {
+            self.run("SET synchronous_commit = on").await?;
+        }
+        self.keeps_settings.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn begin(&self, sql: &'static str) -> Result<(), PgError> {
+        if self.keeps_settings.load(Ordering::Relaxed) {
+            return self.run(sql).await;
+        }
+        let (begin, rest) = sql.split_once(';').unwrap_or((sql, "SELECT 1"));
+        let sql = format!("{begin}; {SET_LOCAL}; {rest}");
+        answered(self.client.batch_execute(&self.names.fit_text(&sql))).await
+    }
+
+    /// Sends statements without values, separated by semicolons.
+    pub(super) async fn run(&self, sql: &'static str) -> Result<(), PgError> {
+        let sql = self.names.fit(sql);
+        answered(self.client.batch_execute(&sql)).await
+    }
+
+    /// The same for a text that is made at run time.
+    pub(super) async fn run_text(&self, sql: &str) -> Result<(), PgError> {
+        answered(self.client.batch_execute(&self.names.fit_text(sql))).await
+    }
+
+    /// The first column of the first row, as text.
+    pub(super) async fn text(&self, sql: &str) -> Result<Option<String>, PgError> {
+        let rows = answered(self.client.simple_query(&self.names.fit_text(sql))).await?;
+        Ok(rows.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        }))
+    }
+
+    /// Prepares the statements that were used so far, once the connection has been used often
+    /// enough. What cannot be prepared is sent as text again.
+    pub(super) async fn prepare(&self) {
+        if !self.may_prepare.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.uses.fetch_add(1, Ordering::Relaxed) < PREPARE_AFTER {
+            return;
+        }
+        let seen: Vec<(&'static str, Vec<Type>)> = self.seen.lock().drain().collect();
+        let prepared = seen.iter().map(|(sql, types)| async move {
+            let text = self.names.fit(sql);
+            (*sql, answered(self.client.prepare_typed(&text, types)).await)
+        });
+        for (sql, statement) in futures_util::future::join_all(prepared).await {
+            if let Ok(statement) = statement {
+                self.prepared.lock().insert(sql, statement);
+            }
+        }
+    }
+}
+
+async fn answered<T>(
+    request: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, PgError> {
+    match tokio::time::timeout(ANSWER_TIMEOUT, request).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(PgError::Timeout(ANSWER_TIMEOUT)),
+    }
+}

@@ -1,0 +1,25 @@
+//! The PostgreSQL store against real servers.
+
+#![expect(clippy::disallowed_methods, reason = "tests stand outside the layers")]
+#![expect(clippy::print_stdout, reason = "measured times are for people")]
+
+mod conformance;
+mod faults;
+mod opening;
+mod pooler;
+mod traps;
+
+use std::sync::Arc;
+use tenure::store::{PostgresOptions, PostgresStore, Store};
+use tenure::url::{EngineUrl, StoreUrl};
+
+fn parsed(url: &str) -> EngineUrl {
+    match url.parse() {
+        Ok(StoreUrl::Postgres(url)) => url,
+        other => panic!("{url}: {other:?}"),
+    }
+}
+
+fn open(url: &str) -> Arc<dyn Store> {
+    Arc::new(PostgresStore::open_with(&parsed(url), PostgresOptions::default()).unwrap())
+}

@@ -1,0 +1,258 @@
+//! Reaching a server, making the tables, and what is refused in one sentence.
+
+use super::{open, parsed};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure::core::EventFilter;
+use tenure::store::{EventSearch, PostgresOptions, PostgresStore, Query, Store, StoreError};
+use tenure::{Client, Wait};
+use tenure_testkit::Postgres;
+use tenure_testkit::postgres::{fresh_url, psql, shared_url};
+
+async fn error_of(url: &str) -> StoreError {
+    let store = PostgresStore::open_with(&parsed(url), PostgresOptions::default());
+    match store {
+        Ok(store) => store.query(Query::TaskCounts).await.unwrap_err(),
+        Err(error) => error,
+    }
+}
+
+/// The part of a URL in which a store is chosen.
+fn schema_of(url: &str) -> String {
+    url.split("schema=").nth(1).unwrap().split('&').next().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_that_open_a_new_store_at_once_make_it_once() {
+    let url = fresh_url();
+    let opened = (0..12).map(|_| {
+        let store = open(&url);
+        tokio::spawn(async move { store.query(Query::TaskCounts).await.map(drop) })
+    });
+    for opened in opened.collect::<Vec<_>>() {
+        opened.await.unwrap().unwrap();
+    }
+    let versions = psql(&shared_url(), &format!("SELECT count(*) FROM {}.meta", schema_of(&url)));
+    assert_eq!(versions.unwrap(), "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_of_a_newer_version_is_refused() {
+    let url = fresh_url();
+    let store = open(&url);
+    store.query(Query::TaskCounts).await.unwrap();
+    let schema = schema_of(&url);
+    psql(&shared_url(), &format!("UPDATE {schema}.meta SET version = 99")).unwrap();
+    let error = error_of(&url).await;
+    assert!(matches!(error, StoreError::Unsupported { .. }), "{error:?}");
+    assert!(error.to_string().contains("newer tenure"), "{error}");
+    // A process that had it open notices with its next change.
+    let renewed = store.renew(&[]).await.unwrap_err();
+    assert!(matches!(renewed, StoreError::Unsupported { .. }), "{renewed:?}");
+}
+
+/// What the second version added is taken away, so that the tables are those of the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_of_the_first_version_is_brought_up_to_date() {
+    let url = fresh_url();
+    let client = Client::open(&url).await.unwrap();
+    let _held = client.acquire("deploy").await.unwrap();
+    let schema = schema_of(&url);
+    let older = format!(
+        "DROP INDEX {schema}.tasks_ended; ALTER TABLE {schema}.events DROP COLUMN actor;
+         DROP TABLE {schema}.records; UPDATE {schema}.meta SET version = 1"
+    );
+    psql(&shared_url(), &older).unwrap();
+    let client = Client::open(&url).await.unwrap();
+    assert_eq!(client.look_everywhere().await.unwrap().holds.len(), 1);
+    let search = EventSearch::newest(EventFilter::of("deploy".parse().unwrap()), 10);
+    assert_eq!(client.search_events(search).await.unwrap().len(), 1);
+    let version = psql(&shared_url(), &format!("SELECT version FROM {schema}.meta"));
+    assert_eq!(version.unwrap(), "2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_prefixes_are_two_stores() {
+    let url = fresh_url();
+    let one = Client::open(&format!("{url}&prefix=a_")).await.unwrap();
+    let other = Client::open(&format!("{url}&prefix=b_")).await.unwrap();
+    let _held = one.acquire("x").await.unwrap();
+    let _free = other.acquire("x").await.unwrap();
+    assert_eq!(other.look_everywhere().await.unwrap().holds.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_without_rights_is_told_what_it_needs() {
+    let server = shared_url();
+    let user = format!("poor_{}", std::process::id());
+    psql(&server, &format!("CREATE ROLE {user} LOGIN")).unwrap();
+    let url = server.replace("postgres@", &format!("{user}@"));
+    let error = error_of(&format!("{url}?schema=none_{user}")).await;
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    assert!(error.hint().unwrap().contains("schema"), "{error:?}");
+    // With a schema of its own it needs nothing else.
+    psql(&server, &format!("CREATE SCHEMA own_{user} AUTHORIZATION {user}")).unwrap();
+    let store = open(&format!("{url}?schema=own_{user}"));
+    store.query(Query::TaskCounts).await.unwrap();
+    psql(&server, &format!("DROP OWNED BY {user}; DROP ROLE {user}")).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_reached_is_said_in_one_sentence() {
+    let port = tenure_testkit::process::free_port();
+    let error = error_of(&format!("postgres://u:secret@127.0.0.1:{port}/d")).await;
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+    assert!(error.to_string().contains("onnection refused"), "{error}");
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+    let missing = shared_url().replace("/postgres", "/none_such");
+    let error = error_of(&missing).await;
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    let error = error_of("postgres://h/d?sslmode=verify-full").await;
+    assert!(error.to_string().contains("certificate authority"), "{error}");
+}
+
+/// Passwords, TLS with a certificate authority of our own, and a certificate of the client.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn passwords_and_certificates_are_checked() {
+    let mut server = Postgres::start(&[]);
+    let folder = server.folder().to_owned();
+    let script = r#"set -e; cd "$1"; umask 022
+openssl req -new -x509 -days 2 -nodes -subj /CN=authority -keyout ca.key -out ca.crt 2>/dev/null
+for name in localhost wrongname alice; do
+  openssl req -new -nodes -subj /CN=$name -addext "subjectAltName=DNS:$name" -keyout $name.key -out $name.csr 2>/dev/null
+  openssl x509 -req -in $name.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -copy_extensions copy -out $name.crt 2>/dev/null
+done
+chmod 644 alice.key
+cp localhost.crt data/server.crt; cp localhost.key data/server.key; cp ca.crt data/root.crt
+chown --reference=data data/server.key; chmod 600 data/server.key
+cat > data/pg_hba.conf <<END
+host all postgres 127.0.0.1/32 trust
+hostssl all alice all cert
+hostssl all bob all scram-sha-256
+END
+"#;
+    let made = Command::new("bash").args(["-c", script, "bash"]).arg(&folder).status().unwrap();
+    assert!(made.success());
+    server.sql("CREATE ROLE alice LOGIN SUPERUSER; CREATE ROLE bob LOGIN PASSWORD 'pw' SUPERUSER");
+    server.sql("ALTER SYSTEM SET ssl = on");
+    server.sql("ALTER SYSTEM SET ssl_ca_file = 'root.crt'");
+    server.stop();
+    server.run();
+    let file = |name: &str| folder.join(name).display().to_string();
+    let at = |user: &str, mode: &str, more: &str| {
+        format!("postgres://{user}@localhost:{}/postgres?sslmode={mode}{more}", server.port)
+    };
+    let root = format!("&sslrootcert={}", file("ca.crt"));
+    let other_root = format!("&sslrootcert={}", file("wrongname.crt"));
+    let own = format!("&sslcert={}&sslkey={}", file("alice.crt"), file("alice.key"));
+    for url in [
+        at("bob:pw", "require", ""),
+        at("bob:pw", "verify-ca", &root),
+        at("bob:pw", "verify-full", &root),
+        at("bob:pw", "prefer", ""),
+        at("alice", "verify-full", &format!("{root}{own}")),
+    ] {
+        open(&url).query(Query::TaskCounts).await.unwrap_or_else(|error| panic!("{url}: {error}"));
+    }
+    for url in [
+        at("bob:wrong", "require", ""),
+        at("bob", "require", ""),
+        at("bob:pw", "disable", ""),
+        at("bob:pw", "verify-full", &other_root),
+        at("alice", "verify-full", &root),
+        at("bob:pw", "verify-full", &root).replace("localhost", "127.0.0.1"),
+    ] {
+        let error = error_of(&url).await;
+        assert!(!format!("{error:?}").contains("wrong:"), "{error:?}");
+    }
+}
+
+/// A standby that becomes the primary may lack what was reported last: numbers jump, and nothing is
+/// granted for the longest lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_failover_numbers_jump_and_grants_wait() {
+    let server = Postgres::start(&[]);
+    let url = format!("{}?schema=s", server.url());
+    let client = Client::open(&url).await.unwrap();
+    let lease = Duration::from_secs(4);
+    let before = client.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
+    let token = before.token();
+    before.release().await.unwrap();
+    drop(client);
+    // A new timeline, as after a promotion.
+    server.sql("UPDATE s.meta SET timeline = '00000000'");
+    let client = Client::open(&url).await.unwrap();
+    let refused = client.request("x").ttl(lease).wait(Wait::No).hold().await;
+    let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(refused.contains("took over"), "{refused}");
+    // What was held stays held, and can be looked at and released.
+    client.look_everywhere().await.unwrap();
+    tokio::time::sleep(lease).await;
+    let after = client.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
+    assert!(after.token().0 > token.0 + 1_000_000, "{} after {token}", after.token());
+    let events = server.sql("SELECT count(*) FROM s.events WHERE kind = 'rebooted'");
+    assert_eq!(events, "1");
+}
+
+/// A standby that lacks the last grant becomes the primary while clients go on: no other holder until
+/// the lost lease has ended for its holder too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_real_standby_that_lacks_the_last_grant_takes_over() {
+    let mut primary = Postgres::start(&[]);
+    let lease = Duration::from_secs(6);
+    let first = Client::open(&format!("{}?schema=s", primary.url())).await.unwrap();
+    let before = first.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
+    before.release().await.unwrap();
+    let standby = primary.standby();
+    while standby.sql("SELECT to_regclass('s.meta')").is_empty() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // From now on nothing arrives there.
+    standby.sql("ALTER SYSTEM SET primary_conninfo = ''");
+    standby.sql("SELECT pg_reload_conf()");
+    while standby.sql("SELECT count(*) FROM pg_stat_wal_receiver") != "0" {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", primary.port, standby.port);
+    let url = format!("postgres://postgres@{hosts}/postgres?schema=s");
+    let (one, other) = (Client::open(&url).await.unwrap(), Client::open(&url).await.unwrap());
+    let lost = one.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
+    let token = lost.token();
+    primary.kill();
+    standby.sql("SELECT pg_promote()");
+    let granted = loop {
+        match other.request("x").ttl(lease).wait(Wait::No).hold().await {
+            Ok(attempt) => break attempt.into_result().unwrap(),
+            Err(error) => {
+                let said = error.to_string();
+                let is_expected = ["took over", "connect", "closed"];
+                assert!(is_expected.iter().any(|part| said.contains(part)), "{said}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    };
+    assert!(!lost.is_held(), "both trust their leases");
+    assert!(granted.token().0 > token.0 + 1_000_000, "{} after {token}", granted.token());
+    assert_eq!(standby.sql("SELECT count(*) FROM s.events WHERE kind = 'rebooted'"), "1");
+}
+
+/// Clocks of clients do not matter: no time of theirs reaches the tables.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_servers_clock_judges() {
+    let url = fresh_url();
+    let store: Arc<dyn Store> = open(&url);
+    let client = Client::builder().with_store(store.clone()).unwrap();
+    let held = client.request("x").ttl(Duration::from_secs(60)).hold().await.unwrap();
+    let held = held.into_result().unwrap();
+    let left = psql(
+        &shared_url(),
+        &format!(
+            "SELECT deadline_ms - extract(epoch FROM clock_timestamp()) * 1000 BETWEEN 50000 AND 60001
+             FROM {}.holds",
+            schema_of(&url)
+        ),
+    );
+    assert_eq!(left.unwrap(), "t");
+    held.release().await.unwrap();
+}

@@ -1,0 +1,113 @@
+//! Through pgbouncer in transaction mode: slower wakes, the same promises.
+
+use super::open;
+use std::fs;
+use std::time::{Duration, Instant};
+use tenure::store::{Maintained, Maintenance};
+use tenure::{Client, Wait};
+use tenure_testkit::postgres::{psql, shared_url};
+use tenure_testkit::process::{Server, find, free_port};
+
+/// Starts pgbouncer before a database of the shared server.
+fn pgbouncer(folder: &std::path::Path, database: &str, setting: &str) -> (Server, u16) {
+    let port = free_port();
+    let server: u16 =
+        shared_url().rsplit_once(':').unwrap().1.split('/').next().unwrap().parse().unwrap();
+    let users = folder.join("users");
+    fs::write(&users, "\"postgres\" \"\"\n").unwrap();
+    let config = folder.join("pgbouncer.ini");
+    fs::write(
+        &config,
+        format!(
+            "[databases]\n{database} = host=127.0.0.1 port={server}\n[pgbouncer]\n\
+             listen_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = trust\n\
+             auth_file = {}\npool_mode = transaction\ndefault_pool_size = 6\n\
+             max_client_conn = 100\nunix_socket_dir =\nlogfile = {}\n{setting}\n",
+            users.display(),
+            folder.join("log").display()
+        ),
+    )
+    .unwrap();
+    let program = find("pgbouncer").unwrap_or_else(|| "/usr/sbin/pgbouncer".into());
+    let mut command: Vec<String> = vec![];
+    // It refuses to run as root.
+    if fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
+    {
+        command.extend(
+            ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+                .map(str::to_owned),
+        );
+        let done =
+            std::process::Command::new("chown").args(["-R", "postgres:"]).arg(folder).status();
+        assert!(done.unwrap().success());
+    }
+    command.extend([program.display().to_string(), config.display().to_string()]);
+    let log = fs::File::create(folder.join("out")).unwrap();
+    let server = Server::start(&command, "INT", log).unwrap();
+    let url = format!("postgres://postgres@127.0.0.1:{port}/{database}");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while psql(&url, "SELECT 1").is_err() {
+        let out = || fs::read_to_string(folder.join("out")).unwrap_or_default();
+        assert!(Instant::now() < deadline, "pgbouncer does not start: {}", out());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    (server, port)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn everything_works_through_pgbouncer_in_transaction_mode() {
+    through_pgbouncer("refuses", "").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn everything_works_through_a_pooler_that_drops_options() {
+    through_pgbouncer("drops", "ignore_startup_parameters = options").await;
+}
+
+async fn through_pgbouncer(name: &str, setting: &str) {
+    let folder = tempfile::Builder::new().prefix("tenure-pb").tempdir_in("/tmp").unwrap();
+    std::os::unix::fs::chown(folder.path(), None, None).unwrap();
+    // A database of its own: other tests have transactions open in the shared one.
+    let database = format!("pool_{name}_{}", std::process::id());
+    psql(&shared_url(), &format!("CREATE DATABASE {database}")).unwrap();
+    let (pooler, port) = pgbouncer(folder.path(), &database, setting);
+    let url = format!("postgres://postgres@127.0.0.1:{port}/{database}");
+    let workers = (0..6).map(|_| {
+        let url = url.clone();
+        tokio::spawn(async move {
+            let client = Client::open(&url).await.unwrap();
+            for round in 0..12 {
+                let request = client.request("one").wait(Wait::Forever).hold().await.unwrap();
+                let held = request.into_result().unwrap();
+                assert!(held.is_held(), "in round {round}");
+                held.release().await.unwrap();
+            }
+        })
+    });
+    for worker in workers.collect::<Vec<_>>() {
+        worker.await.unwrap();
+    }
+    let store = open(&url);
+    let Maintained::Checked(findings) = store.maintain(Maintenance::Check).await.unwrap() else {
+        panic!("a check answers with findings");
+    };
+    let messages = findings.iter().find(|finding| finding.subject == "messages").unwrap();
+    assert!(messages.message.contains("pgbouncer"), "{messages:?}");
+    // No process may find the statement of another under a name of its own.
+    let prepared = "SELECT count(*) FROM pg_prepared_statements";
+    for _ in 0..12 {
+        assert_eq!(psql(&url, prepared).unwrap(), "0");
+    }
+    // Nothing is left open; what a client had begun as it ended is rolled back by the pooler.
+    let open = format!(
+        "SELECT count(*) FROM pg_stat_activity
+         WHERE datname = '{database}' AND state LIKE 'idle in transaction%'"
+    );
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while psql(&shared_url(), &open).unwrap() != "0" {
+        assert!(Instant::now() < deadline, "a transaction stays open");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop((store, pooler));
+    psql(&shared_url(), &format!("DROP DATABASE {database} WITH (FORCE)")).unwrap();
+}

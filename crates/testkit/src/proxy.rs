@@ -1,0 +1,105 @@
+//! A proxy for TCP connections that a test can cut, freeze and open again.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const OPEN: u8 = 0;
+const CUT: u8 = 1;
+const FROZEN: u8 = 2;
+
+/// Passes connections on to a port of the loopback interface.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Where it listens.
+    pub port: u16,
+    state: Arc<AtomicU8>,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+    late_commit: LateCommit,
+}
+
+/// How long the next commit is kept back, if so.
+type LateCommit = Arc<Mutex<Option<Duration>>>;
+
+impl Proxy {
+    /// A proxy for the server at this port.
+    pub fn to(server: u16) -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback interface");
+        let port = listener.local_addr().expect("it is bound").port();
+        let state = Arc::new(AtomicU8::new(OPEN));
+        let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+        let late_commit = LateCommit::default();
+        let (states, kept, late) = (state.clone(), streams.clone(), late_commit.clone());
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if states.load(Ordering::SeqCst) == CUT {
+                    drop(client);
+                    continue;
+                }
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let _ = (client.set_nodelay(true), server.set_nodelay(true));
+                let directions = [(&client, &server, Some(late.clone())), (&server, &client, None)];
+                for (from, to, late) in directions {
+                    let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { continue };
+                    let state = states.clone();
+                    std::thread::spawn(move || pass(from, to, &state, late));
+                }
+                let mut kept = kept.lock().expect("no thread panics with it");
+                kept.extend([client, server]);
+            }
+        });
+        Proxy { port, state, streams, late_commit }
+    }
+
+    /// Ends the client's side of the connection that sends the next commit to PostgreSQL, and passes
+    /// the commit on so much later.
+    pub fn delay_next_commit(&self, delay: Duration) {
+        *self.late_commit.lock().expect("no thread panics with it") = Some(delay);
+    }
+
+    /// Ends all connections; new ones end at once.
+    pub fn cut(&self) {
+        self.state.store(CUT, Ordering::SeqCst);
+        self.drop_connections();
+    }
+
+    /// Ends all connections; new ones are passed on.
+    pub fn drop_connections(&self) {
+        for stream in self.streams.lock().expect("no thread panics with it").drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Passes nothing on, while all connections stay open, as a broken network does.
+    pub fn freeze(&self) {
+        self.state.store(FROZEN, Ordering::SeqCst);
+    }
+
+    /// Passes everything on.
+    pub fn open(&self) {
+        self.state.store(OPEN, Ordering::SeqCst);
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, state: &AtomicU8, late: Option<LateCommit>) {
+    let mut bytes = [0; 16 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        while state.load(Ordering::SeqCst) == FROZEN {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let delay = late.as_ref().and_then(|late| {
+            let is_commit = bytes[..count].windows(7).any(|seven| seven == b"COMMIT\0");
+            is_commit.then(|| late.lock().expect("no thread panics with it").take())?
+        });
+        if let Some(delay) = delay {
+            let _ = from.shutdown(Shutdown::Both);
+            std::thread::sleep(delay);
+        }
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}
