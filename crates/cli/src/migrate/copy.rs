@@ -42,8 +42,6 @@ pub(super) struct Copier<'a> {
     pub(super) marker: Marker,
     pub(super) progress: &'a Progress,
     pub(super) recover: Recover,
-    /// How far the numbers of the target are raised above those of the source.
-    pub(super) jump: u64,
 }
 
 /// What both sides have.
@@ -53,54 +51,6 @@ pub(super) struct Verified {
 }
 
 impl Copier<'_> {
-    /// Raises the numbers of the target above all that the source ever gave out, so that no token of the
-    /// source is ever accepted in the target; returns the number above which they are.
-    pub(super) async fn raise_numbers(&self, seen: &Snapshot) -> Result<u64, Failure> {
-        let adding = TaskScope { adds: true, all_sections: true, ..TaskScope::default() };
-        let adding = self.source.store.read(&Scope::Tasks(adding)).await.map_err(failed)?;
-        // A store may have numbers of its own in each scope; those of the history are of all scopes.
-        let highest = seen.next.max(adding.next).max(self.highest_in_history().await? + 1) - 1;
-        let highest = highest + self.jump;
-        let there = self.target.store.read(&Scope::Everything).await.map_err(failed)?;
-        if there.next > highest {
-            return Ok(highest);
-        }
-        let resource: Resource = LOCK.parse().expect("the lock's name is a resource");
-        let operation = format!("migration from {}", self.source.url);
-        let rule = move |seen: &Snapshot| {
-            let token = Token(highest.max(seen.next));
-            let hold = Hold {
-                want: Want { resource: resource.clone(), mode: Mode::Exclusive },
-                grant: GrantId::random(),
-                token,
-                holder: Holder::anonymous(LABEL.to_owned()),
-                operation: Some(operation.clone()),
-                ttl: LOCK_LEASE,
-                slot: None,
-            };
-            let ended = Write::DropHold { resource: resource.clone(), grant: hold.grant };
-            let note = |kind| NewEvent::new(Some(resource.clone()), LABEL, Some(token), kind);
-            let acquired = EventKind::Acquired { operation: Some(operation.clone()) };
-            let events = vec![note(acquired), note(EventKind::Released)];
-            let writes = vec![Write::Hold(hold), ended];
-            Change { writes, events, durable: true, ..Change::default() }.decide()
-        };
-        let raise = Transaction::new(Scope::Everything, rule);
-        self.target.store.transact(raise).await.map_err(failed)?;
-        Ok(highest)
-    }
-
-    async fn highest_in_history(&self) -> Result<u64, Failure> {
-        let (mut highest, mut after) = (0, Revision(0));
-        loop {
-            let events = self.source.events_after(after).await?;
-            let Some(last) = events.last() else { return Ok(highest) };
-            after = last.revision;
-            let tokens = events.iter().filter_map(|event| event.event.token);
-            highest = tokens.map(|token| token.0).fold(highest, u64::max);
-        }
-    }
-
     async fn write(&self, writes: Vec<Write>) -> Result<(), Failure> {
         let limits = self.target.store.info().limits;
         let most = limits.records_max.unwrap_or(usize::MAX).clamp(1, RECORDS_WRITTEN);
@@ -292,6 +242,66 @@ impl Copier<'_> {
         let message = format!("{} counts its tasks wrongly: {kept:?}", self.target.url);
         Err(Failure::new(Exit::CheckFailed, "NOT_EQUAL", message)
             .hint("Run `tenure doctor` there."))
+    }
+}
+
+/// The highest number that the source ever gave out.
+pub(super) async fn highest_number(source: &Side, seen: &Snapshot) -> Result<u64, Failure> {
+    let adding = TaskScope { adds: true, all_sections: true, ..TaskScope::default() };
+    let adding = source.store.read(&Scope::Tasks(adding)).await.map_err(failed)?;
+    // A store may have numbers of its own in each scope; those of the history are of all scopes.
+    Ok(seen.next.max(adding.next).max(highest_in_history(source).await? + 1) - 1)
+}
+
+/// Whether all numbers that the store gives out from now on are above this one.
+pub(super) async fn is_above(target: &Side, highest: u64) -> Result<bool, Failure> {
+    let there = target.store.read(&Scope::Everything).await.map_err(failed)?;
+    Ok(there.next > highest)
+}
+
+/// Raises the numbers of the target above this one, so that no token of the source is ever accepted in
+/// the target.
+pub(super) async fn raise_numbers(
+    source: &Side,
+    target: &Side,
+    highest: u64,
+) -> Result<(), Failure> {
+    if is_above(target, highest).await? {
+        return Ok(());
+    }
+    let resource: Resource = LOCK.parse().expect("the lock's name is a resource");
+    let operation = format!("migration from {}", source.url);
+    let rule = move |seen: &Snapshot| {
+        let token = Token(highest.max(seen.next));
+        let hold = Hold {
+            want: Want { resource: resource.clone(), mode: Mode::Exclusive },
+            grant: GrantId::random(),
+            token,
+            holder: Holder::anonymous(LABEL.to_owned()),
+            operation: Some(operation.clone()),
+            ttl: LOCK_LEASE,
+            slot: None,
+        };
+        let ended = Write::DropHold { resource: resource.clone(), grant: hold.grant };
+        let note = |kind| NewEvent::new(Some(resource.clone()), LABEL, Some(token), kind);
+        let acquired = EventKind::Acquired { operation: Some(operation.clone()) };
+        let events = vec![note(acquired), note(EventKind::Released)];
+        let writes = vec![Write::Hold(hold), ended];
+        Change { writes, events, durable: true, ..Change::default() }.decide()
+    };
+    let raise = Transaction::new(Scope::Everything, rule);
+    target.store.transact(raise).await.map_err(failed)?;
+    Ok(())
+}
+
+async fn highest_in_history(source: &Side) -> Result<u64, Failure> {
+    let (mut highest, mut after) = (0, Revision(0));
+    loop {
+        let events = source.events_after(after).await?;
+        let Some(last) = events.last() else { return Ok(highest) };
+        after = last.revision;
+        let tokens = events.iter().filter_map(|event| event.event.token);
+        highest = tokens.map(|token| token.0).fold(highest, u64::max);
     }
 }
 

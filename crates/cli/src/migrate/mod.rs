@@ -80,7 +80,9 @@ pub(crate) async fn migrate(
     let marker = match found {
         Some(marker) => marker.of_source(source, target)?,
         None => {
-            target.refuse_unless_empty().await?;
+            if let Err(in_use) = target.refuse_unless_empty().await {
+                return finished_before(source, target, options).await?.ok_or(in_use);
+            }
             held::check_before(source, options).await?;
             Marker::new(source, target).await?
         }
@@ -111,6 +113,27 @@ pub(crate) async fn migrate(
     }
 }
 
+/// What an earlier run came to that had moved everything and was ended before it could say so: then the
+/// stores are equal, and nothing is left to do. None where they differ.
+async fn finished_before(
+    source: &Side,
+    target: &Side,
+    options: Options,
+) -> Result<Option<Migrated>, Failure> {
+    let contents = copy::contents(source).await?;
+    if contents != copy::contents(target).await? {
+        return Ok(None);
+    }
+    let seen = source.store.read(&Scope::Everything).await.map_err(side::failed)?;
+    let numbers_above = copy::highest_number(source, &seen).await? + options.jump;
+    // Numbers that were never raised so far are those of a store that was only copied.
+    if options.jump > 0 && !copy::is_above(target, numbers_above).await? {
+        return Ok(None);
+    }
+    copy::raise_numbers(source, target, numbers_above).await?;
+    Ok(Some(Migrated { contents, numbers_above, resumed: true, events_dropped: 0 }))
+}
+
 /// How often a source in use is gone through before it is paused: the first time copies all, the second
 /// what changed meanwhile.
 const LIVE_ROUNDS: usize = 2;
@@ -129,7 +152,7 @@ pub(crate) async fn copy_live(
 ) -> Result<Contents, Failure> {
     target.refuse_unless_empty().await?;
     let marker = Marker::new(source, target).await?.begin(&*target.store).await?;
-    let mut copier = Copier { source, target, marker, progress, recover: None, jump: 0 };
+    let mut copier = Copier { source, target, marker, progress, recover: None };
     let copied = rounds(&mut copier, recoveries_max).await;
     copier.marker.resume(&*source.store).await?;
     let contents = copied?;
@@ -145,7 +168,8 @@ async fn rounds(copier: &mut Copier<'_>, recoveries_max: u32) -> Result<Contents
         }
         let seen = source.store.read(&Scope::Everything).await.map_err(side::failed)?;
         copier.recover = Some((recoveries_max, seen.wall));
-        copier.raise_numbers(&seen).await?;
+        let highest = copy::highest_number(source, &seen).await?;
+        copy::raise_numbers(source, copier.target, highest).await?;
         copier.sections().await?;
         copier.tasks().await?;
         copier.outputs().await?;
@@ -184,8 +208,7 @@ async fn work(
     progress: &Progress,
     marker: Marker,
 ) -> Result<(Migrated, Marker), (Failure, Marker)> {
-    let jump = options.jump;
-    let mut copier = Copier { source, target, marker, progress, recover: None, jump };
+    let mut copier = Copier { source, target, marker, progress, recover: None };
     match steps(&mut copier, options).await {
         Ok(migrated) => Ok((migrated, copier.marker)),
         Err(failure) => Err((failure, copier.marker)),
@@ -197,7 +220,8 @@ async fn steps(copier: &mut Copier<'_>, options: Options) -> Result<Migrated, Fa
     let begin = held::settle(source, options).await?;
     let seen = source.store.read(&Scope::Everything).await.map_err(side::failed)?;
     copier.recover = options.held.recovers().then_some((options.recoveries_max, seen.wall));
-    let numbers_above = copier.raise_numbers(&seen).await?;
+    let numbers_above = copy::highest_number(source, &seen).await? + options.jump;
+    copy::raise_numbers(source, copier.target, numbers_above).await?;
     copier.sections().await?;
     copier.tasks().await?;
     copier.outputs().await?;

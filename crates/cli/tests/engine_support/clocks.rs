@@ -1,13 +1,11 @@
 //! Processes whose clocks differ by two hours exclude each other as if they did not.
 
 use super::{Engine, run};
-use crate::support::{Running, StoreLocation, TENURE, is_installed};
+use crate::support::{Running, StoreLocation, TENURE, with_moved_time};
 use std::process::Command;
 
 fn shifted(place: &StoreLocation, url: &str, shift: &str, arguments: &[&str]) -> Command {
-    assert!(is_installed("faketime"), "this test needs `faketime`: install the package faketime");
-    let mut command = place.command("faketime");
-    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(["-f", shift, TENURE]);
+    let mut command = with_moved_time(place, shift, TENURE);
     command.args(["--store", url]).args(arguments);
     command
 }

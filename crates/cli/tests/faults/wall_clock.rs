@@ -3,16 +3,14 @@
 //! `faketime` moves the time of day that a process sees, and leaves the monotonic clock alone, as
 //! setting the clock does.
 
-use crate::support::{Running, StoreLocation, TENURE, is_installed, until};
+use crate::support::{Running, StoreLocation, TENURE, until, with_moved_time};
 use std::process::Command;
 
 const SHIFTS: [&str; 3] = ["+1h", "-1h", "+0"];
 
 /// The binary under test, with its wall clock moved.
 fn shifted(place: &StoreLocation, shift: &str, arguments: &[&str]) -> Command {
-    assert!(is_installed("faketime"), "this test needs `faketime`: install the package faketime");
-    let mut command = place.command("faketime");
-    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(["-f", shift, TENURE]);
+    let mut command = with_moved_time(place, shift, TENURE);
     command.args(["--store", &place.url()]).args(arguments);
     command
 }
@@ -75,9 +73,8 @@ fn an_hour_off_in_either_direction_does_not_prolong_a_lease() {
 fn a_clock_that_jumps_while_a_command_runs_does_not_end_its_lease() {
     let place = StoreLocation::new();
     let preload = Running::start({
-        let mut command = place.command("faketime");
-        command.args(["-f", "+0", "sh", "-c", "printf %s \"$LD_PRELOAD\""]);
-        assert!(is_installed("faketime"), "this test needs `faketime`: install the package");
+        let mut command = with_moved_time(&place, "+0", "sh");
+        command.args(["-c", "printf %s \"$LD_PRELOAD\""]);
         command
     });
     let jump = |to: &str| {

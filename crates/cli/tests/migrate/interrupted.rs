@@ -53,6 +53,25 @@ fn killed_and_resumed(target: impl Fn(&StoreLocation) -> String) {
 }
 
 #[test]
+fn a_run_after_one_that_was_killed_when_all_was_done_says_that_it_is_done() {
+    let place = StoreLocation::new();
+    let (first, last) = (sqlite(&place, "first.db"), sqlite(&place, "last.db"));
+    fill_with_many(&place, &first, 30);
+    // A run whose answer nobody saw.
+    let done = migrated(&place, &first, &last, &[]);
+    let again = migrated(&place, &first, &last, &[]);
+    assert_eq!((&done["resumed"], &again["resumed"]), (&false.into(), &true.into()));
+    for part in ["tasks", "sections", "events", "counts"] {
+        assert_eq!(again[part], done[part], "{part}");
+    }
+    assert!(again["numbers_above"].as_u64() >= done["numbers_above"].as_u64(), "{again}");
+    // Once the target has gone on, it is in use.
+    assert_eq!(with(&place, &last, &["tasks", "add", "--id", "new", "New"]).code, 0);
+    let refused = start(&place, &first, &last, &[]).end();
+    assert_eq!(refused.json()["error"]["code"], "TARGET_NOT_EMPTY", "{refused:?}");
+}
+
+#[test]
 fn killed_on_the_way_to_postgresql() {
     killed_and_resumed(|_| postgres::fresh_url());
 }

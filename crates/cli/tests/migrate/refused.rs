@@ -59,9 +59,6 @@ fn a_target_in_use() {
         assert_eq!(with(&place, &target, words).code, 0);
         refused(&start(&place, &first, &target, &[]).end(), 5, "TARGET_NOT_EMPTY", has);
     }
-    let done = sqlite(&place, "done.db");
-    migrated(&place, &first, &done, &[]);
-    refused(&start(&place, &first, &done, &[]).end(), 5, "TARGET_NOT_EMPTY", "1 tasks");
 }
 
 #[test]

@@ -323,6 +323,21 @@ pub fn is_installed(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder: PathBuf| folder.join(program).is_file())
 }
 
+/// Starts a program with its time of day moved. `faketime` keeps a semaphore under its process id and
+/// leaves it behind when it is killed; a later process with that id would be refused.
+const WITH_MOVED_TIME: &str = r#"rm -f "/dev/shm/sem.faketime_sem_$$" "/dev/shm/faketime_shm_$$"
+    exec faketime -f "$@""#;
+
+/// A command in this place whose time of day is moved by this much. The monotonic clock stays, as it
+/// does when the clock is set.
+pub fn with_moved_time(place: &StoreLocation, shift: &str, program: &str) -> Command {
+    assert!(is_installed("faketime"), "this test needs `faketime`: install the package faketime");
+    let mut command = place.command("sh");
+    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    command.args(["-c", WITH_MOVED_TIME, "sh", shift, program]);
+    command
+}
+
 /// The bytes of a file, which no SQLite connection of this process may have open.
 pub fn bytes(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
