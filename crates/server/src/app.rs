@@ -1,6 +1,7 @@
 //! The state that all handlers share.
 
 use crate::caller::Caller;
+use crate::clock::ServerClock;
 use crate::metrics::Metrics;
 use axum::http::HeaderMap;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub struct App {
     pub rescuer: Rescuer,
     /// Makes the span of a request a child of its caller's, if traces are sent.
     pub(crate) adopt_parent: Option<AdoptParent>,
+    pub(crate) clock: ServerClock,
     phase: Arc<watch::Sender<Phase>>,
 }
 
@@ -51,7 +53,8 @@ impl App {
     pub fn counting(client: Client, metrics: Arc<Metrics>) -> App {
         let phase = Arc::new(watch::Sender::new(Phase::Serving));
         let (started, rescuer) = (Arc::new(Instant::now()), Rescuer::off());
-        App { client, started, metrics, place: None, rescuer, adopt_parent: None, phase }
+        let clock = ServerClock::new();
+        App { client, started, metrics, place: None, rescuer, adopt_parent: None, clock, phase }
     }
 
     /// The same server, in this project.

@@ -3,7 +3,7 @@
 //! It only translates: the rules in [`tenure::core`] decide who may hold what, and
 //! [`tenure::Client`] waits.
 //!
-//! 1. [`caller`]: who sends a request, and what it may do.
+//! 1. [`caller`]: who sends a request, and what it may do; `clock`: until when a request counts.
 //! 2. [`http`]: connections, authentication and limits; [`routes`]: what each route declares about
 //!    itself.
 //! 3. [`api`]: the JSON API; [`problem`]: its errors; `json_errors`: messages about invalid JSON.
@@ -12,6 +12,7 @@
 pub mod api;
 pub mod app;
 pub mod caller;
+pub(crate) mod clock;
 pub mod dashboard;
 pub mod http;
 mod json_errors;

@@ -18,21 +18,104 @@ fn server(client: &Client, role: Role) -> Router {
     store::routes(App::new(client.clone())).into_router().layer(Extension(caller))
 }
 
+/// Sends a request that counts for a minute.
 async fn post(
     server: &Router,
     path: &str,
     label: Option<&str>,
     body: Value,
 ) -> (StatusCode, String) {
+    let until = moment(server, 60_000).await;
+    let mut headers = vec![(wire::UNTIL, until.as_str())];
+    headers.extend(label.map(|label| (wire::LABEL, label)));
+    send(server, path, &headers, body).await
+}
+
+async fn send(
+    server: &Router,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Value,
+) -> (StatusCode, String) {
     let mut request = Request::post(path).header(wire::PROTOCOL, wire::PROTOCOL_VERSION);
-    if let Some(label) = label {
-        request = request.header(wire::LABEL, label);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
     }
     let request = request.body(Body::from(body.to_string())).unwrap();
     let response = server.clone().oneshot(request).await.unwrap();
     let status = response.status();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (status, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+/// So many milliseconds after now by the server's clock, which every answer tells.
+async fn moment(server: &Router, after_ms: i64) -> String {
+    let request = Request::post(wire::QUERY).body(Body::empty()).unwrap();
+    let response = server.clone().oneshot(request).await.unwrap();
+    let clock = response.headers()[wire::CLOCK].to_str().unwrap();
+    let (name, now_ms) = clock.split_once('/').unwrap();
+    format!("{name}/{}", now_ms.parse::<i64>().unwrap() + after_ms)
+}
+
+#[tokio::test]
+async fn a_request_that_comes_after_its_sender_gave_it_up_changes_nothing() {
+    let (client, grant, token) = held().await;
+    let worker = server(&client, Role::Work);
+    let release = format!("{}release", wire::ACT);
+    let renewal =
+        json!({ "grant": grant, "token": token, "resources": ["lock:deploy"], "ttl_ms": 1 });
+    let proof = json!({ "grant": grant });
+    let requests = [
+        (release.as_str(), json!({ "ask": { "proof": proof, "resources": null } })),
+        (wire::RENEW, json!({ "renewals": [renewal] })),
+        (wire::RENEW_COVERED, json!({ "proof": proof, "ttl_ms": 1 })),
+    ];
+    let late = moment(&worker, -1).await;
+    // A server that was started again has another clock.
+    let of_another = moment(&server(&client, Role::Work), 60_000).await;
+    for (path, body) in &requests {
+        for (until, status, code) in [
+            (None, StatusCode::PRECONDITION_REQUIRED, wire::CLOCK_UNKNOWN),
+            (Some(""), StatusCode::PRECONDITION_REQUIRED, wire::CLOCK_UNKNOWN),
+            (Some(of_another.as_str()), StatusCode::PRECONDITION_REQUIRED, wire::CLOCK_UNKNOWN),
+            (Some(late.as_str()), StatusCode::REQUEST_TIMEOUT, "TOO_LATE"),
+        ] {
+            let headers: Vec<_> = until.iter().map(|until| (wire::UNTIL, *until)).collect();
+            let (got, text) = send(&worker, path, &headers, body.clone()).await;
+            assert_eq!(got, status, "{path} {until:?}: {text}");
+            assert!(text.contains(code), "{path} {until:?}: {text}");
+        }
+    }
+    let still = client.look(&["deploy".parse().unwrap()]).await.unwrap();
+    assert_eq!(still.holds.len(), 1, "{still:?}");
+    assert!(still.holds[0].left > std::time::Duration::from_secs(2), "{still:?}");
+    // In time, among moments of other servers at the same address.
+    let in_time = format!("{of_another}, {}", moment(&worker, 60_000).await);
+    let (path, body) = &requests[0];
+    let (status, text) = send(&worker, path, &[(wire::UNTIL, &in_time)], body.clone()).await;
+    assert_eq!((status, text.contains("ended")), (StatusCode::OK, true), "{text}");
+}
+
+#[tokio::test]
+async fn a_request_that_is_sent_again_is_answered_once_and_for_all() {
+    let client = Client::open("memory:").await.unwrap();
+    let worker = server(&client, Role::Work);
+    let until = moment(&worker, 60_000).await;
+    let release = format!("{}release", wire::ACT);
+    let body = json!({ "at": ["lock:deploy"],
+        "ask": { "proof": { "label": "alice" }, "resources": ["lock:deploy"] } });
+    let first = [(wire::UNTIL, until.as_str()), (wire::REQUEST, "some-slot-1/1")];
+    let again = [first.as_slice(), &[(wire::AGAIN, "true")]].concat();
+    // It is held up on its way; sent again it is answered, and alice gets the lock afterwards.
+    let (_, text) = send(&worker, &release, &again, body.clone()).await;
+    assert!(text.contains("not_held"), "{text}");
+    let alice = client.with_label("alice").unwrap();
+    let attempt = alice.request("deploy").wait(Wait::No).detached().lease().await.unwrap();
+    assert!(matches!(attempt, LeaseAttempt::Held(_)), "{attempt:?}");
+    let (_, text) = send(&worker, &release, &first, body).await;
+    assert!(text.contains("not_held"), "{text}");
+    let still = client.look(&["deploy".parse().unwrap()]).await.unwrap();
+    assert_eq!(still.holds.len(), 1, "the first one ended what it did not know of: {still:?}");
 }
 
 /// A client, and the grant and token under which alice holds `deploy`.
@@ -136,6 +219,7 @@ async fn what_is_asked_twice_under_one_name_is_done_once() {
         let request = Request::post(format!("{}add", wire::ACT))
             .header(wire::PROTOCOL, wire::PROTOCOL_VERSION)
             .header(wire::REQUEST, "some-slot-1/1")
+            .header(wire::UNTIL, moment(&worker, 60_000).await)
             .body(Body::from(body.clone()))
             .unwrap();
         let response = worker.clone().oneshot(request).await.unwrap();

@@ -87,6 +87,7 @@ mutants! {
     GrantsRepeat, "grants-repeat", "processes of one machine make up the same grants";
     WaitsOnlyForWake, "waits-only-for-wake", "a waiter never looks again by itself";
     CoversAnotherOwner, "covers-another-owner", "a lease covers what an agent of another label asks for";
+    LateRequests, "late-requests", "a request is carried out after its sender gave it up";
     ReleaseNotWritten, "release-not-written", "some releases are answered and not written, while renewals go on";
 }
 

@@ -1,8 +1,11 @@
 //! The way between a process and the store, on which requests and answers are late, lost or repeated.
+//!
+//! The store is reached as through a server: a request is decided when it arrives, and counts until its
+//! sender gives it up, by the same rules as in the real protocol ([`KnownClocks`]).
 
 use crate::checks::Observer;
 use crate::dice::Dice;
-use crate::machines::Machines;
+use crate::machines::{MachineClock, Machines};
 use crate::mutant::{ForgetfulProof, Mutant};
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -11,10 +14,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::{Decision, Snapshot};
+use tenure::server_support::deadline::{Counts, KnownClocks, ServerTime};
 use tenure::store::{
     Answer, Committed, Decide, Maintained, Maintenance, Query, Renewal, Renewed, Signal, Store,
     StoreError, StoreInfo, Transaction, Waited,
 };
+use tenure::world::Clock;
 use tokio::sync::oneshot;
 
 /// How long a call waits for its answer.
@@ -39,6 +44,8 @@ pub struct Network {
 struct State {
     cut_off: BTreeSet<usize>,
     is_down: bool,
+    /// How often the store was started.
+    starts: u32,
     is_full: bool,
     /// In how many calls of a thousand something goes wrong.
     trouble_permille: u64,
@@ -72,7 +79,9 @@ impl Network {
 
     /// Lets the store be down, or up again.
     pub fn set_down(&self, is_down: bool) {
-        self.state.lock().is_down = is_down;
+        let mut state = self.state.lock();
+        state.starts += u32::from(state.is_down && !is_down);
+        state.is_down = is_down;
     }
 
     /// Lets the store's disk be full, or not.
@@ -88,6 +97,23 @@ impl Network {
     fn reaches(&self, machine: usize) -> bool {
         !self.state.lock().cut_off.contains(&machine)
     }
+
+    /// What the clock of the store's machine shows, which is another one after each start.
+    fn time(&self) -> ServerTime {
+        let clock = MachineClock { machines: self.machines.clone(), machine: 0 };
+        let name = format!("start{}", self.state.lock().starts);
+        ServerTime { clock: name, at: clock.now_with_suspend() }
+    }
+
+    /// Whether a request that counts until these moments may be carried out now; none if it does not
+    /// say so by the clock of the store.
+    fn counts(&self, until: &[ServerTime]) -> Option<bool> {
+        let now = self.time();
+        match Counts::by(&now.clock, until) {
+            Counts::Until(at) => Some(now.at < at),
+            Counts::Unsaid => None,
+        }
+    }
 }
 
 /// The store as one process reaches it.
@@ -99,6 +125,19 @@ pub struct Link {
     who: String,
     dice: Mutex<Dice>,
     forgetful: Arc<Mutex<ForgetfulProof>>,
+    clocks: KnownClocks,
+}
+
+/// Carries out a request; none where it must not be carried out again.
+type Request<T> =
+    Box<dyn FnMut() -> Option<Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>> + Send>;
+
+/// What comes back over the network.
+enum Reply<T> {
+    /// What came of it.
+    Done(Result<T, StoreError>),
+    /// It does not say until when it counts; nothing was done.
+    ClockUnknown(Request<T>),
 }
 
 /// What becomes of one call.
@@ -124,6 +163,7 @@ impl Link {
             who: who.to_owned(),
             dice: Mutex::new(dice),
             forgetful: Arc::default(),
+            clocks: KnownClocks::default(),
         })
     }
 
@@ -144,6 +184,11 @@ impl Link {
             return fate;
         }
         let what = match dice.below(8) {
+            // The network of this mutant holds up many requests for so long that they come too late.
+            3.. if self.mutant() == Some(Mutant::LateRequests) => {
+                fate.request_takes = dice.time(4000, 6000);
+                format!("the request takes {:?}", fate.request_takes)
+            }
             0 => {
                 fate.request_is_lost = true;
                 "the request is lost".to_owned()
@@ -161,7 +206,7 @@ impl Link {
                 "the store fails after the change".to_owned()
             }
             4 => {
-                // Beyond the timeout: it is carried out after its caller has given up.
+                // Also beyond the timeout: then it comes after its caller has given up.
                 fate.request_takes = dice.time(200, 7000);
                 format!("the request takes {:?}", fate.request_takes)
             }
@@ -185,22 +230,51 @@ impl Link {
         self.network.machines.mutant()
     }
 
-    /// Sends a request and waits for its answer. The request goes on by itself once it is sent,
-    /// whatever becomes of its caller. The request is a function that may be called again where it is
-    /// repeated.
+    /// Sends a request and waits for its answer. Where the store wants to know until when the request
+    /// counts, it is sent once more.
     async fn call<T: Send + 'static>(
         &self,
         fate: Fate,
         is_write: bool,
-        mut request: impl FnMut() -> Option<Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>>
-        + Send
-        + 'static,
+        request: Request<T>,
     ) -> Result<T, StoreError> {
         let begun = self.network.machines.true_time();
+        let (mut fate, mut request) = (fate, request);
+        let result = loop {
+            match self.send(fate, is_write, request).await {
+                Some(Reply::Done(result)) => break result,
+                Some(Reply::ClockUnknown(unsent)) => {
+                    (fate, request) = (self.fate(), unsent);
+                }
+                None if is_write => break Err(unknown(self.mutant(), "no answer came")),
+                None => break Err(unavailable("no answer came")),
+            }
+        };
+        if result.is_err() || self.network.machines.true_time() - begun > SLOW {
+            self.network.observer.disturb(self.pid);
+        }
+        result
+    }
+
+    /// What this process's clock shows.
+    fn now(&self) -> Duration {
+        let machines = self.network.machines.clone();
+        MachineClock { machines, machine: self.machine }.now_with_suspend()
+    }
+
+    /// Sends a request and waits for its answer; none where no answer comes. The request goes on by
+    /// itself once it is sent, whatever becomes of its caller.
+    async fn send<T: Send + 'static>(
+        &self,
+        fate: Fate,
+        is_write: bool,
+        mut request: Request<T>,
+    ) -> Option<Reply<T>> {
         let (sender, answer) = oneshot::channel();
         let (network, machine) = (self.network.clone(), self.machine);
         let mutant = self.mutant();
         let machines = self.network.machines.clone();
+        let until = self.clocks.until(self.now(), CALL_TIMEOUT);
         let sent = async move {
             tokio::time::sleep(fate.request_takes).await;
             if fate.request_is_lost || !network.reaches(machine) {
@@ -210,44 +284,47 @@ impl Link {
                 let state = network.state.lock();
                 (state.is_down, state.is_full && is_write)
             };
-            let result = match (is_down, is_full, fate.fails_before) {
-                (true, _, _) => Err(unavailable("the store is down")),
-                (_, true, _) => Err(unavailable("no space is left")),
-                (_, _, true) => Err(unavailable("it failed")),
-                _ => match request() {
-                    Some(executed) => executed.await,
-                    None => return,
-                },
+            let counts = match is_write && mutant != Some(Mutant::LateRequests) {
+                true => network.counts(&until),
+                false => Some(true),
             };
-            if let Some(after) = fate.repeated_after.filter(|_| result.is_ok()) {
-                tokio::spawn(async move {
-                    tokio::time::sleep(after).await;
-                    if let Some(executed) = request() {
-                        drop(executed.await);
+            let reply = match (is_down, is_full, fate.fails_before, counts) {
+                (true, ..) => Reply::Done(Err(unavailable("the store is down"))),
+                (_, true, ..) => Reply::Done(Err(unavailable("no space is left"))),
+                (_, _, true, _) => Reply::Done(Err(unavailable("it failed"))),
+                (.., None) => Reply::ClockUnknown(request),
+                (.., Some(false)) => Reply::Done(Err(unavailable("the request came too late"))),
+                _ => {
+                    let Some(executed) = request() else { return };
+                    let result = executed.await;
+                    if let Some(after) = fate.repeated_after.filter(|_| result.is_ok()) {
+                        let network = network.clone();
+                        tokio::spawn(async move {
+                            tokio::time::sleep(after).await;
+                            let counts = !is_write || network.counts(&until) == Some(true);
+                            if let Some(executed) = counts.then(&mut request).flatten() {
+                                drop(executed.await);
+                            }
+                        });
                     }
-                });
-            }
-            let result = match fate.fails_after && is_write {
-                true => result.and(Err(unknown(mutant, "it failed on the way back"))),
-                false => result,
+                    Reply::Done(match fate.fails_after && is_write {
+                        true => result.and(Err(unknown(mutant, "it failed on the way back"))),
+                        false => result,
+                    })
+                }
             };
+            let time = network.time();
             tokio::time::sleep(fate.answer_takes).await;
             if !fate.answer_is_lost && network.reaches(machine) {
-                let _ = sender.send(result);
+                let _ = sender.send((reply, time));
             } else {
                 tokio::time::sleep(CALL_TIMEOUT).await;
             }
         };
         tokio::spawn(machines.catch_panic("store".to_owned(), sent));
-        let result = match tokio::time::timeout(CALL_TIMEOUT, answer).await {
-            Ok(Ok(result)) => result,
-            _ if is_write => Err(unknown(mutant, "no answer came")),
-            _ => Err(unavailable("no answer came")),
-        };
-        if result.is_err() || self.network.machines.true_time() - begun > SLOW {
-            self.network.observer.disturb(self.pid);
-        }
-        result
+        let (reply, time) = tokio::time::timeout(CALL_TIMEOUT, answer).await.ok()?.ok()?;
+        self.clocks.learn(time, self.now());
+        Some(reply)
     }
 
     /// By how much a store's lease must be shorter so that it ends where it would end if the holder
@@ -331,7 +408,7 @@ impl Store for Link {
                 Box::pin(async move { store.transact(transaction).await });
             Some(executed)
         };
-        self.call(fate, true, send).await
+        self.call(fate, true, Box::new(send)).await
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
@@ -348,7 +425,7 @@ impl Store for Link {
                 Box::pin(async move { store.renew(&renewals).await });
             Some(executed)
         };
-        self.call(fate, true, send).await
+        self.call(fate, true, Box::new(send)).await
     }
 
     async fn query(&self, query: Query) -> Result<Answer, StoreError> {
@@ -360,7 +437,7 @@ impl Store for Link {
                 Box::pin(async move { store.query(query).await });
             Some(executed)
         };
-        self.call(fate, false, send).await
+        self.call(fate, false, Box::new(send)).await
     }
 
     /// A wait is a connection that stands: it breaks when the store cannot be reached at its end.

@@ -120,6 +120,7 @@ pub mod blocking;
 mod client;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod deadline;
 mod error;
 #[cfg(feature = "file")]
 pub mod file;
@@ -157,9 +158,14 @@ pub use tenure_core::{Resource, Status, Task, TaskId, Token};
 /// No promise covers it: it changes whenever they do.
 #[doc(hidden)]
 pub mod server_support {
-    pub use crate::client::{Actor, Backend, Local, RequestId};
+    pub use crate::client::{Actor, Backend, GivenUp, Local, RequestId, Sent};
     #[cfg(feature = "http")]
     pub use crate::remote::{ObservedRequest, Observer, RequestObserver};
+
+    /// Until when a request counts.
+    pub mod deadline {
+        pub use crate::deadline::*;
+    }
 
     /// The servers of this user on this machine.
     pub mod local_server {

@@ -13,6 +13,7 @@ mod cut;
 mod foreign;
 mod holding;
 mod killed;
+mod late;
 mod power;
 mod same;
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]

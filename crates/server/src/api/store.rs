@@ -6,6 +6,7 @@
 use super::redact::GrantRedactor;
 use crate::app::App;
 use crate::caller::{Caller, Role};
+use crate::clock::too_late;
 use crate::http::limits::Limits;
 use crate::problem::Problem;
 use crate::routes::{Access, Routes, unknown_caller};
@@ -13,6 +14,7 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
 use serde::Serialize;
@@ -29,12 +31,17 @@ use tenure::core::act::{
 use tenure::core::rules::tasks::{
     AddAsk, AddNote, DescribeTry, EditAsk, HeartbeatAsk, ImportAsk, ManualChange,
 };
-use tenure::server_support::wire;
+use tenure::server_support::{Sent, wire};
 use tenure::store::{self, Maintenance, Query, Signal, StoreError};
 
 /// The routes.
 pub fn routes(app: App) -> Routes {
     let (large, waits) = (Limits::Large, Limits::Waits);
+    let clock = app.clock.clone();
+    let tell_time = move |mut response: Response| {
+        response.headers_mut().insert(wire::CLOCK, clock.header());
+        std::future::ready(response)
+    };
     Routes::new()
         // Each verb, each wait and each kind of maintenance has its own role.
         .route("/v1/store/act/{verb}", Access::Known, large, post(act))
@@ -45,6 +52,7 @@ pub fn routes(app: App) -> Routes {
         .route(wire::MAINTAIN, Access::Known, large, post(maintain))
         .route(wire::COLLECT, Access::ADMIN, large, post(collect))
         .route("/v1/store/{*other}", Access::Known, large, any(another_version))
+        .layer(map_response(tell_time))
         .with_state(app)
 }
 
@@ -99,17 +107,22 @@ impl Asked {
         self.caller.require(role)?;
         let mut act: A = self.read()?;
         change(&mut act)?;
-        let backend = self.app.client.backend();
-        let answer = match self.header(wire::REQUEST) {
-            None => backend.perform(&act).await,
-            Some(text) => {
-                let once = wire::request_id_from_text(&text).ok_or_else(|| {
-                    let message = format!("the header {} has no request id", wire::REQUEST);
-                    Problem::new(StatusCode::BAD_REQUEST, "USAGE", message)
-                })?;
-                backend.perform_once(&once, &act).await
-            }
+        let deadline = self.app.clock.deadline(&self.headers)?;
+        let once = self.header(wire::REQUEST).map(|text| {
+            wire::request_id_from_text(&text).ok_or_else(|| {
+                let message = format!("the header {} has no request id", wire::REQUEST);
+                Problem::new(StatusCode::BAD_REQUEST, "USAGE", message)
+            })
+        });
+        let sent = Sent {
+            once: once.transpose()?,
+            is_again: self.headers.contains_key(wire::AGAIN),
+            given_up: Some(deadline.given_up()),
         };
+        let answer = self.app.client.backend().perform_sent(sent, &act).await;
+        if deadline.is_over() && matches!(answer, Err(StoreError::Unavailable { .. })) {
+            return Err(too_late());
+        }
         self.answer(answer)
     }
 }
@@ -211,11 +224,13 @@ fn role_of(verb: &ManualChange) -> Role {
 
 async fn renew(asked: Asked) -> Answer {
     let ask: wire::Renew = asked.read()?;
+    asked.app.clock.deadline(&asked.headers)?;
     asked.answer(asked.app.client.backend().renew(&ask.renewals).await)
 }
 
 async fn renew_covered(asked: Asked) -> Answer {
     let ask: wire::RenewCovered = asked.read()?;
+    asked.app.clock.deadline(&asked.headers)?;
     let ttl = ask.ttl_ms.map(Duration::from_millis);
     let backend = asked.app.client.backend();
     asked.answer(backend.renew_covered(&ask.proof, ask.resources.as_deref(), ttl).await)

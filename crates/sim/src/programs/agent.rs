@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::Proof;
-use tenure::store::Renewed;
+use tenure::store::{Renewed, StoreError};
 use tenure::world::World;
 use tenure::{Error, Lease, LeaseAttempt, Wait};
 
@@ -23,8 +23,23 @@ pub(super) async fn run(context: &Context) {
 
 async fn one(context: &Context) -> Result<(), Error> {
     let name = context.roll(|dice| *dice.pick(&["a", "b", "path:src/**", "path:docs/x.md"]));
+    while hold_once(context, name).await? == Next::AskAgain {
+        context
+            .say(format_args!("does not know whether {name} is released, and asks for it again"));
+    }
+    Ok(())
+}
+
+/// What an agent does after it has held something.
+#[derive(PartialEq, Eq)]
+enum Next {
+    AskAgain,
+    Another,
+}
+
+async fn hold_once(context: &Context, name: &str) -> Result<Next, Error> {
     let ttl = context.roll(|dice| dice.time(3000, 9000));
-    let Some(lease) = take(context, name, ttl).await? else { return Ok(()) };
+    let Some(lease) = take(context, name, ttl).await? else { return Ok(Next::Another) };
     let held = Arc::new(HandHeld {
         trusted_until: Mutex::new(lease.trusted_until),
         clock: context.world.clock(),
@@ -50,9 +65,12 @@ async fn one(context: &Context) -> Result<(), Error> {
             false => Proof::Label(held.lease.holder.label.clone()),
         };
         context.say(format_args!("releases {name} token={}", held.lease.token));
-        context.client.release(proof, Some(&held.lease.resources)).await?;
+        match context.client.release(proof, Some(&held.lease.resources)).await {
+            Err(Error::Store(StoreError::Unknown { .. })) => return Ok(Next::AskAgain),
+            released => drop(released?),
+        }
     }
-    Ok(())
+    Ok(Next::Another)
 }
 
 async fn take(context: &Context, name: &str, ttl: Duration) -> Result<Option<Lease>, Error> {

@@ -31,6 +31,22 @@ pub enum Backend {
     Remote(Arc<Remote>),
 }
 
+/// How a request came to where it is decided.
+#[derive(Clone, Default)]
+pub struct Sent {
+    /// Its name, under which it is carried out once.
+    pub once: Option<RequestId>,
+    /// Whether it was sent before and no answer came. Then its answer is remembered even where nothing
+    /// was written, so that the one that was sent first is not carried out when it arrives later.
+    pub is_again: bool,
+    /// Whether its sender has given it up by now; then nothing is done. Asked in the step in which the
+    /// request changes something.
+    pub given_up: Option<GivenUp>,
+}
+
+/// Whether the sender of a request has given it up by now.
+pub type GivenUp = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// A store, and a judge of who lives.
 #[derive(Clone)]
 pub struct Local {
@@ -47,7 +63,7 @@ impl Backend {
     /// Decides an act.
     pub async fn perform<A: Act>(&self, act: &A) -> Result<A::Answer, StoreError> {
         match self {
-            Backend::Local(local) => local.perform(None, None, act).await,
+            Backend::Local(local) => local.perform(Sent::default(), act).await,
             #[cfg(feature = "http")]
             Backend::Remote(remote) => remote.perform(act).await,
         }
@@ -59,10 +75,18 @@ impl Backend {
         once: &RequestId,
         act: &A,
     ) -> Result<A::Answer, StoreError> {
+        self.perform_sent(Sent { once: Some(once.clone()), ..Sent::default() }, act).await
+    }
+
+    /// Decides an act that a client sent.
+    pub async fn perform_sent<A: Act>(&self, sent: Sent, act: &A) -> Result<A::Answer, StoreError> {
         match self {
-            Backend::Local(local) => local.perform(Some(once), None, act).await,
+            Backend::Local(local) => local.perform(sent, act).await,
             #[cfg(feature = "http")]
-            Backend::Remote(remote) => remote.perform_once(once, act).await,
+            Backend::Remote(remote) => match &sent.once {
+                Some(once) => remote.perform_once(once, act).await,
+                None => remote.perform(act).await,
+            },
         }
     }
 
@@ -205,13 +229,14 @@ impl Local {
         called_off: &Arc<AtomicBool>,
         act: &A,
     ) -> Result<A::Answer, StoreError> {
-        self.perform(None, Some(called_off.clone()), act).await
+        let called_off = called_off.clone();
+        let given_up: GivenUp = Arc::new(move || called_off.load(Ordering::SeqCst));
+        self.perform(Sent { given_up: Some(given_up), ..Sent::default() }, act).await
     }
 
     pub(super) async fn perform<A: Act>(
         &self,
-        once: Option<&RequestId>,
-        called_off: Option<Arc<AtomicBool>>,
+        sent: Sent,
         act: &A,
     ) -> Result<A::Answer, StoreError> {
         if let Some(actor) = &self.actor {
@@ -225,7 +250,8 @@ impl Local {
             }
             scope = act.scope_after_look(&answer);
         }
-        let mut rule = rule(act.clone(), once.cloned(), called_off, self.clone());
+        let once = sent.once.clone();
+        let mut rule = rule(act.clone(), sent, self.clone());
         let recorded = Arc::new(AtomicU64::new(0));
         let count = recorded.clone();
         let counted = move |seen: &Snapshot| {
@@ -235,16 +261,16 @@ impl Local {
             }
             (decision, reply)
         };
-        let (committed, reply) = transact_with(&*self.store, scope, once.cloned(), counted).await?;
+        let (committed, reply) = transact_with(&*self.store, scope, once, counted).await?;
         if let (Some(collector), Some(newest)) = (&self.collector, committed.revision) {
             collector.after::<A>(self, newest, recorded.load(Ordering::Relaxed)).await;
         }
         match reply {
             Reply::Now(answer) => Ok(answer),
             Reply::Before { asked, answered } => self.again(&asked, &answered),
-            Reply::CalledOff => Err(StoreError::Unavailable {
+            Reply::GivenUp => Err(StoreError::Unavailable {
                 store: self.store.info().url,
-                reason: "the request was called off".to_owned(),
+                reason: "the request was given up before it could be carried out".to_owned(),
                 hint: None,
             }),
         }
@@ -314,28 +340,28 @@ enum Reply<T> {
         answered: StoredReply,
     },
     /// The caller gave it up.
-    CalledOff,
+    GivenUp,
 }
 
 /// Decides an act, unless this very request was decided before.
 fn rule<A: Act>(
     act: A,
-    once: Option<RequestId>,
-    called_off: Option<Arc<AtomicBool>>,
+    sent: Sent,
     local: Local,
 ) -> impl FnMut(&Snapshot) -> (Decision, Reply<A::Answer>) + Send + 'static {
     move |seen| {
-        if called_off.as_ref().is_some_and(|called_off| called_off.load(Ordering::SeqCst)) {
-            return (Decision::Nothing, Reply::CalledOff);
+        let Sent { once, is_again, given_up } = &sent;
+        if given_up.as_ref().is_some_and(|given_up| given_up()) {
+            return (Decision::Nothing, Reply::GivenUp);
         }
-        if let (Some(asked), Some(answered)) = (&once, &seen.answered)
+        if let (Some(asked), Some(answered)) = (once, &seen.answered)
             && answered.number >= asked.number
         {
             let told = Reply::Before { asked: asked.clone(), answered: answered.clone() };
             return (Decision::Nothing, told);
         }
         let (mut decision, answer) = act.decide(seen, &*local.witness);
-        if A::CALLS_OFF && once.is_some() && decision == Decision::Nothing {
+        if (A::CALLS_OFF || *is_again) && once.is_some() && decision == Decision::Nothing {
             decision = Decision::Write(Change::default());
         }
         if let Decision::Write(change) = &mut decision {

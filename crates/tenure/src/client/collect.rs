@@ -1,6 +1,6 @@
 //! Removing what is beyond the limits of [`Retention`]: now and then after a change, and on request.
 
-use super::backend::Local;
+use super::backend::{Local, Sent};
 use crate::store::{StoreError, StoreExt, SurplusTasks, Trim};
 use crate::world::World;
 use serde::{Deserialize, Serialize};
@@ -161,7 +161,7 @@ impl Local {
                         let seen = self.store.read(&ask.scope()).await?;
                         ask.decide(&seen, &*self.witness).1.len()
                     }
-                    Extent::Turn | Extent::All => self.perform(None, None, &ask).await?.len(),
+                    Extent::Turn | Extent::All => self.perform(Sent::default(), &ask).await?.len(),
                 };
                 removed += gone;
                 skip += (some.len() - if extent == Extent::DryRun { 0 } else { gone }) as u32;

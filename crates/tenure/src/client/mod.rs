@@ -21,7 +21,7 @@ mod work;
 
 pub use crate::store::RequestId;
 pub use actor::Actor;
-pub use backend::{Backend, Local};
+pub use backend::{Backend, GivenUp, Local, Sent};
 pub use claim::{ClaimBuilder, ClaimWaiting};
 pub use claimed_work::{TaskOutput, Work};
 pub use collect::Collected;

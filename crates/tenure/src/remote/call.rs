@@ -3,6 +3,7 @@
 use super::connections::{SendError, Unusable};
 use super::link::{Link, Links, Looked};
 use super::observer::Observer;
+use crate::deadline::KnownClocks;
 use crate::store::RequestId;
 use crate::store::StoreError;
 use crate::url::{Address, RemoteOptions};
@@ -25,16 +26,20 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// How long a request may take beyond what the server was asked to wait.
 const ANSWER: Duration = Duration::from_secs(30);
 
+/// The same for a change. So long a change counts after it was sent; when no answer came it is sent
+/// again at least until then, because what came of it is known once the server answers, and the server
+/// is probably being restarted.
+const CHANGE: Duration = Duration::from_secs(15);
+
+/// How often a server may ask a client to look at its clock: several servers may share one address.
+const CLOCKS_MAX: u32 = 16;
+
 /// How long a server that was never reached is tried: a wrong address should be noticed soon.
 const FIRST_CONTACT: Duration = Duration::from_millis(1500);
 
 /// How long a server that was reached before is tried: long enough for it to be restarted, or for
 /// its machine to be.
 const RECONNECT: Duration = Duration::from_secs(120);
-
-/// How long a server is tried that ended a connection in the middle of a request: it is probably
-/// being restarted, and giving up would leave it unknown whether the change was made.
-const BROKEN_OFF: Duration = Duration::from_secs(15);
 
 /// Pauses between tries: the first, and the longest.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -59,8 +64,20 @@ pub(super) enum Patience {
     Once(Duration),
 }
 
+/// What a request is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind<'a> {
+    /// A change of this name, which is made once however often it is sent.
+    Act(&'a RequestId),
+    /// Leases that start anew: again does no harm, but late does.
+    Renewal,
+    /// Nothing is changed.
+    Look,
+}
+
 /// Sends requests to one server.
 pub(super) struct Caller {
+    clocks: KnownClocks,
     links: Links,
     base: String,
     name: String,
@@ -82,8 +99,10 @@ enum Tried {
     /// Perhaps it was done.
     Lost {
         reason: String,
-        /// Whether the server ended the connection, as a server that is killed does.
-        broken_off: bool,
+    },
+    /// The server wants to know until when it counts, and has said what its clock shows; nothing was done.
+    ClockUnknown {
+        refused: StoreError,
     },
     /// The server does not know who asks; nothing was done.
     NotKnown {
@@ -114,7 +133,8 @@ impl Caller {
         let links = Links::new(address, options).map_err(unusable)?;
         let was_reached = AtomicBool::new(false);
         let (headers, observer) = (headers(options), options.observer.clone());
-        Ok(Caller { links, base, name, headers, observer, was_reached, world })
+        let clocks = KnownClocks::default();
+        Ok(Caller { clocks, links, base, name, headers, observer, was_reached, world })
     }
 
     /// The server's address.
@@ -127,7 +147,7 @@ impl Caller {
         &self,
         path: &str,
         body: &impl Serialize,
-        once: Option<&RequestId>,
+        kind: Kind<'_>,
         patience: Patience,
     ) -> Result<R, StoreError> {
         let unsent = |error: &dyn std::fmt::Display| StoreError::Unsupported {
@@ -140,7 +160,7 @@ impl Caller {
         *request.uri_mut() =
             format!("{}{path}", self.base).parse().map_err(|error| unsent(&error))?;
         *request.headers_mut() = self.headers.clone();
-        if let Some(once) = once {
+        if let Kind::Act(once) = kind {
             let name = HeaderValue::try_from(wire::request_id_to_text(once));
             request.headers_mut().insert(wire::REQUEST, name.map_err(|error| unsent(&error))?);
         }
@@ -149,7 +169,7 @@ impl Caller {
         if let Some(parent) = parent.and_then(|parent| HeaderValue::try_from(parent).ok()) {
             request.headers_mut().insert(TRACEPARENT, parent);
         }
-        let sent = self.send_until_answered(request, once.is_some(), patience).await;
+        let sent = self.send_until_answered(request, kind, patience).await;
         if let (Some(observed), Err(error)) = (&observed, &sent) {
             observed.failed(error);
         }
@@ -163,26 +183,35 @@ impl Caller {
 
     async fn send_until_answered(
         &self,
-        request: Request<Full<Bytes>>,
-        changes: bool,
+        mut request: Request<Full<Bytes>>,
+        kind: Kind<'_>,
         patience: Patience,
     ) -> Result<Bytes, StoreError> {
         let clock = self.world.clock();
         let begun = clock.now();
-        let limit = match patience {
-            Patience::Long(wait) | Patience::Wait(wait) => wait + ANSWER,
-            Patience::Once(limit) => limit,
+        let waited = || clock.now().saturating_sub(begun);
+        let is_act = matches!(kind, Kind::Act(_));
+        let mut limit = match (patience, kind) {
+            (Patience::Once(limit), _) => limit,
+            (Patience::Long(wait) | Patience::Wait(wait), Kind::Look) => wait + ANSWER,
+            (Patience::Long(wait) | Patience::Wait(wait), _) => wait + CHANGE,
         };
+        // Until when a try without an answer may still be carried out, and when all tries end.
+        let (mut open_until, mut end) = (Duration::ZERO, None);
         let mut pause = PAUSE;
         let mut perhaps_done = false;
-        let mut broken_off = false;
-        let mut refusals = 0;
+        let (mut refusals, mut clocks_asked) = (0, 0);
         loop {
             let link = self.links.current();
+            let sent_at = waited();
+            limit = limit.min(end.map_or(limit, |end: Duration| end.saturating_sub(sent_at)));
+            if !matches!(kind, Kind::Look) {
+                self.limit_request(&mut request, limit);
+            }
             let tried = self.world.timeout(limit, self.try_once(&link, request.clone())).await;
             let tried = tried.unwrap_or_else(|| {
                 let reason = format!("it did not answer within {limit:?}");
-                Tried::Lost { reason, broken_off: false }
+                Tried::Lost { reason }
             });
             let (reason, asked) = match tried {
                 Tried::Answered(bytes) => return Ok(bytes),
@@ -199,10 +228,21 @@ impl Caller {
                         Looked::Changed | Looked::Gone | Looked::Same => return Err(refused),
                     }
                 }
+                Tried::ClockUnknown { refused } => {
+                    clocks_asked += 1;
+                    if clocks_asked > CLOCKS_MAX {
+                        return Err(refused);
+                    }
+                    continue;
+                }
                 Tried::NotReached { reason, pause } => (reason, pause),
-                Tried::Lost { reason, broken_off: by_server } => {
+                Tried::Lost { reason } => {
                     perhaps_done = true;
-                    broken_off |= by_server;
+                    open_until = sent_at + limit;
+                    if is_act {
+                        let again = HeaderName::from_static(wire::AGAIN);
+                        request.headers_mut().insert(again, HeaderValue::from_static("true"));
+                    }
                     (reason, None)
                 }
             };
@@ -211,17 +251,33 @@ impl Caller {
                 Patience::Long(_) if self.was_reached.load(Ordering::Relaxed) => RECONNECT,
                 // It was seen at its address, and ended since.
                 Patience::Long(_) if link.is_to_known_server() => RECONNECT,
-                Patience::Long(_) if broken_off && changes => BROKEN_OFF,
                 Patience::Long(_) => FIRST_CONTACT,
                 Patience::Wait(_) | Patience::Once(_) => Duration::ZERO,
             };
-            if clock.now().saturating_sub(begun) + pause >= goes_on {
-                return Err(self.gave_up(reason, perhaps_done && changes));
+            let now = waited();
+            if now + pause >= end.unwrap_or(goes_on) {
+                // The caller must not be told that nothing is known while it may still be done: its
+                // next request could come before this one.
+                if !is_act || !perhaps_done || now >= open_until {
+                    return Err(self.gave_up(reason, perhaps_done && is_act));
+                }
+                end = Some(open_until);
             }
             let pause_now = asked.unwrap_or_else(|| jittered(pause, self.world.random()));
             self.world.sleep(pause_now).await;
+            if end.is_some_and(|end| waited() >= end) {
+                return Err(self.gave_up(reason, true));
+            }
             let longest = if link.is_to_known_server() { PAUSE_MAX_LOCAL } else { PAUSE_MAX };
             pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Says until when a request counts that is sent now and given up after this time.
+    fn limit_request(&self, request: &mut Request<Full<Bytes>>, limit: Duration) {
+        let until = self.clocks.until(self.world.clock().now_with_suspend(), limit);
+        if let Ok(until) = HeaderValue::try_from(wire::moments_to_text(&until)) {
+            request.headers_mut().insert(HeaderName::from_static(wire::UNTIL), until);
         }
     }
 
@@ -243,6 +299,10 @@ impl Caller {
         };
         self.was_reached.store(true, Ordering::Relaxed);
         let (parts, body) = response.into_parts();
+        let clock = parts.headers.get(wire::CLOCK).and_then(|value| value.to_str().ok());
+        if let Some(time) = clock.and_then(|text| text.parse().ok()) {
+            self.clocks.learn(time, self.world.clock().now_with_suspend());
+        }
         let asked = parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let asked = asked.and_then(|text| text.parse().ok()).map(Duration::from_secs);
         match (parts.status, body) {
@@ -266,8 +326,9 @@ impl Caller {
             StatusCode::TOO_MANY_REQUESTS
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::REQUEST_TIMEOUT => Tried::NotReached { reason, pause: asked },
-            StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
-                Tried::Lost { reason, broken_off: false }
+            StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => Tried::Lost { reason },
+            StatusCode::PRECONDITION_REQUIRED => {
+                Tried::ClockUnknown { refused: self.not_let_in(reason, None) }
             }
             StatusCode::UNAUTHORIZED => Tried::NotKnown { refused: self.not_let_in(reason, None) },
             StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST => {
@@ -314,13 +375,7 @@ fn headers(options: &RemoteOptions) -> HeaderMap {
 
 /// A request after which the connection failed.
 fn lost(error: &(dyn std::error::Error + 'static)) -> Tried {
-    let innermost = innermost(error);
-    let ended = innermost.downcast_ref().is_some_and(hyper::Error::is_incomplete_message);
-    let reset = innermost.downcast_ref().is_some_and(|error: &std::io::Error| {
-        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-        matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
-    });
-    Tried::Lost { reason: reason_of(error), broken_off: ended || reset }
+    Tried::Lost { reason: reason_of(error) }
 }
 
 /// The innermost error: the outer ones only say that a request failed.

@@ -21,7 +21,7 @@ use crate::store::{
 use crate::url::{Address, RemoteOptions};
 use crate::wire;
 use crate::world::World;
-use call::{Caller, Patience};
+use call::{Caller, Kind, Patience};
 pub use observer::{ObservedRequest, Observer, RequestObserver};
 pub(crate) use slots::Slot;
 use slots::Slots;
@@ -106,14 +106,14 @@ impl Remote {
             actor.check(act.labels())?;
         }
         let path = format!("{}{}", wire::ACT, A::VERB);
-        self.caller.call(&path, act, Some(once), Patience::Long(Duration::ZERO)).await
+        self.caller.call(&path, act, Kind::Act(once), Patience::Long(Duration::ZERO)).await
     }
 
     pub(crate) async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
         let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or_default();
         let body = wire::Renew { renewals: renewals.to_vec() };
         // The keeper tries again by itself while the lease may be trusted.
-        self.caller.call(wire::RENEW, &body, None, Patience::Once(shortest / 4)).await
+        self.caller.call(wire::RENEW, &body, Kind::Renewal, Patience::Once(shortest / 4)).await
     }
 
     pub(crate) async fn renew_covered(
@@ -130,7 +130,8 @@ impl Remote {
             resources: resources.map(<[Resource]>::to_vec),
             ttl_ms: ttl.map(milliseconds),
         };
-        self.ask(wire::RENEW_COVERED, &body).await
+        let patience = Patience::Long(Duration::ZERO);
+        self.caller.call(wire::RENEW_COVERED, &body, Kind::Renewal, patience).await
     }
 
     pub(crate) async fn query(&self, query: Query) -> Result<Answer, StoreError> {
@@ -232,10 +233,11 @@ impl Remote {
         let body = wire::Wait { signal, patience_ms: milliseconds(patience) };
         match signal {
             Signal::Change { .. } => {
-                self.caller.call(wire::WAIT, &body, None, Patience::Long(patience)).await
+                self.caller.call(wire::WAIT, &body, Kind::Look, Patience::Long(patience)).await
             }
             Signal::Turn { .. } => {
-                let turn = self.caller.call(wire::WAIT, &body, None, Patience::Wait(patience));
+                let turn =
+                    self.caller.call(wire::WAIT, &body, Kind::Look, Patience::Wait(patience));
                 match turn.await {
                     // The server went away: the waiter asks for its place, and finds out more.
                     Err(error) if error.is_passing() => Ok(Waited::Turn),
@@ -258,7 +260,7 @@ impl Remote {
         path: &str,
         body: &impl serde::Serialize,
     ) -> Result<R, StoreError> {
-        self.caller.call(path, body, None, Patience::Long(Duration::ZERO)).await
+        self.caller.call(path, body, Kind::Look, Patience::Long(Duration::ZERO)).await
     }
 }
 

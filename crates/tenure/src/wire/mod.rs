@@ -2,12 +2,14 @@
 //!
 //! Each request is a POST of JSON. An act goes to [`ACT`] and its verb, with [`REQUEST`] naming it,
 //! so that it can be sent again when no answer came; all other requests change nothing that a
-//! repetition would change again. A refusal is a problem whose `details` may have the store's error
+//! repetition would change again. Acts and renewals say with [`UNTIL`] until when they count, so that
+//! none is carried out after its sender gave it up. A refusal is a problem whose `details` may have the store's error
 //! under [`STORE_ERROR`].
 
 #[cfg(test)]
 mod tests;
 
+use crate::deadline::ServerTime;
 use crate::store::{Renewal, Renewed, RequestId, Signal};
 use serde::{Deserialize, Serialize};
 use tenure_core::{HoldSnapshot, Proof, RecordKind, Resource};
@@ -36,6 +38,19 @@ pub const PROTOCOL_VERSION: &str = "4";
 
 /// The header that names a request that may be sent again: a slot, a stroke and a number.
 pub const REQUEST: &str = "tenure-request";
+
+/// The header of a request that was sent before, with the same name, and got no answer.
+pub const AGAIN: &str = "tenure-again";
+
+/// The header of each answer with the server's clock and what it shows: see [`crate::deadline`].
+pub const CLOCK: &str = "tenure-clock";
+
+/// The header with the moments until which a request counts, one for each clock that the client knows.
+pub const UNTIL: &str = "tenure-until";
+
+/// The code of a refusal because a request does not say until when it counts by the server's clock.
+/// Nothing was done; the answer has the clock.
+pub const CLOCK_UNKNOWN: &str = "CLOCK_UNKNOWN";
 
 /// The header with the label that the caller chose: it is shown its own grants.
 pub const LABEL: &str = "tenure-label";
@@ -94,6 +109,16 @@ pub struct Wait {
 pub struct Collect {
     /// Whether it is only counted.
     pub dry_run: bool,
+}
+
+/// Moments as they stand in the header [`UNTIL`].
+pub fn moments_to_text(until: &[ServerTime]) -> String {
+    until.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Moments from the header; what is none is left out.
+pub fn moments_from_text(text: &str) -> Vec<ServerTime> {
+    text.split(',').filter_map(|text| text.parse().ok()).collect()
 }
 
 /// A request's name as it stands in the header.

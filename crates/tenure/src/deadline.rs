@@ -1,0 +1,179 @@
+//! Until when a request to a server counts.
+//!
+//! A request may be held up on its way: in a network, in a proxy, in a server that is stopped for a
+//! while. If it were carried out after its sender gave it up, it could undo what the sender was told
+//! since. A release that comes late, for example, would end a lease that its owner has asked for again
+//! and trusts.
+//!
+//! So every request that changes something says until when it counts, and a server refuses it later.
+//! The server's clock judges. Clocks of two machines cannot be compared, but they run equally fast, or
+//! nearly so: each answer says what the server's clock showed, and the client adds the time since the
+//! answer came. A client that does not know the server's clock yet is told it, and asks again.
+
+use parking_lot::Mutex;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The part by which two clocks may run differently: far more than real ones do.
+const DRIFT: u32 = 20;
+
+/// How many clocks a client remembers: several servers may share one address.
+const CLOCKS_MAX: usize = 8;
+
+/// A moment by the clock of one server, which is another one after each start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerTime {
+    /// The clock.
+    pub clock: String,
+    /// What it shows, in whole milliseconds.
+    pub at: Duration,
+}
+
+impl fmt::Display for ServerTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.clock, self.at.as_millis())
+    }
+}
+
+impl FromStr for ServerTime {
+    type Err = NoServerTime;
+
+    fn from_str(text: &str) -> Result<ServerTime, NoServerTime> {
+        let (clock, at) = text.trim().rsplit_once('/').ok_or(NoServerTime)?;
+        let at = at.parse().map(Duration::from_millis).map_err(|_| NoServerTime)?;
+        let is_name = (1..=64).contains(&clock.len())
+            && clock.chars().all(|letter| letter.is_ascii_alphanumeric());
+        is_name.then(|| ServerTime { clock: clock.to_owned(), at }).ok_or(NoServerTime)
+    }
+}
+
+/// A text that is no time of a server's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoServerTime;
+
+/// What a client knows of the clocks of the servers that answered it.
+#[derive(Debug, Default)]
+pub struct KnownClocks {
+    /// The one that answered last comes last.
+    known: Mutex<Vec<Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    time: ServerTime,
+    /// What the client's own clock showed when the answer came.
+    came_at: Duration,
+}
+
+impl KnownClocks {
+    /// Notes what a server's clock showed, in an answer that has just come.
+    pub fn learn(&self, time: ServerTime, now: Duration) {
+        let mut known = self.known.lock();
+        known.retain(|known| known.time.clock != time.clock);
+        if known.len() == CLOCKS_MAX {
+            known.remove(0);
+        }
+        known.push(Known { time, came_at: now });
+    }
+
+    /// Until when a request counts that is sent now and given up after this time, by each clock that
+    /// is known well enough. No moment is later than the sender's giving up: an answer was on its way
+    /// for a while before it came, and clocks may run differently.
+    pub fn until(&self, now: Duration, patience: Duration) -> Vec<ServerTime> {
+        let known = self.known.lock();
+        let until = known.iter().filter_map(|known| {
+            let since = now.checked_sub(known.came_at)?;
+            let uncertain = (since + patience) / DRIFT;
+            // What is left would be too short to be of use: the clock is asked for again.
+            let counts = uncertain < patience / 2;
+            let at = known.time.at + (since + patience) - uncertain;
+            counts.then(|| ServerTime { clock: known.time.clock.clone(), at })
+        });
+        until.collect()
+    }
+}
+
+/// What a server makes of the moments that a request names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// It may be carried out until this moment of the server's own clock.
+    Until(Duration),
+    /// It names no moment of this server's clock.
+    Unsaid,
+}
+
+impl Counts {
+    /// Looks for a moment of this clock.
+    pub fn by(clock: &str, until: &[ServerTime]) -> Counts {
+        match until.iter().find(|until| until.clock == clock) {
+            Some(until) => Counts::Until(until.at),
+            None => Counts::Unsaid,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn at(clock: &str, at: Duration) -> ServerTime {
+        ServerTime { clock: clock.to_owned(), at }
+    }
+
+    #[test]
+    fn a_time_is_read_as_it_is_written() {
+        let time = at("0badc0de", Duration::from_millis(12_345));
+        assert_eq!(time.to_string(), "0badc0de/12345");
+        assert_eq!(time.to_string().parse(), Ok(time));
+        for text in ["", "/1", "a/", "a/-1", "a/b", "a b/1", "a"] {
+            assert_eq!(text.parse::<ServerTime>(), Err(NoServerTime), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_never_counts_longer_than_its_sender_waits() {
+        // The server's clock is 100 s ahead, and runs up to 4 % slower or faster than the client's.
+        for permille in [960, 1000, 1040] {
+            let server = |now: Duration| 100 * SECOND + now * permille / 1000;
+            let clocks = KnownClocks::default();
+            // An answer that was on its way for half a second.
+            clocks.learn(at("a", server(9 * SECOND + SECOND / 2)), 10 * SECOND);
+            for sent in [10, 11, 30, 100] {
+                let sent = sent * SECOND;
+                let until = clocks.until(sent, 15 * SECOND);
+                let [until] = until.as_slice() else { panic!("{until:?}") };
+                assert!(until.at <= server(sent + 15 * SECOND), "{permille} {sent:?}");
+                // It counts for long enough to arrive.
+                assert!(until.at > server(sent + 3 * SECOND), "{permille} {sent:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_not_heard_of_for_long_is_not_relied_on() {
+        let clocks = KnownClocks::default();
+        assert_eq!(clocks.until(SECOND, SECOND), []);
+        clocks.learn(at("a", SECOND), SECOND);
+        assert_eq!(clocks.until(SECOND, 15 * SECOND).len(), 1);
+        assert_eq!(clocks.until(1000 * SECOND, 15 * SECOND), []);
+        clocks.learn(at("a", 1000 * SECOND), 1000 * SECOND);
+        assert_eq!(clocks.until(1000 * SECOND, 15 * SECOND).len(), 1);
+    }
+
+    #[test]
+    fn several_servers_at_one_address_are_all_known() {
+        let clocks = KnownClocks::default();
+        for number in 0..20 {
+            clocks.learn(at(&format!("c{number}"), SECOND), SECOND);
+        }
+        clocks.learn(at("c15", 2 * SECOND), SECOND);
+        let until = clocks.until(SECOND, SECOND);
+        assert_eq!(until.len(), CLOCKS_MAX);
+        assert_eq!(Counts::by("c0", &until), Counts::Unsaid);
+        let later = Counts::by("c15", &until);
+        assert_eq!(later, Counts::Until(3 * SECOND - SECOND / DRIFT));
+    }
+}
