@@ -167,7 +167,7 @@ impl Link {
         })
     }
 
-    fn fate(&self) -> Fate {
+    fn fate(&self, is_write: bool) -> Fate {
         let trouble = self.network.state.lock().trouble_permille;
         let latency = self.network.latency_max_ms;
         let mut dice = self.dice.lock();
@@ -180,15 +180,17 @@ impl Link {
             fails_after: false,
             repeated_after: None,
         };
+        // The network of this mutant holds up many changes for so long that they come too late.
+        if self.mutant() == Some(Mutant::LateRequests) && is_write && dice.permille(trouble * 5) {
+            fate.request_takes = dice.time(4000, 6000);
+            drop(dice);
+            self.went_wrong(format_args!("the request takes {:?}", fate.request_takes));
+            return fate;
+        }
         if !dice.permille(trouble) {
             return fate;
         }
         let what = match dice.below(8) {
-            // The network of this mutant holds up many requests for so long that they come too late.
-            3.. if self.mutant() == Some(Mutant::LateRequests) => {
-                fate.request_takes = dice.time(4000, 6000);
-                format!("the request takes {:?}", fate.request_takes)
-            }
             0 => {
                 fate.request_is_lost = true;
                 "the request is lost".to_owned()
@@ -221,9 +223,13 @@ impl Link {
             }
         };
         drop(dice);
+        self.went_wrong(format_args!("{what}"));
+        fate
+    }
+
+    fn went_wrong(&self, what: std::fmt::Arguments<'_>) {
         self.network.observer.fault(&self.who, format_args!("call: {what}"));
         self.network.observer.disturb(self.pid);
-        fate
     }
 
     fn mutant(&self) -> Option<Mutant> {
@@ -244,7 +250,7 @@ impl Link {
             match self.send(fate, is_write, request).await {
                 Some(Reply::Done(result)) => break result,
                 Some(Reply::ClockUnknown(unsent)) => {
-                    (fate, request) = (self.fate(), unsent);
+                    (fate, request) = (self.fate(is_write), unsent);
                 }
                 None if is_write => break Err(unknown(self.mutant(), "no answer came")),
                 None => break Err(unavailable("no answer came")),
@@ -365,7 +371,7 @@ impl Store for Link {
     }
 
     async fn transact(&self, transaction: Transaction) -> Result<Committed, StoreError> {
-        let fate = self.fate();
+        let fate = self.fate(true);
         let Transaction { scope, request, mut decide } = transaction;
         let mutant = self.mutant();
         let (shorter, forgetful) = (self.shortened_by(&fate), self.forgetful.clone());
@@ -412,7 +418,7 @@ impl Store for Link {
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
-        let fate = self.fate();
+        let fate = self.fate(true);
         let shorter = self.shortened_by(&fate);
         let mut renewals = renewals.to_vec();
         for renewal in &mut renewals {
@@ -429,7 +435,7 @@ impl Store for Link {
     }
 
     async fn query(&self, query: Query) -> Result<Answer, StoreError> {
-        let fate = self.fate();
+        let fate = self.fate(false);
         let store = self.store.clone();
         let send = move || {
             let (store, query) = (store.clone(), query.clone());
