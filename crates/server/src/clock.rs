@@ -1,10 +1,10 @@
-//! The clock by which requests of tenure's own clients count: see [`tenure::server_support::deadline`].
+//! The clock that decides whether requests of tenure's own clients come in time: see [`tenure::server_support::deadline`].
 
 use crate::problem::Problem;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::server_support::deadline::{Counts, ServerTime};
+use tenure::server_support::deadline::{ServerTime, deadline_by};
 use tenure::server_support::{GivenUp, wire};
 use tenure::world::{Clock, SystemClock};
 
@@ -36,13 +36,12 @@ impl ServerClock {
         HeaderValue::try_from(time.to_string()).unwrap_or(HeaderValue::from_static("-"))
     }
 
-    /// Until when a request counts; refuses one that does not say so by this clock, and one that counts
-    /// no more.
+    /// The deadline of a request. Refuses a request that has none by this clock, or that comes too late.
     pub fn deadline(&self, headers: &HeaderMap) -> Result<Deadline, Problem> {
-        let until = headers.get(wire::UNTIL).and_then(|value| value.to_str().ok());
-        let until = until.map(wire::moments_from_text).unwrap_or_default();
-        let Counts::Until(at) = Counts::by(&self.name, &until) else {
-            let message = "the request does not say until when it counts by this server's clock";
+        let deadlines = headers.get(wire::DEADLINE).and_then(|value| value.to_str().ok());
+        let deadlines = deadlines.map(wire::deadlines_from_text).unwrap_or_default();
+        let Some(at) = deadline_by(&self.name, &deadlines) else {
+            let message = "the request has no deadline by this server's clock";
             return Err(Problem::new(
                 StatusCode::PRECONDITION_REQUIRED,
                 wire::CLOCK_UNKNOWN,

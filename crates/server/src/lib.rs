@@ -3,7 +3,7 @@
 //! It only translates: the rules in [`tenure::core`] decide who may hold what, and
 //! [`tenure::Client`] waits.
 //!
-//! 1. [`caller`]: who sends a request, and what it may do; `clock`: until when a request counts.
+//! 1. [`caller`]: who sends a request, and what it may do; `clock`: whether a request comes in time.
 //! 2. [`http`]: connections, authentication and limits; [`routes`]: what each route declares about
 //!    itself.
 //! 3. [`api`]: the JSON API; [`problem`]: its errors; `json_errors`: messages about invalid JSON.

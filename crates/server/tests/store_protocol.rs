@@ -18,15 +18,15 @@ fn server(client: &Client, role: Role) -> Router {
     store::routes(App::new(client.clone())).into_router().layer(Extension(caller))
 }
 
-/// Sends a request that counts for a minute.
+/// Sends a request whose deadline is in a minute.
 async fn post(
     server: &Router,
     path: &str,
     label: Option<&str>,
     body: Value,
 ) -> (StatusCode, String) {
-    let until = moment(server, 60_000).await;
-    let mut headers = vec![(wire::UNTIL, until.as_str())];
+    let deadline = moment(server, 60_000).await;
+    let mut headers = vec![(wire::DEADLINE, deadline.as_str())];
     headers.extend(label.map(|label| (wire::LABEL, label)));
     send(server, path, &headers, body).await
 }
@@ -74,16 +74,17 @@ async fn a_request_that_comes_after_its_sender_gave_it_up_changes_nothing() {
     // A server that was started again has another clock.
     let of_another = moment(&server(&client, Role::Work), 60_000).await;
     for (path, body) in &requests {
-        for (until, status, code) in [
+        for (deadline, status, code) in [
             (None, StatusCode::PRECONDITION_REQUIRED, wire::CLOCK_UNKNOWN),
             (Some(""), StatusCode::PRECONDITION_REQUIRED, wire::CLOCK_UNKNOWN),
             (Some(of_another.as_str()), StatusCode::PRECONDITION_REQUIRED, wire::CLOCK_UNKNOWN),
             (Some(late.as_str()), StatusCode::REQUEST_TIMEOUT, "TOO_LATE"),
         ] {
-            let headers: Vec<_> = until.iter().map(|until| (wire::UNTIL, *until)).collect();
+            let headers: Vec<_> =
+                deadline.iter().map(|deadline| (wire::DEADLINE, *deadline)).collect();
             let (got, text) = send(&worker, path, &headers, body.clone()).await;
-            assert_eq!(got, status, "{path} {until:?}: {text}");
-            assert!(text.contains(code), "{path} {until:?}: {text}");
+            assert_eq!(got, status, "{path} {deadline:?}: {text}");
+            assert!(text.contains(code), "{path} {deadline:?}: {text}");
         }
     }
     let still = client.look(&["deploy".parse().unwrap()]).await.unwrap();
@@ -92,7 +93,7 @@ async fn a_request_that_comes_after_its_sender_gave_it_up_changes_nothing() {
     // In time, among moments of other servers at the same address.
     let in_time = format!("{of_another}, {}", moment(&worker, 60_000).await);
     let (path, body) = &requests[0];
-    let (status, text) = send(&worker, path, &[(wire::UNTIL, &in_time)], body.clone()).await;
+    let (status, text) = send(&worker, path, &[(wire::DEADLINE, &in_time)], body.clone()).await;
     assert_eq!((status, text.contains("ended")), (StatusCode::OK, true), "{text}");
 }
 
@@ -100,11 +101,11 @@ async fn a_request_that_comes_after_its_sender_gave_it_up_changes_nothing() {
 async fn a_request_that_is_sent_again_is_answered_once_and_for_all() {
     let client = Client::open("memory:").await.unwrap();
     let worker = server(&client, Role::Work);
-    let until = moment(&worker, 60_000).await;
+    let deadline = moment(&worker, 60_000).await;
     let release = format!("{}release", wire::ACT);
     let body = json!({ "at": ["lock:deploy"],
         "ask": { "proof": { "label": "alice" }, "resources": ["lock:deploy"] } });
-    let first = [(wire::UNTIL, until.as_str()), (wire::REQUEST, "some-slot-1/1")];
+    let first = [(wire::DEADLINE, deadline.as_str()), (wire::REQUEST, "some-slot-1/1")];
     let again = [first.as_slice(), &[(wire::AGAIN, "true")]].concat();
     // It is held up on its way; sent again it is answered, and alice gets the lock afterwards.
     let (_, text) = send(&worker, &release, &again, body.clone()).await;
@@ -219,7 +220,7 @@ async fn what_is_asked_twice_under_one_name_is_done_once() {
         let request = Request::post(format!("{}add", wire::ACT))
             .header(wire::PROTOCOL, wire::PROTOCOL_VERSION)
             .header(wire::REQUEST, "some-slot-1/1")
-            .header(wire::UNTIL, moment(&worker, 60_000).await)
+            .header(wire::DEADLINE, moment(&worker, 60_000).await)
             .body(Body::from(body.clone()))
             .unwrap();
         let response = worker.clone().oneshot(request).await.unwrap();

@@ -1,7 +1,7 @@
 //! The way between a process and the store, on which requests and answers are late, lost or repeated.
 //!
-//! The store is reached as through a server: a request is decided when it arrives, and counts until its
-//! sender gives it up, by the same rules as in the real protocol ([`KnownClocks`]).
+//! The store is reached as through a server: a request is decided when it arrives, unless its
+//! deadline is over, which is set by the code of the real protocol ([`KnownClocks`]).
 
 use crate::checks::Observer;
 use crate::dice::Dice;
@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::{Decision, Snapshot};
-use tenure::server_support::deadline::{Counts, KnownClocks, ServerTime};
+use tenure::server_support::deadline::{KnownClocks, ServerTime, deadline_by};
 use tenure::store::{
     Answer, Committed, Decide, Maintained, Maintenance, Query, Renewal, Renewed, Signal, Store,
     StoreError, StoreInfo, Transaction, Waited,
@@ -105,14 +105,11 @@ impl Network {
         ServerTime { clock: name, at: clock.now_with_suspend() }
     }
 
-    /// Whether a request that counts until these moments may be carried out now; none if it does not
-    /// say so by the clock of the store.
-    fn counts(&self, until: &[ServerTime]) -> Option<bool> {
+    /// Whether a request with these deadlines comes in time; none if it has no deadline by the clock of
+    /// the store.
+    fn is_in_time(&self, deadlines: &[ServerTime]) -> Option<bool> {
         let now = self.time();
-        match Counts::by(&now.clock, until) {
-            Counts::Until(at) => Some(now.at < at),
-            Counts::Unsaid => None,
-        }
+        deadline_by(&now.clock, deadlines).map(|at| now.at < at)
     }
 }
 
@@ -136,7 +133,7 @@ type Request<T> =
 enum Reply<T> {
     /// What came of it.
     Done(Result<T, StoreError>),
-    /// It does not say until when it counts; nothing was done.
+    /// It has no deadline by the clock of the store; nothing was done.
     ClockUnknown(Request<T>),
 }
 
@@ -236,8 +233,8 @@ impl Link {
         self.network.machines.mutant()
     }
 
-    /// Sends a request and waits for its answer. Where the store wants to know until when the request
-    /// counts, it is sent once more.
+    /// Sends a request and waits for its answer. A request without a deadline is sent once more, when the
+    /// clock of the store is known.
     async fn call<T: Send + 'static>(
         &self,
         fate: Fate,
@@ -280,7 +277,7 @@ impl Link {
         let (network, machine) = (self.network.clone(), self.machine);
         let mutant = self.mutant();
         let machines = self.network.machines.clone();
-        let until = self.clocks.until(self.now(), CALL_TIMEOUT);
+        let deadlines = self.clocks.deadlines(self.now(), CALL_TIMEOUT);
         let sent = async move {
             tokio::time::sleep(fate.request_takes).await;
             if fate.request_is_lost || !network.reaches(machine) {
@@ -290,11 +287,11 @@ impl Link {
                 let state = network.state.lock();
                 (state.is_down, state.is_full && is_write)
             };
-            let counts = match is_write && mutant != Some(Mutant::LateRequests) {
-                true => network.counts(&until),
+            let in_time = match is_write && mutant != Some(Mutant::LateRequests) {
+                true => network.is_in_time(&deadlines),
                 false => Some(true),
             };
-            let reply = match (is_down, is_full, fate.fails_before, counts) {
+            let reply = match (is_down, is_full, fate.fails_before, in_time) {
                 (true, ..) => Reply::Done(Err(unavailable("the store is down"))),
                 (_, true, ..) => Reply::Done(Err(unavailable("no space is left"))),
                 (_, _, true, _) => Reply::Done(Err(unavailable("it failed"))),
@@ -307,8 +304,8 @@ impl Link {
                         let network = network.clone();
                         tokio::spawn(async move {
                             tokio::time::sleep(after).await;
-                            let counts = !is_write || network.counts(&until) == Some(true);
-                            if let Some(executed) = counts.then(&mut request).flatten() {
+                            let in_time = !is_write || network.is_in_time(&deadlines) == Some(true);
+                            if let Some(executed) = in_time.then(&mut request).flatten() {
                                 drop(executed.await);
                             }
                         });

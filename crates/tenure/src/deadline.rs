@@ -1,14 +1,15 @@
-//! Until when a request to a server counts.
+//! Deadlines of requests to a server.
 //!
 //! A request may be held up on its way: in a network, in a proxy, in a server that is stopped for a
 //! while. If it were carried out after its sender gave it up, it could undo what the sender was told
 //! since. A release that comes late, for example, would end a lease that its owner has asked for again
 //! and trusts.
 //!
-//! So every request that changes something says until when it counts, and a server refuses it later.
-//! The server's clock judges. Clocks of two machines cannot be compared, but they run equally fast, or
+//! So every request that changes something has a deadline, after which the server refuses it. The
+//! server's clock decides. Clocks of two machines cannot be compared, but they run equally fast, or
 //! nearly so: each answer says what the server's clock showed, and the client adds the time since the
-//! answer came. A client that does not know the server's clock yet is told it, and asks again.
+//! answer came. A client that does not know the server's clock yet is told it, and sends the request
+//! again.
 
 use parking_lot::Mutex;
 use std::fmt;
@@ -77,40 +78,26 @@ impl KnownClocks {
         known.push(Known { time, came_at: now });
     }
 
-    /// Until when a request counts that is sent now and given up after this time, by each clock that
-    /// is known well enough. No moment is later than the sender's giving up: an answer was on its way
-    /// for a while before it came, and clocks may run differently.
-    pub fn until(&self, now: Duration, patience: Duration) -> Vec<ServerTime> {
+    /// The deadline of a request that is sent now and given up after this time, by each clock that is
+    /// known well enough. None is later than the moment at which the sender gives up: an answer was on
+    /// its way for a while before it came, and clocks may run differently.
+    pub fn deadlines(&self, now: Duration, patience: Duration) -> Vec<ServerTime> {
         let known = self.known.lock();
-        let until = known.iter().filter_map(|known| {
+        let deadlines = known.iter().filter_map(|known| {
             let since = now.checked_sub(known.came_at)?;
             let uncertain = (since + patience) / DRIFT;
             // What is left would be too short to be of use: the clock is asked for again.
-            let counts = uncertain < patience / 2;
+            let is_long_enough = uncertain < patience / 2;
             let at = known.time.at + (since + patience) - uncertain;
-            counts.then(|| ServerTime { clock: known.time.clock.clone(), at })
+            is_long_enough.then(|| ServerTime { clock: known.time.clock.clone(), at })
         });
-        until.collect()
+        deadlines.collect()
     }
 }
 
-/// What a server makes of the moments that a request names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counts {
-    /// It may be carried out until this moment of the server's own clock.
-    Until(Duration),
-    /// It names no moment of this server's clock.
-    Unsaid,
-}
-
-impl Counts {
-    /// Looks for a moment of this clock.
-    pub fn by(clock: &str, until: &[ServerTime]) -> Counts {
-        match until.iter().find(|until| until.clock == clock) {
-            Some(until) => Counts::Until(until.at),
-            None => Counts::Unsaid,
-        }
-    }
+/// The deadline by this clock, if the request names one.
+pub fn deadline_by(clock: &str, deadlines: &[ServerTime]) -> Option<Duration> {
+    deadlines.iter().find(|deadline| deadline.clock == clock).map(|deadline| deadline.at)
 }
 
 #[cfg(test)]
@@ -134,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_never_counts_longer_than_its_sender_waits() {
+    fn a_deadline_is_never_later_than_the_sender_gives_up() {
         // The server's clock is 100 s ahead, and runs up to 4 % slower or faster than the client's.
         for permille in [960, 1000, 1040] {
             let server = |now: Duration| 100 * SECOND + now * permille / 1000;
@@ -143,11 +130,11 @@ mod tests {
             clocks.learn(at("a", server(9 * SECOND + SECOND / 2)), 10 * SECOND);
             for sent in [10, 11, 30, 100] {
                 let sent = sent * SECOND;
-                let until = clocks.until(sent, 15 * SECOND);
-                let [until] = until.as_slice() else { panic!("{until:?}") };
-                assert!(until.at <= server(sent + 15 * SECOND), "{permille} {sent:?}");
-                // It counts for long enough to arrive.
-                assert!(until.at > server(sent + 3 * SECOND), "{permille} {sent:?}");
+                let deadlines = clocks.deadlines(sent, 15 * SECOND);
+                let [deadline] = deadlines.as_slice() else { panic!("{deadlines:?}") };
+                assert!(deadline.at <= server(sent + 15 * SECOND), "{permille} {sent:?}");
+                // There is time enough to arrive.
+                assert!(deadline.at > server(sent + 3 * SECOND), "{permille} {sent:?}");
             }
         }
     }
@@ -155,12 +142,12 @@ mod tests {
     #[test]
     fn a_clock_that_was_not_heard_of_for_long_is_not_relied_on() {
         let clocks = KnownClocks::default();
-        assert_eq!(clocks.until(SECOND, SECOND), []);
+        assert_eq!(clocks.deadlines(SECOND, SECOND), []);
         clocks.learn(at("a", SECOND), SECOND);
-        assert_eq!(clocks.until(SECOND, 15 * SECOND).len(), 1);
-        assert_eq!(clocks.until(1000 * SECOND, 15 * SECOND), []);
+        assert_eq!(clocks.deadlines(SECOND, 15 * SECOND).len(), 1);
+        assert_eq!(clocks.deadlines(1000 * SECOND, 15 * SECOND), []);
         clocks.learn(at("a", 1000 * SECOND), 1000 * SECOND);
-        assert_eq!(clocks.until(1000 * SECOND, 15 * SECOND).len(), 1);
+        assert_eq!(clocks.deadlines(1000 * SECOND, 15 * SECOND).len(), 1);
     }
 
     #[test]
@@ -170,10 +157,10 @@ mod tests {
             clocks.learn(at(&format!("c{number}"), SECOND), SECOND);
         }
         clocks.learn(at("c15", 2 * SECOND), SECOND);
-        let until = clocks.until(SECOND, SECOND);
-        assert_eq!(until.len(), CLOCKS_MAX);
-        assert_eq!(Counts::by("c0", &until), Counts::Unsaid);
-        let later = Counts::by("c15", &until);
-        assert_eq!(later, Counts::Until(3 * SECOND - SECOND / DRIFT));
+        let deadlines = clocks.deadlines(SECOND, SECOND);
+        assert_eq!(deadlines.len(), CLOCKS_MAX);
+        assert_eq!(deadline_by("c0", &deadlines), None);
+        let later = deadline_by("c15", &deadlines);
+        assert_eq!(later, Some(3 * SECOND - SECOND / DRIFT));
     }
 }

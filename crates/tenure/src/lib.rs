@@ -162,7 +162,7 @@ pub mod server_support {
     #[cfg(feature = "http")]
     pub use crate::remote::{ObservedRequest, Observer, RequestObserver};
 
-    /// Until when a request counts.
+    /// Deadlines of requests.
     pub mod deadline {
         pub use crate::deadline::*;
     }

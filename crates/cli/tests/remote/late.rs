@@ -7,10 +7,10 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Longer than a change counts after it was sent.
+/// Longer than a change may take after it was sent.
 const TOO_LATE: Duration = Duration::from_secs(16);
 
-/// Passes bytes on, but keeps each release that says until when it counts.
+/// Passes bytes on, but keeps each release that has a deadline.
 struct Wire {
     address: SocketAddr,
     kept: Arc<Mutex<Vec<u8>>>,
@@ -56,9 +56,9 @@ fn pass_on(mut client: TcpStream, mut server: TcpStream, kept: &Mutex<Vec<u8>>) 
     while let Ok(count @ 1..) = client.read(&mut bytes) {
         let text = String::from_utf8_lossy(&bytes[..count]).to_lowercase();
         // One that does not know the server's clock yet is only told it.
-        let until = text.split_once("tenure-until: ").map_or("", |(_, rest)| rest);
-        let has_moment = until.split("\r\n").next().is_some_and(|until| until.contains('/'));
-        keeps |= text.starts_with("post /v1/store/act/release") && has_moment;
+        let deadline = text.split_once("tenure-deadline: ").map_or("", |(_, rest)| rest);
+        let has_one = deadline.split("\r\n").next().is_some_and(|text| text.contains('/'));
+        keeps |= text.starts_with("post /v1/store/act/release") && has_one;
         if keeps {
             kept.lock().expect("no thread panics with it").extend(&bytes[..count]);
         } else if server.write_all(&bytes[..count]).is_err() {

@@ -26,9 +26,8 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// How long a request may take beyond what the server was asked to wait.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// The same for a change. So long a change counts after it was sent; when no answer came it is sent
-/// again at least until then, because what came of it is known once the server answers, and the server
-/// is probably being restarted.
+/// The same for a change, which gives its deadline. When no answer came, it is sent again at least until
+/// then, because the server is probably being restarted, and its answer tells what came of the change.
 const CHANGE: Duration = Duration::from_secs(15);
 
 /// How often a server may ask a client to look at its clock: several servers may share one address.
@@ -100,7 +99,7 @@ enum Tried {
     Lost {
         reason: String,
     },
-    /// The server wants to know until when it counts, and has said what its clock shows; nothing was done.
+    /// It had no deadline by the server's clock, which the client knows now; nothing was done.
     ClockUnknown {
         refused: StoreError,
     },
@@ -206,7 +205,7 @@ impl Caller {
             let sent_at = waited();
             limit = limit.min(end.map_or(limit, |end: Duration| end.saturating_sub(sent_at)));
             if !matches!(kind, Kind::Look) {
-                self.limit_request(&mut request, limit);
+                self.set_deadline(&mut request, limit);
             }
             let tried = self.world.timeout(limit, self.try_once(&link, request.clone())).await;
             let tried = tried.unwrap_or_else(|| {
@@ -273,11 +272,11 @@ impl Caller {
         }
     }
 
-    /// Says until when a request counts that is sent now and given up after this time.
-    fn limit_request(&self, request: &mut Request<Full<Bytes>>, limit: Duration) {
-        let until = self.clocks.until(self.world.clock().now_with_suspend(), limit);
-        if let Ok(until) = HeaderValue::try_from(wire::moments_to_text(&until)) {
-            request.headers_mut().insert(HeaderName::from_static(wire::UNTIL), until);
+    /// Sets the deadline of a request that is sent now and given up after this time.
+    fn set_deadline(&self, request: &mut Request<Full<Bytes>>, limit: Duration) {
+        let deadlines = self.clocks.deadlines(self.world.clock().now_with_suspend(), limit);
+        if let Ok(deadlines) = HeaderValue::try_from(wire::deadlines_to_text(&deadlines)) {
+            request.headers_mut().insert(HeaderName::from_static(wire::DEADLINE), deadlines);
         }
     }
 

@@ -79,6 +79,8 @@ const ANSWERS_MAX: usize = 10_000;
 ///   [`Snapshot::revision`](tenure_core::Snapshot) of a query;
 /// - what was reported is never lost while the machine stays up; a durable change not even when
 ///   the power fails;
+/// - a change whose outcome is unknown, because the call failed or was dropped, is made before any
+///   later change sees its scope, or never. It does not arrive late;
 /// - a renewal succeeds only where grant and token match and the lease has not lapsed;
 /// - a small record ([`Write::PutRecord`](tenure_core::Write)) is shown from its change until it is
 ///   dropped, or until its time is over by the store's clock; beyond

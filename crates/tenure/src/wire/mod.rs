@@ -2,8 +2,8 @@
 //!
 //! Each request is a POST of JSON. An act goes to [`ACT`] and its verb, with [`REQUEST`] naming it,
 //! so that it can be sent again when no answer came; all other requests change nothing that a
-//! repetition would change again. Acts and renewals say with [`UNTIL`] until when they count, so that
-//! none is carried out after its sender gave it up. A refusal is a problem whose `details` may have the store's error
+//! repetition would change again. Acts and renewals have a [`DEADLINE`], so that none is
+//! carried out after its sender gave it up. A refusal is a problem whose `details` may have the store's error
 //! under [`STORE_ERROR`].
 
 #[cfg(test)]
@@ -45,11 +45,11 @@ pub const AGAIN: &str = "tenure-again";
 /// The header of each answer with the server's clock and what it shows: see [`crate::deadline`].
 pub const CLOCK: &str = "tenure-clock";
 
-/// The header with the moments until which a request counts, one for each clock that the client knows.
-pub const UNTIL: &str = "tenure-until";
+/// The header with the deadline of a request, by each clock that the client knows.
+pub const DEADLINE: &str = "tenure-deadline";
 
-/// The code of a refusal because a request does not say until when it counts by the server's clock.
-/// Nothing was done; the answer has the clock.
+/// The code of a refusal because a request has no deadline by the server's clock. Nothing was done; the
+/// answer has the clock.
 pub const CLOCK_UNKNOWN: &str = "CLOCK_UNKNOWN";
 
 /// The header with the label that the caller chose: it is shown its own grants.
@@ -111,13 +111,13 @@ pub struct Collect {
     pub dry_run: bool,
 }
 
-/// Moments as they stand in the header [`UNTIL`].
-pub fn moments_to_text(until: &[ServerTime]) -> String {
-    until.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+/// Deadlines as they stand in the header [`DEADLINE`].
+pub fn deadlines_to_text(deadlines: &[ServerTime]) -> String {
+    deadlines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Moments from the header; what is none is left out.
-pub fn moments_from_text(text: &str) -> Vec<ServerTime> {
+/// Deadlines from the header; what is none is left out.
+pub fn deadlines_from_text(text: &str) -> Vec<ServerTime> {
     text.split(',').filter_map(|text| text.parse().ok()).collect()
 }
 
