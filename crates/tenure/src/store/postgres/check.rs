@@ -4,6 +4,7 @@ use super::Inner;
 use super::error::PgError;
 use super::listen::Hearing;
 use super::pool::Pooled;
+use super::row::Row;
 use super::schema::VERSION;
 use super::session::{Ask, Value};
 use super::transact::{MOMENT, Moment, all, begun, roll_back};
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::record::RECORDS_MAX;
 use tenure_core::{RecordKind, WallTime};
-use tokio_postgres::Row;
 
 /// The oldest major version that is meant to work.
 const SERVER_MIN: i64 = 14;

@@ -10,6 +10,7 @@
 
 use super::error::PgError;
 use super::read::Gathered;
+use super::row::Row;
 use super::session::{Ask, Value};
 use super::transact::{Look, MOMENT, Moment, all, begun};
 use super::{Inner, tasks};
@@ -18,7 +19,6 @@ use crate::store::{Answer, EventSearch, EventsAfter, NewestEvents, Prefer, Query
 use tenure_core::{
     Event, EventFilter, EventKind, NewEvent, RecordSnapshot, Revision, Token, WallTime,
 };
-use tokio_postgres::Row;
 
 const LAST: &str = "SELECT last_value FROM @numbers";
 

@@ -1,6 +1,7 @@
 //! What is held and waited for: the statements, and what a rule is shown of their answers.
 
 use super::error::PgError;
+use super::row::Row;
 use super::session::{Ask, Value};
 use crate::store::format::columns as format;
 use crate::store::path_prefixes::PathPrefixes;
@@ -10,7 +11,6 @@ use tenure_core::{
     GrantId, Hold, HoldSnapshot, Holder, Kind, Owner, Resource, Snapshot, Token, Waiter,
     WaiterSnapshot, WallTime, Want,
 };
-use tokio_postgres::Row;
 
 /// How much of a queue is shown at first, as in the other stores. The statement asks for one more.
 const FRONT: usize = 8;

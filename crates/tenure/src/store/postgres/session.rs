@@ -1,14 +1,18 @@
 //! One connection, and the statements that it has prepared.
 
 use super::error::PgError;
+use super::literal;
 use super::names::Names;
+use super::row::Row;
+use futures_util::future::{join, join_all};
+use futures_util::{StreamExt, pin_mut};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement};
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 /// How long one answer may take. Far longer than a lock may be waited for in the server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -84,8 +88,9 @@ pub(super) struct Session {
     names: Arc<Names>,
     /// Whether statements may be prepared: not behind a pooler that changes the server connection.
     may_prepare: Arc<AtomicBool>,
-    prepared: Mutex<HashMap<&'static str, Statement>>,
-    seen: Mutex<HashMap<&'static str, Vec<Type>>>,
+    /// The names of prepared statements, which no other connection uses.
+    prepared: Mutex<HashMap<StatementKey, Arc<str>>>,
+    seen: Mutex<HashMap<StatementKey, (&'static str, Vec<Type>)>>,
     uses: AtomicU32,
     /// Whether [`SETTINGS`] hold.
     keeps_settings: AtomicBool,
@@ -118,11 +123,31 @@ impl Session {
     }
 
     /// Sends all statements at once and waits for all answers: one round trip. They are carried out
-    /// in their order; once one has failed inside a transaction, the rest of it fail too.
+    /// in their order. Once one has failed inside a transaction, the rest of it fail too, or are
+    /// not carried out and have no answers.
     pub(super) async fn flight(&self, asks: &[Ask]) -> Vec<Answered> {
+        // Outside of a transaction, each is one of its own.
+        let begin = asks.iter().position(|ask| matches!(ask, Ask::Begin(_)));
+        let from = begin.unwrap_or(match self.unclean.load(Ordering::Relaxed) {
+            true => 0,
+            false => asks.len(),
+        });
+        let (single, rest) = asks.split_at(from);
+        let rest = async {
+            match self.message(rest) {
+                Some(message) => self.together(message).await,
+                None => self.one_by_one(rest).await,
+            }
+        };
         // A statement is sent when it is polled for the first time, so all are polled in order.
+        let (mut answers, rest) = join(self.one_by_one(single), rest).await;
+        answers.extend(rest);
+        answers
+    }
+
+    async fn one_by_one(&self, asks: &[Ask]) -> Vec<Answered> {
         debug_assert!(asks.len() < 30, "join_all polls more than these in no order");
-        futures_util::future::join_all(asks.iter().map(|ask| async move {
+        join_all(asks.iter().map(|ask| async move {
             match ask {
                 Ask::Begin(sql) => self.begin(sql).await.map(|()| vec![]),
                 Ask::Run(sql) => self.run(sql).await.map(|()| vec![]),
@@ -134,21 +159,84 @@ impl Session {
 
     /// One statement alone.
     pub(super) async fn query(&self, sql: &'static str, values: &[Value]) -> Answered {
-        let prepared = self.prepared.lock().get(sql).cloned();
-        match prepared.filter(|_| self.may_prepare.load(Ordering::Relaxed)) {
-            Some(statement) => {
-                let values: Vec<_> = values.iter().map(Value::sql).collect();
-                answered(self.client.query(&statement, &values)).await
-            }
-            None => {
-                let types = || values.iter().map(Value::kind).collect();
-                self.seen.lock().entry(sql).or_insert_with(types);
-                let sql = self.names.fit(sql);
-                let values: Vec<_> =
-                    values.iter().map(|value| (value.sql(), value.kind())).collect();
-                answered(self.client.query_typed(&sql, &values)).await
+        let mut message = Message::default();
+        if self.push_prepared(&mut message, sql, values).is_some() {
+            return self.together(message).await.pop().unwrap_or(Ok(vec![]));
+        }
+        let types = || (sql, values.iter().map(Value::kind).collect());
+        self.seen.lock().entry(key(sql)).or_insert_with(types);
+        let sql = self.names.fit(sql);
+        let values: Vec<_> = values.iter().map(|value| (value.sql(), value.kind())).collect();
+        let rows = answered(self.client.query_typed(&sql, &values)).await?;
+        Ok(rows.into_iter().map(Row::Binary).collect())
+    }
+
+    /// The statements as one message, if all are prepared: the server then answers all at once. It
+    /// would send the answer to each by itself otherwise, at a switch of processes in both directions.
+    fn message(&self, asks: &[Ask]) -> Option<Message> {
+        if asks.is_empty() || !self.keeps_settings.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut message = Message::default();
+        for ask in asks {
+            match ask {
+                Ask::Begin(sql) | Ask::Run(sql) => message.push(&self.names.fit(sql)),
+                Ask::Query(sql, values) => self.push_prepared(&mut message, sql, values)?,
             }
         }
+        Some(message)
+    }
+
+    fn push_prepared(
+        &self,
+        message: &mut Message,
+        sql: &'static str,
+        values: &[Value],
+    ) -> Option<()> {
+        if !self.may_prepare.load(Ordering::Relaxed) {
+            return None;
+        }
+        let name = self.prepared.lock().get(&key(sql))?.clone();
+        literal::push_execute(&mut message.text, &name, values)?;
+        message.end(1);
+        Some(())
+    }
+
+    /// Sends a message and takes the answers apart. After an error the rest was not carried out.
+    async fn together(&self, message: Message) -> Vec<Answered> {
+        let mut answers = Vec::with_capacity(message.counts.len());
+        let received = async {
+            let stream = self.client.simple_query_raw(&message.text).await?;
+            pin_mut!(stream);
+            for count in &message.counts {
+                let mut rows = Vec::new();
+                let mut left = *count;
+                while left > 0 {
+                    match stream.next().await {
+                        Some(Ok(SimpleQueryMessage::Row(row))) => rows.push(Row::Text(row)),
+                        Some(Ok(SimpleQueryMessage::CommandComplete(_))) => left -= 1,
+                        Some(Ok(_)) => {}
+                        Some(Err(error)) => return Err(PgError::from(error)),
+                        None => return Err(PgError::Replaced),
+                    }
+                }
+                answers.push(Ok(rows));
+            }
+            // The end of the answer; only after it the server has done all.
+            while let Some(message) = stream.next().await {
+                message?;
+            }
+            Ok(())
+        };
+        let failed = match tokio::time::timeout(ANSWER_TIMEOUT, received).await {
+            Ok(received) => received.err(),
+            Err(_) => Some(PgError::Timeout(ANSWER_TIMEOUT)),
+        };
+        // A statement that was answered was carried out, whatever came of the rest.
+        if let Some(error) = failed.filter(|_| answers.len() < message.counts.len()) {
+            answers.push(Err(error));
+        }
+        answers
     }
 
     /// Notes that the settings of the connection stay.
@@ -198,16 +286,50 @@ impl Session {
         if self.uses.fetch_add(1, Ordering::Relaxed) < PREPARE_AFTER {
             return;
         }
-        let seen: Vec<(&'static str, Vec<Type>)> = self.seen.lock().drain().collect();
-        let prepared = seen.iter().map(|(sql, types)| async move {
-            let text = self.names.fit(sql);
-            (*sql, answered(self.client.prepare_typed(&text, types)).await)
+        let seen: Vec<_> = self.seen.lock().drain().collect();
+        let prepared = seen.iter().map(|(key, (sql, types))| async move {
+            let name = format!("tenure_{}", uuid::Uuid::new_v4().simple());
+            let types: Vec<&str> = types.iter().map(Type::name).collect();
+            let types = match types.is_empty() {
+                true => String::new(),
+                false => format!("({})", types.join(",")),
+            };
+            let text = format!("PREPARE {name}{types} AS {}", self.names.fit(sql));
+            (*key, name, answered(self.client.batch_execute(&text)).await)
         });
-        for (sql, statement) in futures_util::future::join_all(prepared).await {
-            if let Ok(statement) = statement {
-                self.prepared.lock().insert(sql, statement);
+        for (key, name, outcome) in join_all(prepared).await {
+            if outcome.is_ok() {
+                self.prepared.lock().insert(key, name.into());
             }
         }
+    }
+}
+
+/// By what a statement is found: where its text lies, which costs less than to hash the text.
+type StatementKey = (usize, usize);
+
+fn key(sql: &'static str) -> StatementKey {
+    (sql.as_ptr() as usize, sql.len())
+}
+
+/// Statements that are sent as one.
+#[derive(Default)]
+struct Message {
+    text: String,
+    /// How many statements of the text belong to each that was asked.
+    counts: Vec<usize>,
+}
+
+impl Message {
+    /// Adds statements without values, which are separated by semicolons.
+    fn push(&mut self, sql: &str) {
+        self.text.push_str(sql);
+        self.end(sql.split(';').count());
+    }
+
+    fn end(&mut self, count: usize) {
+        self.text.push(';');
+        self.counts.push(count);
     }
 }
 

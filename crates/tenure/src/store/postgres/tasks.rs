@@ -7,6 +7,7 @@
 use super::error::PgError;
 use super::locks;
 use super::read::{Gathered, hold_columns, wait_columns};
+use super::row::Row;
 use super::session::{Ask, Value};
 use crate::store::format::columns as format;
 use crate::store::path_prefixes::{self, PathPrefixes};
@@ -18,7 +19,6 @@ use tenure_core::{
     Claim, EndedTask, FinishedClaim, Pick, Section, SectionSnapshot, Task, TaskId, TaskScope,
     Token, WallTime,
 };
-use tokio_postgres::Row;
 
 /// Tasks beyond those that are asked for at which a pick looks, in case others take the first.
 const SLACK: usize = 32;

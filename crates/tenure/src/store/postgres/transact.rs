@@ -9,6 +9,7 @@ use super::error::PgError;
 use super::locks::LockSet;
 use super::pool::Pooled;
 use super::read::{self, Addresses, Gathered};
+use super::row::Row;
 use super::session::{Answered, Ask, Value};
 use super::tasks::TaskLook;
 use super::write::{Batch, EVENTS, Numbers, wake_word};
@@ -17,7 +18,6 @@ use crate::store::store_time::{StoreTime, from_ms};
 use crate::store::{Committed, Step, StoreError, Transaction};
 use std::sync::Arc;
 use tenure_core::{Change, GrantId, Revision, Scope, Snapshot, StoredReply, Write};
-use tokio_postgres::Row;
 
 /// After so many beginnings with more locks a change takes the whole store.
 const BEGINNINGS_MAX: u32 = 6;
