@@ -20,12 +20,14 @@ pub(super) fn push_execute(into: &mut String, name: &str, values: &[Value]) -> O
 fn push(into: &mut String, value: &Value) -> Option<()> {
     match value {
         Value::Text(text) | Value::OptionalText(Some(text)) => push_text(into, text),
-        Value::OptionalText(None) => {
+        Value::OptionalText(None) | Value::OptionalInteger(None) => {
             into.push_str("NULL");
             Some(())
         }
         Value::Texts(texts) => push_text(into, &array(texts)),
-        Value::Integer(number) => push_text(into, &number.to_string()),
+        Value::Integer(number) | Value::OptionalInteger(Some(number)) => {
+            push_text(into, &number.to_string())
+        }
         Value::Boolean(value) => push_text(into, if *value { "t" } else { "f" }),
     }
 }

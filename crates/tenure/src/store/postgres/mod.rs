@@ -1,6 +1,7 @@
 //! The store in a PostgreSQL database, for many machines.
 //!
 //! - `settings`, `tls` — how to reach the server. `pool`, `session` — connections and statements.
+//! - `literal`, `row` — several statements as one message, and its answer.
 //! - `names`, `schema` — the tables.
 //! - `locks` — which advisory locks a change takes. `transact` — a change in two round trips.
 //! - `read`, `tasks`, `write` — records. `renew` — leases.
@@ -172,7 +173,12 @@ impl<T> Drop for AbortOnDrop<T> {
 impl Inner {
     /// Gives a connection back after a change, and removes old rows from time to time.
     fn after_commit(self: &Arc<Inner>, session: Pooled, change: &Change) {
-        tokio::spawn(async move { session.prepare().await });
+        // What need not be prepared is free at once for the next change.
+        if session.has_to_prepare() {
+            tokio::spawn(async move { session.prepare_seen().await });
+        } else {
+            drop(session);
+        }
         let came = change.events.len().max(1) as u32;
         let changes = self.changes.fetch_add(came, Ordering::Relaxed) + came;
         if changes >= TIDY_EVERY {

@@ -6,7 +6,9 @@ use super::schema;
 use super::session::{self, Session};
 use super::settings::Settings;
 use super::tls;
-use deadpool::managed::{Manager, Metrics, Object, PoolError, RecycleError, RecycleResult};
+use deadpool::managed::{
+    Manager, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -119,6 +121,8 @@ impl Pool {
         };
         let pool = deadpool::managed::Pool::builder(connector)
             .max_size(size)
+            // The one that was used last: what its server process needs is still at hand.
+            .queue_mode(QueueMode::Lifo)
             .wait_timeout(Some(WAIT))
             .runtime(deadpool::Runtime::Tokio1)
             .build();

@@ -18,10 +18,20 @@ const FRONT: usize = 8;
 /// Where waiting requests are to be woken.
 pub(super) type Addresses = HashMap<GrantId, String>;
 
+/// Holds and places have rows of one shape, so that one statement can ask for both. The first column
+/// says what a row is.
+const HOLD: i32 = 0;
+/// A place; at the front of its queue where only fronts are asked for.
+const PLACE: i32 = 1;
+/// A request's own place, or the one before it.
+const OWN_PLACE: i32 = 2;
+/// When a change happens, and its number.
+pub(super) const MOMENT_ROW: i32 = 9;
+
 macro_rules! hold_columns {
     ($of:literal) => {
         concat!(
-            "SELECT ",
+            "SELECT 0, ",
             $of,
             "resource, ",
             $of,
@@ -51,19 +61,26 @@ macro_rules! hold_columns {
             $of,
             "renewed_at_ms, ",
             $of,
-            "slot "
+            "slot, NULL::text, NULL::text "
         )
     };
 }
 
 macro_rules! wait_columns {
     ($of:literal) => {
+        wait_columns!($of, "1")
+    };
+    ($of:literal, $what:literal) => {
         concat!(
             "SELECT ",
+            $what,
+            ", ",
             $of,
-            "ticket, ",
+            "resource, ",
             $of,
             "grant_id, ",
+            $of,
+            "ticket, ",
             $of,
             "wants, ",
             $of,
@@ -77,8 +94,6 @@ macro_rules! wait_columns {
             $of,
             "operation, ",
             $of,
-            "keeps, ",
-            $of,
             "ttl_ms, ",
             $of,
             "deadline_ms, ",
@@ -87,16 +102,46 @@ macro_rules! wait_columns {
             $of,
             "waiting_since_at_ms, ",
             $of,
+            "woken_ms, ",
+            "NULL::bigint, ",
+            $of,
             "mailbox, ",
             $of,
-            "woken_ms, ",
-            $of,
-            "resource "
+            "keeps "
         )
     };
 }
 
+/// What a change must know, see `NUMBER` in `transact`, as a row of the same shape. It announces the
+/// change before it draws the number: columns are computed from left to right.
+macro_rules! number_columns {
+    () => {
+        "SELECT 9, pg_advisory_xact_lock_shared($ANNOUNCEMENTS,
+                (last_value & 2147483647)::int)::text, store_id, nextval('@numbers'), NULL::text,
+            NULL::text, NULL::boolean, NULL::boolean, NULL::text, NULL::text, version::bigint,
+            floor(extract(epoch FROM t) * 1000)::bigint,
+            ceil(extract(epoch FROM t) * 1000)::bigint, withhold_until_ms, longest_ms,
+            NULL::bigint, NULL::text, NULL::text
+         FROM @numbers, @meta, clock_timestamp() AS t"
+    };
+}
+
 pub(super) use {hold_columns, wait_columns};
+
+macro_rules! fronts {
+    () => {
+        concat!(
+            wait_columns!("w."),
+            "FROM unnest($1::text[]) AS k CROSS JOIN LATERAL
+                (SELECT * FROM @waits WHERE resource = k ORDER BY ticket LIMIT 9) AS w
+             UNION ALL ",
+            wait_columns!("w.", "2"),
+            "FROM unnest($1::text[]) AS k CROSS JOIN LATERAL
+                (SELECT * FROM @waits WHERE resource = k AND ticket <= $2
+                 ORDER BY ticket DESC LIMIT 2) AS w"
+        )
+    };
+}
 
 /// The paths near some wanted ones, as values of statements.
 fn near(paths: &[&Resource]) -> [Value; 3] {
@@ -122,22 +167,13 @@ pub(super) fn at(resources: &[Resource], ticket: Option<u64>, whole: bool) -> Ve
     )];
     asks.push(match whole {
         true => Ask::Query(
-            concat!(wait_columns!(""), ", 0 FROM @waits WHERE resource = ANY($1)"),
+            concat!(wait_columns!(""), "FROM @waits WHERE resource = ANY($1)"),
             vec![named],
         ),
         // The front of each queue; and the request's own place with the one before it, whose end it
         // is to notice, or the end of the queue.
         false => Ask::Query(
-            concat!(
-                wait_columns!("w."),
-                ", 0 FROM unnest($1::text[]) AS k CROSS JOIN LATERAL
-                    (SELECT * FROM @waits WHERE resource = k ORDER BY ticket LIMIT 9) AS w
-                 UNION ALL ",
-                wait_columns!("w."),
-                ", 1 FROM unnest($1::text[]) AS k CROSS JOIN LATERAL
-                    (SELECT * FROM @waits WHERE resource = k AND ticket <= $2
-                     ORDER BY ticket DESC LIMIT 2) AS w"
-            ),
+            fronts!(),
             vec![named, Value::Integer(ticket.map_or(i64::MAX, |ticket| ticket as i64))],
         ),
     });
@@ -155,9 +191,9 @@ pub(super) fn at(resources: &[Resource], ticket: Option<u64>, whole: bool) -> Ve
         asks.push(Ask::Query(
             concat!(
                 wait_columns!("w."),
-                ", 0 FROM unnest($1::text[]) AS p JOIN @waits AS w ON w.prefix = p UNION ALL ",
+                "FROM unnest($1::text[]) AS p JOIN @waits AS w ON w.prefix = p UNION ALL ",
                 wait_columns!("w."),
-                ", 0 FROM unnest($2::text[], $3::text[]) AS r(low, high)
+                "FROM unnest($2::text[], $3::text[]) AS r(low, high)
                     JOIN @waits AS w ON w.prefix >= r.low AND w.prefix < r.high"
             ),
             near(&paths).to_vec(),
@@ -166,11 +202,29 @@ pub(super) fn at(resources: &[Resource], ticket: Option<u64>, whole: bool) -> Ve
     asks
 }
 
+/// The same for the fronts of named resources, in one statement that also draws a number; none if a
+/// path is among them.
+pub(super) fn numbered_at(resources: &[Resource], ticket: Option<u64>) -> Option<Ask> {
+    let (paths, named) = split(resources);
+    paths.is_empty().then(|| {
+        Ask::Query(
+            concat!(
+                number_columns!(),
+                " UNION ALL ",
+                hold_columns!("h."),
+                "FROM @holds AS h WHERE h.resource = ANY($1) UNION ALL ",
+                fronts!()
+            ),
+            vec![Value::Texts(named), Value::Integer(ticket.map_or(i64::MAX, |at| at as i64))],
+        )
+    })
+}
+
 /// All that is held and waited for.
 pub(super) fn everything() -> Vec<Ask> {
     vec![
         Ask::Query(concat!(hold_columns!(""), "FROM @holds"), vec![]),
-        Ask::Query(concat!(wait_columns!(""), ", 0 FROM @waits"), vec![]),
+        Ask::Query(concat!(wait_columns!(""), "FROM @waits"), vec![]),
     ]
 }
 
@@ -202,7 +256,7 @@ pub(super) fn all_waits(resources: &[Resource], owner: &Owner) -> Vec<Ask> {
                 Value::OptionalText(owner.label.clone()),
             ],
         ),
-        Ask::Query(concat!(wait_columns!(""), ", 0 FROM @waits"), vec![]),
+        Ask::Query(concat!(wait_columns!(""), "FROM @waits"), vec![]),
     ]
 }
 
@@ -227,15 +281,15 @@ impl Gathered {
     }
 
     /// Adds holds; of paths only those that are `shown`.
-    pub(super) fn holds(
+    pub(super) fn holds<'a>(
         &mut self,
-        rows: &[Row],
+        rows: impl IntoIterator<Item = &'a Row>,
         shown: impl Fn(&Resource) -> bool,
     ) -> Result<(), PgError> {
         for row in rows {
-            let key: &str = row.get(0);
+            let key: &str = row.get(1);
             let resource = format::resource_from_key(key)?;
-            let grant = format::grant_from_text(row.get(1))?;
+            let grant = format::grant_from_text(row.get(2))?;
             if shown(&resource) && self.seen.insert((key.to_owned(), grant)) {
                 let hold = read_hold(row, resource, grant, self.at)?;
                 self.snapshot.holds.push(hold);
@@ -257,7 +311,7 @@ impl Gathered {
         self.holds(&rows[0], |_| true)?;
         match whole {
             true => self.waits(&rows[1], |_| true)?,
-            false => self.fronts(&rows[1])?,
+            false => self.fronts(&rows[1].iter().collect::<Vec<_>>())?,
         }
         if let [_, _, holds, waits] = rows {
             self.holds(holds, overlaps)?;
@@ -266,11 +320,27 @@ impl Gathered {
         Ok(())
     }
 
+    /// Adds the answer to [`numbered_at`] or to another statement of one shape, without its first row.
+    pub(super) fn entries(&mut self, rows: &[Row]) -> Result<(), PgError> {
+        let (holds, places): (Vec<&Row>, Vec<&Row>) =
+            rows.iter().partition(|row| row.get::<_, i32>(0) == HOLD);
+        self.holds(holds, |_| true)?;
+        self.waits(places, |_| true)
+    }
+
+    /// The same, where places are the fronts of queues.
+    pub(super) fn entries_at(&mut self, rows: &[Row]) -> Result<(), PgError> {
+        let (holds, places): (Vec<&Row>, Vec<&Row>) =
+            rows.iter().partition(|row| row.get::<_, i32>(0) == HOLD);
+        self.holds(holds, |_| true)?;
+        self.fronts(&places)
+    }
+
     /// Adds the fronts of queues and says where they end.
-    fn fronts(&mut self, rows: &[Row]) -> Result<(), PgError> {
+    fn fronts(&mut self, rows: &[&Row]) -> Result<(), PgError> {
         let mut shown: HashMap<&str, Vec<i64>> = HashMap::new();
-        for row in rows.iter().filter(|row| row.get::<_, i32>(16) == 0) {
-            shown.entry(row.get(15)).or_default().push(row.get(0));
+        for row in rows.iter().filter(|row| row.get::<_, i32>(0) == PLACE) {
+            shown.entry(row.get(1)).or_default().push(row.get(3));
         }
         for tickets in shown.values_mut() {
             tickets.sort_unstable();
@@ -282,10 +352,11 @@ impl Gathered {
             }
         }
         for row in rows {
-            let is_front = row.get::<_, i32>(16) == 0;
-            let tickets = shown.get(row.get::<_, &str>(15));
-            let ticket: i64 = row.get(0);
-            if !is_front || tickets.is_some_and(|tickets| tickets.contains(&ticket)) {
+            let tickets = shown.get(row.get::<_, &str>(1));
+            let ticket: i64 = row.get(3);
+            if row.get::<_, i32>(0) == OWN_PLACE
+                || tickets.is_some_and(|tickets| tickets.contains(&ticket))
+            {
                 self.place(row)?;
             }
         }
@@ -293,13 +364,13 @@ impl Gathered {
     }
 
     /// Adds places; of paths only those that are `shown`.
-    pub(super) fn waits(
+    pub(super) fn waits<'a>(
         &mut self,
-        rows: &[Row],
+        rows: impl IntoIterator<Item = &'a Row>,
         shown: impl Fn(&Resource) -> bool,
     ) -> Result<(), PgError> {
         for row in rows {
-            let resource = format::resource_from_key(row.get(15))?;
+            let resource = format::resource_from_key(row.get(1))?;
             if resource.kind() != Kind::Path || shown(&resource) {
                 self.place(row)?;
             }
@@ -348,44 +419,44 @@ fn read_hold(
     grant: GrantId,
     at: StoreTime,
 ) -> Result<HoldSnapshot, PgError> {
-    let left_ms = left_ms(row, 9, at);
+    let left_ms = left_ms(row, 10, at);
     Ok(HoldSnapshot {
         hold: Hold {
-            want: Want { resource, mode: format::mode_from_text(row.get(3))? },
+            want: Want { resource, mode: format::mode_from_text(row.get(4))? },
             grant,
-            token: Token(row.get::<_, i64>(2) as u64),
-            holder: read_holder(row, 4)?,
-            operation: row.get(8),
-            ttl: from_ms(row.get(9)),
-            slot: row.get::<_, Option<i64>>(14).map(|slot| slot as u32),
+            token: Token(row.get::<_, i64>(3) as u64),
+            holder: read_holder(row, 5)?,
+            operation: row.get(9),
+            ttl: from_ms(row.get(10)),
+            slot: row.get::<_, Option<i64>>(15).map(|slot| slot as u32),
         },
         left: from_ms(left_ms),
-        held_for: from_ms(at.now_ms.saturating_sub(row.get(11))),
-        acquired_at: WallTime(row.get(12)),
-        renewed_at: WallTime(row.get(13)),
+        held_for: from_ms(at.now_ms.saturating_sub(row.get(12))),
+        acquired_at: WallTime(row.get(13)),
+        renewed_at: WallTime(row.get(14)),
         expires_at: WallTime(at.wall_ms.saturating_add(left_ms)),
         stale: None,
     })
 }
 
 fn read_waiter(row: &Row, at: StoreTime) -> Result<(WaiterSnapshot, String), PgError> {
-    let keeps = row.get::<_, Option<&str>>(8).map(format::grants_from_json).transpose()?;
+    let keeps = row.get::<_, Option<&str>>(17).map(format::grants_from_json).transpose()?;
     let waiter = WaiterSnapshot {
         waiter: Waiter {
-            grant: format::grant_from_text(row.get(1))?,
-            ticket: row.get::<_, i64>(0) as u64,
-            wants: format::wants_from_json(row.get(2))?,
-            holder: read_holder(row, 3)?,
-            operation: row.get(7),
+            grant: format::grant_from_text(row.get(2))?,
+            ticket: row.get::<_, i64>(3) as u64,
+            wants: format::wants_from_json(row.get(4))?,
+            holder: read_holder(row, 5)?,
+            operation: row.get(9),
             keeps: keeps.unwrap_or_default(),
-            ttl: from_ms(row.get(9)),
+            ttl: from_ms(row.get(10)),
         },
-        left: from_ms(left_ms(row, 9, at)),
-        waited_for: from_ms(at.now_ms.saturating_sub(row.get(11))),
-        waiting_since: WallTime(row.get(12)),
+        left: from_ms(left_ms(row, 10, at)),
+        waited_for: from_ms(at.now_ms.saturating_sub(row.get(12))),
+        waiting_since: WallTime(row.get(13)),
         woken_for: row
             .get::<_, Option<i64>>(14)
             .map(|woken_ms| from_ms(at.now_ms.saturating_sub(woken_ms))),
     };
-    Ok((waiter, row.get(13)))
+    Ok((waiter, row.get(16)))
 }

@@ -22,10 +22,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 const PREPARE_AFTER: u32 = 3;
 
 /// How every change runs. Statements are planned once for each connection and use indexes even where
-/// a table is still small, because the plan stays when it has grown.
+/// a table is still small, because the plan stays when it has grown. What an index has in order is not
+/// sorted: of a limit that is a value, the planner expects a tenth of all rows, and would rather read
+/// and sort all of them.
 pub(super) const SETTINGS: &str = " -c lock_timeout=10s -c statement_timeout=15s \
     -c idle_in_transaction_session_timeout=15s -c plan_cache_mode=force_generic_plan \
-    -c enable_seqscan=off -c jit=off";
+    -c enable_seqscan=off -c enable_sort=off -c jit=off";
 
 /// The same for one transaction, where a pooler keeps no settings. A committed change is on disk,
 /// whatever the database's default is: numbers that were given out must not come again after a crash.
@@ -33,7 +35,8 @@ const SET_LOCAL: &str = "SELECT set_config('lock_timeout', '10s', true),
     set_config('idle_in_transaction_session_timeout', '15s', true),
     set_config('statement_timeout', '15s', true),
     set_config('plan_cache_mode', 'force_generic_plan', true),
-    set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
+    set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
+    set_config('jit', 'off', true),
     set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'off'
         THEN 'on' ELSE current_setting('synchronous_commit') END, true)";
 
@@ -44,6 +47,7 @@ pub(super) enum Value {
     OptionalText(Option<String>),
     Texts(Vec<String>),
     Integer(i64),
+    OptionalInteger(Option<i64>),
     Boolean(bool),
 }
 
@@ -52,7 +56,7 @@ impl Value {
         match self {
             Value::Text(_) | Value::OptionalText(_) => Type::TEXT,
             Value::Texts(_) => Type::TEXT_ARRAY,
-            Value::Integer(_) => Type::INT8,
+            Value::Integer(_) | Value::OptionalInteger(_) => Type::INT8,
             Value::Boolean(_) => Type::BOOL,
         }
     }
@@ -63,6 +67,7 @@ impl Value {
             Value::OptionalText(value) => value,
             Value::Texts(value) => value,
             Value::Integer(value) => value,
+            Value::OptionalInteger(value) => value,
             Value::Boolean(value) => value,
         }
     }
@@ -280,12 +285,19 @@ impl Session {
     /// Prepares the statements that were used so far, once the connection has been used often
     /// enough. What cannot be prepared is sent as text again.
     pub(super) async fn prepare(&self) {
-        if !self.may_prepare.load(Ordering::Relaxed) {
-            return;
+        if self.has_to_prepare() {
+            self.prepare_seen().await;
         }
-        if self.uses.fetch_add(1, Ordering::Relaxed) < PREPARE_AFTER {
-            return;
-        }
+    }
+
+    /// Notes that it was used; whether it now has statements to prepare.
+    pub(super) fn has_to_prepare(&self) -> bool {
+        self.may_prepare.load(Ordering::Relaxed)
+            && self.uses.fetch_add(1, Ordering::Relaxed) >= PREPARE_AFTER
+            && !self.seen.lock().is_empty()
+    }
+
+    pub(super) async fn prepare_seen(&self) {
         let seen: Vec<_> = self.seen.lock().drain().collect();
         let prepared = seen.iter().map(|(key, (sql, types))| async move {
             let name = format!("tenure_{}", uuid::Uuid::new_v4().simple());

@@ -9,6 +9,8 @@ use super::locks;
 use super::read::{Gathered, hold_columns, wait_columns};
 use super::row::Row;
 use super::session::{Ask, Value};
+use super::write::Plain::{Integer, Text};
+use super::write::plain;
 use crate::store::format::columns as format;
 use crate::store::path_prefixes::{self, PathPrefixes};
 use crate::store::store_time::{from_ms, milliseconds_up};
@@ -70,15 +72,14 @@ impl TaskLook {
         let mut asks = Vec::new();
         let pick = scope.pick.as_ref();
         let pick = pick.map(|pick| pick_tasks(pick, in_change && pick.may_skip));
-        let grants = || Value::Texts(scope.grants.iter().map(ToString::to_string).collect());
+        let grants = Value::Texts(scope.grants.iter().map(ToString::to_string).collect());
         asks.extend(show(scope));
         let shows = asks.len();
         asks.push(Ask::Query(
             concat!("SELECT ", columns!(), ", tries, notes FROM @tasks WHERE id = ", shown!()),
             vec![],
         ));
-        asks.push(holds_around(grants()));
-        asks.push(waits_around(grants()));
+        asks.push(around(grants));
         asks.push(sections());
         if scope.all_sections {
             asks.extend(all_sections());
@@ -100,11 +101,10 @@ impl TaskLook {
         let tasks: Result<Vec<Task>, PgError> = rows[0].iter().map(read_task).collect();
         into.snapshot.tasks = tasks?;
         into.snapshot.tasks.sort_by_key(|task| task.age);
-        into.holds(&rows[1], |_| true)?;
-        into.waits(&rows[2], |_| true)?;
+        into.entries(&rows[1])?;
         into.snapshot.sections = match self.all_sections {
-            true => read_all_sections(&rows[4], &rows[5])?,
-            false => rows[3].iter().filter_map(read_section).collect(),
+            true => read_all_sections(&rows[3], &rows[4])?,
+            false => rows[2].iter().filter_map(read_section).collect(),
         };
         Ok(())
     }
@@ -184,14 +184,14 @@ fn pick_tasks(pick: &Pick, lock: bool) -> Ask {
         concat!(
             "WITH RECURSIVE s(section) AS (
                 SELECT CASE WHEN $1::text IS NOT NULL THEN $1
-                    ELSE (SELECT min(section) FROM @tasks WHERE ",
+                    ELSE (SELECT section FROM @tasks WHERE ",
             ready!(),
-            ") END
+            " ORDER BY section, priority, position, age LIMIT 1) END
                 UNION ALL
-                SELECT (SELECT min(section) FROM @tasks
+                SELECT (SELECT section FROM @tasks
                     WHERE ",
             ready!(),
-            " AND section > s.section)
+            " AND section > s.section ORDER BY section, priority, position, age LIMIT 1)
                 FROM s WHERE $1 IS NULL AND s.section IS NOT NULL
             ),
             placed AS (
@@ -258,51 +258,40 @@ fn pick_tasks(pick: &Pick, lock: bool) -> Ask {
     )
 }
 
-/// What is held on the shown tasks, on their sections, on paths near their files, and on all that
-/// these grants hold.
-fn holds_around(grants: Value) -> Ask {
+/// What is held and waited for on the shown tasks, on their sections, on paths near their files, and
+/// on all that these grants hold. Each is looked up by an index, however few rows the planner takes a
+/// table to have: `OFFSET 0` keeps it from reading whole tables instead.
+fn around(grants: Value) -> Ask {
     Ask::Query(
         concat!(
             "WITH shown AS MATERIALIZED (
                 SELECT id, section, near_at, near_below FROM @tasks WHERE id = ",
             shown!(),
             "),
-             keys AS (SELECT 'task:' || id AS k FROM shown
+             keys AS MATERIALIZED (SELECT 'task:' || id AS k FROM shown
                 UNION SELECT 'section:' || section FROM shown WHERE section <> ''
-                UNION SELECT resource FROM @holds WHERE grant_id = ANY($1)) ",
+                UNION SELECT h.resource FROM unnest($1::text[]) AS g CROSS JOIN LATERAL
+                    (SELECT resource FROM @holds WHERE grant_id = g OFFSET 0) AS h),
+             at AS MATERIALIZED (SELECT DISTINCT unnest(near_at) AS p FROM shown),
+             below AS MATERIALIZED (SELECT DISTINCT unnest(near_below) AS p FROM shown) ",
             hold_columns!("h."),
-            "FROM keys JOIN @holds AS h ON h.resource = k UNION ALL ",
+            "FROM keys CROSS JOIN LATERAL
+                (SELECT * FROM @holds WHERE resource = k OFFSET 0) AS h UNION ALL ",
             hold_columns!("h."),
-            "FROM (SELECT DISTINCT unnest(near_at) AS p FROM shown) AS a
-                JOIN @holds AS h ON h.prefix = p UNION ALL ",
+            "FROM at CROSS JOIN LATERAL
+                (SELECT * FROM @holds WHERE prefix = p OFFSET 0) AS h UNION ALL ",
             hold_columns!("h."),
-            "FROM (SELECT DISTINCT unnest(near_below) AS p FROM shown) AS b
-                JOIN @holds AS h ON h.prefix >= p || '/' AND h.prefix < p || '0'"
-        ),
-        vec![grants],
-    )
-}
-
-/// The same for places in queues.
-fn waits_around(grants: Value) -> Ask {
-    Ask::Query(
-        concat!(
-            "WITH shown AS MATERIALIZED (
-                SELECT id, section, near_at, near_below FROM @tasks
-                WHERE EXISTS (SELECT 1 FROM @waits) AND id = ",
-            shown!(),
-            "),
-             keys AS (SELECT 'task:' || id AS k FROM shown
-                UNION SELECT 'section:' || section FROM shown WHERE section <> ''
-                UNION SELECT resource FROM @holds WHERE grant_id = ANY($1)) ",
+            "FROM below CROSS JOIN LATERAL (SELECT * FROM @holds
+                WHERE prefix >= p || '/' AND prefix < p || '0' OFFSET 0) AS h UNION ALL ",
             wait_columns!("w."),
-            ", 0 FROM keys JOIN @waits AS w ON w.resource = k UNION ALL ",
+            "FROM keys CROSS JOIN LATERAL
+                (SELECT * FROM @waits WHERE resource = k OFFSET 0) AS w UNION ALL ",
             wait_columns!("w."),
-            ", 0 FROM (SELECT DISTINCT unnest(near_at) AS p FROM shown) AS a
-                JOIN @waits AS w ON w.prefix = p UNION ALL ",
+            "FROM at CROSS JOIN LATERAL
+                (SELECT * FROM @waits WHERE prefix = p OFFSET 0) AS w UNION ALL ",
             wait_columns!("w."),
-            ", 0 FROM (SELECT DISTINCT unnest(near_below) AS p FROM shown) AS b
-                JOIN @waits AS w ON w.prefix >= p || '/' AND w.prefix < p || '0'"
+            "FROM below CROSS JOIN LATERAL (SELECT * FROM @waits
+                WHERE prefix >= p || '/' AND prefix < p || '0' OFFSET 0) AS w"
         ),
         vec![grants],
     )
@@ -317,12 +306,13 @@ fn sections() -> Ask {
             shown!(),
             "),
              names AS (SELECT section AS name FROM shown UNION SELECT '*'
-                UNION SELECT unnest(s.depends_on)
-                    FROM @sections AS s JOIN shown ON s.name = shown.section)
+                UNION SELECT unnest(s.depends_on) FROM shown CROSS JOIN LATERAL
+                    (SELECT depends_on FROM @sections WHERE name = section OFFSET 0) AS s)
              SELECT n.name, s.max_runners, s.priority, s.position, s.depends_on, s.paused,
                 EXISTS (SELECT 1 FROM @tasks AS t WHERE t.section = n.name
                     AND t.status NOT IN ('completed', 'failed', 'cancelled', 'skipped'))
-             FROM names AS n LEFT JOIN @sections AS s ON s.name = n.name"
+             FROM names AS n LEFT JOIN LATERAL
+                (SELECT * FROM @sections WHERE name = n.name OFFSET 0) AS s ON true"
         ),
         vec![],
     )
@@ -626,6 +616,47 @@ pub(super) const PROGRESS: &str = "WITH put AS (UPDATE @tasks AS t SET status = 
  WHERE t.id = n.id)
  INSERT INTO @tally SELECT section, status, delta
  FROM json_to_recordset($2::json) AS d(section text, status text, delta bigint)";
+
+/// The same for one task whose status changes, without the cost of reading JSON.
+pub(super) const PROGRESS_ONE: &str = "WITH put AS (UPDATE @tasks SET status = $2, unmet = $3,
+    attempts = $4, recoveries = $5, not_before_at_ms = $6, claim_by = $7, claim_grant = $8,
+    claim_token = $9, claim_parts = $10, result = $11, error = $12, feedback = $13,
+    claimed_at_ms = $14, started_at_ms = $15, finished_at_ms = $16, finished_by = $17,
+    finished_grant = $18, finished_token = $19, tries = $20, notes = $21 WHERE id = $1)
+ INSERT INTO @tally VALUES ($22, $23, -1), ($22, $2, 1)";
+
+/// What [`PROGRESS_ONE`] takes.
+pub(super) fn progress_one_values(before: &Task, after: &Task) -> Vec<Value> {
+    let mut values = plain(
+        &progress_row(after),
+        &[
+            ("id", Text),
+            ("status", Text),
+            ("unmet", Integer),
+            ("attempts", Integer),
+            ("recoveries", Integer),
+            ("not_before_at_ms", Integer),
+            ("claim_by", Text),
+            ("claim_grant", Text),
+            ("claim_token", Integer),
+            ("claim_parts", Text),
+            ("result", Text),
+            ("error", Text),
+            ("feedback", Text),
+            ("claimed_at_ms", Integer),
+            ("started_at_ms", Integer),
+            ("finished_at_ms", Integer),
+            ("finished_by", Text),
+            ("finished_grant", Text),
+            ("finished_token", Integer),
+            ("tries", Text),
+            ("notes", Text),
+        ],
+    );
+    values.push(Value::Text(after.section.clone().unwrap_or_default()));
+    values.push(Value::Text(before.status.word().to_owned()));
+    values
+}
 
 /// What [`PROGRESS`] takes for these tasks, as they were and as they are.
 pub(super) fn progress_values(moved: &[(&Task, &Task)]) -> [Json; 2] {

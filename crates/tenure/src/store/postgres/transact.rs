@@ -22,25 +22,46 @@ use tenure_core::{Change, GrantId, Revision, Scope, Snapshot, StoredReply, Write
 /// After so many beginnings with more locks a change takes the whole store.
 const BEGINNINGS_MAX: u32 = 6;
 
-/// Begins a change that shares the store with others.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-SELECT pg_advisory_xact_lock_shared($SPACE, 0)";
+/// Begins a change that shares the store with others; the statement that takes its locks takes that
+/// of the store first.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /// Begins a change that has the store alone, and may be large.
 const BEGIN_WHOLE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 SET LOCAL statement_timeout = '60s'; SELECT pg_advisory_xact_lock($SPACE, 0)";
 
-/// Takes locks, all in one statement, in one order, each once in its strongest mode.
-const LOCK: &str = "WITH keys AS (SELECT substr(k, 2) AS k, bool_or(left(k, 1) = 'x') AS x
+/// Takes one lock exclusively, which is what most changes need.
+const LOCK_ONE: &str = "SELECT $1::text, pg_advisory_xact_lock_shared($SPACE, 0)::text,
+    pg_advisory_xact_lock(hashtextextended(substr($1, 2), $SEED))::text";
+
+/// Takes locks, all in one statement: that of the store, and then the others in one order, each once
+/// in its strongest mode. The row of the store comes first, and is there if no other is wanted.
+const LOCK: &str = "WITH store AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared($SPACE, 0)::text AS taken),
+ keys AS (SELECT substr(k, 2) AS k, bool_or(left(k, 1) = 'x') AS x
     FROM unnest($1::text[]) AS k GROUP BY 1),
  sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY 3, 2 DESC)
  SELECT CASE WHEN x THEN 'x' ELSE 's' END || k,
     CASE WHEN x THEN pg_advisory_xact_lock(h)::text ELSE pg_advisory_xact_lock_shared(h)::text END
- FROM sorted";
+ FROM store LEFT JOIN sorted ON true";
 
-/// The same with the locks of these tasks, of those that wait for them, and of all that these grants
-/// have.
-const LOCK_TASKS: &str = "WITH wanted AS (
+/// The same with the locks of these tasks, and of those that wait for them.
+const LOCK_TASKS: &str = "WITH store AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared($SPACE, 0)::text AS taken),
+ wanted AS (
+    SELECT unnest($1::text[]) AS k
+    UNION ALL SELECT unnest(lock_keys) FROM @tasks WHERE id = ANY($2)
+    UNION ALL SELECT 'xtask:' || dependent FROM @dependencies WHERE $3 AND task = ANY($2)),
+ keys AS (SELECT substr(k, 2) AS k, bool_or(left(k, 1) = 'x') AS x FROM wanted GROUP BY 1),
+ sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY 3, 2 DESC)
+ SELECT CASE WHEN x THEN 'x' ELSE 's' END || k,
+    CASE WHEN x THEN pg_advisory_xact_lock(h)::text ELSE pg_advisory_xact_lock_shared(h)::text END
+ FROM store LEFT JOIN sorted ON true";
+
+/// The same with the locks of all that these grants have.
+const LOCK_GRANTS: &str = "WITH store AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared($SPACE, 0)::text AS taken),
+ wanted AS (
     SELECT unnest($1::text[]) AS k
     UNION SELECT unnest(lock_keys) FROM @tasks WHERE id = ANY($2)
     UNION SELECT 'xtask:' || dependent FROM @dependencies WHERE $3 AND task = ANY($2)
@@ -51,7 +72,7 @@ const LOCK_TASKS: &str = "WITH wanted AS (
  sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY 3, 2 DESC)
  SELECT CASE WHEN x THEN 'x' ELSE 's' END || k,
     CASE WHEN x THEN pg_advisory_xact_lock(h)::text ELSE pg_advisory_xact_lock_shared(h)::text END
- FROM sorted";
+ FROM store LEFT JOIN sorted ON true";
 
 /// Announces a change, see `follow`, and then draws its number, once its locks are taken; and what
 /// every change must know. Columns are computed from left to right.
@@ -78,20 +99,49 @@ pub(super) struct Moment {
 impl Moment {
     pub(super) fn read(inner: &Inner, rows: &[Row]) -> Result<Moment, PgError> {
         let row = rows.first().ok_or(PgError::Replaced)?;
-        if row.get::<_, &str>(4) != inner.pool.connector().store_id() {
+        Moment::of(
+            inner,
+            row.get(4),
+            row.get(5),
+            Moment {
+                number: row.get::<_, i64>(1) as u64,
+                at: Moment::time(row.get(2), row.get(3)),
+                withhold_until_ms: row.get(6),
+                longest_ms: row.get(7),
+            },
+        )
+    }
+
+    /// The same of a statement that answers with more than the moment, see `number_columns`.
+    fn read_first(inner: &Inner, rows: &[Row]) -> Result<Moment, PgError> {
+        let is_moment = |row: &&Row| row.get::<_, i32>(0) == read::MOMENT_ROW;
+        let row = rows.first().filter(is_moment).ok_or(PgError::Replaced)?;
+        Moment::of(
+            inner,
+            row.get(2),
+            row.get::<_, i64>(10) as i32,
+            Moment {
+                number: row.get::<_, i64>(3) as u64,
+                at: Moment::time(row.get(11), row.get(12)),
+                withhold_until_ms: row.get(13),
+                longest_ms: row.get(14),
+            },
+        )
+    }
+
+    /// A moment of this store, if its tables are the right ones.
+    fn of(inner: &Inner, store: &str, version: i32, moment: Moment) -> Result<Moment, PgError> {
+        if store != inner.pool.connector().store_id() {
             return Err(PgError::Replaced);
         }
-        let version: i32 = row.get(5);
         if version > super::schema::VERSION {
             return Err(PgError::Newer(version, super::schema::VERSION));
         }
-        let (now_ms, begin_ms) = (row.get(2), row.get(3));
-        Ok(Moment {
-            number: row.get::<_, i64>(1) as u64,
-            at: StoreTime { now_ms, begin_ms, wall_ms: now_ms },
-            withhold_until_ms: row.get(6),
-            longest_ms: row.get(7),
-        })
+        Ok(moment)
+    }
+
+    fn time(now_ms: i64, begin_ms: i64) -> StoreTime {
+        StoreTime { now_ms, begin_ms, wall_ms: now_ms }
     }
 }
 
@@ -188,25 +238,30 @@ pub(super) fn begin_ask(locks: &LockSet) -> Ask {
 
 /// Takes the named locks, unless the whole store is taken.
 pub(super) fn keys_ask(locks: &LockSet) -> Ask {
-    let keys = if locks.whole { vec![] } else { locks.encoded() };
-    Ask::Query(LOCK, vec![Value::Texts(keys)])
+    let mut keys = if locks.whole { vec![] } else { locks.encoded() };
+    match keys.as_slice() {
+        [one] if one.starts_with('x') => Ask::Query(LOCK_ONE, vec![Value::Text(keys.remove(0))]),
+        _ => Ask::Query(LOCK, vec![Value::Texts(keys)]),
+    }
 }
 
 fn lock_ask(scope: &Scope, locks: &LockSet) -> Option<Ask> {
     if locks.whole {
         return None;
     }
-    let keys = Value::Texts(locks.encoded());
     Some(match scope {
         // A task that is added needs no more of those that it waits for than their own records.
         Scope::Tasks(scope) if !(scope.adds || scope.ids.is_empty() && scope.grants.is_empty()) => {
+            let keys = Value::Texts(locks.encoded());
             let ids = scope.ids.iter().map(|id| id.as_str().to_owned()).collect();
-            let grants = scope.grants.iter().map(ToString::to_string).collect();
-            let dependents = Value::Boolean(scope.dependents);
-            let values = vec![keys, Value::Texts(ids), dependents, Value::Texts(grants)];
-            Ask::Query(LOCK_TASKS, values)
+            let mut values = vec![keys, Value::Texts(ids), Value::Boolean(scope.dependents)];
+            if scope.grants.is_empty() {
+                return Some(Ask::Query(LOCK_TASKS, values));
+            }
+            values.push(Value::Texts(scope.grants.iter().map(ToString::to_string).collect()));
+            Ask::Query(LOCK_GRANTS, values)
         }
-        _ => Ask::Query(LOCK, vec![keys]),
+        _ => keys_ask(locks),
     })
 }
 
@@ -228,9 +283,14 @@ async fn begin(
     let pick = look.pick();
     let has_pick = pick.is_some();
     asks.extend(pick);
-    asks.push(Ask::Query(NUMBER, vec![]));
+    // What draws the number reads too, where one statement can do both.
+    let numbered = look.numbered();
+    let is_numbered = numbered.is_some();
+    asks.push(numbered.unwrap_or_else(|| Ask::Query(NUMBER, vec![])));
     let reads = asks.len();
-    asks.extend(look.asks());
+    if !is_numbered {
+        asks.extend(look.asks());
+    }
     if let Some(slot) = &slot {
         asks.push(Ask::Query(
             "SELECT number, text FROM @answers WHERE slot = $1",
@@ -239,10 +299,16 @@ async fn begin(
     }
     let (session, mut rows) = begun(session, &asks).await?;
     let mut shown = || -> Result<(Snapshot, Addresses, Moment), PgError> {
-        let moment = Moment::read(inner, &rows[reads - 1])?;
+        let number = &rows[reads - 1];
+        let moment = match is_numbered {
+            true => Moment::read_first(inner, number)?,
+            false => Moment::read(inner, number)?,
+        };
         let mut gathered = Gathered::new(moment.at);
         if has_lock {
-            let taken: Vec<String> = rows[1].iter().map(|row| row.get(0)).collect();
+            // Where no other lock was wanted, the row of the store's has no key.
+            let taken: Vec<String> =
+                rows[1].iter().filter_map(|row| row.get::<_, Option<String>>(0)).collect();
             locks.took(&taken);
         }
         if has_pick {
@@ -250,7 +316,10 @@ async fn begin(
             locks.took(&TaskLook::gather_pick(&rows[at], &mut gathered)?);
         }
         let answered = slot.as_ref().and_then(|_| rows.pop());
-        look.gather(&rows[reads..], &mut gathered)?;
+        match is_numbered {
+            true => gathered.entries_at(&rows[reads - 1][1..])?,
+            false => look.gather(&rows[reads..], &mut gathered)?,
+        }
         let (mut snapshot, addresses) = gathered.finish();
         snapshot.next = moment.number;
         snapshot.answered = answered.and_then(|rows| {
@@ -331,6 +400,7 @@ async fn write(
         Numbers { first: moment.number, longest_ms: moment.longest_ms, alone: locks.whole };
     let batch = Batch::of(&change, moment.at, mailbox);
     let mut asks = batch.asks(&change, &numbers, moment.at, mailbox, &snapshot.tasks);
+    let has_events = !change.events.is_empty();
     let event_at = asks.iter().position(|ask| matches!(ask, Ask::Query(sql, _) if *sql == EVENTS));
     let commit_at = asks.len();
     asks.push(Ask::Run("COMMIT"));
@@ -344,10 +414,7 @@ async fn write(
         let error = answers.swap_remove(index).err().unwrap_or(PgError::Replaced);
         // The server said no to a statement: then it did not commit. If no answer came, it is unknown.
         return match error.is_lost_connection() {
-            true => {
-                let has_events = event_at.is_some();
-                Ok(Outcome::Unknown { number: moment.number, has_events, locks, error })
-            }
+            true => Ok(Outcome::Unknown { number: moment.number, has_events, locks, error }),
             false => {
                 roll_back(session);
                 Err(error)
@@ -360,10 +427,14 @@ async fn write(
             inner.listener.forget(waiter.grant);
         }
     }
-    let newest = event_at.and_then(|index| {
-        let rows = answers[index].as_ref().ok()?;
-        rows.iter().map(|row| row.get::<_, i64>(0) as u64).max()
-    });
+    // A single event has the number of the change.
+    let newest = match event_at {
+        Some(index) => {
+            let rows = answers[index].as_ref().ok();
+            rows.and_then(|rows| rows.iter().map(|row| row.get::<_, i64>(0) as u64).max())
+        }
+        None => has_events.then_some(moment.number),
+    };
     inner.after_commit(session, &change);
     Ok(Outcome::Done(Committed { revision: newest.map(Revision) }))
 }
@@ -456,7 +527,7 @@ pub(super) fn all(answers: Vec<Answered>) -> Result<Vec<Vec<Row>>, PgError> {
 
 /// The statements by which a scope is looked at.
 pub(super) enum Look<'a> {
-    At { resources: &'a [tenure_core::Resource], whole: bool, asks: Vec<Ask> },
+    At { resources: &'a [tenure_core::Resource], ticket: Option<u64>, whole: bool },
     Other(Vec<Ask>, &'a Scope),
     Tasks(TaskLook),
 }
@@ -465,11 +536,9 @@ impl Look<'_> {
     pub(super) fn new(scope: &Scope, in_change: bool) -> Look<'_> {
         match scope {
             Scope::At { resources, ticket } => {
-                Look::At { resources, whole: false, asks: read::at(resources, *ticket, false) }
+                Look::At { resources, ticket: *ticket, whole: false }
             }
-            Scope::Queues(resources) => {
-                Look::At { resources, whole: true, asks: read::at(resources, None, true) }
-            }
+            Scope::Queues(resources) => Look::At { resources, ticket: None, whole: true },
             Scope::Everything => Look::Other(read::everything(), scope),
             Scope::Waits { resources, owner } => {
                 Look::Other(read::all_waits(resources, owner), scope)
@@ -485,9 +554,18 @@ impl Look<'_> {
         }
     }
 
+    /// One statement that draws a number and reads, if there is one for this scope.
+    fn numbered(&self) -> Option<Ask> {
+        match self {
+            Look::At { resources, ticket, whole: false } => read::numbered_at(resources, *ticket),
+            _ => None,
+        }
+    }
+
     pub(super) fn asks(&self) -> Vec<Ask> {
         match self {
-            Look::At { asks, .. } | Look::Other(asks, _) => asks.clone(),
+            Look::At { resources, ticket, whole } => read::at(resources, *ticket, *whole),
+            Look::Other(asks, _) => asks.clone(),
             Look::Tasks(look) => look.asks.clone(),
         }
     }

@@ -227,7 +227,9 @@ impl Batch {
             ));
         }
         let new: Vec<Json> = self.holds.values().flatten().cloned().collect();
-        if !new.is_empty() {
+        if let [row] = new.as_slice() {
+            asks.push(Ask::Query(HOLD_ONE, plain(row, &HOLD_COLUMNS)));
+        } else if !new.is_empty() {
             asks.push(Ask::Query(
                 "INSERT INTO @holds SELECT * FROM json_populate_recordset(NULL::@holds, $1::json)",
                 vec![rows(new)],
@@ -293,7 +295,12 @@ impl Batch {
                 _ => put.push(task),
             }
         }
-        if !moved.is_empty() {
+        if let [(before, after)] = moved.as_slice()
+            && before.status != after.status
+        {
+            let values = tasks::progress_one_values(before, after);
+            asks.push(Ask::Query(tasks::PROGRESS_ONE, values));
+        } else if !moved.is_empty() {
             let values = tasks::progress_values(&moved).map(|rows| Value::Text(rows.to_string()));
             asks.push(Ask::Query(tasks::PROGRESS, values.to_vec()));
         }
@@ -437,6 +444,73 @@ fn wait_rows(waiter: &Waiter, at: StoreTime, mailbox: &str) -> Vec<Json> {
     waiter.wants.iter().map(one).collect()
 }
 
+/// Adds one hold, without the cost of reading JSON.
+const HOLD_ONE: &str = "INSERT INTO @holds (resource, grant_id, token, mode, label, chosen, agent,
+    evidence, operation, ttl_ms, deadline_ms, since_ms, acquired_at_ms, renewed_at_ms, slot, prefix,
+    lock_keys)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+
+const HOLD_COLUMNS: [(&str, Plain); 17] = [
+    ("resource", Plain::Text),
+    ("grant_id", Plain::Text),
+    ("token", Plain::Integer),
+    ("mode", Plain::Text),
+    ("label", Plain::Text),
+    ("chosen", Plain::Boolean),
+    ("agent", Plain::Boolean),
+    ("evidence", Plain::Text),
+    ("operation", Plain::Text),
+    ("ttl_ms", Plain::Integer),
+    ("deadline_ms", Plain::Integer),
+    ("since_ms", Plain::Integer),
+    ("acquired_at_ms", Plain::Integer),
+    ("renewed_at_ms", Plain::Integer),
+    ("slot", Plain::Integer),
+    ("prefix", Plain::Text),
+    ("lock_keys", Plain::Texts),
+];
+
+/// Adds one event, which has the number of the change.
+const EVENT_ONE: &str =
+    "INSERT INTO @events (id, until, at_ms, kind, resource, label, token, detail,
+    actor) VALUES ($1, $1, coalesce($3, $2), $4, $5, $6, $7, $8, $9)";
+
+const EVENT_COLUMNS: [(&str, Plain); 7] = [
+    ("at_ms", Plain::Integer),
+    ("kind", Plain::Text),
+    ("resource", Plain::Text),
+    ("label", Plain::Text),
+    ("token", Plain::Integer),
+    ("detail", Plain::Text),
+    ("actor", Plain::Text),
+];
+
+/// What a column has.
+#[derive(Clone, Copy)]
+pub(super) enum Plain {
+    Text,
+    Texts,
+    Integer,
+    Boolean,
+}
+
+/// The columns of one row as values of a statement.
+pub(super) fn plain(row: &Json, columns: &[(&str, Plain)]) -> Vec<Value> {
+    let one = |(name, what): &(&str, Plain)| {
+        let json = &row[*name];
+        match what {
+            Plain::Text => Value::OptionalText(json.as_str().map(str::to_owned)),
+            Plain::Integer => Value::OptionalInteger(json.as_i64()),
+            Plain::Boolean => Value::Boolean(json.as_bool() == Some(true)),
+            Plain::Texts => {
+                let texts = json.as_array().into_iter().flatten();
+                Value::Texts(texts.filter_map(Json::as_str).map(str::to_owned).collect())
+            }
+        }
+    };
+    columns.iter().map(one).collect()
+}
+
 /// Adds events; answers with their numbers.
 pub(super) const EVENTS: &str = "WITH numbered AS MATERIALIZED (
     SELECT CASE WHEN n = 1 THEN $2 ELSE nextval('@numbers') END AS id, e
@@ -458,6 +532,11 @@ fn event_ask(events: &[NewEvent], first: u64, at: StoreTime) -> Ask {
             "actor": event.actor,
         })
     };
+    if let [event] = events {
+        let mut values = vec![Value::Integer(first as i64), Value::Integer(at.wall_ms)];
+        values.extend(plain(&one(event), &EVENT_COLUMNS));
+        return Ask::Query(EVENT_ONE, values);
+    }
     Ask::Query(
         EVENTS,
         vec![
