@@ -378,7 +378,8 @@ fn tool_call(name: &str, place: &StoreLocation, url: &str) -> Value {
     let mut command = tenure(place, url, &["mcp"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("mcp");
     let mut stdin = child.stdin.take().expect("its input");
-    let client = r#"{"name":"t","version":"1"}"#;
+    // The label is this name with a random suffix; what has a digit is not compared.
+    let client = r#"{"name":"agent1","version":"1"}"#;
     let begin = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{{}},"clientInfo":{client}}}}}"#
     );
