@@ -42,7 +42,8 @@ pub const REQUEST: &str = "tenure-request";
 /// The header of a request that was sent before, with the same name, and got no answer.
 pub const AGAIN: &str = "tenure-again";
 
-/// The header of each answer with the server's clock and what it shows: see [`crate::deadline`].
+/// The header of each answer with the server's clock and what it shows: see
+/// [`server_support::deadline`](crate::server_support::deadline).
 pub const CLOCK: &str = "tenure-clock";
 
 /// The header with the deadline of a request, by each clock that the client knows.
