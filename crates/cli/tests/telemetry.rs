@@ -203,8 +203,11 @@ fn one_run_over_a_server_is_one_trace_from_the_command_to_the_store() {
     };
     let asked = &received.iter().find(is_in_wait).expect("the request that acquires").span;
     assert_eq!(attribute(asked, "http.request.method").as_deref(), Some("POST"));
-    let answers =
-        |it: &&Received| it.service == "server" && it.span.parent_span_id == asked.span_id;
+    let answers = |it: &&Received| {
+        it.service == "server"
+            && it.span.name == answered
+            && it.span.parent_span_id == asked.span_id
+    };
     let answer = &received.iter().find(answers).expect("the server's span").span;
     assert_eq!(attribute(answer, "http.route").as_deref(), Some("/v1/store/act/{verb}"));
     assert_eq!(attribute(answer, "http.response.status_code").as_deref(), Some("200"));

@@ -50,6 +50,7 @@ pub fn routes(app: App) -> Routes {
         .route(wire::QUERY, Access::READ, large, post(query))
         .route(wire::WAIT, Access::Known, waits, post(wait))
         .route(wire::MAINTAIN, Access::Known, large, post(maintain))
+        .route(wire::TIME, Access::Known, large, post(time))
         .route(wire::COLLECT, Access::ADMIN, large, post(collect))
         .route("/v1/store/{*other}", Access::Known, large, any(another_version))
         .layer(map_response(tell_time))
@@ -288,6 +289,11 @@ async fn maintain(asked: Asked) -> Answer {
 async fn collect(asked: Asked) -> Answer {
     let ask: wire::Collect = asked.read()?;
     asked.answer(asked.app.client.backend().collect(ask.dry_run).await)
+}
+
+/// What every answer tells: see [`crate::clock`].
+async fn time(asked: Asked) -> Answer {
+    asked.answer(Ok(()))
 }
 
 /// Answers clients of other versions, which ask in other places.

@@ -3,7 +3,7 @@
 use super::connections::{SendError, Unusable};
 use super::link::{Link, Links, Looked};
 use super::observer::Observer;
-use crate::deadline::KnownClocks;
+use crate::deadline::{KnownClocks, ServerTime};
 use crate::store::RequestId;
 use crate::store::StoreError;
 use crate::url::{Address, RemoteOptions};
@@ -190,6 +190,7 @@ impl Caller {
         let begun = clock.now();
         let waited = || clock.now().saturating_sub(begun);
         let is_act = matches!(kind, Kind::Act(_));
+        let is_change = !matches!(kind, Kind::Look);
         let mut limit = match (patience, kind) {
             (Patience::Once(limit), _) => limit,
             (Patience::Long(wait) | Patience::Wait(wait), Kind::Look) => wait + ANSWER,
@@ -202,9 +203,12 @@ impl Caller {
         let (mut refusals, mut clocks_asked) = (0, 0);
         loop {
             let link = self.links.current();
+            if is_change && self.deadlines(limit).is_empty() {
+                self.world.timeout(limit, self.learn_clock(&link, request.headers())).await;
+            }
             let sent_at = waited();
             limit = limit.min(end.map_or(limit, |end: Duration| end.saturating_sub(sent_at)));
-            if !matches!(kind, Kind::Look) {
+            if is_change {
                 self.set_deadline(&mut request, limit);
             }
             let tried = self.world.timeout(limit, self.try_once(&link, request.clone())).await;
@@ -272,12 +276,26 @@ impl Caller {
         }
     }
 
+    /// The deadline of a request that is sent now and given up after this time, by each known clock.
+    fn deadlines(&self, limit: Duration) -> Vec<ServerTime> {
+        self.clocks.deadlines(self.world.clock().now_with_suspend(), limit)
+    }
+
     /// Sets the deadline of a request that is sent now and given up after this time.
     fn set_deadline(&self, request: &mut Request<Full<Bytes>>, limit: Duration) {
-        let deadlines = self.clocks.deadlines(self.world.clock().now_with_suspend(), limit);
-        if let Ok(deadlines) = HeaderValue::try_from(wire::deadlines_to_text(&deadlines)) {
-            request.headers_mut().insert(HeaderName::from_static(wire::DEADLINE), deadlines);
+        let deadlines = self.deadlines(limit);
+        if let Ok(text) = HeaderValue::try_from(wire::deadlines_to_text(&deadlines)) {
+            request.headers_mut().insert(HeaderName::from_static(wire::DEADLINE), text);
         }
+    }
+
+    /// Asks what the server's clock shows. If no answer comes, the request itself finds out why.
+    async fn learn_clock(&self, link: &Link, headers: &HeaderMap) {
+        let Ok(uri) = format!("{}{}", self.base, wire::TIME).parse() else { return };
+        let mut request = Request::new(Full::new(Bytes::from_static(b"{}")));
+        (*request.method_mut(), *request.uri_mut()) = (Method::POST, uri);
+        *request.headers_mut() = headers.clone();
+        self.try_once(link, request).await;
     }
 
     async fn try_once(&self, link: &Link, request: Request<Full<Bytes>>) -> Tried {

@@ -27,6 +27,9 @@ pub const WAIT: &str = "/v1/store/wait";
 /// Where a [`Maintenance`](crate::store::Maintenance) is sent.
 pub const MAINTAIN: &str = "/v1/store/maintain";
 
+/// Where a client asks what the server's clock shows: the answer is in its header [`CLOCK`].
+pub const TIME: &str = "/v1/store/time";
+
 /// Where [`Collect`] is sent.
 pub const COLLECT: &str = "/v1/store/collect";
 
