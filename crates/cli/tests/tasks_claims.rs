@@ -357,8 +357,11 @@ fn no_finish_counts_after_a_part_of_its_claim_was_lost() {
         let woken = &workers[dice.below(workers.len())];
         let _ = kill_process(Pid::from_child(woken), Signal::CONT);
     }
+    // All go on before one is waited for: one that was stopped while it writes is in the way of all.
+    for worker in &workers {
+        let _ = kill_process(Pid::from_child(worker), Signal::CONT);
+    }
     for mut worker in workers {
-        let _ = kill_process(Pid::from_child(&worker), Signal::CONT);
         worker.wait().unwrap();
     }
     // Those that were killed last, or that had just ended, may have left something.
