@@ -3,10 +3,23 @@
 use crate::errors::Failure;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 use tenure::world::between_forks;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::AbortHandle;
+
+/// Whether Python is ending. Then the background thread must not call it any more: Python ends threads
+/// that wait for the GIL wherever they are, and in the middle of a native function that is a crash.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// The process whose background thread calls Python now, or 0. A forked process has no such thread until
+/// it starts its own.
+static CALLING: AtomicU32 = AtomicU32::new(0);
+
+/// How long the end of Python waits for a call to return.
+const CALL_MAX: Duration = Duration::from_secs(10);
 
 /// Something that is under way in the background.
 #[pyclass(frozen, module = "tenure._native")]
@@ -33,12 +46,14 @@ pub(crate) fn start<T>(
 where
     T: for<'py> IntoPyObject<'py> + Send + 'static,
 {
+    if ENDING.load(Ordering::SeqCst) {
+        return Err(PyRuntimeError::new_err("Python is ending: use the functions without asyncio"));
+    }
     let runtime = runtime(py)?;
     let task = runtime.spawn(async move {
         let result = between_forks(future).await;
-        // Not between forks: a thread that forks may have the GIL. When Python is ending there is
-        // nobody left to tell.
-        let _ = Python::try_attach(|py| {
+        // Not between forks: a thread that forks may have the GIL.
+        call(|py| {
             let called = match result {
                 Ok(value) => done.call1(py, (value, py.None())),
                 Err(failure) => done.call1(py, (py.None(), PyErr::from(failure))),
@@ -49,6 +64,34 @@ where
         });
     });
     Ok(Pending { task: task.abort_handle() })
+}
+
+/// Calls Python from the background thread, unless Python is ending: then no task is left to tell.
+fn call(act: impl FnOnce(Python<'_>)) {
+    CALLING.store(std::process::id(), Ordering::SeqCst);
+    if !ENDING.load(Ordering::SeqCst) {
+        let _ = Python::try_attach(act);
+    }
+    CALLING.store(0, Ordering::SeqCst);
+}
+
+/// Lets no further call begin, and waits for the one that is under way. Called before Python ends.
+#[pyfunction]
+fn end(py: Python<'_>) {
+    ENDING.store(true, Ordering::SeqCst);
+    py.detach(|| {
+        let (begun, process) = (Instant::now(), std::process::id());
+        while CALLING.load(Ordering::SeqCst) == process && begun.elapsed() < CALL_MAX {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// Sees to it that the background thread is out of Python when Python ends.
+pub(crate) fn end_with_python(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let end = wrap_pyfunction!(end, module)?;
+    module.py().import("atexit")?.call_method1("register", (end,))?;
+    Ok(())
 }
 
 /// The runtime of this process; a forked process starts its own.

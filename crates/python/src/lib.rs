@@ -35,6 +35,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // Python programs fork while other threads run: `multiprocessing`, web servers.
         tenure::world::prepare_for_forks();
+        crate::background::end_with_python(module)?;
         module.add("version", env!("CARGO_PKG_VERSION"))
     }
 }
