@@ -110,7 +110,7 @@ def write_record(path: str, *words: object) -> None:
 def overlaps(records: List[str]) -> List[str]:
     """What is wrong with a log of `enter PID TOKEN`, `leave PID TOKEN` and `killing PID`.
 
-    Nobody may enter while another is inside, unless that one was about to be killed; tokens rise.
+    No process may enter while another is inside, unless that one was about to be killed; tokens rise.
     """
     wrong = []
     inside: Optional[Tuple[str, str]] = None

@@ -42,7 +42,7 @@ mutants! {
     NoMargin, "no-margin", "trust ends when the lease ends, without a margin for clocks that drift";
     SuspendIsNotCounted, "suspend-not-counted", "trust is counted by a clock that stands still during suspend";
     StoreClockIsSet, "store-clock-is-set", "the store judges leases by a clock that can be set";
-    LostWake, "lost-wake", "nobody is woken when something is given back";
+    LostWake, "lost-wake", "no waiter is woken when something is given back";
     Barging, "barging", "a new request does not look at those that wait";
     TaskKeepsToken, "task-keeps-token", "a recovered task is claimed with its old token";
     TokensRestart, "tokens-restart", "the numbers of the store go back when it is restarted";
@@ -57,7 +57,7 @@ mutants! {
     OldLockIsFree, "old-lock-is-free", "a lock counts as free once it is old, though it is renewed";
     OldClaimIsFree, "old-claim-is-free", "a task is rescued by its age while its worker lives";
     ReleaseByName, "release-by-name", "a release does not look whose hold it ends (seed 000)";
-    FinishByLabel, "finish-by-label", "a finish is accepted from whoever had the task before";
+    FinishByLabel, "finish-by-label", "a finish is accepted from an earlier holder of the task";
     ReadersIgnoreWriter, "readers-ignore-writer", "a shared request does not look at who has it alone";
     OneSlotMore, "one-slot-more", "one more than the slots is admitted";
     PathsAsText, "paths-as-text", "paths exclude each other only if they are written alike";

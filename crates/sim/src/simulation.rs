@@ -126,7 +126,7 @@ async fn run(plan: &Plan, mutant: Option<Mutant>, history: History, ends_early: 
     let simulated = scene.observer.now();
     let events = if keeps_lines { all_events(&*scene.engine).await } else { vec![] };
     let (history, violations, acquisitions, faults) = scene.observer.finish();
-    // Destructors of killed processes run now, when nobody listens any more.
+    // Destructors of killed processes run now, after the checks.
     for (pid, _) in scene.processes.lock().values() {
         scene.machines.set_run(*pid, Run::Ended);
     }

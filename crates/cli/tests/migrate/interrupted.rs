@@ -57,7 +57,7 @@ fn a_run_after_one_that_was_killed_when_all_was_done_says_that_it_is_done() {
     let place = StoreLocation::new();
     let (first, last) = (sqlite(&place, "first.db"), sqlite(&place, "last.db"));
     fill_with_many(&place, &first, 30);
-    // A run whose answer nobody saw.
+    // A run whose answer was not seen.
     let done = migrated(&place, &first, &last, &[]);
     let again = migrated(&place, &first, &last, &[]);
     assert_eq!((&done["resumed"], &again["resumed"]), (&false.into(), &true.into()));

@@ -12,7 +12,7 @@ pub struct TaskChecks {
     pub(super) dependencies: BTreeMap<String, Vec<String>>,
     /// Tasks of which the store said that they are added.
     pub(super) added: BTreeSet<String>,
-    /// Tasks that somebody asked to be completed.
+    /// Tasks that a program asked to be completed.
     complete_sent: BTreeSet<String>,
     /// The token with which each task was completed.
     pub(super) completed: BTreeMap<String, u64>,
@@ -46,7 +46,8 @@ impl Observer {
             (missing, tasks.completed.get(task).copied())
         };
         if !missing.is_empty() {
-            let text = format!("{who} got {task}, and nobody has completed {}", missing.join(", "));
+            let text =
+                format!("{who} got {task}, and no program has completed {}", missing.join(", "));
             self.violation(DEPENDENCIES, text);
         }
         if let Some(before) = completed.filter(|before| *before < token) {

@@ -196,7 +196,7 @@ async fn end(
     Ok(())
 }
 
-/// Breaks what somebody holds, now and then.
+/// Breaks what another program holds, now and then.
 pub(super) async fn operator(context: &Context) {
     while context.goes_on() {
         let pause = context.roll(|dice| dice.time(1000, 6000));

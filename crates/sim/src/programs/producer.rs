@@ -80,7 +80,7 @@ async fn add(context: &Context, mut tasks: Vec<NewTask>, is_journal: bool) {
     for task in &mut tasks {
         task.key = Some(format!("key-{}", task.id));
         if is_journal {
-            // Nobody works on it.
+            // No worker has it.
             task.section = Some("journals".to_owned());
             task.status = tenure::Status::Blocked;
         }

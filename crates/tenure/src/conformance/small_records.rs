@@ -150,7 +150,7 @@ async fn a_record_is_gone_when_its_time_is_over(harness: &dyn Harness) -> Verdic
         }
     }
     ensure_eq!(keys(&*other, all()).await?, ["again", "kept", "long"], "after its time");
-    // A dead record is in nobody's way.
+    // A dead record is in the way of none.
     put(&*store, vec![short("once")]).await?;
     ensure_eq!(keys(&*store, all()).await?, ["again", "kept", "long", "once"], "written anew");
     Ok(())
