@@ -24,6 +24,7 @@ cases!("tasks":
     a_key_adds_a_task_once,
     tallies_and_lists_follow_every_change,
     each_task_is_claimed_once_and_finished_once,
+    no_claim_finds_nothing_while_tasks_are_ready,
     many_are_finished_in_one_change,
     a_finish_by_a_former_worker_changes_nothing,
     what_a_silent_worker_had_is_taken_back,
@@ -343,6 +344,43 @@ async fn each_task_is_claimed_once_and_finished_once(harness: &dyn Harness) -> V
     let events = store.events(Revision(0), u32::MAX).await?;
     let completed = events.iter().filter(|event| event.event.kind.word() == "completed").count();
     ensure_eq!(completed, TASKS, "completions in the history");
+    Ok(())
+}
+
+/// As many claims as there are tasks, many at once: whichever task others take meanwhile, one is left for each.
+async fn no_claim_finds_nothing_while_tasks_are_ready(harness: &dyn Harness) -> Verdict {
+    const WORKERS: usize = 8;
+    const CLAIMS: usize = 12;
+    for sections in [0, 3] {
+        let store = harness.fresh().await;
+        let handles = four_handles(harness, &store).await;
+        let task = |number: usize| {
+            let mut task = new(&format!("t{number}"));
+            task.section = (sections > 0).then(|| format!("s{}", number % sections));
+            task
+        };
+        let mut change = noting("sections");
+        change.writes.extend((0..sections).map(|number| {
+            let section = Section::named(&format!("s{number}"));
+            Write::Section(Section { max_runners: None, ..section })
+        }));
+        write_at(&*store, &adding(), change).await?;
+        add(&*store, (0..WORKERS * CLAIMS).map(task).collect()).await?;
+        let work = |store: Arc<dyn Store>, worker: usize| async move {
+            for round in 0..CLAIMS {
+                let Some(claimed) = claim(&*store, &format!("w{worker}"), LONG).await? else {
+                    return Err(Failure(format!("claim {round} of worker {worker} found nothing")));
+                };
+                ensure!(
+                    complete(&*store, &claimed).await?,
+                    "{} was not completed",
+                    claimed.task.id
+                );
+            }
+            Ok(())
+        };
+        at_once(&handles, WORKERS, work).await?;
+    }
     Ok(())
 }
 

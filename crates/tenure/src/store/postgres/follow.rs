@@ -9,6 +9,7 @@
 //! needs one round trip and does not depend on other transactions of the database.
 
 use super::error::PgError;
+use super::pick::{Picked, Way};
 use super::read::Gathered;
 use super::row::Row;
 use super::session::{Ask, Value};
@@ -85,7 +86,7 @@ pub(super) async fn newest(inner: &Inner) -> Result<(Revision, bool), PgError> {
 pub(super) async fn query(inner: &Inner, query: &Query) -> Result<Answer, PgError> {
     let session = inner.pool.get().await?;
     let look = match query {
-        Query::Snapshot(scope) => Some(Look::new(scope, false)),
+        Query::Snapshot(scope) => Some(Look::new(scope, Way::Look)),
         _ => None,
     };
     let mut asks = vec![
@@ -134,7 +135,7 @@ pub(super) async fn query(inner: &Inner, query: &Query) -> Result<Answer, PgErro
         Query::Snapshot(_) => {
             let mut gathered = Gathered::new(moment.at);
             if has_pick {
-                tasks::TaskLook::gather_pick(&rows[4], &mut gathered)?;
+                Picked::gather(&rows[4], false, &mut gathered)?;
             }
             let heads = rows.len() - 2;
             if let Some(look) = &look {

@@ -2,7 +2,7 @@
 //!
 //! Locks of the database's transactions are all that orders changes: rows are read and written only
 //! under them. All locks that are waited for are taken in one statement, in the order of their
-//! numbers; what is taken later is only tried. So no two changes wait for each other. A rule may
+//! keys; what is taken later is only tried. So no two changes wait for each other. A rule may
 //! choose to write what its scope did not name; then the change begins again with more locks.
 //!
 //! A key is a text. For resources other than paths it is the resource itself. A path takes the
@@ -112,6 +112,17 @@ impl LockSet {
                 }
             }
         }
+        self.without_held(needed)
+    }
+
+    /// Which of these, as [`encoded`](LockSet::encoded) writes them, are missing; nothing if none is.
+    pub(super) fn lacking(&self, keys: &[String]) -> Option<LockSet> {
+        let mut needed = LockSet::default();
+        needed.took(keys);
+        if self.whole { None } else { self.without_held(needed) }
+    }
+
+    fn without_held(&self, mut needed: LockSet) -> Option<LockSet> {
         needed
             .keys
             .retain(|key, exclusive| self.keys.get(key).is_none_or(|held| *exclusive && !*held));

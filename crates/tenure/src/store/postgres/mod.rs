@@ -3,8 +3,8 @@
 //! - `settings`, `tls` — how to reach the server. `pool`, `session` — connections and statements.
 //! - `literal`, `row` — several statements as one message, and its answer.
 //! - `names`, `schema` — the tables.
-//! - `locks` — which advisory locks a change takes. `transact` — a change in two round trips.
-//! - `read`, `tasks`, `write` — records. `renew` — leases.
+//! - `locks`, `claimed` — which advisory locks a change takes. `transact` — a change in two round trips.
+//! - `read`, `tasks`, `pick`, `write` — records. `renew` — leases.
 //! - `follow` — events in order, and looks. `listen` — wakes.
 //! - `check` — what `doctor` tells, and what is removed in time.
 //!
@@ -12,12 +12,14 @@
 //! gives up is brought to its end, so no transaction is left open.
 
 mod check;
+mod claimed;
 mod error;
 mod follow;
 mod listen;
 mod literal;
 mod locks;
 mod names;
+mod pick;
 mod pool;
 mod read;
 mod renew;
@@ -38,9 +40,11 @@ use crate::store::{
 use crate::url::EngineUrl;
 use crate::world::background_runtime;
 use async_trait::async_trait;
+use claimed::ClaimedTasks;
 use error::PgError;
 use listen::{Hearing, Listener};
 use names::Names;
+use pick::Picks;
 use pool::{Pool, Pooled};
 use session::Value;
 use settings::Settings;
@@ -76,6 +80,8 @@ struct Inner {
     pool: Pool,
     listener: Listener,
     options: PostgresOptions,
+    picks: Picks,
+    claimed: ClaimedTasks,
     /// Changes since old rows were last removed.
     changes: AtomicU32,
 }
@@ -114,7 +120,17 @@ impl PostgresStore {
             let listener = Listener::new(&names, settings.pooled);
             let pool = Pool::new(settings, names.clone())?;
             let changes = AtomicU32::new(0);
-            Ok(Inner { url: shown.clone(), names, pool, listener, options, changes })
+            let (picks, claimed) = (Picks::default(), ClaimedTasks::default());
+            Ok(Inner {
+                url: shown.clone(),
+                names,
+                pool,
+                listener,
+                options,
+                picks,
+                claimed,
+                changes,
+            })
         };
         let inner = inner().map_err(|error| error.report(&shown))?;
         Ok(PostgresStore { inner: Arc::new(inner) })
@@ -173,6 +189,7 @@ impl<T> Drop for AbortOnDrop<T> {
 impl Inner {
     /// Gives a connection back after a change, and removes old rows from time to time.
     fn after_commit(self: &Arc<Inner>, session: Pooled, change: &Change) {
+        self.claimed.note(change);
         // What need not be prepared is free at once for the next change.
         if session.has_to_prepare() {
             tokio::spawn(async move { session.prepare_seen().await });

@@ -6,6 +6,7 @@
 
 use super::error::PgError;
 use super::locks;
+use super::pick::{self, now_ms, ready};
 use super::read::{Gathered, hold_columns, wait_columns};
 use super::row::Row;
 use super::session::{Ask, Value};
@@ -18,27 +19,9 @@ use crate::store::{SurplusTasks, Tally, TaskFilter};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use tenure_core::{
-    Claim, EndedTask, FinishedClaim, Pick, Section, SectionSnapshot, Task, TaskId, TaskScope,
-    Token, WallTime,
+    Claim, EndedTask, FinishedClaim, Section, SectionSnapshot, Task, TaskId, TaskScope, Token,
+    WallTime,
 };
-
-/// Tasks beyond those that are asked for at which a pick looks, in case others take the first.
-const SLACK: usize = 32;
-
-/// A pick of more than so many tasks locks none of them: the rule names the few that it takes.
-const LOCKED_MAX: usize = 128;
-
-macro_rules! ready {
-    () => {
-        "status = 'pending' AND unmet = 0 AND not_before_at_ms IS NULL"
-    };
-}
-
-macro_rules! now_ms {
-    () => {
-        "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-    };
-}
 
 macro_rules! shown {
     () => {
@@ -67,11 +50,10 @@ pub(super) struct TaskLook {
 }
 
 impl TaskLook {
-    /// The statements of a look. In a change, tasks to pick from are locked unless another change has them.
-    pub(super) fn new(scope: &TaskScope, in_change: bool) -> TaskLook {
+    /// The statements of a look.
+    pub(super) fn new(scope: &TaskScope, way: pick::Way) -> TaskLook {
         let mut asks = Vec::new();
-        let pick = scope.pick.as_ref();
-        let pick = pick.map(|pick| pick_tasks(pick, in_change && pick.may_skip));
+        let pick = scope.pick.as_ref().map(|pick| pick::ask(pick, way));
         let grants = Value::Texts(scope.grants.iter().map(ToString::to_string).collect());
         asks.extend(show(scope));
         let shows = asks.len();
@@ -85,14 +67,6 @@ impl TaskLook {
             asks.extend(all_sections());
         }
         TaskLook { pick, asks, shows, all_sections: scope.all_sections }
-    }
-
-    /// Puts what a pick answered into a snapshot; returns the locks of the tasks that it locked.
-    pub(super) fn gather_pick(rows: &[Row], into: &mut Gathered) -> Result<Vec<String>, PgError> {
-        let row = rows.first().ok_or(PgError::Replaced)?;
-        into.snapshot.skipped = row.get(2);
-        into.snapshot.more_to_pick = row.get(3);
-        Ok(row.get(1))
     }
 
     /// Puts the other answers into a snapshot.
@@ -170,92 +144,6 @@ fn show(scope: &TaskScope) -> Option<Ask> {
             Value::Boolean(*beside),
         ],
     ))
-}
-
-/// The first ready tasks of each section and those that are due. If they are to be locked, the best
-/// of all of them are tried in the order of claims, until as many as are wanted are locked; those
-/// that others have are left out. A section that its runner keeps comes first, and one that is taken
-/// comes last, because the rule will hardly choose it.
-fn pick_tasks(pick: &Pick, lock: bool) -> Ask {
-    let wanted = if lock && pick.depth <= LOCKED_MAX { pick.depth } else { 0 };
-    let slack = if wanted > 0 { SLACK } else { 1 };
-    let integer = |number: usize| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
-    Ask::Query(
-        concat!(
-            "WITH RECURSIVE s(section) AS (
-                SELECT CASE WHEN $1::text IS NOT NULL THEN $1
-                    ELSE (SELECT section FROM @tasks WHERE ",
-            ready!(),
-            " ORDER BY section, priority, position, age LIMIT 1) END
-                UNION ALL
-                SELECT (SELECT section FROM @tasks
-                    WHERE ",
-            ready!(),
-            " AND section > s.section ORDER BY section, priority, position, age LIMIT 1)
-                FROM s WHERE $1 IS NULL AND s.section IS NOT NULL
-            ),
-            placed AS (
-                SELECT t.*, row_number() OVER (PARTITION BY t.section
-                    ORDER BY t.priority, t.position, t.age) AS place
-                FROM s CROSS JOIN LATERAL (
-                    SELECT id, section, priority, position, age, lock_keys FROM @tasks
-                    WHERE ",
-            ready!(),
-            " AND section = s.section AND labels @> $2
-                    ORDER BY priority, position, age LIMIT $3) AS t
-                WHERE s.section IS NOT NULL
-                UNION ALL
-                (SELECT id, section, priority, position, age, lock_keys, 0 FROM @tasks
-                 WHERE status = 'pending' AND unmet = 0 AND not_before_at_ms IS NOT NULL
-                    AND not_before_at_ms <= ",
-            now_ms!(),
-            "
-                    AND ($1 IS NULL OR section = $1) AND labels @> $2
-                 ORDER BY not_before_at_ms LIMIT 64)
-            ),
-            ranked AS MATERIALIZED (
-                SELECT p.*, row_number() OVER (ORDER BY
-                    CASE WHEN $5 > 0 AND p.section <> '' THEN
-                        (SELECT CASE WHEN bool_or(h.grant_id = $6) THEN 0
-                            WHEN count(*) >= coalesce(s.max_runners, 1) THEN 2 ELSE 1 END
-                         FROM @holds AS h WHERE h.resource = 'section:' || p.section)
-                        ELSE 1 END,
-                    p.priority, coalesce(s.priority, 50), coalesce(s.position, 0), p.position,
-                    p.age) AS rank
-                FROM placed AS p LEFT JOIN @sections AS s ON s.name = p.section
-            ),
-            got AS MATERIALIZED (
-                SELECT r.id, r.rank FROM (SELECT * FROM ranked ORDER BY rank OFFSET 0) AS r
-                WHERE (SELECT bool_and(CASE WHEN left(k, 1) = 'x'
-                        THEN pg_try_advisory_xact_lock(hashtextextended(substr(k, 2), $SEED))
-                        ELSE pg_try_advisory_xact_lock_shared(hashtextextended(substr(k, 2), $SEED))
-                        END) FROM unnest(r.lock_keys) AS k)
-                LIMIT $5
-            ),
-            marked AS MATERIALIZED (
-                SELECT r.id, r.place, r.lock_keys, g.id IS NOT NULL AS locked,
-                    $5 > 0 AND g.id IS NULL AND (r.rank < (SELECT max(rank) FROM got)
-                        OR (SELECT count(*) FROM got) < $5) AS failed
-                FROM ranked AS r LEFT JOIN got AS g ON g.id = r.id
-            ),
-            chosen AS MATERIALIZED (
-                SELECT * FROM marked WHERE locked OR (NOT failed AND place <= $4)
-            )
-            SELECT set_config('tenure.shown',
-                    coalesce((SELECT string_agg(id, E'\\n') FROM chosen), ''), true),
-                ARRAY(SELECT DISTINCT k FROM chosen, unnest(lock_keys) AS k WHERE locked),
-                EXISTS (SELECT 1 FROM marked WHERE failed),
-                EXISTS (SELECT 1 FROM marked WHERE place > $4)"
-        ),
-        vec![
-            Value::OptionalText(pick.section.clone()),
-            Value::Texts(pick.labels.clone()),
-            integer(pick.depth.saturating_add(slack)),
-            integer(pick.depth),
-            integer(wanted),
-            Value::OptionalText(pick.runner.map(|runner| runner.to_string())),
-        ],
-    )
 }
 
 /// What is held and waited for on the shown tasks, on their sections, on paths near their files, and

@@ -7,6 +7,7 @@
 
 use super::error::PgError;
 use super::locks::LockSet;
+use super::pick::{self, Picked};
 use super::pool::Pooled;
 use super::read::{self, Addresses, Gathered};
 use super::row::Row;
@@ -34,18 +35,16 @@ SET LOCAL statement_timeout = '60s'; SELECT pg_advisory_xact_lock($SPACE, 0)";
 const LOCK_ONE: &str = "SELECT $1::text, pg_advisory_xact_lock_shared($SPACE, 0)::text,
     pg_advisory_xact_lock(hashtextextended(substr($1, 2), $SEED))::text";
 
-/// Takes locks, all in one statement: that of the store, and then the others in one order, each once
-/// in its strongest mode. The row of the store comes first, and is there if no other is wanted.
-const LOCK: &str = "WITH store AS MATERIALIZED (
-    SELECT pg_advisory_xact_lock_shared($SPACE, 0)::text AS taken),
- keys AS (SELECT substr(k, 2) AS k, bool_or(left(k, 1) = 'x') AS x
-    FROM unnest($1::text[]) AS k GROUP BY 1),
- sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY 3, 2 DESC)
- SELECT CASE WHEN x THEN 'x' ELSE 's' END || k,
-    CASE WHEN x THEN pg_advisory_xact_lock(h)::text ELSE pg_advisory_xact_lock_shared(h)::text END
- FROM store LEFT JOIN sorted ON true";
+/// Takes locks, all in one statement: that of the store, which has no key, and then the others, in the
+/// order in which they are given.
+const LOCK: &str = "SELECT k, CASE left(k, 1)
+    WHEN 'x' THEN pg_advisory_xact_lock(hashtextextended(substr(k, 2), $SEED))::text
+    WHEN 's' THEN pg_advisory_xact_lock_shared(hashtextextended(substr(k, 2), $SEED))::text
+    ELSE pg_advisory_xact_lock_shared($SPACE, 0)::text END
+ FROM unnest($1::text[]) AS k";
 
-/// The same with the locks of these tasks, and of those that wait for them.
+/// The same with the locks of these tasks, and of those that wait for them: in one order, each once in
+/// its strongest mode. The row of the store comes first, and is there if no other is wanted.
 const LOCK_TASKS: &str = "WITH store AS MATERIALIZED (
     SELECT pg_advisory_xact_lock_shared($SPACE, 0)::text AS taken),
  wanted AS (
@@ -53,7 +52,7 @@ const LOCK_TASKS: &str = "WITH store AS MATERIALIZED (
     UNION ALL SELECT unnest(lock_keys) FROM @tasks WHERE id = ANY($2)
     UNION ALL SELECT 'xtask:' || dependent FROM @dependencies WHERE $3 AND task = ANY($2)),
  keys AS (SELECT substr(k, 2) AS k, bool_or(left(k, 1) = 'x') AS x FROM wanted GROUP BY 1),
- sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY 3, 2 DESC)
+ sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY k COLLATE \"C\")
  SELECT CASE WHEN x THEN 'x' ELSE 's' END || k,
     CASE WHEN x THEN pg_advisory_xact_lock(h)::text ELSE pg_advisory_xact_lock_shared(h)::text END
  FROM store LEFT JOIN sorted ON true";
@@ -69,7 +68,7 @@ const LOCK_GRANTS: &str = "WITH store AS MATERIALIZED (
     UNION SELECT unnest(lock_keys) FROM @tasks
         WHERE status = 'in_progress' AND claim_grant = ANY($4)),
  keys AS (SELECT substr(k, 2) AS k, bool_or(left(k, 1) = 'x') AS x FROM wanted GROUP BY 1),
- sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY 3, 2 DESC)
+ sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY k COLLATE \"C\")
  SELECT CASE WHEN x THEN 'x' ELSE 's' END || k,
     CASE WHEN x THEN pg_advisory_xact_lock(h)::text ELSE pg_advisory_xact_lock_shared(h)::text END
  FROM store LEFT JOIN sorted ON true";
@@ -241,15 +240,20 @@ pub(super) fn keys_ask(locks: &LockSet) -> Ask {
     let mut keys = if locks.whole { vec![] } else { locks.encoded() };
     match keys.as_slice() {
         [one] if one.starts_with('x') => Ask::Query(LOCK_ONE, vec![Value::Text(keys.remove(0))]),
-        _ => Ask::Query(LOCK, vec![Value::Texts(keys)]),
+        _ => {
+            keys.insert(0, String::new());
+            Ask::Query(LOCK, vec![Value::Texts(keys)])
+        }
     }
 }
 
-fn lock_ask(scope: &Scope, locks: &LockSet) -> Option<Ask> {
+/// Takes the locks, and those that the tables name; `is_complete` if there are no more of these.
+fn lock_ask(scope: &Scope, locks: &LockSet, is_complete: bool) -> Option<Ask> {
     if locks.whole {
         return None;
     }
     Some(match scope {
+        _ if is_complete => keys_ask(locks),
         // A task that is added needs no more of those that it waits for than their own records.
         Scope::Tasks(scope) if !(scope.adds || scope.ids.is_empty() && scope.grants.is_empty()) => {
             let keys = Value::Texts(locks.encoded());
@@ -275,13 +279,20 @@ async fn begin(
     let slot = transaction.slot().map(str::to_owned);
     let mut locks = locks_of(slot.as_deref(), attempt);
     let scope = attempt.scope.clone();
-    let look = Look::new(&scope, true);
+    let way = inner.picks.way();
+    let look = Look::new(&scope, way);
     let mut asks = vec![begin_ask(&locks)];
-    let lock = lock_ask(&scope, &locks);
+    let expected = inner.claimed.locks(&scope);
+    if let Some(expected) = &expected {
+        locks.took(expected);
+    }
+    let lock = lock_ask(&scope, &locks, expected.is_some());
     let has_lock = lock.is_some();
     asks.extend(lock);
     let pick = look.pick();
     let has_pick = pick.is_some();
+    let may_skip = matches!(&scope, Scope::Tasks(scope)
+        if scope.pick.as_ref().is_some_and(|pick| pick.may_skip));
     asks.extend(pick);
     // What draws the number reads too, where one statement can do both.
     let numbered = look.numbered();
@@ -298,6 +309,7 @@ async fn begin(
         ));
     }
     let (session, mut rows) = begun(session, &asks).await?;
+    let mut picked = None;
     let mut shown = || -> Result<(Snapshot, Addresses, Moment), PgError> {
         let number = &rows[reads - 1];
         let moment = match is_numbered {
@@ -306,14 +318,16 @@ async fn begin(
         };
         let mut gathered = Gathered::new(moment.at);
         if has_lock {
-            // Where no other lock was wanted, the row of the store's has no key.
-            let taken: Vec<String> =
-                rows[1].iter().filter_map(|row| row.get::<_, Option<String>>(0)).collect();
+            let keys = rows[1].iter().filter_map(|row| row.get::<_, Option<String>>(0));
+            let taken: Vec<String> = keys.filter(|key| !key.is_empty()).collect();
             locks.took(&taken);
         }
         if has_pick {
             let at = 1 + usize::from(has_lock);
-            locks.took(&TaskLook::gather_pick(&rows[at], &mut gathered)?);
+            let answer = picked.insert(Picked::gather(&rows[at], may_skip, &mut gathered)?);
+            if answer.may_skip {
+                locks.took(&answer.locks);
+            }
         }
         let answered = slot.as_ref().and_then(|_| rows.pop());
         match is_numbered {
@@ -329,13 +343,20 @@ async fn begin(
         });
         Ok((snapshot, addresses, moment))
     };
-    let (snapshot, addresses, moment) = match shown() {
+    let (mut snapshot, addresses, moment) = match shown() {
         Ok(shown) => shown,
         Err(error) => {
             roll_back(session);
             return Err(error);
         }
     };
+    if let Some(picked) = picked
+        && let Err(missing) = inner.picks.accept(&picked, way, &locks, &mut snapshot)
+    {
+        roll_back(session);
+        attempt.extra.add(missing);
+        return Ok(Outcome::Again);
+    }
     match transaction.step(&scope, &snapshot, &mut attempt.steps) {
         Step::Wider(wider) => {
             roll_back(session);
@@ -533,7 +554,7 @@ pub(super) enum Look<'a> {
 }
 
 impl Look<'_> {
-    pub(super) fn new(scope: &Scope, in_change: bool) -> Look<'_> {
+    pub(super) fn new(scope: &Scope, way: pick::Way) -> Look<'_> {
         match scope {
             Scope::At { resources, ticket } => {
                 Look::At { resources, ticket: *ticket, whole: false }
@@ -543,7 +564,7 @@ impl Look<'_> {
             Scope::Waits { resources, owner } => {
                 Look::Other(read::all_waits(resources, owner), scope)
             }
-            Scope::Tasks(scope) => Look::Tasks(TaskLook::new(scope, in_change)),
+            Scope::Tasks(scope) => Look::Tasks(TaskLook::new(scope, way)),
         }
     }
 
