@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, reason = "measured times are for people")]
 
 mod conformance;
+mod costs;
 mod faults;
 mod opening;
 mod pooler;

@@ -181,20 +181,22 @@ pub(super) fn at(resources: &[Resource], ticket: Option<u64>, whole: bool) -> Ve
         asks.push(Ask::Query(
             concat!(
                 hold_columns!("h."),
-                "FROM unnest($1::text[]) AS p JOIN @holds AS h ON h.prefix = p UNION ALL ",
+                "FROM unnest($1::text[]) AS p CROSS JOIN LATERAL
+                    (SELECT * FROM @holds WHERE prefix = p OFFSET 0) AS h UNION ALL ",
                 hold_columns!("h."),
-                "FROM unnest($2::text[], $3::text[]) AS r(low, high)
-                    JOIN @holds AS h ON h.prefix >= r.low AND h.prefix < r.high"
+                "FROM unnest($2::text[], $3::text[]) AS r(low, high) CROSS JOIN LATERAL
+                    (SELECT * FROM @holds WHERE prefix >= low AND prefix < high OFFSET 0) AS h"
             ),
             near(&paths).to_vec(),
         ));
         asks.push(Ask::Query(
             concat!(
                 wait_columns!("w."),
-                "FROM unnest($1::text[]) AS p JOIN @waits AS w ON w.prefix = p UNION ALL ",
+                "FROM unnest($1::text[]) AS p CROSS JOIN LATERAL
+                    (SELECT * FROM @waits WHERE prefix = p OFFSET 0) AS w UNION ALL ",
                 wait_columns!("w."),
-                "FROM unnest($2::text[], $3::text[]) AS r(low, high)
-                    JOIN @waits AS w ON w.prefix >= r.low AND w.prefix < r.high"
+                "FROM unnest($2::text[], $3::text[]) AS r(low, high) CROSS JOIN LATERAL
+                    (SELECT * FROM @waits WHERE prefix >= low AND prefix < high OFFSET 0) AS w"
             ),
             near(&paths).to_vec(),
         ));

@@ -19,14 +19,16 @@ const RENEW: &str = "WITH asked AS MATERIALIZED (SELECT * FROM json_to_recordset
     AS r(number bigint, resource text, grant_id text, token bigint, ttl_ms bigint, evidence text)),
  moment AS MATERIALIZED (SELECT floor(extract(epoch FROM t) * 1000)::bigint AS now_ms,
     ceil(extract(epoch FROM t) * 1000)::bigint AS begin_ms FROM clock_timestamp() AS t),
- held AS MATERIALIZED (SELECT a.number FROM asked AS a LEFT JOIN @holds AS h
-    ON h.resource = a.resource AND h.grant_id = a.grant_id AND h.token = a.token
-        AND h.deadline_ms > (SELECT now_ms FROM moment)
-    GROUP BY a.number HAVING count(*) = count(h.resource)),
- renewed AS (UPDATE @holds AS h SET ttl_ms = a.ttl_ms, deadline_ms = m.begin_ms + a.ttl_ms,
-        renewed_at_ms = m.now_ms, evidence = coalesce(a.evidence, h.evidence)
-    FROM asked AS a, moment AS m WHERE a.number IN (SELECT number FROM held)
-        AND h.resource = a.resource AND h.grant_id = a.grant_id)
+ found AS MATERIALIZED (SELECT a.number, a.ttl_ms, a.evidence, h.ctid AS place FROM asked AS a
+    LEFT JOIN LATERAL (SELECT ctid FROM @holds WHERE resource = a.resource
+        AND grant_id = a.grant_id AND token = a.token
+        AND deadline_ms > (SELECT now_ms FROM moment) OFFSET 0) AS h ON true),
+ held AS MATERIALIZED (
+    SELECT number FROM found GROUP BY number HAVING count(*) = count(place)),
+ renewed AS (UPDATE @holds AS h SET ttl_ms = f.ttl_ms, deadline_ms = m.begin_ms + f.ttl_ms,
+        renewed_at_ms = m.now_ms, evidence = coalesce(f.evidence, h.evidence)
+    FROM found AS f, moment AS m
+    WHERE f.number IN (SELECT number FROM held) AND h.ctid = f.place)
  SELECT number FROM held";
 
 /// Carries out renewals; again where the connection was lost, which does no harm.

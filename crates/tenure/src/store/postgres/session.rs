@@ -24,10 +24,12 @@ const PREPARE_AFTER: u32 = 3;
 /// How every change runs. Statements are planned once for each connection and use indexes even where
 /// a table is still small, because the plan stays when it has grown. What an index has in order is not
 /// sorted: of a limit that is a value, the planner expects a tenth of all rows, and would rather read
-/// and sort all of them.
+/// and sort all of them. Bitmaps are off because only a plain scan of an index marks entries of rows that
+/// are gone: the rows of a busy lock come and go, and each look would read all of them again until the
+/// next vacuum.
 pub(super) const SETTINGS: &str = " -c lock_timeout=10s -c statement_timeout=15s \
     -c idle_in_transaction_session_timeout=15s -c plan_cache_mode=force_generic_plan \
-    -c enable_seqscan=off -c enable_sort=off -c jit=off";
+    -c enable_seqscan=off -c enable_sort=off -c enable_bitmapscan=off -c jit=off";
 
 /// The same for one transaction, where a pooler keeps no settings. A committed change is on disk,
 /// whatever the database's default is: numbers that were given out must not come again after a crash.
@@ -36,7 +38,7 @@ const SET_LOCAL: &str = "SELECT set_config('lock_timeout', '10s', true),
     set_config('statement_timeout', '15s', true),
     set_config('plan_cache_mode', 'force_generic_plan', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
-    set_config('jit', 'off', true),
+    set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true),
     set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'off'
         THEN 'on' ELSE current_setting('synchronous_commit') END, true)";
 

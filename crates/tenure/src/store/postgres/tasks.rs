@@ -185,7 +185,8 @@ fn around(grants: Value) -> Ask {
     )
 }
 
-/// The sections of the shown tasks, what those wait for, and the one that stands for all.
+/// The sections of the shown tasks, what those wait for, and the one that stands for all. Without a limit
+/// the planner would read all open tasks to see whether there is one.
 fn sections() -> Ask {
     Ask::Query(
         concat!(
@@ -197,8 +198,9 @@ fn sections() -> Ask {
                 UNION SELECT unnest(s.depends_on) FROM shown CROSS JOIN LATERAL
                     (SELECT depends_on FROM @sections WHERE name = section OFFSET 0) AS s)
              SELECT n.name, s.max_runners, s.priority, s.position, s.depends_on, s.paused,
-                EXISTS (SELECT 1 FROM @tasks AS t WHERE t.section = n.name
-                    AND t.status NOT IN ('completed', 'failed', 'cancelled', 'skipped'))
+                (SELECT true FROM @tasks AS t WHERE t.section = n.name
+                    AND t.status NOT IN ('completed', 'failed', 'cancelled', 'skipped')
+                 LIMIT 1) IS NOT NULL
              FROM names AS n LEFT JOIN LATERAL
                 (SELECT * FROM @sections WHERE name = n.name OFFSET 0) AS s ON true"
         ),
@@ -496,12 +498,13 @@ pub(super) const PROGRESS: &str = "WITH put AS (UPDATE @tasks AS t SET status = 
     started_at_ms = n.started_at_ms, finished_at_ms = n.finished_at_ms,
     finished_by = n.finished_by, finished_grant = n.finished_grant,
     finished_token = n.finished_token, tries = n.tries, notes = n.notes
- FROM json_to_recordset($1::json) AS n(id text, status text, unmet bigint, attempts bigint,
-    recoveries bigint, not_before_at_ms bigint, claim_by text, claim_grant text,
-    claim_token bigint, claim_parts text, result text, error text, feedback text,
-    claimed_at_ms bigint, started_at_ms bigint, finished_at_ms bigint, finished_by text,
-    finished_grant text, finished_token bigint, tries text, notes text)
- WHERE t.id = n.id)
+ FROM (SELECT n.*, old.ctid AS place FROM json_to_recordset($1::json) AS n(id text, status text,
+        unmet bigint, attempts bigint, recoveries bigint, not_before_at_ms bigint, claim_by text,
+        claim_grant text, claim_token bigint, claim_parts text, result text, error text,
+        feedback text, claimed_at_ms bigint, started_at_ms bigint, finished_at_ms bigint,
+        finished_by text, finished_grant text, finished_token bigint, tries text, notes text)
+    CROSS JOIN LATERAL (SELECT ctid FROM @tasks WHERE id = n.id OFFSET 0) AS old) AS n
+ WHERE t.ctid = n.place)
  INSERT INTO @tally SELECT section, status, delta
  FROM json_to_recordset($2::json) AS d(section text, status text, delta bigint)";
 

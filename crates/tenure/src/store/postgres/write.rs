@@ -1,4 +1,8 @@
 //! A change as statements: one for each kind of record, however many records there are.
+//!
+//! Rows to change are looked up by an index, one by one, and then changed by where they lie (`ctid`),
+//! which stays as it is under the locks. Given a join, the planner would read the whole table as long as
+//! it takes that to be small: at its beginning, and for ever where rows come and go.
 
 use super::locks;
 use super::session::{Ask, Value};
@@ -210,19 +214,30 @@ impl Batch {
     fn hold_asks(&self, asks: &mut Vec<Ask>, at: StoreTime) {
         if !self.ended.is_empty() {
             let (resources, grants) = self.ended.iter().cloned().unzip();
-            asks.push(Ask::Query(
-                "DELETE FROM @holds AS h USING unnest($1::text[], $2::text[]) AS d(r, g)
-                 WHERE h.resource = d.r AND h.grant_id = d.g",
-                vec![Value::Texts(resources), Value::Texts(grants)],
-            ));
+            asks.push(match self.ended.as_slice() {
+                [(resource, grant)] => Ask::Query(
+                    "DELETE FROM @holds WHERE resource = $1 AND grant_id = $2",
+                    vec![Value::Text(resource.clone()), Value::Text(grant.clone())],
+                ),
+                _ => Ask::Query(
+                    "DELETE FROM @holds WHERE ctid = ANY(ARRAY(SELECT h.ctid
+                        FROM unnest($1::text[], $2::text[]) AS d(r, g) CROSS JOIN LATERAL
+                            (SELECT ctid FROM @holds WHERE resource = r AND grant_id = g OFFSET 0)
+                            AS h))",
+                    vec![Value::Texts(resources), Value::Texts(grants)],
+                ),
+            });
         }
         if !self.extended.is_empty() {
             asks.push(Ask::Query(
                 "UPDATE @holds AS h SET ttl_ms = e.ttl_ms, deadline_ms = e.deadline_ms,
                     renewed_at_ms = $2, operation = coalesce(e.operation, h.operation)
-                 FROM json_to_recordset($1::json) AS e(resource text, grant_id text, ttl_ms bigint,
-                    deadline_ms bigint, operation text)
-                 WHERE h.resource = e.resource AND h.grant_id = e.grant_id",
+                 FROM (SELECT e.*, old.ctid AS place FROM json_to_recordset($1::json) AS e(
+                        resource text, grant_id text, ttl_ms bigint, deadline_ms bigint,
+                        operation text)
+                    CROSS JOIN LATERAL (SELECT ctid FROM @holds
+                        WHERE resource = e.resource AND grant_id = e.grant_id OFFSET 0) AS old) AS e
+                 WHERE h.ctid = e.place",
                 vec![rows(self.extended.values().cloned().collect()), Value::Integer(at.wall_ms)],
             ));
         }
@@ -248,9 +263,11 @@ impl Batch {
             asks.push(Ask::Query(
                 "UPDATE @waits AS w SET ttl_ms = k.ttl_ms, deadline_ms = k.deadline_ms,
                     mailbox = $2, woken_ms = NULL, wakes = 0
-                 FROM json_to_recordset($1::json)
-                    AS k(grant_id text, ttl_ms bigint, deadline_ms bigint)
-                 WHERE w.grant_id = k.grant_id",
+                 FROM (SELECT k.*, old.ctid AS place FROM json_to_recordset($1::json)
+                        AS k(grant_id text, ttl_ms bigint, deadline_ms bigint)
+                    CROSS JOIN LATERAL
+                        (SELECT ctid FROM @waits WHERE grant_id = k.grant_id OFFSET 0) AS old) AS k
+                 WHERE w.ctid = k.place",
                 vec![rows(self.kept.clone()), Value::Text(mailbox.to_owned())],
             ));
         }
@@ -260,7 +277,7 @@ impl Batch {
             asks.push(Ask::Query(
                 "UPDATE @waits SET wakes = wakes + 1,
                     woken_ms = CASE WHEN grant_id = ANY($2) THEN $3 ELSE woken_ms END
-                 WHERE grant_id = ANY($1) OR grant_id = ANY($2)",
+                 WHERE grant_id = ANY($1 || $2)",
                 vec![
                     Value::Texts(wake.collect()),
                     Value::Texts(self.woken.clone()),
@@ -312,7 +329,8 @@ impl Batch {
         asks.push(Ask::Query(
             "WITH new AS MATERIALIZED (
                 SELECT * FROM json_populate_recordset(NULL::@tasks, $1::json)),
-             old AS MATERIALIZED (SELECT t.section, t.status FROM @tasks AS t JOIN new USING (id)),
+             old AS MATERIALIZED (SELECT t.section, t.status FROM new CROSS JOIN LATERAL
+                (SELECT section, status FROM @tasks WHERE id = new.id OFFSET 0) AS t),
              put AS (INSERT INTO @tasks SELECT * FROM new ON CONFLICT (id) DO UPDATE SET
                 title = excluded.title, description = excluded.description,
                 section = excluded.section, status = excluded.status,
