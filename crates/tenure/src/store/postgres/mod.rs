@@ -20,6 +20,7 @@ mod literal;
 mod locks;
 mod names;
 mod pick;
+mod plain_tasks;
 mod pool;
 mod read;
 mod renew;

@@ -7,6 +7,7 @@
 
 use super::error::PgError;
 use super::locks::LockSet;
+use super::plain_tasks::is_plain;
 use super::read::Gathered;
 use super::row::Row;
 use super::session::{Ask, Value};
@@ -19,8 +20,9 @@ const SLACK: usize = 32;
 /// A pick of more than so many tasks locks none of them: the rule names the few that it takes.
 const LOCKED_MAX: usize = 128;
 
-/// After so many picks that saw no section the statement for one section is tried again.
-const PICKS_WITHOUT_SECTION: u32 = 16;
+/// After so many picks that saw no section the statement for one section is tried again; and after so
+/// many that saw only plain tasks, the statement for plain ones.
+const PICKS_BEFORE_HOPE: u32 = 16;
 
 macro_rules! ready {
     () => {
@@ -87,6 +89,8 @@ pub(super) enum Way {
 pub(super) struct Picks {
     /// How many more picks look at all sections.
     all_sections: AtomicU32,
+    /// How many more picks expect tasks that are not plain.
+    not_plain: AtomicU32,
 }
 
 impl Picks {
@@ -95,6 +99,16 @@ impl Picks {
             0 => Way::OneSection,
             _ => Way::Sections,
         }
+    }
+
+    /// Whether what is picked now is likely to be plain, see `plain_tasks`.
+    pub(super) fn expects_plain(&self) -> bool {
+        self.not_plain.load(Ordering::Relaxed) == 0
+    }
+
+    /// Notes that a pick found more than plain tasks.
+    pub(super) fn found_more(&self) {
+        self.not_plain.store(PICKS_BEFORE_HOPE, Ordering::Relaxed);
     }
 
     /// Whether a rule can go by what this pick shows; the locks that are missing if it cannot, so that the
@@ -110,10 +124,13 @@ impl Picks {
         if picked.must_see_sections
             || way == Way::Sections && snapshot.tasks.iter().any(is_elsewhere)
         {
-            self.all_sections.store(PICKS_WITHOUT_SECTION, Ordering::Relaxed);
+            self.all_sections.store(PICKS_BEFORE_HOPE, Ordering::Relaxed);
         } else if way == Way::Sections {
-            let left = self.all_sections.load(Ordering::Relaxed);
-            self.all_sections.store(left.saturating_sub(1), Ordering::Relaxed);
+            count_down(&self.all_sections);
+        }
+        match snapshot.tasks.iter().all(is_plain) {
+            true => count_down(&self.not_plain),
+            false => self.found_more(),
         }
         if picked.must_see_sections {
             return Err(LockSet::default());
@@ -125,6 +142,11 @@ impl Picks {
         // A rule that must not miss any decides about tasks that others cannot take meanwhile.
         locks.lacking(&picked.locks).map_or(Ok(()), Err)
     }
+}
+
+/// Two picks may count at once; one more or less does not matter.
+fn count_down(counter: &AtomicU32) {
+    counter.store(counter.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
 }
 
 /// What a pick answered.
@@ -271,10 +293,15 @@ const OF_ONE_SECTION: &str = concat!(
     FROM got"
 );
 
+/// Whether a change locks what it picks.
+pub(super) fn locks(pick: &Pick, way: Way) -> bool {
+    way != Way::Look && pick.may_skip && pick.depth <= LOCKED_MAX
+}
+
 /// The statement of a pick. Where tasks are locked, the first that others do not have are.
 pub(super) fn ask(pick: &Pick, way: Way) -> Ask {
     let integer = |number: usize| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
-    let lock = way != Way::Look && pick.may_skip && pick.depth <= LOCKED_MAX;
+    let lock = locks(pick, way);
     let (wanted, slack) = if lock { (pick.depth, SLACK) } else { (0, 1) };
     let labels = Value::Texts(pick.labels.clone());
     let limits = [pick.depth.saturating_add(slack), pick.depth, wanted].map(integer);

@@ -25,6 +25,8 @@ const HOLD: i32 = 0;
 const PLACE: i32 = 1;
 /// A request's own place, or the one before it.
 const OWN_PLACE: i32 = 2;
+/// There is more to see than the statement reads.
+pub(super) const MORE: i32 = 4;
 /// When a change happens, and its number.
 pub(super) const MOMENT_ROW: i32 = 9;
 
@@ -126,7 +128,7 @@ macro_rules! number_columns {
     };
 }
 
-pub(super) use {hold_columns, wait_columns};
+pub(super) use {hold_columns, number_columns, wait_columns};
 
 macro_rules! fronts {
     () => {
@@ -266,6 +268,8 @@ pub(super) fn all_waits(resources: &[Resource], owner: &Owner) -> Vec<Ask> {
 pub(super) struct Gathered {
     pub(super) snapshot: Snapshot,
     pub(super) addresses: Addresses,
+    /// Whether the statements were too small for what there is: they do not show what they should.
+    pub(super) has_more: bool,
     at: StoreTime,
     seen: HashSet<(String, GrantId)>,
     places: BTreeMap<(u64, GrantId), WaiterSnapshot>,
@@ -276,6 +280,7 @@ impl Gathered {
         Gathered {
             snapshot: Snapshot::default(),
             addresses: HashMap::new(),
+            has_more: false,
             at,
             seen: HashSet::new(),
             places: BTreeMap::new(),

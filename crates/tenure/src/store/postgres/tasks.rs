@@ -38,15 +38,18 @@ macro_rules! columns {
          finished_grant, finished_token"
     };
 }
+pub(super) use columns;
 
 /// What of the tasks is to be looked at, and whether what is picked is locked.
 pub(super) struct TaskLook {
     /// To be carried out before a number is drawn, since it takes locks.
     pub(super) pick: Option<Ask>,
+    /// Draws the number and reads, if the tasks are expected to be plain (`plain_tasks`).
+    pub(super) numbered: Option<Ask>,
     pub(super) asks: Vec<Ask>,
     /// How many of these only say which tasks are shown.
-    shows: usize,
-    all_sections: bool,
+    pub(super) shows: usize,
+    pub(super) all_sections: bool,
 }
 
 impl TaskLook {
@@ -66,7 +69,7 @@ impl TaskLook {
         if scope.all_sections {
             asks.extend(all_sections());
         }
-        TaskLook { pick, asks, shows, all_sections: scope.all_sections }
+        TaskLook { pick, numbered: None, asks, shows, all_sections: scope.all_sections }
     }
 
     /// Puts the other answers into a snapshot.

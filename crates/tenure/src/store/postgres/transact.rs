@@ -8,6 +8,7 @@
 use super::error::PgError;
 use super::locks::LockSet;
 use super::pick::{self, Picked};
+use super::plain_tasks;
 use super::pool::Pooled;
 use super::read::{self, Addresses, Gathered};
 use super::row::Row;
@@ -168,6 +169,8 @@ struct Attempt {
     steps: usize,
     beginnings: u32,
     has_tried_to_listen: bool,
+    /// Whether the statements for plain tasks have shown too little.
+    looks_at_all: bool,
 }
 
 /// Carries out a change, and again where the connection was lost before anything was written.
@@ -182,6 +185,7 @@ pub(super) async fn transact(
         steps: 0,
         beginnings: 0,
         has_tried_to_listen: false,
+        looks_at_all: false,
     };
     loop {
         let outcome = match inner.pool.get().await {
@@ -280,12 +284,20 @@ async fn begin(
     let mut locks = locks_of(slot.as_deref(), attempt);
     let scope = attempt.scope.clone();
     let way = inner.picks.way();
-    let look = Look::new(&scope, way);
     let mut asks = vec![begin_ask(&locks)];
-    let expected = inner.claimed.locks(&scope);
+    let expected = inner.claimed.locks(&scope).filter(|_| !attempt.looks_at_all);
     if let Some(expected) = &expected {
         locks.took(expected);
     }
+    let look = match &scope {
+        Scope::Tasks(scope)
+            if !attempt.looks_at_all
+                && plain_tasks::are_likely(inner, scope, expected.as_deref()) =>
+        {
+            Look::Tasks(plain_tasks::look(scope, way))
+        }
+        _ => Look::new(&scope, way),
+    };
     let lock = lock_ask(&scope, &locks, expected.is_some());
     let has_lock = lock.is_some();
     asks.extend(lock);
@@ -299,9 +311,7 @@ async fn begin(
     let is_numbered = numbered.is_some();
     asks.push(numbered.unwrap_or_else(|| Ask::Query(NUMBER, vec![])));
     let reads = asks.len();
-    if !is_numbered {
-        asks.extend(look.asks());
-    }
+    asks.extend(if is_numbered { look.asks_beside_number() } else { look.asks() });
     if let Some(slot) = &slot {
         asks.push(Ask::Query(
             "SELECT number, text FROM @answers WHERE slot = $1",
@@ -310,6 +320,7 @@ async fn begin(
     }
     let (session, mut rows) = begun(session, &asks).await?;
     let mut picked = None;
+    let mut has_more = false;
     let mut shown = || -> Result<(Snapshot, Addresses, Moment), PgError> {
         let number = &rows[reads - 1];
         let moment = match is_numbered {
@@ -331,9 +342,10 @@ async fn begin(
         }
         let answered = slot.as_ref().and_then(|_| rows.pop());
         match is_numbered {
-            true => gathered.entries_at(&rows[reads - 1][1..])?,
+            true => look.gather_numbered(&rows[reads - 1][1..], &rows[reads..], &mut gathered)?,
             false => look.gather(&rows[reads..], &mut gathered)?,
         }
+        has_more = gathered.has_more;
         let (mut snapshot, addresses) = gathered.finish();
         snapshot.next = moment.number;
         snapshot.answered = answered.and_then(|rows| {
@@ -350,6 +362,14 @@ async fn begin(
             return Err(error);
         }
     };
+    if has_more {
+        roll_back(session);
+        if picked.is_some() {
+            inner.picks.found_more();
+        }
+        attempt.looks_at_all = true;
+        return Ok(Outcome::Again);
+    }
     if let Some(picked) = picked
         && let Err(missing) = inner.picks.accept(&picked, way, &locks, &mut snapshot)
     {
@@ -579,7 +599,30 @@ impl Look<'_> {
     fn numbered(&self) -> Option<Ask> {
         match self {
             Look::At { resources, ticket, whole: false } => read::numbered_at(resources, *ticket),
+            Look::Tasks(look) => look.numbered.clone(),
             _ => None,
+        }
+    }
+
+    /// What is asked beside [`numbered`](Look::numbered).
+    fn asks_beside_number(&self) -> Vec<Ask> {
+        match self {
+            Look::Tasks(look) => look.asks.clone(),
+            _ => vec![],
+        }
+    }
+
+    /// Puts the answers to [`numbered`](Look::numbered), without its first row, and to
+    /// [`asks_beside_number`](Look::asks_beside_number) into a snapshot.
+    fn gather_numbered(
+        &self,
+        entries: &[Row],
+        beside: &[Vec<Row>],
+        into: &mut Gathered,
+    ) -> Result<(), PgError> {
+        match self {
+            Look::Tasks(_) => plain_tasks::gather(entries, &beside[0], into),
+            _ => into.entries_at(entries),
         }
     }
 
