@@ -11,7 +11,7 @@ use crate::client::{
 use crate::error::Error;
 use crate::platform::fork::between_forks;
 use crate::store::{StoreError, TaskFilter};
-use crate::world::PerProcess;
+use crate::world::{PerProcess, own_thread};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl RuntimeHandle {
             runtime.expect("a process that could start one runtime can start another")
         });
         let runtime = runtime.0.as_ref().expect("it is taken only on drop");
-        runtime.block_on(between_forks(future))
+        own_thread::block(|| runtime.block_on(between_forks(future)))
     }
 }
 

@@ -216,11 +216,19 @@ fn proc_is_ours() -> bool {
     *OURS.get_or_init(|| own() == Some(std::process::id()))
 }
 
+/// What `/proc` says of a process, in one line. It is shorter than the buffer and comes with the first
+/// read; to read until the end would take six, in the middle of changes that others wait for.
+fn read_stat(pid: u32) -> Option<String> {
+    use std::io::Read;
+    let mut buffer = [0; 2048];
+    let length = fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut buffer).ok()?;
+    String::from_utf8(buffer[..length].to_vec()).ok()
+}
+
 /// The start time of the process with this pid. `None`: there is no such process, or only a zombie.
 /// `Some(None)`: there is one, but its start time cannot be read.
 pub(crate) fn start_of(pid: u32) -> Option<Option<u64>> {
-    let read = || fs::read_to_string(format!("/proc/{pid}/stat")).ok();
-    match proc_is_ours().then(read).flatten() {
+    match proc_is_ours().then(|| read_stat(pid)).flatten() {
         Some(stat) => match parse_stat(&stat) {
             Some(Stat { defunct: true, .. }) => None,
             Some(stat) => Some(Some(machine_ticks(stat.start, clock_offsets()))),
@@ -239,7 +247,7 @@ pub(crate) fn process_info(pid: u32) -> Option<ProcessInfo> {
     if !proc_is_ours() {
         return None;
     }
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let text = read_stat(pid)?;
     let stat = parse_stat(&text)?;
     let name = text.get(text.find('(')? + 1..text.rfind(')')?)?.to_owned();
     let mut arguments = Vec::new();
@@ -333,7 +341,7 @@ fn parse_lock(line: &str) -> Option<(u32, u64)> {
 
 /// Whether the process is suspended, by a signal or a debugger.
 fn is_stopped(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = read_stat(pid).unwrap_or_default();
     let state = stat.rfind(')').and_then(|end| stat[end + 1..].trim_start().chars().next());
     matches!(state, Some('T' | 't'))
 }

@@ -7,6 +7,7 @@
 #[cfg(any(feature = "http", feature = "postgres", feature = "etcd"))]
 mod background;
 mod clock;
+pub(crate) mod own_thread;
 mod per_process;
 mod system;
 mod virtual_world;

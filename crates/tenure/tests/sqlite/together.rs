@@ -2,11 +2,12 @@
 
 use crate::{StoreLocation, everything, grant, holding};
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
-use tenure::core::{Decision, Holder, Scope, Snapshot, TaskScope};
-use tenure::store::SqliteStore;
-use tenure::store::{Store, StoreError, Transaction};
+use tenure::core::rules::tasks::NewTask;
+use tenure::core::{Decision, Holder, Scope, Snapshot, Status, TaskScope};
+use tenure::store::{SqliteStore, Store, StoreError, TaskFilter, Transaction};
+use tenure::{ClaimRequest, Finish, Wait, Work, blocking};
 
 /// Holds this in a batch with whoever is ready; `twice` makes it fail after the first write.
 async fn take(
@@ -105,4 +106,36 @@ async fn many_at_once_are_all_made_and_each_number_is_given_once() {
     let seen = everything(&stores[0]).await;
     let tokens: HashSet<u64> = seen.holds.iter().map(|seen| seen.hold.token.0).collect();
     assert_eq!((seen.holds.len(), tokens.len()), (400, 400));
+}
+
+/// Threads that block make changes themselves where they can, and leave them to another thread where they
+/// would have to wait: for each other here, and for a second client as for another process.
+#[test]
+fn each_task_is_done_once_by_threads_that_block() {
+    const TASKS: usize = 120;
+    let place = StoreLocation::new();
+    let url = format!("sqlite:{}", place.path().display());
+    let first = blocking::Client::open(&url).unwrap();
+    let second = blocking::Client::open(&url).unwrap();
+    let task = |number: usize| NewTask::new(format!("t{number}").parse().unwrap(), "a task");
+    first.tasks().add((0..TASKS).map(task).collect()).unwrap();
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for client in [&first, &first, &first, &second] {
+            scope.spawn(|| {
+                let runner = client.runner(ClaimRequest::default());
+                let work = |work: &Work| {
+                    done.lock().unwrap().push(work.task().id.clone());
+                    Finish::Complete { result: None }
+                };
+                runner.work(Wait::No, work).unwrap();
+            });
+        }
+    });
+    let done = done.into_inner().unwrap();
+    assert_eq!(done.len(), TASKS, "every task is handed out once");
+    assert_eq!(done.iter().collect::<HashSet<_>>().len(), TASKS, "none is handed out twice");
+    let completed = |task: &tenure::core::Task| task.status == Status::Completed;
+    let tasks = second.tasks().list(&TaskFilter::default()).unwrap();
+    assert!(tasks.iter().all(completed), "each finish that was acknowledged is there");
 }
