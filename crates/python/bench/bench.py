@@ -33,6 +33,9 @@ PROCESSES = 8
 
 COMPETITORS = ("tenure.lock", "filelock.FileLock", "filelock.SoftFileLock")
 
+#: How long each of them holds the lock, and how long it does something else before it asks again.
+CONTESTS = ((0.0, 0.0), (0.001, 0.0), (0.001, 0.005))
+
 #: So many tasks a round of a worker loop has; claims of tenure take so many at once.
 TASKS, BATCH = 400, 32
 
@@ -75,28 +78,34 @@ def locks(folder: str, hold: float = 0.0) -> Dict[str, Callable[[], None]]:
 
 
 def compete(
-    name: str, folder: str, seconds: float, hold: float, start: Any, results: Any
+    name: str, folder: str, seconds: float, contest: Tuple[float, float], start: Any, results: Any
 ) -> None:
     """One of the processes that compete: its rate, and its longest wait."""
+    hold, pause = contest
     act = locks(folder, hold)[name]
     act()
     start.wait()
     begun, done, longest = time.perf_counter(), 0, 0.0
     now = begun
     while now - begun < seconds:
+        if pause:
+            time.sleep(pause)
+        asked = time.perf_counter()
         act()
-        then, now = now, time.perf_counter()
-        longest = max(longest, now - then)
+        now = time.perf_counter()
+        longest = max(longest, now - asked)
         done += 1
     results.put((done / (now - begun), longest))
 
 
-def contended(name: str, folder: str, seconds: float, hold: float, waits: List[float]) -> float:
+def contended(
+    name: str, folder: str, seconds: float, contest: Tuple[float, float], waits: List[float]
+) -> float:
     """Acquires and releases of all processes together, per second."""
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(PROCESSES), context.Queue()
     processes = [
-        context.Process(target=compete, args=(name, folder, seconds, hold, start, results))
+        context.Process(target=compete, args=(name, folder, seconds, contest, start, results))
         for _ in range(PROCESSES)
     ]
     for process in processes:
@@ -221,15 +230,16 @@ def main() -> None:
         candidates["the Rust library"] = lambda _number: rust_rate(folder)
         single = median_rates(candidates, rounds)
         figures = {"one process": show("acquire + release, one process", single, {})}
-        for hold in (0.0, 0.001):
+        for contest in CONTESTS:
             waits: Dict[str, List[float]] = {name: [] for name in COMPETITORS}
             together: Dict[str, Callable[[int], float]] = {
-                name: lambda _number, name=name, hold=hold, waits=waits: contended(  # type: ignore[misc]
-                    name, folder, seconds, hold, waits[name]
+                name: lambda _number, name=name, contest=contest, waits=waits: contended(  # type: ignore[misc]
+                    name, folder, seconds, contest, waits[name]
                 )
                 for name in COMPETITORS
             }
-            title = f"{PROCESSES} processes on one lock, each holding it for {hold * 1000:.0f} ms"
+            hold, pause = (one * 1000 for one in contest)
+            title = f"{PROCESSES} processes on one lock, held for {hold:.0f} ms, {pause:.0f} ms apart"
             rates = median_rates(together, max(rounds // 2, 1))
             notes = {name: f"longest wait {max(waits[name]) * 1000:,.0f} ms" for name in waits}
             figures[title] = show(f"acquire + release, {title}", rates, notes)
