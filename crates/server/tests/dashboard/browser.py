@@ -5,7 +5,7 @@ import shutil
 import urllib.request
 from contextlib import contextmanager
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import TimeoutError, sync_playwright
 
 # Generous: what is waited for comes within a second, but a busy machine may take its time.
 WAIT_MS = 60_000
@@ -49,7 +49,11 @@ class Tab:
 
     def open(self, view="/overview"):
         self.page.goto(f"{self.url}/#{view}")
-        self.page.wait_for_selector("#connection[data-state=live]")
+        try:
+            self.page.wait_for_selector("#connection[data-state=live]")
+        except TimeoutError as error:
+            state = self.page.locator("#connection").get_attribute("data-state", timeout=WAIT_MS)
+            raise AssertionError(f"the page is {state}; {self.complaints}; it asked for {self.requests}") from error
         return self.page
 
     def assert_quiet(self, but=()):
