@@ -4,7 +4,7 @@
 //! - `literal`, `row` — several statements as one message, and its answer.
 //! - `names`, `schema` — the tables.
 //! - `locks`, `claimed` — which advisory locks a change takes. `transact` — a change in two round trips.
-//! - `read`, `tasks`, `pick`, `write` — records. `renew` — leases.
+//! - `read`, `tasks`, `write` — records. `pick`, `plain_tasks` — what a claim is shown. `renew` — leases.
 //! - `follow` — events in order, and looks. `listen` — wakes.
 //! - `check` — what `doctor` tells, and what is removed in time.
 //!
