@@ -1,6 +1,6 @@
 //! Events: what happened, for the audit log and its followers.
 
-use crate::{Resource, Revision, Token, WallTime};
+use crate::{Kind, Resource, Revision, Token, WallTime};
 use serde::{Deserialize, Serialize};
 
 /// Something that happened to a resource. A store adds the revision and the time.
@@ -44,6 +44,16 @@ impl NewEvent {
     pub fn through(mut self, actor: Option<String>) -> NewEvent {
         self.actor = actor;
         self
+    }
+
+    /// Whether a worker that found no task should look again after this: a task may be ready now, or
+    /// none may be left. Claims need no locks, and what was taken or noted makes nothing ready.
+    pub fn concerns_idle_workers(&self) -> bool {
+        use EventKind::{Acquired, Deadlock, Noted, Waiting};
+        let is_of_lock = |resource: &Resource| resource.kind() == Kind::Lock;
+        let frees_nothing =
+            matches!(self.kind, Acquired { .. } | Deadlock | Noted { .. } | Waiting);
+        !frees_nothing && !self.resource.as_ref().is_some_and(is_of_lock)
     }
 
     /// This event, which happened then.
@@ -239,6 +249,36 @@ impl EventKind {
             EventKind::Paused => "paused",
             EventKind::Resumed => "resumed",
             EventKind::Rebooted => "rebooted",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_workers_look_again_only_for_what_may_make_a_task_ready() {
+        let concerns = |resource: Option<&str>, kind: EventKind| {
+            let resource = resource.map(|text| text.parse().expect("a resource"));
+            NewEvent::new(resource, "a", None, kind).concerns_idle_workers()
+        };
+        for (resource, kind, expected) in [
+            (Some("task:a"), EventKind::Added, true),
+            (Some("task:a"), EventKind::Completed, true),
+            (Some("task:a"), EventKind::Recovered, true),
+            (Some("section:a"), EventKind::Resumed, true),
+            (Some("section:a"), EventKind::Released, true),
+            (Some("path:src/**"), EventKind::Died, true),
+            (None, EventKind::Rebooted, true),
+            (Some("task:a"), EventKind::Acquired { operation: None }, false),
+            (Some("section:a"), EventKind::Waiting, false),
+            (Some("task:a"), EventKind::Noted { text: "b".to_owned() }, false),
+            (Some("lock:a"), EventKind::Acquired { operation: None }, false),
+            (Some("lock:a"), EventKind::Released, false),
+            (Some("lock:a"), EventKind::LAPSED, false),
+        ] {
+            assert_eq!(concerns(resource, kind.clone()), expected, "{resource:?} {kind:?}");
         }
     }
 }

@@ -5,11 +5,15 @@ use super::request::{Wait, default_margin};
 use super::tasks::{ClaimRequest, Claims, Kept, Tasks};
 use crate::error::Error;
 use std::time::Duration;
+use tenure_core::Revision;
 use tenure_core::rules::tasks::NoClaim;
 
 /// How long a claim that waits sleeps at most before it looks again: deaths and lapses of others
 /// change nothing in the store.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// After so many events a worker does not read which they are before it looks for a task.
+const NEWS_MAX: u32 = 64;
 
 /// A claim in the making: for which tasks, and how patiently.
 ///
@@ -46,6 +50,37 @@ impl Tasks {
             wait: Wait::No,
             look_every: LOOK_EVERY,
             leaves_idle_sections: false,
+        }
+    }
+
+    /// Sleeps until something happened after `seen` that may make a task ready, or until patience ends.
+    /// Returns up to which revision it has looked. To look at events costs the store much less than a
+    /// claim that finds nothing, and most changes of a busy store do not concern an idle worker.
+    pub async fn wait_for_news(
+        &self,
+        mut seen: Revision,
+        patience: Duration,
+    ) -> Result<Revision, Error> {
+        let client = &self.client;
+        let begun = client.inner.clock.now();
+        loop {
+            let passed = client.inner.clock.now().saturating_sub(begun);
+            let left = patience.saturating_sub(passed);
+            if left.is_zero() {
+                return Ok(seen);
+            }
+            let newest = client.changed(seen, left).await?;
+            if newest <= seen {
+                return Ok(seen);
+            }
+            let news = client.events(seen, NEWS_MAX).await?;
+            let is_concerned = news.iter().any(|event| event.event.concerns_idle_workers());
+            match news.last() {
+                Some(last) if !is_concerned && news.len() < NEWS_MAX as usize => {
+                    seen = last.revision;
+                }
+                _ => return Ok(newest),
+            }
         }
     }
 }
@@ -117,9 +152,8 @@ impl ClaimBuilder {
     {
         let (tasks, client) = (&self.tasks, &self.tasks.client);
         let begun = client.inner.clock.now();
+        let mut seen = None;
         loop {
-            // Read before the look, so that no change after it is missed.
-            let revision = client.changed(Default::default(), Duration::ZERO).await?;
             let none = match tasks.claim(&self.request).await? {
                 claims @ (Claims::Claimed { .. } | Claims::None(NoClaim::NotFound)) => {
                     return Ok(claims);
@@ -131,11 +165,17 @@ impl ClaimBuilder {
             }
             let waited = client.inner.clock.now().saturating_sub(begun);
             let left = self.wait.left(waited);
-            let goes_on = go_on(ClaimWaiting { none: none.clone(), waited, left }).await?;
-            if !goes_on || left.is_zero() {
-                return Ok(Claims::None(none));
+            if seen.is_none() && !left.is_zero() {
+                // Only a worker that has to wait needs to know since when. It must be read before a
+                // look, so that no change after the look is missed; most claims find a task at once.
+                seen = Some(client.changed(Revision::default(), Duration::ZERO).await?);
+                continue;
             }
-            client.changed(revision, left.min(self.look_every)).await?;
+            let goes_on = go_on(ClaimWaiting { none: none.clone(), waited, left }).await?;
+            let Some(before) = seen.filter(|_| goes_on && !left.is_zero()) else {
+                return Ok(Claims::None(none));
+            };
+            seen = Some(tasks.wait_for_news(before, left.min(self.look_every)).await?);
         }
     }
 }

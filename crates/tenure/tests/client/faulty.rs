@@ -19,6 +19,10 @@ pub struct Faulty {
     pub unknown_changes: AtomicU32,
     /// So many more renewals fail without being made.
     pub failing_renewals: AtomicU32,
+    /// Changes that were asked for.
+    pub changes: AtomicU32,
+    /// How often events were read.
+    pub looks_at_events: AtomicU32,
     /// Renewals that were made.
     pub renewals: AtomicU32,
     /// Leases of which a renewal said that they are lost.
@@ -48,6 +52,8 @@ impl Faulty {
             failing_changes: AtomicU32::new(0),
             unknown_changes: AtomicU32::new(0),
             failing_renewals: AtomicU32::new(0),
+            changes: AtomicU32::new(0),
+            looks_at_events: AtomicU32::new(0),
             renewals: AtomicU32::new(0),
             losses: AtomicU32::new(0),
             is_far: AtomicBool::new(false),
@@ -88,6 +94,7 @@ impl Store for Faulty {
     }
 
     async fn transact(&self, transaction: Transaction) -> Result<Committed, StoreError> {
+        self.changes.fetch_add(1, Ordering::SeqCst);
         self.answer().await;
         if is_due(&self.failing_changes) {
             return Err(unavailable());
@@ -112,7 +119,11 @@ impl Store for Faulty {
     }
 
     async fn query(&self, query: Query) -> Result<Answer, StoreError> {
-        self.inner.query(query).await
+        let is_of_events = matches!(query, Query::Events(_));
+        let answer = self.inner.query(query).await;
+        // Only now, so that a look that is counted later has seen all that happened before.
+        self.looks_at_events.fetch_add(u32::from(is_of_events), Ordering::SeqCst);
+        answer
     }
 
     async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError> {

@@ -6,8 +6,8 @@
 mod ending;
 mod faulty;
 mod guards;
+mod idle_workers;
 mod losing;
-
 mod proving;
 mod retention;
 mod secrets;
