@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]
-    use crate::tasks::{Runner, Tasks, Work};
+    use crate::tasks::{Runner, TaskRecord, Tasks, Work};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -14,6 +14,27 @@ use tenure::core::{Status, Task, TaskId, WallTime};
 use tenure::store::TaskFilter;
 use tenure::{ClaimRequest, Finish, Finished, Next, NoClaim, Wait};
 
+/// A task as it was when it was looked at. It is written as JSON only for programs that read it: most
+/// workers do not look at what a finish answers.
+#[pyclass(frozen, module = "tenure._native")]
+pub(crate) struct TaskRecord {
+    task: Task,
+}
+
+#[pymethods]
+impl TaskRecord {
+    /// All fields as JSON, without grants.
+    fn json(&self) -> String {
+        task_json(self.task.clone()).to_string()
+    }
+
+    /// The payload as JSON, if there is one.
+    #[getter]
+    fn payload(&self) -> Option<&str> {
+        self.task.payload.as_deref()
+    }
+}
+
 /// A task that is being worked on. Its claim is renewed in the background; dropped, it is handed back.
 #[pyclass(frozen, module = "tenure._native")]
 pub(crate) struct Work {
@@ -24,9 +45,7 @@ pub(crate) struct Work {
     runner: Option<Arc<tenure::Runner>>,
     #[pyo3(get)]
     token: u64,
-    /// The task as it was claimed, as JSON.
-    #[pyo3(get)]
-    task: String,
+    task: Task,
 }
 
 impl Work {
@@ -34,7 +53,7 @@ impl Work {
         Work {
             handle: handle.clone(),
             token: work.lease().token.0,
-            task: task_json(work.task().clone()).to_string(),
+            task: work.task().clone(),
             work: Mutex::new(Some(work)),
             runner: runner.cloned(),
         }
@@ -50,10 +69,10 @@ impl Work {
     }
 }
 
-/// How a finish ended: the task as it is now, as JSON.
-fn finished_json(finished: Finished) -> Result<String, Failure> {
+/// How a finish ended: the task as it is now.
+fn finished_task(finished: Finished) -> Result<TaskRecord, Failure> {
     match finished {
-        Finished::Done { task, .. } => Ok(task_json(task).to_string()),
+        Finished::Done { task, .. } => Ok(TaskRecord { task }),
         Finished::NotFound => Err(Failure::new("Lost", "the task was removed")),
         Finished::NotYours(task) => {
             let message = format!("the claim of task {} ({:?}) was lost", task.id, task.title);
@@ -116,8 +135,14 @@ impl Work {
         self.work().is_none()
     }
 
+    /// The task as it was claimed.
+    #[getter]
+    fn task(&self) -> TaskRecord {
+        TaskRecord { task: self.task.clone() }
+    }
+
     /// Says how the work ended; `finish` is JSON. Returns the task as it is now.
-    fn finish(&self, py: Python<'_>, finish: &str) -> PyResult<String> {
+    fn finish(&self, py: Python<'_>, finish: &str) -> PyResult<TaskRecord> {
         let finish = parse_finish(finish)?;
         let (work, client) = (self.take()?, self.handle.client());
         let runner = self.runner.clone();
@@ -140,12 +165,12 @@ async fn finish_work(
     work: tenure::Work,
     runner: Option<Arc<tenure::Runner>>,
     finish: Finish,
-) -> Result<String, Failure> {
+) -> Result<TaskRecord, Failure> {
     let finished = match runner {
         Some(runner) => runner.finish(work, finish).await,
         None => work.finish(finish).await,
     };
-    finished_json(finished.map_err(Failure::from)?)
+    finished_task(finished.map_err(Failure::from)?)
 }
 
 /// A worker that claims one task after another, or several at once.
@@ -176,15 +201,14 @@ impl Runner {
                 Next::None(none) => no_claim(none)?,
             });
         }
-        let ready = || claimed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(work) = ready().pop_front() {
+        if let Some(work) = ready(&claimed).pop_front() {
             return Ok(Some(Work::new(&handle, work, None)));
         }
         let client = handle.client();
         let taken = client.asynchronous().tasks().request(request).wait(wait).take_work().await;
         match taken.map_err(Failure::from)? {
             Ok(works) => {
-                let mut ready = ready();
+                let mut ready = ready(&claimed);
                 ready.extend(works);
                 Ok(ready.pop_front().map(|work| Work::new(&handle, work, None)))
             }
@@ -208,11 +232,17 @@ impl Runner {
             let left = client.tasks().left(&request).await.map_err(Failure::from)?;
             let may_come = left.in_progress > 0 || left.ready > 0 || left.later > 0;
             if may_come {
-                client.changed(now, pause.min(LOOK_EVERY)).await.map_err(Failure::from)?;
+                let news = client.tasks().wait_for_news(now, pause.min(LOOK_EVERY)).await;
+                news.map_err(Failure::from)?;
             }
             Ok(may_come)
         }
     }
+}
+
+/// What was claimed and not handed out yet.
+fn ready(claimed: &Mutex<VecDeque<tenure::Work>>) -> MutexGuard<'_, VecDeque<tenure::Work>> {
+    claimed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// No task is an answer, unless the named one does not exist.
@@ -227,6 +257,9 @@ fn no_claim(none: NoClaim) -> Result<Option<Work>, Failure> {
 impl Runner {
     /// Takes the next task, waiting for one.
     fn next(&self, py: Python<'_>, limit: Option<f64>) -> PyResult<Option<Work>> {
+        if let Some(work) = ready(&self.claimed).pop_front() {
+            return Ok(Some(Work::new(&self.handle, work, None)));
+        }
         let client = self.handle.client();
         let (handle, runner) = (self.handle.clone(), self.runner.clone());
         let (request, claimed) = (self.request.clone(), self.claimed.clone());
@@ -259,8 +292,7 @@ impl Runner {
     /// Gives back the section that the worker keeps, and tasks that were claimed and not handed out.
     fn leave(&self, py: Python<'_>) -> PyResult<()> {
         let client = self.handle.client();
-        let claimed =
-            std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
+        let claimed = std::mem::take(&mut *ready(&self.claimed));
         let left = py.detach(|| {
             client.run(async {
                 for work in claimed {
@@ -328,7 +360,7 @@ impl Tasks {
         })
     }
 
-    /// Tasks, oldest first, as JSON.
+    /// Tasks, oldest first.
     #[pyo3(signature = (status=None, section=None, label=None))]
     fn list(
         &self,
@@ -336,21 +368,21 @@ impl Tasks {
         status: Option<&str>,
         section: Option<String>,
         label: Option<String>,
-    ) -> PyResult<String> {
+    ) -> PyResult<Vec<TaskRecord>> {
         let status = status.map(str::parse::<Status>).transpose();
         let status = status.map_err(|error| Failure::new("InvalidRequest", error.to_string()))?;
         let filter = TaskFilter { status, section, label, ..TaskFilter::default() };
         let client = self.handle.client();
         let listed = wait(py, &client, client.asynchronous().tasks().list(&filter))?;
         let listed = listed.map_err(Failure::from)?;
-        Ok(Value::Array(listed.into_iter().map(task_json).collect()).to_string())
+        Ok(listed.into_iter().map(|task| TaskRecord { task }).collect())
     }
 
-    /// The task that is meant: by id, by a unique beginning of it, or by its title. As JSON.
-    fn find(&self, py: Python<'_>, text: &str) -> PyResult<String> {
+    /// The task that is meant: by id, by a unique beginning of it, or by its title.
+    fn find(&self, py: Python<'_>, text: &str) -> PyResult<TaskRecord> {
         let client = self.handle.client();
         let found = wait(py, &client, client.asynchronous().tasks().find(text))?;
-        Ok(task_json(found.map_err(Failure::from)?).to_string())
+        Ok(TaskRecord { task: found.map_err(Failure::from)? })
     }
 
     /// How many tasks there are of each status, as JSON.
@@ -365,7 +397,7 @@ impl Tasks {
         Ok(Value::Object(counts).to_string())
     }
 
-    /// Changes a task by hand: "cancel", "retry", "skip", "approve" or "reject". Returns it as JSON.
+    /// Changes a task by hand: "cancel", "retry", "skip", "approve" or "reject". Returns it.
     #[pyo3(signature = (id, change, reason=None))]
     fn change(
         &self,
@@ -373,7 +405,7 @@ impl Tasks {
         id: &str,
         change: &str,
         reason: Option<String>,
-    ) -> PyResult<String> {
+    ) -> PyResult<TaskRecord> {
         let verb = match change {
             "cancel" => ManualChange::Cancel,
             "retry" => ManualChange::Retry,
@@ -384,7 +416,7 @@ impl Tasks {
         };
         let (id, client) = (task_id(id)?, self.handle.client());
         let changed = wait(py, &client, client.asynchronous().tasks().edit(&id, verb))?;
-        Ok(task_json(changed.map_err(Failure::from)?).to_string())
+        Ok(TaskRecord { task: changed.map_err(Failure::from)? })
     }
 
     /// Adds a note to a task for its next worker.

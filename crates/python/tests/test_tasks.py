@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import pickle
 import signal
 import threading
 import time
@@ -34,6 +35,18 @@ def test_a_task_is_claimed_and_completed() -> None:
             job.complete()
     assert q.counts() == {"completed": 1}
     assert "Fix login" in repr(q.get(id)) and q.get(id).payload == {"n": 1}
+
+
+def test_a_task_can_be_pickled_and_a_job_cannot() -> None:
+    q = tenure.Tasks()
+    q.add("Fix login", payload={"n": 1})
+    for job in q.claim(until_empty=True):
+        with pytest.raises(TypeError, match="its claim belongs to this process"):
+            pickle.dumps(job)
+        done = job.complete({"commit": "abc"})
+        again = pickle.loads(pickle.dumps(done))
+        assert (again.fields, again.payload, again.result) == (done.fields, {"n": 1}, {"commit": "abc"})
+        assert "grant" not in pickle.dumps(done).decode("latin-1")
 
 
 def test_how_a_job_can_end() -> None:

@@ -17,11 +17,21 @@ When = Union[float, datetime.datetime]
 class Task:
     """A task as it was when it was looked at."""
 
-    __slots__ = ("fields",)
+    __slots__ = ("_fields", "_record")
 
-    def __init__(self, fields: Dict[str, Any]) -> None:
-        #: All fields, with the names that `tenure tasks show --json` uses.
-        self.fields = fields
+    def __init__(self, record: _native.TaskRecord) -> None:
+        self._record: Optional[_native.TaskRecord] = record
+        self._fields: Optional[Dict[str, Any]] = None
+
+    @property
+    def fields(self) -> Dict[str, Any]:
+        """All fields, with the names that `tenure tasks show --json` uses."""
+        # Read when first used: most workers do not look at a task that they have finished.
+        if self._fields is None:
+            assert self._record is not None
+            self._fields = json.loads(self._record.json())
+        assert self._fields is not None
+        return self._fields
 
     @property
     def id(self) -> str:
@@ -56,7 +66,14 @@ class Task:
     @property
     def payload(self) -> Any:
         """What was given to `add` for the worker."""
-        return self.fields.get("payload")
+        if self._fields is not None or self._record is None:
+            return self.fields.get("payload")
+        payload = self._record.payload
+        try:
+            return None if payload is None else json.loads(payload)
+        except ValueError:
+            # Programs in other languages may keep any text there.
+            return payload
 
     @property
     def result(self) -> Any:
@@ -76,6 +93,12 @@ class Task:
     def __repr__(self) -> str:
         return f"<tenure.Task {self.id} {self.title!r} {self.status}>"
 
+    def __getstate__(self) -> Dict[str, Any]:
+        return self.fields
+
+    def __setstate__(self, fields: Dict[str, Any]) -> None:
+        self._record, self._fields = None, fields
+
 
 class Job(Task):
     """A task that this program works on. Its claim is renewed in the background.
@@ -86,7 +109,7 @@ class Job(Task):
     __slots__ = ("_process", "_tasks", "_work")
 
     def __init__(self, work: _native.Work, tasks: _native.Tasks) -> None:
-        super().__init__(json.loads(work.task))
+        super().__init__(work.task)
         self._work = work
         self._tasks = tasks
         self._process = os.getpid()
@@ -139,7 +162,10 @@ class Job(Task):
     def _finish(self, finish: Any) -> Task:
         if self._process != os.getpid():
             raise Lost(f"task {self.id} is the parent process's, not this one's")
-        return Task(json.loads(self._work.finish(json.dumps(finish))))
+        return Task(self._work.finish(json.dumps(finish)))
+
+    def __getstate__(self) -> Dict[str, Any]:
+        raise TypeError("a job cannot be pickled: its claim belongs to this process")
 
     def __repr__(self) -> str:
         state = "finished" if self.is_finished else "lost" if self.lost.is_set() else "claimed"
@@ -268,12 +294,11 @@ class Tasks:
         label: Optional[str] = None,
     ) -> List[Task]:
         """Tasks, oldest first."""
-        listed = json.loads(self._tasks.list(status, section, label))
-        return [Task(fields) for fields in listed]
+        return [Task(record) for record in self._tasks.list(status, section, label)]
 
     def get(self, task: str) -> Task:
         """The task with this id, a unique beginning of it, or this title. Raises `NoSuchTask`."""
-        return Task(json.loads(self._tasks.find(task)))
+        return Task(self._tasks.find(task))
 
     def counts(self) -> Dict[str, int]:
         """How many tasks there are of each status."""
@@ -305,7 +330,7 @@ class Tasks:
         self._tasks.note(task, text)
 
     def _change(self, task: str, change: str, reason: Optional[str] = None) -> Task:
-        return Task(json.loads(self._tasks.change(task, change, reason)))
+        return Task(self._tasks.change(task, change, reason))
 
     def __repr__(self) -> str:
         return f"<tenure.Tasks of {self._store.url}>"
