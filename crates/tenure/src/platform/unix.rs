@@ -1,9 +1,10 @@
 //! The implementation for Unix: complete on Linux; on other systems what POSIX offers.
 
-use super::ProcessInfo;
+use super::{ProcessInfo, fork};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tenure_core::{Evidence, Group, Process};
 
@@ -228,6 +229,36 @@ fn read_stat(pid: u32) -> Option<String> {
 /// The start time of the process with this pid. `None`: there is no such process, or only a zombie.
 /// `Some(None)`: there is one, but its start time cannot be read.
 pub(crate) fn start_of(pid: u32) -> Option<Option<u64>> {
+    match pid == fork::process_id() {
+        true => OWN_START.of(pid),
+        false => read_start(pid),
+    }
+}
+
+/// The start time of this process, which most looks ask for and which never changes.
+static OWN_START: OwnStart = OwnStart { pid: AtomicU32::new(0), start: AtomicU64::new(0) };
+
+struct OwnStart {
+    /// Of which process the start time is known; that of its parent in a forked process.
+    pid: AtomicU32,
+    start: AtomicU64,
+}
+
+impl OwnStart {
+    fn of(&self, own: u32) -> Option<Option<u64>> {
+        if self.pid.load(Ordering::Acquire) == own {
+            return Some(Some(self.start.load(Ordering::Relaxed)));
+        }
+        let read = read_start(own);
+        if let Some(Some(start)) = read {
+            self.start.store(start, Ordering::Relaxed);
+            self.pid.store(own, Ordering::Release);
+        }
+        read
+    }
+}
+
+fn read_start(pid: u32) -> Option<Option<u64>> {
     match proc_is_ours().then(|| read_stat(pid)).flatten() {
         Some(stat) => match parse_stat(&stat) {
             Some(Stat { defunct: true, .. }) => None,

@@ -13,7 +13,7 @@
 
 use super::error::{self, Stage};
 use super::session::Session;
-use super::{Inner, SqlTransaction, Synchronous, WriteTurn, Written, synchronous};
+use super::{Inner, SqlTransaction, Synchronous, WriteTurn, Written};
 use crate::platform::fork;
 use crate::store::{Committed, StoreError, Transaction};
 use crate::world::own_thread;
@@ -179,8 +179,8 @@ impl Inner {
         transactions: impl Iterator<Item = &'a mut Transaction>,
     ) -> Result<Vec<Result<Written, StoreError>>, StoreError> {
         let connection = &turn.writer.connection;
-        let made = synchronous(connection, Synchronous::Full).and_then(|()| {
-            let begun = SqlTransaction::begin(connection)?;
+        let make = || {
+            let begun = SqlTransaction::begin(&turn.writer, Synchronous::Full)?;
             let session = Session::new(connection);
             let (mut answers, mut changed, mut is_told) = (Vec::new(), false, false);
             for transaction in transactions {
@@ -206,9 +206,8 @@ impl Inner {
                 begun.commit()?;
             }
             Ok(answers)
-        });
-        // Whether this fails or not, the next durable change says again how it wants to commit.
-        let _ = synchronous(connection, Synchronous::Normal);
+        };
+        let made = make();
         turn.writer.fold_log();
         made.map_err(|trouble| self.report(trouble))
     }

@@ -37,6 +37,7 @@ use parking_lot::Mutex as SyncMutex;
 use read::{Addresses, RowError};
 use rusqlite::Connection;
 use session::Session;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,6 +74,10 @@ impl Default for SqliteOptions {
     }
 }
 
+/// How often a change tries to get its turn before it waits on another thread. Most changes take as long as
+/// a few tries; to change threads and back takes several times as long.
+const TURN_TRIES: usize = 64;
+
 /// Keeps everything in one SQLite file.
 pub struct SqliteStore {
     inner: Arc<Inner>,
@@ -102,9 +107,23 @@ struct Writer {
     writer_queue: WriterQueue,
     /// The log, where it is to be kept short.
     log: Option<Log>,
+    /// How safely the connection commits now; none if that is not known.
+    synchronous: Cell<Option<Synchronous>>,
 }
 
 impl Writer {
+    /// Says how safely the next transaction is committed. SQLite applies this when the statement is
+    /// prepared, so it must be prepared each time; changes of one kind mostly follow each other.
+    fn commit_mode(&self, mode: Synchronous) -> Result<(), SqliteError> {
+        if self.synchronous.replace(None) != Some(mode) {
+            let word = if mode == Synchronous::Full { "FULL" } else { "NORMAL" };
+            let set = self.connection.pragma_update(None, "synchronous", word);
+            set.map_err(SqliteError::before)?;
+        }
+        self.synchronous.set(Some(mode));
+        Ok(())
+    }
+
     /// Keeps the log short, after a commit, while the turn is kept.
     fn fold_log(&self) {
         if let Some(log) = &self.log {
@@ -133,7 +152,9 @@ impl SqliteStore {
         let ended_boots =
             open::bring_up_to_date(path, &mut connection, &writer_queue, &*options.clock)?;
         let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
-        let writer = Arc::new(Mutex::new(Writer { connection, writer_queue, log }));
+        let synchronous = Cell::new(Some(Synchronous::Normal));
+        let writer = Writer { connection, writer_queue, log, synchronous };
+        let writer = Arc::new(Mutex::new(writer));
         let inner = Inner {
             path: path.to_owned(),
             identity,
@@ -197,8 +218,11 @@ impl Inner {
     /// Waits for the turn among processes.
     async fn take_turn(&self, writer: OwnedMutexGuard<Writer>) -> Result<WriteTurn, StoreError> {
         let io = |error| self.no_turn(&error);
-        if writer.writer_queue.try_enter().map_err(io)? {
-            return Ok(WriteTurn { writer });
+        for _ in 0..TURN_TRIES {
+            if writer.writer_queue.try_enter().map_err(io)? {
+                return Ok(WriteTurn { writer });
+            }
+            std::thread::yield_now();
         }
         // The kernel may keep us waiting: not on a thread that others share.
         let waiting = tokio::task::spawn_blocking(move || {
@@ -225,24 +249,24 @@ impl Inner {
         turn: &WriteTurn,
         transaction: &mut Transaction,
     ) -> Result<Written, SqliteError> {
-        let connection = &turn.writer.connection;
-        let written = self.attempt(connection, transaction, false)?;
+        let written = self.attempt(&turn.writer, transaction, Synchronous::Normal)?;
         if !written.needs_sync {
             return Ok(written);
         }
         // How safely to commit must be said before a transaction begins, but only the rule knows:
         // so it is asked again.
-        durably(connection, || self.attempt(connection, transaction, true))
+        self.attempt(&turn.writer, transaction, Synchronous::Full)
     }
 
     fn attempt(
         &self,
-        connection: &Connection,
+        writer: &Writer,
         transaction: &mut Transaction,
-        durably: bool,
+        mode: Synchronous,
     ) -> Result<Written, SqliteError> {
-        let begun = SqlTransaction::begin(connection)?;
-        let session = Session::new(connection);
+        let begun = SqlTransaction::begin(writer, mode)?;
+        let session = Session::new(&writer.connection);
+        let durably = mode == Synchronous::Full;
         let written = self.choose_and_write(&session, transaction, durably)?;
         if written.changed {
             begun.commit()?;
@@ -253,29 +277,23 @@ impl Inner {
     /// Starts leases anew. After a power loss a lease begins anew, so that a renewal which is lost
     /// then costs nothing; but its holder must not trust it for longer than the store knows, so
     /// that one which makes a lease longer is synced.
-    fn renew(
-        &self,
-        connection: &Connection,
-        renewals: &[Renewal],
-    ) -> Result<Vec<Renewed>, SqliteError> {
-        match self.attempt_renewal(connection, renewals, false)? {
-            Some(renewed) => Ok(renewed),
-            None => durably(connection, || {
-                let renewed = self.attempt_renewal(connection, renewals, true)?;
-                Ok(renewed.unwrap_or_default())
-            }),
-        }
+    fn renew(&self, writer: &Writer, renewals: &[Renewal]) -> Result<Vec<Renewed>, SqliteError> {
+        let renewed = match self.attempt_renewal(writer, renewals, Synchronous::Normal)? {
+            Some(renewed) => Some(renewed),
+            None => self.attempt_renewal(writer, renewals, Synchronous::Full)?,
+        };
+        Ok(renewed.unwrap_or_default())
     }
 
     /// The same once; nothing where it must be synced and is not to be.
     fn attempt_renewal(
         &self,
-        connection: &Connection,
+        writer: &Writer,
         renewals: &[Renewal],
-        durably: bool,
+        mode: Synchronous,
     ) -> Result<Option<Vec<Renewed>>, SqliteError> {
-        let transaction = SqlTransaction::begin(connection)?;
-        let session = Session::new(connection);
+        let transaction = SqlTransaction::begin(writer, mode)?;
+        let session = Session::new(&writer.connection);
         let at = StoreTime::of(&*self.options.clock);
         let mut lengthens = false;
         let renewed: Result<Vec<Renewed>, RowError> = renewals
@@ -283,7 +301,7 @@ impl Inner {
             .map(|renewal| write::renew(&session, renewal, at, &mut lengthens))
             .collect();
         let renewed = renewed?;
-        if lengthens && !durably {
+        if lengthens && mode != Synchronous::Full {
             return Ok(None);
         }
         transaction.commit()?;
@@ -291,10 +309,10 @@ impl Inner {
     }
 
     /// Removes old events. What comes back after a power loss is removed again later.
-    fn trim(&self, connection: &Connection, trim: Trim) -> Result<u64, SqliteError> {
-        let transaction = SqlTransaction::begin(connection)?;
+    fn trim(&self, writer: &Writer, trim: Trim) -> Result<u64, SqliteError> {
+        let transaction = SqlTransaction::begin(writer, Synchronous::Normal)?;
         let at = StoreTime::of(&*self.options.clock);
-        let trimmed = write::trim_events(&Session::new(connection), trim, at)?;
+        let trimmed = write::trim_events(&Session::new(&writer.connection), trim, at)?;
         transaction.commit()?;
         Ok(trimmed)
     }
@@ -439,28 +457,13 @@ impl From<RowError> for SqliteError {
     }
 }
 
+/// How safely a transaction is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Synchronous {
+    /// Another process sees it; a power loss may undo it.
     Normal,
+    /// It is on disk.
     Full,
-}
-
-/// Does this in a mode in which a commit is on disk.
-fn durably<T>(
-    connection: &Connection,
-    act: impl FnOnce() -> Result<T, SqliteError>,
-) -> Result<T, SqliteError> {
-    synchronous(connection, Synchronous::Full)?;
-    let done = act();
-    // The change is on disk by now. To stay at the safer mode would only be slower.
-    let _ = synchronous(connection, Synchronous::Normal);
-    done
-}
-
-/// SQLite applies this when the statement is prepared, so it must be prepared each time.
-fn synchronous(connection: &Connection, mode: Synchronous) -> Result<(), SqliteError> {
-    let mode = if mode == Synchronous::Full { "FULL" } else { "NORMAL" };
-    connection.pragma_update(None, "synchronous", mode).map_err(SqliteError::before)
 }
 
 /// A transaction that is undone unless committed. Unlike rusqlite's own it uses prepared
@@ -471,7 +474,9 @@ struct SqlTransaction<'a> {
 }
 
 impl SqlTransaction<'_> {
-    fn begin(connection: &Connection) -> Result<SqlTransaction<'_>, SqliteError> {
+    fn begin(writer: &Writer, mode: Synchronous) -> Result<SqlTransaction<'_>, SqliteError> {
+        let connection = &writer.connection;
+        writer.commit_mode(mode)?;
         let begin = || connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]);
         begin().map_err(SqliteError::before)?;
         Ok(SqlTransaction { connection, open: true })
@@ -522,7 +527,7 @@ impl Store for SqliteStore {
                 written.map_err(|trouble| inner.report(trouble))
             }
             (false, _) => {
-                let written = inner.attempt(&turn.writer.connection, &mut transaction, false);
+                let written = inner.attempt(&turn.writer, &mut transaction, Synchronous::Normal);
                 written.map_err(|trouble| inner.report(trouble))
             }
         };
@@ -538,7 +543,7 @@ impl Store for SqliteStore {
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
         let inner = &self.inner;
         let turn = inner.enter().await?;
-        let renewed = inner.renew(&turn.writer.connection, renewals);
+        let renewed = inner.renew(&turn.writer, renewals);
         let renewed = renewed.map_err(|trouble| inner.report(trouble))?;
         inner.check_identity()?;
         Ok(renewed)
@@ -623,7 +628,7 @@ impl Store for SqliteStore {
                     return Ok(Maintained::Trimmed(surplus));
                 }
                 let turn = inner.enter().await?;
-                let trimmed = inner.trim(&turn.writer.connection, trim);
+                let trimmed = inner.trim(&turn.writer, trim);
                 let trimmed = trimmed.map_err(|trouble| inner.report(trouble))?;
                 drop(turn);
                 inner.check_identity()?;
