@@ -3,11 +3,12 @@
 use super::Inner;
 use super::error::PgError;
 use super::listen::Hearing;
+use super::moment::{MOMENT, Moment};
 use super::pool::Pooled;
 use super::row::Row;
 use super::schema::VERSION;
 use super::session::{Ask, Value};
-use super::transact::{MOMENT, Moment, all, begun, roll_back};
+use super::transact::{all, begun, roll_back};
 use crate::store::store_time::from_ms;
 use crate::store::{ANSWERS_KEPT, Finding, Trim};
 use crate::world::{Clock, SystemClock};

@@ -9,11 +9,13 @@
 //! needs one round trip and does not depend on other transactions of the database.
 
 use super::error::PgError;
+use super::look::Look;
+use super::moment::{MOMENT, Moment};
 use super::pick::{Picked, Way};
 use super::read::Gathered;
 use super::row::Row;
 use super::session::{Ask, Value};
-use super::transact::{Look, MOMENT, Moment, all, begun};
+use super::transact::{all, begun};
 use super::{Inner, tasks};
 use crate::store::format::columns as format;
 use crate::store::{Answer, EventSearch, EventsAfter, NewestEvents, Prefer, Query, RecordSearch};

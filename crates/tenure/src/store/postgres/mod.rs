@@ -3,7 +3,8 @@
 //! - `settings`, `tls` — how to reach the server. `pool`, `session` — connections and statements.
 //! - `literal`, `row` — several statements as one message, and its answer.
 //! - `names`, `schema` — the tables.
-//! - `locks`, `claimed` — which advisory locks a change takes. `transact` — a change in two round trips.
+//! - `locks`, `claimed` — which advisory locks a change takes. `transact` — a change in two round trips;
+//!   `first_flight` — the first of them: locks, a number (`moment`), and what the rule sees (`look`).
 //! - `read`, `tasks`, `write` — records. `pick`, `plain_tasks` — what a claim is shown. `renew` — leases.
 //! - `follow` — events in order, and looks. `listen` — wakes.
 //! - `check` — what `doctor` tells, and what is removed in time.
@@ -14,10 +15,13 @@
 mod check;
 mod claimed;
 mod error;
+mod first_flight;
 mod follow;
 mod listen;
 mod literal;
 mod locks;
+mod look;
+mod moment;
 mod names;
 mod pick;
 mod plain_tasks;

@@ -1,9 +1,11 @@
 //! Starting leases anew, in one round trip.
 
 use super::error::PgError;
+use super::first_flight::{begin_ask, keys_ask};
 use super::locks::LockSet;
+use super::moment::{MOMENT, Moment};
 use super::session::{Ask, Value};
-use super::transact::{self, MOMENT, Moment, begun};
+use super::transact::begun;
 use super::{Inner, Retry};
 use crate::store::format::columns as format;
 use crate::store::store_time::milliseconds_up;
@@ -52,8 +54,8 @@ async fn attempt(inner: &Arc<Inner>, renewals: &[Renewal]) -> Result<Vec<Renewed
     let rows: Vec<Json> = renewals.iter().enumerate().flat_map(rows_of).collect();
     let longest = renewals.iter().map(|renewal| milliseconds_up(renewal.ttl)).max().unwrap_or(0);
     let asks = [
-        transact::begin_ask(&locks),
-        transact::keys_ask(&locks),
+        begin_ask(&locks),
+        keys_ask(&locks),
         Ask::Query(RENEW, vec![Value::Text(Json::Array(rows).to_string())]),
         Ask::Query(
             "UPDATE @meta SET longest_ms = $1 WHERE longest_ms < $1",

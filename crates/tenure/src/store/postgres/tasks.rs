@@ -553,7 +553,7 @@ pub(super) fn progress_one_values(before: &Task, after: &Task) -> Vec<Value> {
 }
 
 /// What [`PROGRESS`] takes for these tasks, as they were and as they are.
-pub(super) fn progress_values(moved: &[(&Task, &Task)]) -> [Json; 2] {
+pub(super) fn progress_values(moved: &[(&Task, &Task)]) -> [Vec<Json>; 2] {
     let rows: Vec<Json> = moved.iter().map(|(_, after)| progress_row(after)).collect();
     let mut deltas: BTreeMap<(&str, &str), i64> = BTreeMap::new();
     for (before, after) in moved {
@@ -566,7 +566,7 @@ pub(super) fn progress_values(moved: &[(&Task, &Task)]) -> [Json; 2] {
     let deltas = deltas.map(|((section, status), delta)| {
         json!({ "section": section, "status": status, "delta": delta })
     });
-    [Json::Array(rows), deltas.collect()]
+    [rows, deltas.collect()]
 }
 
 pub(super) fn section_row(section: &Section) -> Json {

@@ -6,144 +6,22 @@
 //! close a cycle.
 
 use super::error::PgError;
+use super::first_flight::{FirstFlight, LockedLook, Shown, begin_ask, keys_ask};
 use super::locks::LockSet;
-use super::pick::{self, Picked};
-use super::plain_tasks;
+use super::moment::Moment;
 use super::pool::Pooled;
-use super::read::{self, Addresses, Gathered};
+use super::read::Addresses;
 use super::row::Row;
 use super::session::{Answered, Ask, Value};
-use super::tasks::TaskLook;
 use super::write::{Batch, EVENTS, Numbers, wake_word};
 use super::{Inner, Retry};
-use crate::store::store_time::{StoreTime, from_ms};
+use crate::store::store_time::from_ms;
 use crate::store::{Committed, Step, StoreError, Transaction};
 use std::sync::Arc;
-use tenure_core::{Change, GrantId, Revision, Scope, Snapshot, StoredReply, Write};
+use tenure_core::{Change, GrantId, Revision, Scope, Write};
 
 /// After so many beginnings with more locks a change takes the whole store.
 const BEGINNINGS_MAX: u32 = 6;
-
-/// Begins a change that shares the store with others; the statement that takes its locks takes that
-/// of the store first.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
-
-/// Begins a change that has the store alone, and may be large.
-const BEGIN_WHOLE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-SET LOCAL statement_timeout = '60s'; SELECT pg_advisory_xact_lock($SPACE, 0)";
-
-/// Takes one lock exclusively, which is what most changes need.
-const LOCK_ONE: &str = "SELECT $1::text, pg_advisory_xact_lock_shared($SPACE, 0)::text,
-    pg_advisory_xact_lock(hashtextextended(substr($1, 2), $SEED))::text";
-
-/// Takes locks, all in one statement: that of the store, which has no key, and then the others, in the
-/// order in which they are given.
-const LOCK: &str = "SELECT k, CASE left(k, 1)
-    WHEN 'x' THEN pg_advisory_xact_lock(hashtextextended(substr(k, 2), $SEED))::text
-    WHEN 's' THEN pg_advisory_xact_lock_shared(hashtextextended(substr(k, 2), $SEED))::text
-    ELSE pg_advisory_xact_lock_shared($SPACE, 0)::text END
- FROM unnest($1::text[]) AS k";
-
-/// The same with the locks of these tasks, and of those that wait for them: in one order, each once in
-/// its strongest mode. The row of the store comes first, and is there if no other is wanted.
-const LOCK_TASKS: &str = "WITH store AS MATERIALIZED (
-    SELECT pg_advisory_xact_lock_shared($SPACE, 0)::text AS taken),
- wanted AS (
-    SELECT unnest($1::text[]) AS k
-    UNION ALL SELECT unnest(lock_keys) FROM @tasks WHERE id = ANY($2)
-    UNION ALL SELECT 'xtask:' || dependent FROM @dependencies WHERE $3 AND task = ANY($2)),
- keys AS (SELECT substr(k, 2) AS k, bool_or(left(k, 1) = 'x') AS x FROM wanted GROUP BY 1),
- sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY k COLLATE \"C\")
- SELECT CASE WHEN x THEN 'x' ELSE 's' END || k,
-    CASE WHEN x THEN pg_advisory_xact_lock(h)::text ELSE pg_advisory_xact_lock_shared(h)::text END
- FROM store LEFT JOIN sorted ON true";
-
-/// The same with the locks of all that these grants have.
-const LOCK_GRANTS: &str = "WITH store AS MATERIALIZED (
-    SELECT pg_advisory_xact_lock_shared($SPACE, 0)::text AS taken),
- wanted AS (
-    SELECT unnest($1::text[]) AS k
-    UNION SELECT unnest(lock_keys) FROM @tasks WHERE id = ANY($2)
-    UNION SELECT 'xtask:' || dependent FROM @dependencies WHERE $3 AND task = ANY($2)
-    UNION SELECT unnest(lock_keys) FROM @holds WHERE grant_id = ANY($4)
-    UNION SELECT unnest(lock_keys) FROM @tasks
-        WHERE status = 'in_progress' AND claim_grant = ANY($4)),
- keys AS (SELECT substr(k, 2) AS k, bool_or(left(k, 1) = 'x') AS x FROM wanted GROUP BY 1),
- sorted AS MATERIALIZED (SELECT k, x, hashtextextended(k, $SEED) AS h FROM keys ORDER BY k COLLATE \"C\")
- SELECT CASE WHEN x THEN 'x' ELSE 's' END || k,
-    CASE WHEN x THEN pg_advisory_xact_lock(h)::text ELSE pg_advisory_xact_lock_shared(h)::text END
- FROM store LEFT JOIN sorted ON true";
-
-/// Announces a change, see `follow`, and then draws its number, once its locks are taken; and what
-/// every change must know. Columns are computed from left to right.
-const NUMBER: &str = "SELECT pg_advisory_xact_lock_shared($ANNOUNCEMENTS,
-        (last_value & 2147483647)::int)::text, nextval('@numbers'),
-    floor(extract(epoch FROM t) * 1000)::bigint, ceil(extract(epoch FROM t) * 1000)::bigint,
-    store_id, version, withhold_until_ms, longest_ms
- FROM @numbers, @meta, clock_timestamp() AS t";
-
-/// What a look that changes nothing must know.
-pub(super) const MOMENT: &str = "SELECT '', last_value + 1,
-    floor(extract(epoch FROM t) * 1000)::bigint, ceil(extract(epoch FROM t) * 1000)::bigint,
-    store_id, version, withhold_until_ms, longest_ms
- FROM @meta, @numbers, clock_timestamp() AS t";
-
-/// When a change or a look happens, by the server's clock, and its number.
-pub(super) struct Moment {
-    pub(super) number: u64,
-    pub(super) at: StoreTime,
-    withhold_until_ms: i64,
-    longest_ms: i64,
-}
-
-impl Moment {
-    pub(super) fn read(inner: &Inner, rows: &[Row]) -> Result<Moment, PgError> {
-        let row = rows.first().ok_or(PgError::Replaced)?;
-        Moment::of(
-            inner,
-            row.get(4),
-            row.get(5),
-            Moment {
-                number: row.get::<_, i64>(1) as u64,
-                at: Moment::time(row.get(2), row.get(3)),
-                withhold_until_ms: row.get(6),
-                longest_ms: row.get(7),
-            },
-        )
-    }
-
-    /// The same of a statement that answers with more than the moment, see `number_columns`.
-    fn read_first(inner: &Inner, rows: &[Row]) -> Result<Moment, PgError> {
-        let is_moment = |row: &&Row| row.get::<_, i32>(0) == read::MOMENT_ROW;
-        let row = rows.first().filter(is_moment).ok_or(PgError::Replaced)?;
-        Moment::of(
-            inner,
-            row.get(2),
-            row.get::<_, i64>(10) as i32,
-            Moment {
-                number: row.get::<_, i64>(3) as u64,
-                at: Moment::time(row.get(11), row.get(12)),
-                withhold_until_ms: row.get(13),
-                longest_ms: row.get(14),
-            },
-        )
-    }
-
-    /// A moment of this store, if its tables are the right ones.
-    fn of(inner: &Inner, store: &str, version: i32, moment: Moment) -> Result<Moment, PgError> {
-        if store != inner.pool.connector().store_id() {
-            return Err(PgError::Replaced);
-        }
-        if version > super::schema::VERSION {
-            return Err(PgError::Newer(version, super::schema::VERSION));
-        }
-        Ok(moment)
-    }
-
-    fn time(now_ms: i64, begin_ms: i64) -> StoreTime {
-        StoreTime { now_ms, begin_ms, wall_ms: now_ms }
-    }
-}
 
 /// What came of one beginning.
 enum Outcome {
@@ -228,51 +106,6 @@ impl Attempt {
     }
 }
 
-fn locks_of(slot: Option<&str>, attempt: &Attempt) -> LockSet {
-    let mut locks = LockSet::of_scope(&attempt.scope, slot);
-    locks.add(attempt.extra.clone());
-    locks
-}
-
-/// Begins a change with these locks.
-pub(super) fn begin_ask(locks: &LockSet) -> Ask {
-    Ask::Begin(if locks.whole { BEGIN_WHOLE } else { BEGIN })
-}
-
-/// Takes the named locks, unless the whole store is taken.
-pub(super) fn keys_ask(locks: &LockSet) -> Ask {
-    let mut keys = if locks.whole { vec![] } else { locks.encoded() };
-    match keys.as_slice() {
-        [one] if one.starts_with('x') => Ask::Query(LOCK_ONE, vec![Value::Text(keys.remove(0))]),
-        _ => {
-            keys.insert(0, String::new());
-            Ask::Query(LOCK, vec![Value::Texts(keys)])
-        }
-    }
-}
-
-/// Takes the locks, and those that the tables name; `is_complete` if there are no more of these.
-fn lock_ask(scope: &Scope, locks: &LockSet, is_complete: bool) -> Option<Ask> {
-    if locks.whole {
-        return None;
-    }
-    Some(match scope {
-        _ if is_complete => keys_ask(locks),
-        // A task that is added needs no more of those that it waits for than their own records.
-        Scope::Tasks(scope) if !(scope.adds || scope.ids.is_empty() && scope.grants.is_empty()) => {
-            let keys = Value::Texts(locks.encoded());
-            let ids = scope.ids.iter().map(|id| id.as_str().to_owned()).collect();
-            let mut values = vec![keys, Value::Texts(ids), Value::Boolean(scope.dependents)];
-            if scope.grants.is_empty() {
-                return Some(Ask::Query(LOCK_TASKS, values));
-            }
-            values.push(Value::Texts(scope.grants.iter().map(ToString::to_string).collect()));
-            Ask::Query(LOCK_GRANTS, values)
-        }
-        _ => keys_ask(locks),
-    })
-}
-
 /// One database transaction, from its beginning to its end.
 async fn begin(
     inner: &Arc<Inner>,
@@ -280,104 +113,42 @@ async fn begin(
     transaction: &mut Transaction,
     attempt: &mut Attempt,
 ) -> Result<Outcome, PgError> {
-    let slot = transaction.slot().map(str::to_owned);
-    let mut locks = locks_of(slot.as_deref(), attempt);
     let scope = attempt.scope.clone();
-    let way = inner.picks.way();
-    let mut asks = vec![begin_ask(&locks)];
-    let expected = inner.claimed.locks(&scope).filter(|_| !attempt.looks_at_all);
-    if let Some(expected) = &expected {
-        locks.took(expected);
-    }
-    let look = match &scope {
-        Scope::Tasks(scope)
-            if !attempt.looks_at_all
-                && plain_tasks::are_likely(inner, scope, expected.as_deref()) =>
-        {
-            Look::Tasks(plain_tasks::look(scope, way))
-        }
-        _ => Look::new(&scope, way),
-    };
-    let lock = lock_ask(&scope, &locks, expected.is_some());
-    let has_lock = lock.is_some();
-    asks.extend(lock);
-    let pick = look.pick();
-    let has_pick = pick.is_some();
-    let may_skip = matches!(&scope, Scope::Tasks(scope)
-        if scope.pick.as_ref().is_some_and(|pick| pick.may_skip));
-    asks.extend(pick);
-    // What draws the number reads too, where one statement can do both.
-    let numbered = look.numbered();
-    let is_numbered = numbered.is_some();
-    asks.push(numbered.unwrap_or_else(|| Ask::Query(NUMBER, vec![])));
-    let reads = asks.len();
-    asks.extend(if is_numbered { look.asks_beside_number() } else { look.asks() });
-    if let Some(slot) = &slot {
-        asks.push(Ask::Query(
-            "SELECT number, text FROM @answers WHERE slot = $1",
-            vec![Value::Text(slot.clone())],
-        ));
-    }
-    let (session, mut rows) = begun(session, &asks).await?;
-    let mut picked = None;
-    let mut has_more = false;
-    let mut shown = || -> Result<(Snapshot, Addresses, Moment), PgError> {
-        let number = &rows[reads - 1];
-        let moment = match is_numbered {
-            true => Moment::read_first(inner, number)?,
-            false => Moment::read(inner, number)?,
-        };
-        let mut gathered = Gathered::new(moment.at);
-        if has_lock {
-            let keys = rows[1].iter().filter_map(|row| row.get::<_, Option<String>>(0));
-            let taken: Vec<String> = keys.filter(|key| !key.is_empty()).collect();
-            locks.took(&taken);
-        }
-        if has_pick {
-            let at = 1 + usize::from(has_lock);
-            let answer = picked.insert(Picked::gather(&rows[at], may_skip, &mut gathered)?);
-            if answer.may_skip {
-                locks.took(&answer.locks);
-            }
-        }
-        let answered = slot.as_ref().and_then(|_| rows.pop());
-        match is_numbered {
-            true => look.gather_numbered(&rows[reads - 1][1..], &rows[reads..], &mut gathered)?,
-            false => look.gather(&rows[reads..], &mut gathered)?,
-        }
-        has_more = gathered.has_more;
-        let (mut snapshot, addresses) = gathered.finish();
-        snapshot.next = moment.number;
-        snapshot.answered = answered.and_then(|rows| {
-            let row = rows.first()?;
-            let slot = slot.clone()?;
-            Some(StoredReply { slot, number: row.get::<_, i64>(0) as u64, text: row.get(1) })
-        });
-        Ok((snapshot, addresses, moment))
-    };
-    let (mut snapshot, addresses, moment) = match shown() {
+    let flight =
+        FirstFlight::new(inner, &scope, transaction.slot(), &attempt.extra, attempt.looks_at_all);
+    let (session, rows) = begun(session, flight.asks()).await?;
+    let shown = match flight.show(inner, rows) {
         Ok(shown) => shown,
         Err(error) => {
             roll_back(session);
             return Err(error);
         }
     };
-    if has_more {
-        roll_back(session);
-        if picked.is_some() {
-            inner.picks.found_more();
+    match shown {
+        Shown::TooLittle => {
+            roll_back(session);
+            attempt.looks_at_all = true;
+            Ok(Outcome::Again)
         }
-        attempt.looks_at_all = true;
-        return Ok(Outcome::Again);
+        Shown::Unlocked(missing) => {
+            roll_back(session);
+            attempt.extra.add(missing);
+            Ok(Outcome::Again)
+        }
+        Shown::All(look) => decide(inner, session, transaction, attempt, *look).await,
     }
-    if let Some(picked) = picked
-        && let Err(missing) = inner.picks.accept(&picked, way, &locks, &mut snapshot)
-    {
-        roll_back(session);
-        attempt.extra.add(missing);
-        return Ok(Outcome::Again);
-    }
-    match transaction.step(&scope, &snapshot, &mut attempt.steps) {
+}
+
+/// Lets the rule choose, and writes what it chose.
+async fn decide(
+    inner: &Arc<Inner>,
+    session: Pooled,
+    transaction: &mut Transaction,
+    attempt: &mut Attempt,
+    look: LockedLook,
+) -> Result<Outcome, PgError> {
+    let scope = attempt.scope.clone();
+    match transaction.step(&scope, &look.snapshot, &mut attempt.steps) {
         Step::Wider(wider) => {
             roll_back(session);
             attempt.scope = wider;
@@ -388,7 +159,7 @@ async fn begin(
             Ok(Outcome::Done(Committed { revision: None }))
         }
         Step::Chosen(Some(change)) => {
-            if let Some(missing) = locks.missing(&change) {
+            if let Some(missing) = look.locks.missing(&change) {
                 roll_back(session);
                 attempt.extra.add(missing);
                 return Ok(Outcome::Again);
@@ -405,11 +176,11 @@ async fn begin(
                 attempt.has_tried_to_listen = true;
                 return Ok(Outcome::Again);
             }
-            if let Some(error) = withheld(&change, &moment) {
+            if let Some(error) = withheld(&change, &look.moment) {
                 roll_back(session);
                 return Err(error);
             }
-            write(inner, session, change, snapshot, addresses, moment, locks).await
+            write(inner, session, change, look).await
         }
     }
 }
@@ -426,11 +197,9 @@ async fn write(
     inner: &Arc<Inner>,
     session: Pooled,
     change: Change,
-    snapshot: Snapshot,
-    addresses: Addresses,
-    moment: Moment,
-    locks: LockSet,
+    look: LockedLook,
 ) -> Result<Outcome, PgError> {
+    let LockedLook { snapshot, addresses, moment, locks } = look;
     for write in &change.writes {
         if let Write::Wait(waiter) | Write::KeepPlace(waiter) = write {
             inner.listener.expect(waiter.grant);
@@ -564,87 +333,4 @@ pub(super) async fn begun(
 /// All answers, or the first error.
 pub(super) fn all(answers: Vec<Answered>) -> Result<Vec<Vec<Row>>, PgError> {
     answers.into_iter().collect()
-}
-
-/// The statements by which a scope is looked at.
-pub(super) enum Look<'a> {
-    At { resources: &'a [tenure_core::Resource], ticket: Option<u64>, whole: bool },
-    Other(Vec<Ask>, &'a Scope),
-    Tasks(TaskLook),
-}
-
-impl Look<'_> {
-    pub(super) fn new(scope: &Scope, way: pick::Way) -> Look<'_> {
-        match scope {
-            Scope::At { resources, ticket } => {
-                Look::At { resources, ticket: *ticket, whole: false }
-            }
-            Scope::Queues(resources) => Look::At { resources, ticket: None, whole: true },
-            Scope::Everything => Look::Other(read::everything(), scope),
-            Scope::Waits { resources, owner } => {
-                Look::Other(read::all_waits(resources, owner), scope)
-            }
-            Scope::Tasks(scope) => Look::Tasks(TaskLook::new(scope, way)),
-        }
-    }
-
-    pub(super) fn pick(&self) -> Option<Ask> {
-        match self {
-            Look::Tasks(look) => look.pick.clone(),
-            _ => None,
-        }
-    }
-
-    /// One statement that draws a number and reads, if there is one for this scope.
-    fn numbered(&self) -> Option<Ask> {
-        match self {
-            Look::At { resources, ticket, whole: false } => read::numbered_at(resources, *ticket),
-            Look::Tasks(look) => look.numbered.clone(),
-            _ => None,
-        }
-    }
-
-    /// What is asked beside [`numbered`](Look::numbered).
-    fn asks_beside_number(&self) -> Vec<Ask> {
-        match self {
-            Look::Tasks(look) => look.asks.clone(),
-            _ => vec![],
-        }
-    }
-
-    /// Puts the answers to [`numbered`](Look::numbered), without its first row, and to
-    /// [`asks_beside_number`](Look::asks_beside_number) into a snapshot.
-    fn gather_numbered(
-        &self,
-        entries: &[Row],
-        beside: &[Vec<Row>],
-        into: &mut Gathered,
-    ) -> Result<(), PgError> {
-        match self {
-            Look::Tasks(_) => plain_tasks::gather(entries, &beside[0], into),
-            _ => into.entries_at(entries),
-        }
-    }
-
-    pub(super) fn asks(&self) -> Vec<Ask> {
-        match self {
-            Look::At { resources, ticket, whole } => read::at(resources, *ticket, *whole),
-            Look::Other(asks, _) => asks.clone(),
-            Look::Tasks(look) => look.asks.clone(),
-        }
-    }
-
-    /// Puts the answers to [`Look::asks`] into a snapshot.
-    pub(super) fn gather(&self, rows: &[Vec<Row>], into: &mut Gathered) -> Result<(), PgError> {
-        match self {
-            Look::At { resources, whole, .. } => into.at(resources, rows, *whole),
-            Look::Other(_, scope) => {
-                into.snapshot.whole = **scope == Scope::Everything;
-                into.snapshot.shows_waits = matches!(scope, Scope::Waits { .. });
-                into.holds(&rows[0], |_| true)?;
-                into.waits(&rows[1], |_| true)
-            }
-            Look::Tasks(look) => look.gather(rows, into),
-        }
-    }
 }

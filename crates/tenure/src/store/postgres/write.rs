@@ -318,7 +318,7 @@ impl Batch {
             let values = tasks::progress_one_values(before, after);
             asks.push(Ask::Query(tasks::PROGRESS_ONE, values));
         } else if !moved.is_empty() {
-            let values = tasks::progress_values(&moved).map(|rows| Value::Text(rows.to_string()));
+            let values = tasks::progress_values(&moved).map(rows);
             asks.push(Ask::Query(tasks::PROGRESS, values.to_vec()));
         }
         if put.is_empty() {
@@ -407,7 +407,11 @@ impl Batch {
     }
 }
 
-fn rows(rows: Vec<Json>) -> Value {
+/// Rows as JSON. A value that a row does not name is null.
+fn rows(mut rows: Vec<Json>) -> Value {
+    for row in rows.iter_mut().filter_map(Json::as_object_mut) {
+        row.retain(|_, value| !value.is_null());
+    }
     Value::Text(Json::Array(rows).to_string())
 }
 
@@ -529,13 +533,16 @@ pub(super) fn plain(row: &Json, columns: &[(&str, Plain)]) -> Vec<Value> {
     columns.iter().map(one).collect()
 }
 
-/// Adds events; answers with their numbers.
+/// Adds events; answers with their numbers. Each is read once: an operator that takes one value out of a
+/// JSON text reads all of the text.
 pub(super) const EVENTS: &str = "WITH numbered AS MATERIALIZED (
-    SELECT CASE WHEN n = 1 THEN $2 ELSE nextval('@numbers') END AS id, e
-    FROM json_array_elements($1::json) WITH ORDINALITY AS t(e, n))
+    SELECT CASE WHEN t.n = 1 THEN $2 ELSE nextval('@numbers') END AS id, t.*
+    FROM ROWS FROM (json_to_recordset($1::json) AS (at_ms bigint, kind text, resource text, label text,
+            token bigint, detail text, actor text)) WITH ORDINALITY
+        AS t(at_ms, kind, resource, label, token, detail, actor, n))
  INSERT INTO @events (id, until, at_ms, kind, resource, label, token, detail, actor)
- SELECT id, (SELECT max(id) FROM numbered), coalesce((e->>'at_ms')::bigint, $3), e->>'kind', e->>'resource', e->>'label',
-    (e->>'token')::bigint, e->>'detail', e->>'actor' FROM numbered RETURNING id";
+ SELECT id, (SELECT max(id) FROM numbered), coalesce(at_ms, $3), kind, resource, label, token, detail,
+    actor FROM numbered RETURNING id";
 
 /// The first event has the number that was drawn for the change; each further one draws its own.
 fn event_ask(events: &[NewEvent], first: u64, at: StoreTime) -> Ask {
