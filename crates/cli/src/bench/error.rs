@@ -84,6 +84,9 @@ pub(crate) enum BenchError {
     /// A bare call to etcd failed.
     #[error("bare etcd failed: {0}")]
     EtcdBaseline(#[from] etcd_client::Error),
+    /// A bare connection to PostgreSQL failed.
+    #[error("bare PostgreSQL failed: {0}")]
+    PostgresBaseline(#[from] tokio_postgres::Error),
     /// Bare SQLite failed.
     #[error("bare SQLite failed: {0}")]
     SqliteBaseline(#[from] rusqlite::Error),

@@ -155,7 +155,7 @@ fn succeeds(command: &mut Command) -> Result<u64, BenchError> {
 fn handoffs(hosts: &str, setup: &BenchSetup, report: &mut Report) -> Result<(), BenchError> {
     let prefix = Prefix::new(hosts, "handoff");
     for waiters in [2, 16] {
-        let latencies = handoff::latencies_at(&prefix.url(), waiters, setup.scale(700, 4000))?;
+        let latencies = handoff::latencies_at(&prefix.url(), waiters, 0, setup.scale(700, 4000))?;
         let case = format!("{waiters} waiters");
         for (statistic, share) in [("hand-off p50", 0.5), ("hand-off p99", 0.99)] {
             report.add(figure(&case, statistic, quantile(&latencies, share), Unit::Seconds));

@@ -64,16 +64,18 @@ pub(super) fn measure(setup: &BenchSetup, report: &mut Report) -> Result<(), Ben
 /// Lets contenders queue behind a hold of this process, then releases.
 fn contest(setup: &BenchSetup, waiters: usize, processes: usize) -> Result<Vec<Turn>, BenchError> {
     let url = setup.store(&format!("handoff-{waiters}"));
-    contest_at(&url, waiters, processes, setup.scale(700, 4000))
+    contest_at(&url, waiters, processes, 0, setup.scale(700, 4000))
 }
 
-/// Seconds from each release to the next grant, with so many waiters in this store.
+/// Seconds from each release to the next grant, with so many waiters in this store. Each holds the lock for
+/// this long.
 pub(super) fn latencies_at(
     url: &str,
     waiters: usize,
+    hold_ms: u64,
     span_ms: u64,
 ) -> Result<Vec<f64>, BenchError> {
-    let mut turns = contest_at(url, waiters, waiters.min(8), span_ms)?;
+    let mut turns = contest_at(url, waiters, waiters.min(8), hold_ms, span_ms)?;
     turns.sort_by_key(|turn| turn.token);
     latencies(&turns)
 }
@@ -82,6 +84,7 @@ fn contest_at(
     url: &str,
     waiters: usize,
     processes: usize,
+    hold_ms: u64,
     span_ms: u64,
 ) -> Result<Vec<Turn>, BenchError> {
     let client = blocking::Client::open(url)?;
@@ -91,6 +94,7 @@ fn contest_at(
         lock: LOCK.to_owned(),
         // One more than should wait, because one of them holds.
         contenders: waiters / processes + usize::from(process == 0),
+        hold_ms,
         span_ms,
     }))?;
     processes.go()?;
@@ -133,6 +137,7 @@ pub(super) fn contend(
     url: &str,
     lock: &str,
     contenders: usize,
+    hold_ms: u64,
     span_ms: u64,
 ) -> Result<Vec<Turn>, BenchError> {
     let client = blocking::Client::open(url)?;
@@ -140,6 +145,7 @@ pub(super) fn contend(
     let contest = Arc::new(Contest {
         client: client.asynchronous().clone(),
         lock: lock.to_owned(),
+        hold: Duration::from_millis(hold_ms),
         span_ns: Duration::from_millis(span_ms).as_nanos() as u64,
         not_yet_queued: AtomicUsize::new(contenders),
         ends_at: AtomicU64::new(u64::MAX),
@@ -162,6 +168,8 @@ pub(super) fn contend(
 struct Contest {
     client: Client,
     lock: String,
+    /// How long each contender holds the lock.
+    hold: Duration,
     span_ns: u64,
     not_yet_queued: AtomicUsize,
     /// Set at the first turn of this process.
@@ -199,6 +207,9 @@ impl Contest {
         };
         let acquired = ticks();
         let token = guard.token().0;
+        if !self.hold.is_zero() {
+            tokio::time::sleep(self.hold).await;
+        }
         let released = ticks();
         guard.release().await?;
         Ok(Turn { token, asked, queued: queued.load(Ordering::Relaxed), acquired, released })

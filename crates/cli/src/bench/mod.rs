@@ -4,7 +4,7 @@
 //! In reading order: `setup` is the folder and the settings, `processes` starts processes and `worker`
 //! is one of them, `sqlite_baseline` is the SQLite baseline, `file_baseline` the file baseline, and `soft_lock` a
 //! Python library. The measurements are `pair`, `oneshot`, `handoff`, `fairness`, `idle`, `tasks`
-//! and `serve`; `postgres` and `etcd` measure such stores. `report` formats the results and `plot` draws them.
+//! and `serve`; `postgres` (with `notify_baseline`) and `etcd` measure such stores. `report` formats the results and `plot` draws them.
 
 mod error;
 mod etcd;
@@ -12,6 +12,7 @@ mod fairness;
 mod file_baseline;
 mod handoff;
 mod idle;
+mod notify_baseline;
 mod oneshot;
 mod pair;
 mod plot;

@@ -29,7 +29,7 @@ pub(crate) enum Work {
     /// Breaks on the baseline.
     BaselineBreaks { baseline: PathBuf, name: String, span_ms: u64 },
     /// Passes a lock around.
-    Contend { url: String, lock: String, contenders: usize, span_ms: u64 },
+    Contend { url: String, lock: String, contenders: usize, hold_ms: u64, span_ms: u64 },
     /// Tasks one by one and the baseline, in turns, in one process; then in batches.
     TaskDuel { url: String, baseline: PathBuf, rounds: usize, span_ms: u64 },
     /// Claim and complete.
@@ -59,8 +59,8 @@ pub(crate) fn work(work: Work) -> Result<(), BenchError> {
         Work::BaselineBreaks { baseline, name, span_ms } => {
             answer(&fairness::baseline_breaks(&baseline, &name, span_ms)?)
         }
-        Work::Contend { url, lock, contenders, span_ms } => {
-            answer(&handoff::contend(&url, &lock, contenders, span_ms)?)
+        Work::Contend { url, lock, contenders, hold_ms, span_ms } => {
+            answer(&handoff::contend(&url, &lock, contenders, hold_ms, span_ms)?)
         }
         Work::TaskDuel { url, baseline, rounds, span_ms } => {
             answer(&tasks::duel(&url, &baseline, rounds, span_ms)?)
