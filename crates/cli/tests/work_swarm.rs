@@ -28,6 +28,17 @@ fn all_tasks_are_done_once_and_counted() {
     assert_eq!(bench.await_file(".tenure/logs/t3-1.log"), "hi\n");
 }
 
+/// As a user of `tenure work` would type it.
+#[test]
+fn a_swarm_that_is_told_to_end_when_no_task_is_left_does_what_it_does_anyway() {
+    let bench = Bench::new(tasks(3));
+    let said = bench.tenure(&["swarm", "-n", "2", "--until-empty", "--", "true"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stdout.contains("3 completed"), "{}", said.stdout);
+    let said = bench.tenure(&["swarm", "--until-empty", "--forever", "--", "true"]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+}
+
 #[test]
 fn a_task_that_failed_is_told_and_fails_the_swarm() {
     let bench = Bench::new(tasks(3));

@@ -38,6 +38,9 @@ pub(crate) struct SwarmArgs {
     /// Keep waiting for new tasks when none is left
     #[arg(long)]
     forever: bool,
+    /// Accepted for compatibility with `tenure work`; no effect, because a swarm ends when no task is left
+    #[arg(long = "until-empty", hide = true, conflicts_with = "forever")]
+    _until_empty: bool,
     #[command(flatten)]
     worker: WorkerArgs,
 }
