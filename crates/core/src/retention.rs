@@ -43,11 +43,26 @@ impl Keep {
         *self == Keep::ALL
     }
 
+    /// So many of the oldest a store looks at, at most `limit`, to find those that are beyond the limits,
+    /// of `total` with the `skipped` ones: none where all are kept by their number. Only where age counts
+    /// must times be looked at to know that.
+    pub fn candidates(&self, skipped: u64, total: u64, limit: u32) -> u32 {
+        let most = match self.age {
+            Some(_) => total.saturating_sub(skipped),
+            None => self.beyond_newest(skipped, total),
+        };
+        u32::try_from(most).unwrap_or(u32::MAX).min(limit)
+    }
+
+    fn beyond_newest(&self, skipped: u64, total: u64) -> u64 {
+        let beyond = self.newest.map_or(0, |newest| total.saturating_sub(newest));
+        beyond.saturating_sub(skipped)
+    }
+
     /// How many of the oldest are beyond the limits. `oldest` has the times of some of them, oldest
     /// first, which come after `skipped` older ones; there are `total` in all.
     pub fn surplus(&self, oldest: &[WallTime], skipped: u64, total: u64, now: WallTime) -> usize {
-        let beyond = self.newest.map_or(0, |newest| total.saturating_sub(newest));
-        let by_number = usize::try_from(beyond.saturating_sub(skipped)).unwrap_or(usize::MAX);
+        let by_number = usize::try_from(self.beyond_newest(skipped, total)).unwrap_or(usize::MAX);
         let is_old = |time: &&WallTime| self.age.is_some_and(|age| is_older(**time, age, now));
         let by_age = oldest.iter().take_while(is_old).count();
         by_number.max(by_age).min(oldest.len())
@@ -151,6 +166,25 @@ mod tests {
             (Keep { newest: Some(1), age }, 0, 4, 3),
         ] {
             assert_eq!(keep.surplus(&oldest, skipped, total, now), surplus, "{keep:?} {skipped}");
+            let candidates = keep.candidates(skipped, total, u32::MAX) as usize;
+            assert!(candidates >= surplus, "{keep:?} {skipped}: {candidates}");
+        }
+    }
+
+    #[test]
+    fn no_more_is_looked_at_than_may_go() {
+        let age = Some(Duration::from_secs(1));
+        for (keep, skipped, total, limit, candidates) in [
+            (Keep::ALL, 0, 1_000_000, 100, 0),
+            (Keep::newest(10), 0, 10, 100, 0),
+            (Keep::newest(10), 0, 13, 100, 3),
+            (Keep::newest(10), 2, 13, 100, 1),
+            (Keep::newest(10), 0, u64::MAX, 100, 100),
+            (Keep { newest: Some(10), age }, 0, 13, 100, 13),
+            (Keep { newest: Some(10), age }, 5, 13, 100, 8),
+            (Keep { newest: None, age }, 0, 0, 100, 0),
+        ] {
+            assert_eq!(keep.candidates(skipped, total, limit), candidates, "{keep:?} {skipped}");
         }
     }
 

@@ -1,7 +1,8 @@
-//! Removing what is beyond the limits of [`Retention`]: now and then after a change, and on request.
+//! Removing what is beyond the limits of [`Retention`]: now and then after a change, and on request. What
+//! a store keeps for itself, and what crashed processes left in it, is tidied by the same turns.
 
 use super::backend::{Local, Sent};
-use crate::store::{StoreError, StoreExt, SurplusTasks, Trim};
+use crate::store::{StoreError, StoreExt, SurplusTasks, Tally, TaskCounts, Trim};
 use crate::world::World;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -87,7 +88,7 @@ impl Collector {
         newest: Revision,
         events: u64,
     ) {
-        if self.retention == Retention::ALL || !is_due(newest, events, self.events_per_turn) {
+        if !is_due(newest, events, self.events_per_turn) {
             return;
         }
         let is_urgent = [Acquire::VERB, ClaimTasks::VERB].contains(&A::VERB);
@@ -102,6 +103,7 @@ impl Collector {
         let turn = async move {
             // What a turn leaves, because the store is busy or gone, is left to the next one.
             let _ = local.collect(Extent::Turn).await;
+            let _ = local.store.tidy().await;
             collector.busy.store(0, Ordering::Release);
         };
         match self.one_shot {
@@ -134,10 +136,13 @@ impl Local {
     async fn collect_by_status(&self, extent: Extent) -> Result<Collected, StoreError> {
         let retention = self.collector.as_ref().map_or(Retention::ALL, |one| one.retention);
         let mut collected = Collected::default();
-        for status in Status::ALL {
-            let keep = retention.of(status);
-            if !keep.is_all() {
-                collected.tasks += self.retire(status, keep, extent).await?;
+        if retention.tasks != Keep::ALL || retention.failed != Keep::ALL {
+            let tallies: Vec<Tally> = self.store.read(TaskCounts).await?;
+            for status in Status::ALL {
+                let of_status = tallies.iter().filter(|tally| tally.status == status);
+                let total = of_status.map(|tally| tally.count).sum();
+                let keep = retention.of(status);
+                collected.tasks += self.retire(status, keep, total, extent).await?;
             }
         }
         let dry_run = extent == Extent::DryRun;
@@ -147,10 +152,20 @@ impl Local {
         Ok(collected)
     }
 
-    /// Removes the tasks of one status; returns how many.
-    async fn retire(&self, status: Status, keep: Keep, extent: Extent) -> Result<u64, StoreError> {
+    /// Removes the tasks of one status, of which there are so many; returns how many. Most turns find
+    /// nothing to remove, and know it from the number alone.
+    async fn retire(
+        &self,
+        status: Status,
+        keep: Keep,
+        total: u64,
+        extent: Extent,
+    ) -> Result<u64, StoreError> {
         let limit = if extent == Extent::Turn { TASKS_MAX as u32 } else { PAGE };
         let (mut removed, mut skip) = (0, 0);
+        if keep.candidates(0, total, limit) == 0 {
+            return Ok(0);
+        }
         loop {
             let surplus = SurplusTasks { status, keep, skip, limit };
             let found: Vec<EndedTask> = self.store.read(surplus).await?;

@@ -112,9 +112,11 @@ impl State {
 
 impl State {
     fn trim(&mut self, trim: Trim, clock: &dyn Clock) -> u64 {
-        let oldest = self.events.iter().take(trim.limit as usize).map(|event| event.at);
+        let total = self.events.len() as u64;
+        let most = trim.keep.candidates(0, total, trim.limit);
+        let oldest = self.events.iter().take(most as usize).map(|event| event.at);
         let times: Vec<WallTime> = oldest.collect();
-        let surplus = trim.keep.surplus_events(&times, self.events.len() as u64, clock.wall());
+        let surplus = trim.keep.surplus_events(&times, total, clock.wall());
         if !trim.dry_run {
             self.events.drain(..surplus);
         }

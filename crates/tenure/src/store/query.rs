@@ -271,7 +271,8 @@ pub enum Waited {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Maintenance {
-    /// Removes what crashed processes left behind beside the records.
+    /// Removes what crashed processes left behind beside the records, and folds what the store counts.
+    /// Clients do this now and then after a change.
     Tidy,
     /// Checks that the store is in order.
     Check,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tenure::core::Proof;
+use tenure::core::{Keep, Proof, Retention};
 use tenure::core::rules::tasks::{Finish, FinishAsk, Finished, NewTask};
-use tenure::{ClaimRequest, Claims, Client, Wait};
+use tenure::{ClaimRequest, Claims, Client, Status, Wait};
 use tenure_testkit::postgres::{Postgres, fresh_url, psql, shared_url};
 
 /// So many rows of others each table has.
@@ -12,6 +12,31 @@ const OTHERS: u64 = 3000;
 
 /// Fewer rows than these are read of a table by everything that is done once.
 const READ_MAX: u64 = OTHERS / 4;
+
+fn schema_of(url: &str) -> String {
+    url.split("schema=").nth(1).unwrap().split('&').next().unwrap().to_owned()
+}
+
+/// Runs a statement; `@` stands for the schema.
+fn sql_in(schema: &str, text: &str) -> String {
+    psql(&shared_url(), &text.replace('@', &format!("{schema}."))).unwrap()
+}
+
+/// How many rows of each table were read.
+fn rows_read(schema: &str) -> BTreeMap<String, u64> {
+    let rows = sql_in(
+        schema,
+        &format!(
+            "SELECT relname, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)
+             FROM pg_stat_user_tables WHERE schemaname = '{schema}'"
+        ),
+    );
+    let row = |row: &str| {
+        let (table, count) = row.split_once('|').unwrap();
+        (table.to_owned(), count.parse().unwrap())
+    };
+    rows.lines().map(row).collect()
+}
 
 /// One of each usual change.
 async fn work(client: &Client, other: &Client, round: usize) {
@@ -59,8 +84,8 @@ async fn work(client: &Client, other: &Client, round: usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_reads_no_more_however_much_others_have() {
     let url = fresh_url();
-    let schema = url.split("schema=").nth(1).unwrap().split('&').next().unwrap().to_owned();
-    let sql = |text: &str| psql(&shared_url(), &text.replace('@', &format!("{schema}."))).unwrap();
+    let schema = schema_of(&url);
+    let sql = |text: &str| sql_in(&schema, text);
     let client = Client::builder().label("one").open(&url).await.unwrap();
     let other = Client::builder().label("other").open(&url).await.unwrap();
     client.acquire("a").await.unwrap().release().await.unwrap();
@@ -101,25 +126,14 @@ async fn a_change_reads_no_more_however_much_others_have() {
              WHERE t.id = (SELECT min(id) FROM @tasks WHERE id LIKE 'r0%')"
         ));
     }
-    let counters = || -> BTreeMap<String, u64> {
-        let rows = sql(&format!(
-            "SELECT relname, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)
-             FROM pg_stat_user_tables WHERE schemaname = '{schema}'"
-        ));
-        let row = |row: &str| {
-            let (table, count) = row.split_once('|').unwrap();
-            (table.to_owned(), count.parse().unwrap())
-        };
-        rows.lines().map(row).collect()
-    };
-    let before = counters();
+    let before = rows_read(&schema);
     work(&client, &other, 6).await;
     kept.release().await.unwrap();
     assert!(waiting.await.unwrap(), "the waiter was not served");
     // A connection tells what it read at most once a second, when it has done something.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     work(&client, &other, 7).await;
-    let after = counters();
+    let after = rows_read(&schema);
     for table in ["holds", "waits", "tasks"] {
         let read = after[table] - before[table];
         println!("{table}: {read} rows read");
@@ -160,4 +174,72 @@ async fn what_was_held_before_is_not_read_again() {
     println!("{more} entries read for {MORE} pairs after {BEFORE}");
     assert!(more > 0, "nothing is counted");
     assert!(more < (BEFORE * MORE / 4) as u64, "{more} entries were read");
+}
+
+/// Clients look now and then for what is beyond the limits. Within them, they do not read what is kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_for_what_may_go_does_not_read_what_is_kept() {
+    let url = fresh_url();
+    let schema = schema_of(&url);
+    let sql = |text: &str| sql_in(&schema, text);
+    let client = Client::open(&url).await.unwrap();
+    let task = NewTask { status: Status::Completed, ..NewTask::new("one".parse().unwrap(), "a task") };
+    client.tasks().add(vec![task]).await.unwrap();
+    sql(&format!(
+        "INSERT INTO @tasks SELECT (json_populate_record(t, json_build_object('id', 'more' || n,
+            'age', 1000000 + n))).* FROM @tasks AS t, generate_series(1, {OTHERS}) AS n"
+    ));
+    sql(&format!("INSERT INTO @tally VALUES ('', 'completed', {OTHERS})"));
+    sql(&format!(
+        "INSERT INTO @events SELECT (json_populate_record(e, json_build_object('id', number,
+            'until', number))).*
+         FROM @events AS e, LATERAL (SELECT nextval('@numbers') AS number FROM
+            generate_series(1, {OTHERS})) AS more"
+    ));
+    sql("SELECT pg_stat_force_next_flush()");
+    let before = rows_read(&schema);
+    let collected = client.collect(true).await.unwrap();
+    assert_eq!((collected.tasks, collected.events), (0, 0));
+    let collected = client.collect(false).await.unwrap();
+    assert_eq!((collected.tasks, collected.events), (0, 0));
+    // A connection tells what it read at most once a second, when it has done something.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    client.acquire("a").await.unwrap().release().await.unwrap();
+    let after = rows_read(&schema);
+    for table in ["tasks", "events"] {
+        let read = after[table] - before[table];
+        assert!(read < 20, "{read} rows of {table} were read");
+    }
+    // The same looks find what is beyond the limits.
+    let keep = Keep::newest(OTHERS - 10);
+    let retention = Retention { events: keep, tasks: keep, failed: Keep::ALL };
+    let strict = Client::builder().retention(retention).open(&url).await.unwrap();
+    let collected = strict.collect(false).await.unwrap();
+    assert_eq!(collected.tasks, 11);
+    assert!(collected.events >= 11, "{collected:?}");
+    assert_eq!(sql("SELECT count(*) FROM @events"), (OTHERS - 10).to_string());
+}
+
+/// Each change adds to the counts of tasks, and a turn folds them. Commands that make one change each and
+/// end must take such turns too, or counting would cost more with every command.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn short_commands_fold_the_counts() {
+    let url = fresh_url();
+    let schema = schema_of(&url);
+    let add = |from: usize, to: usize| {
+        let url = url.clone();
+        async move {
+            let command = Client::builder().one_shot().open(&url).await.unwrap();
+            let task = |number| NewTask::new(format!("t{number}").parse().unwrap(), "a task");
+            command.tasks().add((from..to).map(task).collect()).await.unwrap();
+        }
+    };
+    for number in 0..20 {
+        add(number, number + 1).await;
+    }
+    // A change of so many events is always followed by a turn.
+    add(20, 620).await;
+    let rows: u64 = sql_in(&schema, "SELECT count(*) FROM @tally").parse().unwrap();
+    assert!(rows < 5, "{rows} rows of counts");
+    assert_eq!(sql_in(&schema, "SELECT sum(delta) FROM @tally WHERE status = 'pending'"), "620");
 }

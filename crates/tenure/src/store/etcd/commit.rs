@@ -253,9 +253,6 @@ impl Handle {
         }
         self.leases.attach(&leases.use_up(&plan.attached), &plan.attached);
         self.leases.detach(&plan.detached);
-        if plan.begins_segment {
-            self.tidy_is_due();
-        }
     }
 
     /// Makes all other changes wait, if no other change does so already.

@@ -19,7 +19,6 @@ use etcd_client::{Compare, CompareOp, TxnOp};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure_core::{GrantId, WallTime};
 
@@ -48,7 +47,6 @@ pub(super) struct Handle {
     sections: Mutex<BTreeSet<String>>,
     /// How far ready tasks of each section are read.
     pub(super) windows: Mutex<Windows>,
-    tidy_due: AtomicBool,
 }
 
 /// Which store this handle has open.
@@ -80,18 +78,7 @@ impl Handle {
             identity: Mutex::default(),
             sections: Mutex::default(),
             windows: Mutex::default(),
-            tidy_due: AtomicBool::new(false),
         }
-    }
-
-    /// Many changes were made since the store was last tidied.
-    pub(super) fn tidy_is_due(&self) {
-        self.tidy_due.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it is to be tidied; says so once.
-    pub(super) fn is_tidy_due(&self) -> bool {
-        self.tidy_due.swap(false, Ordering::Relaxed)
     }
 
     /// The store's URL, without its password.

@@ -107,6 +107,9 @@ impl Handle {
         let counts: Vec<u64> =
             (0..=segments.len()).map(|_| pages.next().count.unsigned_abs()).collect();
         let mut total: u64 = counts.iter().sum();
+        if trim.keep.candidates(0, total, trim.limit) == 0 {
+            return Ok(0);
+        }
         let mut trimmed = 0;
         for ((segment, _), count) in
             segments.into_iter().zip(counts).filter(|(_, count)| *count > 0)

@@ -136,14 +136,7 @@ impl Store for EtcdStore {
     }
 
     async fn transact(&self, transaction: Transaction) -> Result<Committed, StoreError> {
-        self.run(|handle| async move {
-            let committed = handle.transact(transaction).await;
-            if handle.is_tidy_due() {
-                tokio::spawn(async move { handle.tidy().await });
-            }
-            committed
-        })
-        .await
+        self.run(|handle| async move { handle.transact(transaction).await }).await
     }
 
     async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {

@@ -46,8 +46,6 @@ pub(super) struct Plan {
     pub(super) attached: Vec<(String, i64)>,
     /// Keys that are deleted or moved to another lease, with the leases that they were attached to.
     pub(super) detached: Vec<(String, i64)>,
-    /// Whether it begins a new segment of the history.
-    pub(super) begins_segment: bool,
 }
 
 /// What a change needs before it can be sent.
@@ -62,7 +60,6 @@ pub(super) struct Draft<'a> {
     wakes_here: Vec<GrantId>,
     pub(super) left: Vec<GrantId>,
     pub(super) detached: Vec<(String, i64)>,
-    begins_segment: bool,
 }
 
 impl Handle {
@@ -94,7 +91,6 @@ impl Handle {
             wakes_here: vec![],
             left: vec![],
             detached: vec![],
-            begins_segment: false,
         };
         draft.common(change, stop);
         for write in &change.writes {
@@ -257,7 +253,6 @@ impl Draft<'_> {
             let oldest = log.earlier.first().map_or(segment, |(number, _)| *number);
             self.deleted.push(keys.segments(0..oldest));
             let key = keys.store("log");
-            self.begins_segment = true;
             self.put(key, encode(&log));
         }
         let events = change.events.iter().map(EventRecord::of).collect();
@@ -303,7 +298,6 @@ impl Draft<'_> {
             left: self.left,
             attached,
             detached: self.detached,
-            begins_segment: self.begins_segment,
         }
     }
 }

@@ -166,20 +166,33 @@ pub(super) async fn tidy(inner: &Arc<Inner>) -> Result<usize, PgError> {
     end(session, &asks).await.map(|()| 0)
 }
 
+/// Counts events. There are no more of them than numbers from the first to the last, so that they are
+/// counted only where there may be more than $1.
+const COUNT_EVENTS: &str = "SELECT CASE WHEN numbers <= $1 THEN numbers
+    ELSE (SELECT count(*) FROM @events) END
+ FROM (SELECT coalesce((SELECT max(id) FROM @events) - (SELECT min(id) FROM @events) + 1, 0)
+    AS numbers) AS span";
+
 /// Removes the oldest events beyond what is kept; returns how many. Of several processes one does it.
 pub(super) async fn trim(inner: &Arc<Inner>, trim: Trim) -> Result<u64, PgError> {
-    let reads = [
-        Ask::Query("SELECT count(*) FROM @events", vec![]),
-        Ask::Query(
-            "SELECT id, at_ms FROM @events ORDER BY id LIMIT $1",
-            vec![Value::Integer(trim.limit.into())],
-        ),
-    ];
-    let Some((session, moment, rows)) = begin_alone(inner, &reads).await? else { return Ok(0) };
+    // Where age counts, the number must be right.
+    let kept = trim.keep.newest.filter(|_| trim.keep.age.is_none()).unwrap_or(0);
+    let kept = Value::Integer(i64::try_from(kept).unwrap_or(i64::MAX));
+    let count = [Ask::Query(COUNT_EVENTS, vec![kept])];
+    let Some((session, moment, rows)) = begin_alone(inner, &count).await? else { return Ok(0) };
     let total = rows[0].first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs());
-    let times: Vec<WallTime> = rows[1].iter().map(|row| WallTime(row.get(1))).collect();
+    let most = trim.keep.candidates(0, total, trim.limit);
+    if most == 0 {
+        return end(session, &[Ask::Run("COMMIT")]).await.map(|()| 0);
+    }
+    let list = Ask::Query(
+        "SELECT id, at_ms FROM @events ORDER BY id LIMIT $1",
+        vec![Value::Integer(most.into())],
+    );
+    let (session, rows) = begun(session, &[list]).await?;
+    let times: Vec<WallTime> = rows[0].iter().map(|row| WallTime(row.get(1))).collect();
     let surplus = trim.keep.surplus_events(&times, total, WallTime(moment.at.wall_ms));
-    let last = surplus.checked_sub(1).map(|index| rows[1][index].get::<_, i64>(0));
+    let last = surplus.checked_sub(1).map(|index| rows[0][index].get::<_, i64>(0));
     let mut asks = Vec::new();
     if let Some(last) = last.filter(|_| !trim.dry_run) {
         let delete = "DELETE FROM @events WHERE id <= $1";

@@ -54,7 +54,6 @@ use pool::{Pool, Pooled};
 use session::Value;
 use settings::Settings;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tenure_core::{Change, GrantId, Revision};
 use tokio::task::{JoinError, JoinHandle};
@@ -87,8 +86,6 @@ struct Inner {
     options: PostgresOptions,
     picks: Picks,
     claimed: ClaimedTasks,
-    /// Changes since old rows were last removed.
-    changes: AtomicU32,
 }
 
 /// How long a change is tried again over a connection that was lost: as long as a server restarts.
@@ -102,9 +99,6 @@ const POLL: Duration = Duration::from_millis(200);
 
 /// How soon to look again for events that wait for a lower number.
 const SOON: Duration = Duration::from_millis(10);
-
-/// After so many changes old rows are removed.
-const TIDY_EVERY: u32 = 1000;
 
 impl PostgresStore {
     /// The store that this URL names. It is reached for the first time when it is used; its tables
@@ -124,18 +118,8 @@ impl PostgresStore {
             let names = Arc::new(Names::new(&settings.schema, &settings.prefix));
             let listener = Listener::new(&names, settings.pooled);
             let pool = Pool::new(settings, names.clone())?;
-            let changes = AtomicU32::new(0);
             let (picks, claimed) = (Picks::default(), ClaimedTasks::default());
-            Ok(Inner {
-                url: shown.clone(),
-                names,
-                pool,
-                listener,
-                options,
-                picks,
-                claimed,
-                changes,
-            })
+            Ok(Inner { url: shown.clone(), names, pool, listener, options, picks, claimed })
         };
         let inner = inner().map_err(|error| error.report(&shown))?;
         Ok(PostgresStore { inner: Arc::new(inner) })
@@ -192,7 +176,7 @@ impl<T> Drop for AbortOnDrop<T> {
 }
 
 impl Inner {
-    /// Gives a connection back after a change, and removes old rows from time to time.
+    /// Gives a connection back after a change.
     fn after_commit(self: &Arc<Inner>, session: Pooled, change: &Change) {
         self.claimed.note(change);
         // What need not be prepared is free at once for the next change.
@@ -200,13 +184,6 @@ impl Inner {
             tokio::spawn(async move { session.prepare_seen().await });
         } else {
             drop(session);
-        }
-        let came = change.events.len().max(1) as u32;
-        let changes = self.changes.fetch_add(came, Ordering::Relaxed) + came;
-        if changes >= TIDY_EVERY {
-            self.changes.store(0, Ordering::Relaxed);
-            let inner = self.clone();
-            tokio::spawn(async move { check::tidy(&inner).await });
         }
     }
 

@@ -238,13 +238,10 @@ pub(super) fn trim_events(
     let counted: i64 =
         session.statement("SELECT kept FROM tally")?.query_row([], |row| row.get(0))?;
     let total = u64::try_from(counted + newest % COUNT_EVERY as i64).unwrap_or(0);
-    let most = match (trim.keep.age, trim.keep.newest) {
-        (None, newest) => total.saturating_sub(newest.unwrap_or(total)).min(trim.limit.into()),
-        (Some(_), _) => trim.limit.into(),
-    };
+    let most = trim.keep.candidates(0, total, trim.limit);
     let oldest: rusqlite::Result<Vec<(i64, WallTime)>> = session
         .statement("SELECT id, at_ms FROM events ORDER BY id LIMIT ?1")?
-        .query_map([most as i64], |row| Ok((row.get(0)?, WallTime(row.get(1)?))))?
+        .query_map([most], |row| Ok((row.get(0)?, WallTime(row.get(1)?))))?
         .collect();
     let oldest = oldest?;
     let times: Vec<WallTime> = oldest.iter().map(|(_, at)| *at).collect();
