@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,10 +18,14 @@ pub struct Proxy {
     state: Arc<AtomicU8>,
     streams: Arc<Mutex<Vec<TcpStream>>>,
     late_commit: LateCommit,
+    late_rollbacks: LateRollbacks,
 }
 
 /// How long the next commit is kept back, if so.
 type LateCommit = Arc<Mutex<Option<Duration>>>;
+
+/// So many milliseconds every rollback is kept back, with what follows it on the same connection.
+type LateRollbacks = Arc<AtomicU64>;
 
 impl Proxy {
     /// A proxy for the server at this port.
@@ -30,8 +34,9 @@ impl Proxy {
         let port = listener.local_addr().expect("it is bound").port();
         let state = Arc::new(AtomicU8::new(OPEN));
         let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
-        let late_commit = LateCommit::default();
-        let (states, kept, late) = (state.clone(), streams.clone(), late_commit.clone());
+        let (late_commit, late_rollbacks) = (LateCommit::default(), LateRollbacks::default());
+        let (states, kept) = (state.clone(), streams.clone());
+        let late = (late_commit.clone(), late_rollbacks.clone());
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 if states.load(Ordering::SeqCst) == CUT {
@@ -50,13 +55,19 @@ impl Proxy {
                 kept.extend([client, server]);
             }
         });
-        Proxy { port, state, streams, late_commit }
+        Proxy { port, state, streams, late_commit, late_rollbacks }
     }
 
     /// Ends the client's side of the connection that sends the next commit to PostgreSQL, and passes
     /// the commit on so much later.
     pub fn delay_next_commit(&self, delay: Duration) {
         *self.late_commit.lock().expect("no thread panics with it") = Some(delay);
+    }
+
+    /// Passes every rollback on to PostgreSQL so much later, in order with what else its connection sends.
+    pub fn delay_rollbacks(&self, delay: Duration) {
+        let delay_ms = u64::try_from(delay.as_millis()).expect("a short time");
+        self.late_rollbacks.store(delay_ms, Ordering::SeqCst);
     }
 
     /// Ends all connections; new ones end at once.
@@ -83,16 +94,24 @@ impl Proxy {
     }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, state: &AtomicU8, late: Option<LateCommit>) {
+fn pass(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    state: &AtomicU8,
+    late: Option<(LateCommit, LateRollbacks)>,
+) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
         while state.load(Ordering::SeqCst) == FROZEN {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let delay = late.as_ref().and_then(|late| {
-            let is_commit = bytes[..count].windows(7).any(|seven| seven == b"COMMIT\0");
-            is_commit.then(|| late.lock().expect("no thread panics with it").take())?
+        let has = |word: &[u8]| bytes[..count].windows(word.len()).any(|part| part == word);
+        let delay = late.as_ref().and_then(|(commit, _)| {
+            has(b"COMMIT\0").then(|| commit.lock().expect("no thread panics with it").take())?
         });
+        if let Some((_, rollbacks)) = late.as_ref().filter(|_| has(b"ROLLBACK")) {
+            std::thread::sleep(Duration::from_millis(rollbacks.load(Ordering::SeqCst)));
+        }
         if let Some(delay) = delay {
             let _ = from.shutdown(Shutdown::Both);
             std::thread::sleep(delay);

@@ -1,6 +1,6 @@
 //! The whole conformance suite, on the server's real clock.
 
-use super::open;
+use super::{open, schema_of};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Harness for Schemas {
 
     async fn replace(&self, store: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
         let url = store.info().url;
-        let schema = url.split("schema=").nth(1)?.split('&').next()?.to_owned();
+        let schema = schema_of(&url);
         // It must be there before it can be removed.
         store.query(tenure::store::Query::TaskCounts).await.unwrap();
         tokio::task::spawn_blocking(move || {

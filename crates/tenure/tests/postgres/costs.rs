@@ -1,9 +1,10 @@
 //! What a change costs does not grow with what others have in the tables.
 
+use super::schema_of;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tenure::core::{Keep, Proof, Retention};
 use tenure::core::rules::tasks::{Finish, FinishAsk, Finished, NewTask};
+use tenure::core::{Keep, Proof, Retention};
 use tenure::{ClaimRequest, Claims, Client, Status, Wait};
 use tenure_testkit::postgres::{Postgres, fresh_url, psql, shared_url};
 
@@ -12,10 +13,6 @@ const OTHERS: u64 = 3000;
 
 /// Fewer rows than these are read of a table by everything that is done once.
 const READ_MAX: u64 = OTHERS / 4;
-
-fn schema_of(url: &str) -> String {
-    url.split("schema=").nth(1).unwrap().split('&').next().unwrap().to_owned()
-}
 
 /// Runs a statement; `@` stands for the schema.
 fn sql_in(schema: &str, text: &str) -> String {
@@ -183,7 +180,8 @@ async fn a_look_for_what_may_go_does_not_read_what_is_kept() {
     let schema = schema_of(&url);
     let sql = |text: &str| sql_in(&schema, text);
     let client = Client::open(&url).await.unwrap();
-    let task = NewTask { status: Status::Completed, ..NewTask::new("one".parse().unwrap(), "a task") };
+    let task =
+        NewTask { status: Status::Completed, ..NewTask::new("one".parse().unwrap(), "a task") };
     client.tasks().add(vec![task]).await.unwrap();
     sql(&format!(
         "INSERT INTO @tasks SELECT (json_populate_record(t, json_build_object('id', 'more' || n,

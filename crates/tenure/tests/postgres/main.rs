@@ -13,6 +13,7 @@ mod traps;
 use std::sync::Arc;
 use tenure::store::{PostgresOptions, PostgresStore, Store};
 use tenure::url::{EngineUrl, StoreUrl};
+use tenure_testkit::postgres::shared_url;
 
 fn parsed(url: &str) -> EngineUrl {
     match url.parse() {
@@ -23,4 +24,14 @@ fn parsed(url: &str) -> EngineUrl {
 
 fn open(url: &str) -> Arc<dyn Store> {
     Arc::new(PostgresStore::open_with(&parsed(url), PostgresOptions::default()).unwrap())
+}
+
+/// The schema that a URL names.
+fn schema_of(url: &str) -> String {
+    url.split("schema=").nth(1).unwrap().split('&').next().unwrap().to_owned()
+}
+
+/// The port of the server that all tests share.
+fn shared_port() -> u16 {
+    shared_url().rsplit_once(':').unwrap().1.split('/').next().unwrap().parse().unwrap()
 }

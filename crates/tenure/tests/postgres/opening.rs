@@ -1,6 +1,6 @@
 //! Reaching a server, making the tables, and what is refused in one sentence.
 
-use super::{open, parsed};
+use super::{open, parsed, schema_of};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,6 @@ async fn error_of(url: &str) -> StoreError {
         Ok(store) => store.query(Query::TaskCounts).await.unwrap_err(),
         Err(error) => error,
     }
-}
-
-/// The part of a URL in which a store is chosen.
-fn schema_of(url: &str) -> String {
-    url.split("schema=").nth(1).unwrap().split('&').next().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -1,6 +1,6 @@
 //! Through pgbouncer in transaction mode: slower wakes, the same promises.
 
-use super::open;
+use super::{open, shared_port};
 use std::fs;
 use std::time::{Duration, Instant};
 use tenure::store::{Maintained, Maintenance};
@@ -11,8 +11,7 @@ use tenure_testkit::process::{Server, find, free_port};
 /// Starts pgbouncer before a database of the shared server.
 fn pgbouncer(folder: &std::path::Path, database: &str, setting: &str) -> (Server, u16) {
     let port = free_port();
-    let server: u16 =
-        shared_url().rsplit_once(':').unwrap().1.split('/').next().unwrap().parse().unwrap();
+    let server = shared_port();
     let users = folder.join("users");
     fs::write(&users, "\"postgres\" \"\"\n").unwrap();
     let config = folder.join("pgbouncer.ini");

@@ -1,6 +1,6 @@
 //! Mistakes that are easy to make on PostgreSQL, each with the sessions that show it.
 
-use super::open;
+use super::{open, schema_of, shared_port};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::process::{Command, Stdio};
@@ -10,10 +10,6 @@ use tenure::core::{Proof, Revision, Status, TaskId};
 use tenure::{ClaimRequest, Claims, Client, Wait};
 use tenure_testkit::postgres::{fresh_url, psql, shared_url};
 use tenure_testkit::proxy::Proxy;
-
-fn schema_of(url: &str) -> String {
-    url.split("schema=").nth(1).unwrap().split('&').next().unwrap().to_owned()
-}
 
 fn id(text: &str) -> TaskId {
     text.parse().unwrap()
@@ -37,6 +33,12 @@ fn space_of(schema: &str) -> i32 {
     let digest = Sha256::digest(format!("tenure\0{schema}\0").as_bytes());
     let bytes: [u8; 8] = digest[8..16].try_into().unwrap();
     (i64::from_be_bytes(bytes) & 0x7fff_ffff) as i32
+}
+
+/// The URL of a store in that server, through a proxy.
+fn through(proxy: &Proxy, url: &str) -> String {
+    let (_, options) = url.split_once('?').unwrap();
+    format!("postgres://postgres@127.0.0.1:{}/postgres?{options}", proxy.port)
 }
 
 /// What is read must be read after the lock was obtained, not in the same statement.
@@ -67,11 +69,8 @@ async fn what_was_committed_while_a_lock_was_waited_for_is_seen() {
 async fn a_commit_that_is_still_on_its_way_is_waited_for() {
     let url = fresh_url();
     let direct = Client::open(&url).await.unwrap();
-    let port = shared_url().rsplit_once(':').unwrap().1.split('/').next().unwrap().parse();
-    let proxy = Proxy::to(port.unwrap());
-    let (_, options) = url.split_once('?').unwrap();
-    let through = format!("postgres://postgres@127.0.0.1:{}/postgres?{options}", proxy.port);
-    let client = Client::open(&through).await.unwrap();
+    let proxy = Proxy::to(shared_port());
+    let client = Client::open(&through(&proxy, &url)).await.unwrap();
     for number in 0..4 {
         let task = NewTask::new(id(&format!("t{number}")), "a task");
         direct.tasks().add(vec![task]).await.unwrap();
@@ -93,6 +92,59 @@ async fn a_commit_that_is_still_on_its_way_is_waited_for() {
         let proof = Proof::Grant(tasks[0].grant);
         let done = Finish::completed_with(&round).unwrap();
         client.tasks().finish(&tasks[0].task.id, proof, None, None, done).await.unwrap();
+    }
+}
+
+/// A claim that has to begin again had locked the first tasks. If it met its own locks, it would leave these
+/// tasks out and take later ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_that_begins_again_still_takes_the_first_task() {
+    let (url, proxy) = (fresh_url(), Proxy::to(shared_port()));
+    let client = Client::open(&through(&proxy, &url)).await.unwrap();
+    // More connections than one, so that there is another to begin again with.
+    let acquire = |name: &'static str| {
+        let client = client.clone();
+        async move { client.acquire(name).await.unwrap().release().await.unwrap() }
+    };
+    tokio::join!(acquire("a"), acquire("b"), acquire("c"));
+    proxy.delay_rollbacks(Duration::from_millis(60));
+    for round in 0..8 {
+        // Tasks with files need more than the statements for plain tasks show; so does a task that is
+        // picked where another section has tasks too.
+        let task = |number: usize| NewTask {
+            files: vec![format!("src/{number}.rs")],
+            section: (number == 1 && round % 2 == 1).then(|| "one".to_owned()),
+            ..NewTask::new(id(&format!("r{round}n{number}")), "a task")
+        };
+        client.tasks().add((0..3).map(task).collect()).await.unwrap();
+        let mut taken = Vec::new();
+        for _ in 0..3 {
+            // Nothing is left in this section: the claim chooses nothing, and the next one goes on.
+            let nothing = ClaimRequest { labels: vec!["none".into()], ..ClaimRequest::default() };
+            assert!(matches!(client.tasks().claim(&nothing).await.unwrap(), Claims::None(_)));
+            let claims = client.tasks().claim(&ClaimRequest::default()).await.unwrap();
+            let Claims::Claimed { tasks, .. } = claims else { panic!("nothing in round {round}") };
+            let proof = Proof::Grant(tasks[0].grant);
+            let done = Finish::completed_with(&round).unwrap();
+            client.tasks().finish(&tasks[0].task.id, proof, None, None, done).await.unwrap();
+            taken.push(tasks[0].task.id.to_string());
+            // So that plain tasks are expected again.
+            let plain = id(&format!("r{round}plain{}", taken.len()));
+            client
+                .tasks()
+                .add(vec![NewTask { priority: 99, ..NewTask::new(plain, "a") }])
+                .await
+                .unwrap();
+        }
+        let expected: Vec<String> = (0..3).map(|number| format!("r{round}n{number}")).collect();
+        assert_eq!(taken, expected, "round {round}");
+        while let Claims::Claimed { tasks, .. } =
+            client.tasks().claim(&ClaimRequest::default()).await.unwrap()
+        {
+            let proof = Proof::Grant(tasks[0].grant);
+            let done = Finish::completed_with(&round).unwrap();
+            client.tasks().finish(&tasks[0].task.id, proof, None, None, done).await.unwrap();
+        }
     }
 }
 

@@ -179,12 +179,7 @@ impl Inner {
     /// Gives a connection back after a change.
     fn after_commit(self: &Arc<Inner>, session: Pooled, change: &Change) {
         self.claimed.note(change);
-        // What need not be prepared is free at once for the next change.
-        if session.has_to_prepare() {
-            tokio::spawn(async move { session.prepare_seen().await });
-        } else {
-            drop(session);
-        }
+        transact::give_back(session);
     }
 
     /// Waits until a change is told or may have been missed; returns the revision.

@@ -5,7 +5,7 @@ use super::literal;
 use super::names::Names;
 use super::row::Row;
 use futures_util::future::{join, join_all};
-use futures_util::{StreamExt, pin_mut};
+use futures_util::{FutureExt, StreamExt, pin_mut};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -127,6 +127,14 @@ impl Session {
     /// Says whether a transaction is open.
     pub(super) fn set_in_transaction(&self, open: bool) {
         self.unclean.store(open, Ordering::Relaxed);
+    }
+
+    /// Ends a transaction that wrote nothing, without waiting for the answer: what is sent over this
+    /// connection next is carried out after it, and so does not meet its locks.
+    pub(super) fn leave_transaction(&self) {
+        // It is sent when it is polled for the first time. It fails only with the connection.
+        let _ = self.run("ROLLBACK").now_or_never();
+        self.set_in_transaction(false);
     }
 
     /// Sends all statements at once and waits for all answers: one round trip. They are carried out

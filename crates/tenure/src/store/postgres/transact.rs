@@ -26,8 +26,9 @@ const BEGINNINGS_MAX: u32 = 6;
 /// What came of one beginning.
 enum Outcome {
     Done(Committed),
-    /// It must begin again: with more locks, or a wider scope.
-    Again,
+    /// It must begin again: with more locks, or a wider scope; over the same connection, so that it does
+    /// not meet the locks that it had.
+    Again(Pooled),
     /// It was written, but the answer did not come.
     Unknown {
         number: u64,
@@ -65,14 +66,20 @@ pub(super) async fn transact(
         has_tried_to_listen: false,
         looks_at_all: false,
     };
+    let mut used = None;
     loop {
-        let outcome = match inner.pool.get().await {
+        let session = match used.take() {
+            Some(session) => Ok(session),
+            None => inner.pool.get().await,
+        };
+        let outcome = match session {
             Ok(session) => begin(&inner, session, &mut transaction, &mut attempt).await,
             Err(error) => Err(error),
         };
         match outcome {
             Ok(Outcome::Done(committed)) => return Ok(committed),
-            Ok(Outcome::Again) => {
+            Ok(Outcome::Again(session)) => {
+                used = Some(session);
                 attempt.beginnings += 1;
                 attempt.extra.whole |= attempt.beginnings >= BEGINNINGS_MAX;
             }
@@ -126,14 +133,14 @@ async fn begin(
     };
     match shown {
         Shown::TooLittle => {
-            roll_back(session);
+            session.leave_transaction();
             attempt.looks_at_all = true;
-            Ok(Outcome::Again)
+            Ok(Outcome::Again(session))
         }
         Shown::Unlocked(missing) => {
-            roll_back(session);
+            session.leave_transaction();
             attempt.extra.add(missing);
-            Ok(Outcome::Again)
+            Ok(Outcome::Again(session))
         }
         Shown::All(look) => decide(inner, session, transaction, attempt, *look).await,
     }
@@ -150,19 +157,20 @@ async fn decide(
     let scope = attempt.scope.clone();
     match transaction.step(&scope, &look.snapshot, &mut attempt.steps) {
         Step::Wider(wider) => {
-            roll_back(session);
+            session.leave_transaction();
             attempt.scope = wider;
-            Ok(Outcome::Again)
+            Ok(Outcome::Again(session))
         }
         Step::Chosen(None) => {
-            roll_back(session);
+            session.leave_transaction();
+            give_back(session);
             Ok(Outcome::Done(Committed { revision: None }))
         }
         Step::Chosen(Some(change)) => {
             if let Some(missing) = look.locks.missing(&change) {
-                roll_back(session);
+                session.leave_transaction();
                 attempt.extra.add(missing);
-                return Ok(Outcome::Again);
+                return Ok(Outcome::Again(session));
             }
             let queues = change
                 .writes
@@ -171,10 +179,10 @@ async fn decide(
             if queues && !inner.listener.is_ready() && !attempt.has_tried_to_listen {
                 // A wake must not come before anyone listens, and no lock is held meanwhile. If the
                 // connection cannot be made now, the waiter looks by itself.
-                roll_back(session);
+                session.leave_transaction();
                 inner.listener.start(inner).await;
                 attempt.has_tried_to_listen = true;
-                return Ok(Outcome::Again);
+                return Ok(Outcome::Again(session));
             }
             if let Some(error) = withheld(&change, &look.moment) {
                 roll_back(session);
@@ -305,7 +313,16 @@ async fn settle(
     }
 }
 
-/// Ends a transaction that wrote nothing, while the caller goes on.
+/// Gives a connection back on which no transaction is open.
+pub(super) fn give_back(session: Pooled) {
+    // What need not be prepared is free at once for the next change.
+    if session.has_to_prepare() {
+        tokio::spawn(async move { session.prepare_seen().await });
+    }
+}
+
+/// Ends a transaction that failed, while the caller goes on. The connection is free again when the server
+/// has answered.
 pub(super) fn roll_back(session: Pooled) {
     tokio::spawn(async move {
         if session.run("ROLLBACK").await.is_ok() {
