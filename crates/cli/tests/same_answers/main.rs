@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::Client;
-use tenure::core::{Revision, Scope};
+use tenure::core::{Revision, Scope, TURN_TIMEOUT};
 use tenure::store::{
-    EventsAfter, FileOptions, FileStore, MemoryStore, Query, SqliteOptions, SqliteStore, Store,
-    TaskFilter,
+    Answer, EventsAfter, FileOptions, FileStore, MemoryStore, Query, SqliteOptions, SqliteStore,
+    Store, TaskFilter,
 };
 use tenure::world::ManualClock;
 use tenure_server::api::store;
@@ -90,12 +90,31 @@ async fn last_looks(subject: &Subject) -> Vec<Value> {
     seen
 }
 
+/// A waiter that was woken and does not come is passed over after a second, which ends in the middle of a
+/// step for one store and after it for another. Waits until that second is over for all of them.
+async fn keep_away_from_turn_timeouts(subject: &Subject) {
+    let is_close = |woken_for: &Duration| {
+        (TURN_TIMEOUT / 3..TURN_TIMEOUT + TURN_TIMEOUT / 3).contains(woken_for)
+    };
+    loop {
+        let everything = Query::Snapshot(Scope::Everything);
+        let answer = subject.client().backend().query(everything).await.expect("stores answer");
+        let Answer::Snapshot(seen) = answer else { panic!("{answer:?}") };
+        let close = seen.waiters.iter().filter_map(|seen| seen.woken_for).find(is_close);
+        let Some(woken_for) = close else { return };
+        tokio::time::sleep(TURN_TIMEOUT + TURN_TIMEOUT / 2 - woken_for).await;
+    }
+}
+
 /// Runs the program of a seed on all of these, step by step, and compares each with the first. Tells the
 /// first difference.
 async fn compare(seed: u64, mut subjects: Vec<Subject>, may: May) -> Result<(), String> {
     let mut program = Program::new(seed, may == May::DifferInNumbers);
     let mut done: Vec<Step> = Vec::new();
     for number in 0..STEPS {
+        if may == May::DifferInTimesAndOrder {
+            keep_away_from_turn_timeouts(&subjects[0]).await;
+        }
         let (step, twice) = program.next();
         done.push(step.clone());
         let mut expected: Option<Vec<Value>> = None;
@@ -149,15 +168,16 @@ async fn embedded_stores_and_a_server_answer_alike() {
     }
 }
 
-/// Time passes by itself here, and not at the same moment in each store. What differs by that does not
-/// differ three times.
+/// Time passes by itself here, and not at the same moment in each store. No lease of a program ends while
+/// it runs; what differs by time nevertheless does not differ twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn engines_elsewhere_answer_as_memory_does() {
     for seed in seeds(12) {
         let mut differed = 0;
         while let Err(why) = compare(seed, engines().await, May::DifferInTimesAndOrder).await {
             differed += 1;
-            assert!(differed < 3, "{why}");
+            eprintln!("{why}");
+            assert!(differed < 2, "{why}");
         }
     }
 }

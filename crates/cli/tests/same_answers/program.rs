@@ -183,8 +183,14 @@ impl Program {
     }
 
     fn ttl(&mut self) -> Duration {
-        // As short as every engine can keep.
-        Duration::from_secs(*self.dice.pick(&[10, 30, 60]))
+        let seconds = *self.dice.pick(&[10, 30, 60]);
+        self.lasting(seconds)
+    }
+
+    /// So many seconds. Where time cannot be moved, so many minutes: longer than the program takes on a
+    /// busy machine.
+    fn lasting(&self, seconds: u64) -> Duration {
+        Duration::from_secs(if self.time_passes { seconds } else { seconds * 60 })
     }
 
     fn ask(&mut self) -> Ask {
@@ -204,6 +210,7 @@ impl Program {
         self.asks.push(grant);
         let holder = self.holder();
         let is_owner = holder.chosen && self.dice.percent(30);
+        let queue = self.lasting(15);
         let owner = if is_owner { Owner::of_label(&holder.label) } else { Owner::default() };
         Ask {
             grant,
@@ -219,7 +226,7 @@ impl Program {
                 .into_iter()
                 .collect(),
             owner,
-            queue: self.dice.percent(60).then_some(Duration::from_secs(15)),
+            queue: self.dice.percent(60).then_some(queue),
         }
     }
 
@@ -272,7 +279,7 @@ impl Program {
             grants,
             runner,
             ttl: self.ttl(),
-            section_ttl: Duration::from_secs(60),
+            section_ttl: self.lasting(60),
             task: self.task().filter(|_| self.dice.percent(35)),
             section: self.dice.percent(20).then(|| self.dice.name(&SECTIONS).to_owned()),
             labels: if self.dice.percent(10) { vec!["red".to_owned()] } else { vec![] },
