@@ -60,12 +60,15 @@ fn read(description: clap::Command, line: &[OsString]) -> Result<Parsed, clap::E
     Ok(Parsed { cli, command, subcommand })
 }
 
-/// The names of the command and of the one below it. Without one, `locks` lists.
+/// Commands that list if no command is given below them.
+const LISTS: [&str; 3] = ["locks", "tasks", "sections"];
+
+/// The names of the command and of the one below it.
 fn names(matches: &ArgMatches) -> (String, Option<String>) {
     match matches.subcommand() {
         None => (String::new(), None),
         Some((command, below)) => {
-            let default = (command == "locks").then_some("list");
+            let default = LISTS.contains(&command).then_some("list");
             let subcommand = below.subcommand_name().or(default);
             (command.to_owned(), subcommand.map(str::to_owned))
         }

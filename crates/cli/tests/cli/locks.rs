@@ -32,6 +32,26 @@ fn list_of_nothing() {
     assert_snapshot!(sandbox.see_all(&["tenure locks", "tenure locks --json"]));
 }
 
+/// Without a command below them, commands of lists list; the envelope says so.
+#[test]
+fn a_group_alone_lists() {
+    let sandbox = one_of_each();
+    sandbox.see("tenure tasks add 'Fix login' --section Backend");
+    for group in ["locks", "tasks", "sections"] {
+        let (alone, listed) = (format!("tenure {group}"), format!("tenure {group} list"));
+        // Times aside: the names of what is listed.
+        let first_words = |line: &str| {
+            let shown = sandbox.see(line);
+            let words = shown.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert!(sandbox.see(&alone).contains("Backend"), "{}", sandbox.see(&alone));
+        assert_eq!(first_words(&alone), first_words(&listed));
+        let envelope = sandbox.see(&format!("{alone} --json"));
+        assert!(envelope.contains("\"subcommand\": \"list\""), "{envelope}");
+    }
+}
+
 #[test]
 fn list_in_json() {
     let sandbox = one_of_each();

@@ -22,20 +22,21 @@ use tenure_frontend::view;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  tenure sections                          all sections, in order
   tenure sections add Backend --max-runners 2
   tenure sections add Release --after Backend --after Frontend
   tenure sections pause                    stop all claims for now
   tenure sections graph --format mermaid")]
 pub(crate) struct SectionsArgs {
     #[command(subcommand)]
-    command: SectionsCommand,
+    command: Option<SectionsCommand>,
 }
 
 #[derive(Debug, Subcommand)]
 enum SectionsCommand {
     /// Describe a section, new or existing
     Add(DescribeArgs),
-    /// List all sections, in order
+    /// List all sections, in order (the default)
     List,
     /// Show one section in full
     Show(NameArg),
@@ -104,7 +105,7 @@ fn max_runners(text: &str) -> Result<MaxRunners, String> {
 }
 
 pub(crate) async fn run(context: &Context, args: SectionsArgs) -> Result<i32, Failure> {
-    match args.command {
+    match args.command.unwrap_or(SectionsCommand::List) {
         SectionsCommand::Add(args) => describe(context, args, "Described").await,
         SectionsCommand::List => show::list(context).await,
         SectionsCommand::Show(args) => show::one(context, &args.name).await,

@@ -12,7 +12,10 @@ use tenure::core::{EventFilter, Status, Task};
 use tenure::store::{EventSearch, Tally, TaskFilter};
 use tenure_frontend::view::{self, spelling};
 
-/// List tasks, oldest first
+/// So many tasks are listed unless told otherwise.
+const LISTED: u32 = 200;
+
+/// List tasks, oldest first (the default)
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// Only tasks with this status
@@ -25,8 +28,14 @@ pub(super) struct ListArgs {
     #[arg(long = "label", value_name = "LABEL")]
     with_label: Option<String>,
     /// List at most N tasks
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = crate::args::numbers::listed)]
+    #[arg(long, value_name = "N", default_value_t = LISTED, value_parser = crate::args::numbers::listed)]
     limit: u32,
+}
+
+impl Default for ListArgs {
+    fn default() -> ListArgs {
+        ListArgs { status: None, section: None, with_label: None, limit: LISTED }
+    }
 }
 
 pub(super) async fn run(context: &Context, args: ListArgs) -> Result<i32, Failure> {

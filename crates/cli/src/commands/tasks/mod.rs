@@ -31,6 +31,7 @@ use tenure::core::{HoldSnapshot, Task};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  tenure tasks                             the tasks, oldest first
   tenure tasks add 'Fix bug' --section Backend --priority 10
   tenure tasks claim --as alice            the next ready task; prints grant and token
   tenure tasks complete 'Fix bug' --as alice --result '{\"commit\": \"abc\"}'
@@ -38,7 +39,7 @@ Examples:
   tenure tasks list --status pending")]
 pub(crate) struct TasksArgs {
     #[command(subcommand)]
-    command: TasksCommand,
+    command: Option<TasksCommand>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -92,7 +93,7 @@ pub(crate) async fn run(context: &Context, args: TasksArgs) -> Result<i32, Failu
     let by_hand = async |task: TaskArg, verb: ManualChange| {
         manual_change::run(context, &task.task, verb).await
     };
-    match args.command {
+    match args.command.unwrap_or(TasksCommand::List(list::ListArgs::default())) {
         TasksCommand::Add(args) => add::run(context, args).await,
         TasksCommand::List(args) => list::run(context, args).await,
         TasksCommand::Show(args) => list::show_one(context, &args).await,
