@@ -1,4 +1,4 @@
-//! What a rule answers: what to write, which events to record, whom to wake.
+//! What a rule answers: what to write, which events to record, which waiters to wake.
 
 use crate::record::{RecordRange, SmallRecord};
 use crate::task::{Section, Task, TaskId};

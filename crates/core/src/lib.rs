@@ -2,7 +2,7 @@
 //!
 //! This crate touches nothing: no clock, no file, no environment, no async runtime. A rule looks
 //! at what a store has [`Snapshot`] and at what is asked, and answers with a [`Decision`]: what to
-//! write, which events to record, whom to wake. Every store runs these same rules, so each rule is
+//! write, which events to record, which waiters to wake. Every store runs these same rules, so each rule is
 //! written and tested once.
 //!
 //! Reading order:

@@ -7,7 +7,7 @@
 //! 2. [`http`]: connections, authentication and limits; [`routes`]: what each route declares about
 //!    itself.
 //! 3. [`api`]: the JSON API; [`problem`]: its errors; `json_errors`: messages about invalid JSON.
-//! 4. [`log`]: what it logs; [`traced_store`]: what it traces; [`webhooks`]: whom it tells of events; [`metrics`], [`dashboard`], [`mcp`].
+//! 4. [`log`]: what it logs; [`traced_store`]: what it traces; [`webhooks`]: programs that it tells of events; [`metrics`], [`dashboard`], [`mcp`].
 
 pub mod api;
 pub mod app;

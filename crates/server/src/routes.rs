@@ -23,7 +23,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 /// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody, without a token: the answer holds no data of the store.
+    /// Every caller, without a token: the answer holds no data of the store.
     Anyone,
     /// Every caller that has a token or needs none. The handler asks for a role by itself.
     Known,

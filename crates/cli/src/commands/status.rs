@@ -1,4 +1,4 @@
-//! `tenure status`: shows whether a resource is held, and by whom.
+//! `tenure status`: shows whether a resource is held, and its holder.
 
 use crate::args;
 use crate::context::Context;

@@ -1,7 +1,7 @@
 //! A request that is sent twice with one `Idempotency-Key` is done once, and both get one answer.
 //!
 //! Answers are kept in memory for ten minutes, as many as fit. A request that carries a key goes on
-//! when its connection breaks: whoever sends it again gets its answer.
+//! when its connection breaks, and a caller that sends it again gets its answer.
 
 use super::input::{unread, usage};
 use crate::caller::Caller;
@@ -225,7 +225,7 @@ async fn fingerprint(request: Request) -> Result<(Request, [u8; 32]), Problem> {
     Ok((Request::from_parts(parts, Body::from(body)), fingerprint))
 }
 
-/// Does it in a task of its own, which goes on if nobody waits for the answer any more.
+/// Handles the request in a task of its own, which goes on if the caller has gone.
 async fn run(
     repeats: Repeats,
     name: Name,

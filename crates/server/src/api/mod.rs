@@ -50,12 +50,12 @@ use values::{Grant, Label, ResourceName, WaitMs};
 /// The longest that an answer waits for something to happen: proxies give up soon after.
 pub const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The lease of whoever asks for none in particular: a caller that is gone is replaced within a
-/// minute, and one that lives renews.
+/// The lease of a request that names none: a caller that is gone is replaced within a minute, and one
+/// that lives renews.
 const LEASE_DEFAULT: Duration = Duration::from_secs(60);
 
-/// What the turn that just came is given to become an answer when the server stops: a grant that
-/// nobody is told of would keep others waiting until it lapses.
+/// How long a turn that just came has to become an answer when the server stops: a grant that its caller
+/// does not learn of would keep others waiting until it lapses.
 const LAST_MOMENT: Duration = Duration::from_millis(250);
 
 /// All routes of the API.

@@ -1,4 +1,4 @@
-//! Grants prove ownership, so nobody is shown those of others.
+//! Grants prove ownership, so a caller is never shown those of others.
 //!
 //! This works on the JSON that is about to be sent, whatever it is about: no kind of answer can be
 //! forgotten. Most answers have no grant but the caller's own, and are sent as they are. A grant
@@ -51,8 +51,8 @@ impl GrantRedactor {
         serde_json::to_vec(&answer)
     }
 
-    /// Veils every grant that the caller does not know: whoever has it recognises it, and nobody
-    /// else can make use of it.
+    /// Replaces every grant that the caller does not know by its public form, which its owner recognises and
+    /// which proves nothing.
     fn veil(&self, answer: &mut Value) {
         match answer {
             Value::Array(values) => values.iter_mut().for_each(|value| self.veil(value)),

@@ -45,8 +45,8 @@ fn order(section: &Section) -> (u8, i64, &str) {
     (section.priority, section.position, &section.name)
 }
 
-/// New values of a section's fields. What is left out stays as it is; of a section that nobody
-/// described yet it is as usual.
+/// New values of a section's fields. A field that is left out stays as it is; in a section without a
+/// description it has its default.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SectionBody {

@@ -82,7 +82,7 @@ impl Asked {
 
     /// The answer, without what the caller must not see.
     fn answer<T: Serialize>(&self, answer: Result<T, StoreError>) -> Result<Response, Problem> {
-        // Whoever may only look holds nothing, under whatever label.
+        // A caller that may only look holds nothing, under any label.
         let label = self.header(wire::LABEL).filter(|_| self.caller.role >= Role::Work);
         let label = label.filter(|label| self.caller.labels.admits(label));
         let knows = GrantRedactor::from_request(&self.body, label);
@@ -91,7 +91,7 @@ impl Asked {
             let message = format!("cannot write the response: {error}");
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "ANSWER", message)
         })?;
-        // A finish by somebody whose claim is another's by now.
+        // A finish of a claim that another worker has by now.
         if answer.starts_with(b"{\"not_yours\"") {
             self.app.metrics.refused_token();
         }
@@ -210,7 +210,7 @@ async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
     }
 }
 
-/// What somebody must be who changes a task by hand in this way.
+/// The role that a manual change of a task needs.
 fn role_of(verb: &ManualChange) -> Role {
     match verb {
         ManualChange::Approve | ManualChange::Reject { .. } | ManualChange::Snooze { .. } => {

@@ -402,7 +402,7 @@ where
     list::<D, T, MIN, MAX>(input).map(Some)
 }
 
-/// A value that may be left out, but not null: whoever sends null means to remove something.
+/// A value that may be left out, but not null: a caller that sends null means to remove something.
 pub fn given<'de, D, T>(input: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

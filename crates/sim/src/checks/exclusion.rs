@@ -105,7 +105,7 @@ pub struct Holders {
     broken_parts: BTreeSet<(String, u32)>,
     /// Pairs that were reported already.
     reported: BTreeSet<(u64, u64)>,
-    /// To whom each token of a resource was given.
+    /// Which holder got each token of a resource.
     given: BTreeMap<(String, u64), GrantId>,
     /// The highest token of those that used a resource alone, and of all.
     highest: BTreeMap<String, (u64, u64)>,

@@ -29,7 +29,7 @@ pub struct Context {
     pub client: Client,
     /// The process.
     pub world: SimWorld,
-    /// Whom it tells what it sees.
+    /// Records what it sees.
     pub observer: Arc<Observer>,
     /// Its name.
     pub who: String,

@@ -46,7 +46,7 @@ impl fmt::Display for ForeignOwner {
     }
 }
 
-/// Whether the location belongs to a user whom this one has not trusted.
+/// Whether the location belongs to a user that this one has not trusted.
 ///
 /// Root is refused: the owner could make root write to files of the owner's choice. Other users are
 /// refused only where any user can create folders, as in `/tmp`.

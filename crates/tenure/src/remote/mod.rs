@@ -36,7 +36,7 @@ pub struct Remote {
     caller: Arc<Caller>,
     slots: Arc<Slots>,
     told_dead: Arc<ToldDead>,
-    /// For whom this program, which is a server itself, asks.
+    /// The caller for which this program, a server itself, asks.
     actor: Option<Arc<Actor>>,
 }
 
@@ -61,7 +61,7 @@ impl Remote {
         Remote { caller, slots, told_dead: self.told_dead.clone(), actor }
     }
 
-    /// A witness that also knows whom the server proved dead.
+    /// A witness that also knows which holders the server proved dead.
     pub(crate) fn witness(&self, local: Arc<dyn Witness + Send + Sync>) -> RemoteWitness {
         RemoteWitness { told: self.told_dead.clone(), local }
     }

@@ -1,4 +1,4 @@
-//! Who lives, as far as a client of a server can tell: what it sees itself, and whom the server proved
+//! Which holders live, as far as a client of a server can tell: what it sees itself, and what the server proved
 //! dead. Without this, a holder that died beside the server would be held here and dead there.
 
 use parking_lot::{Mutex, MutexGuard};

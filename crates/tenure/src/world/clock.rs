@@ -40,7 +40,7 @@ impl Clock for SystemClock {
     fn wall(&self) -> WallTime {
         WallTime(match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => since.as_millis().try_into().unwrap_or(i64::MAX),
-            // A clock before 1970 is wrong but must not stop anybody.
+            // A clock before 1970 is wrong but must not stop the program.
             Err(before) => before.duration().as_millis().try_into().map_or(i64::MIN, |ms: i64| -ms),
         })
     }

@@ -18,7 +18,7 @@ pub(super) struct Folder {
     root: PathBuf,
 }
 
-/// To whom the hooks of a folder belong.
+/// Which program owns the hooks of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// This clone alone: they are in its git directory.

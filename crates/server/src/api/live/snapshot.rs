@@ -22,7 +22,7 @@ const WAITERS_SENT: usize = 20;
 const HOLDS_SENT: usize = 1000;
 const WORKERS_SENT: usize = 1000;
 
-/// A moment as JSON, without the role of whoever looks.
+/// What the page shows at one moment, as JSON, without the role of its user.
 pub(super) struct PageState {
     /// The newest change that it shows.
     pub revision: Revision,

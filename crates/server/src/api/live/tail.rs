@@ -12,7 +12,7 @@ use tenure_frontend::view;
 use tokio::sync::{Mutex, broadcast};
 use tokio::time::Instant;
 
-/// The shortest between two messages: more often is more than anybody can see.
+/// The shortest time between two messages: people cannot follow more.
 const PACE: Duration = Duration::from_millis(250);
 
 /// How long after the store could not be read it is tried again.
@@ -75,7 +75,7 @@ impl Tail {
                     from = news.revision;
                     due = Instant::now() + snapshot.fresh_for;
                     last = Some(snapshot);
-                    // Nobody listens: noticed above.
+                    // Without listeners this fails, and the loop ends above.
                     let _ = sender.send(Arc::new(news));
                 }
                 Err(error) => {
@@ -90,7 +90,7 @@ impl Tail {
         }
     }
 
-    /// Whether the last one has gone. Nobody can come in between: listening takes the same lock.
+    /// Whether the last listener has gone. None can join meanwhile: listening takes the same lock.
     async fn is_over(&self, sender: &broadcast::Sender<Arc<News>>) -> bool {
         let mut running = self.running.lock().await;
         let is_over = sender.receiver_count() == 0;

@@ -45,9 +45,8 @@ pub(super) struct AcquireBody {
 
 /// Takes a lease on one or more resources, all or nothing.
 ///
-/// With `wait_ms` the answer comes as soon as it is held, or when that time is over. Whoever wants
-/// to wait for longer gives a `grant` of its own and asks again with it at once: its place in the
-/// queue is kept in between.
+/// With `wait_ms` the answer comes as soon as it is held, or when that time is over. To wait for longer,
+/// send a `grant` of your own and ask again with it at once: your place in the queue is kept in between.
 #[utoipa::path(
     post, path = "/v1/locks/acquire", operation_id = "acquire_locks", tag = "locks", request_body = AcquireBody,
     responses(
@@ -103,7 +102,7 @@ fn request(
     request
 }
 
-/// Says who is in the way, and which place is kept for whoever asks again.
+/// Says who is in the way, and which place in the queue is kept if the caller asks again.
 fn refused(wanted: &[Resource], mode: Mode, busy: &Busy, is_kept: bool) -> Problem {
     let mut refusal = Refusal::locked_as(wanted, mode, busy);
     refusal.hint = Some("Wait for it with wait_ms.".to_owned());

@@ -1,4 +1,4 @@
-//! Ending somebody else's hold, by an operator's decision, and cleaning up.
+//! Operators end the holds of others, and clean up.
 
 use super::look::KindWord;
 use crate::api::input::{Body, MaybeBody};
@@ -29,7 +29,7 @@ pub(super) struct BreakBody {
     label: Option<Label>,
 }
 
-/// Ends somebody else's hold. Its holder loses the lease and learns of it. For `admin`.
+/// Ends the hold of another holder, which loses its lease and learns of it. For `admin`.
 #[utoipa::path(
     post, path = "/v1/locks/break", operation_id = "break_lock", tag = "locks", request_body = BreakBody,
     responses(

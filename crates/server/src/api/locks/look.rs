@@ -155,8 +155,7 @@ pub(super) struct WaitParams {
     wait_ms: Option<WaitMs>,
 }
 
-/// Waits until nobody holds a resource, without taking it. Somebody else may take it the next
-/// moment.
+/// Waits until a resource is free, without taking it. Another caller may take it the next moment.
 #[utoipa::path(
     get, path = "/v1/locks/wait", operation_id = "wait_until_free", tag = "locks", params(WaitParams),
     responses(

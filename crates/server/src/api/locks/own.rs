@@ -33,7 +33,7 @@ pub(super) struct RenewBody {
     ttl_ms: Option<LeaseMs>,
 }
 
-/// Starts leases anew. What has lapsed stays so: somebody else may have it.
+/// Renews leases. A lease that has lapsed is not renewed: another holder may have the resource.
 #[utoipa::path(
     post, path = "/v1/locks/renew", operation_id = "renew_locks", tag = "locks", request_body = RenewBody,
     responses(

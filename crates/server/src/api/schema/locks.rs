@@ -63,7 +63,7 @@ pub struct Acquired {
 pub struct TookOver {
     /// What was held.
     pub resource: String,
-    /// By whom.
+    /// The label of its holder.
     pub holder: String,
     /// Under which token.
     pub token: u64,

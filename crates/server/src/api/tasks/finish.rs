@@ -224,7 +224,7 @@ ending! {
 }
 
 ending! {
-    /// Says that a task is done and somebody is to look at it.
+    /// Sends a task that is done to review.
     review, "review_task", "/v1/tasks/{id}/review", ResultBody,
     asked => Finish::Review { result: result(asked.result) }
 }

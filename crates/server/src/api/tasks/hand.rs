@@ -1,4 +1,4 @@
-//! What somebody who is not its worker does to a task.
+//! Manual changes of a task, by callers that are not its worker.
 
 use super::add::globs;
 use crate::api::input::{Body, ByBody, MaybeBody, usage};
@@ -181,7 +181,7 @@ pub(super) async fn update(
     edit(&client, &id, ManualChange::Update(Box::new(change))).await
 }
 
-/// Removes a task that nobody works on and nobody waits for. For `admin`.
+/// Deletes a task that has no worker and that no task waits for. For `admin`.
 #[utoipa::path(
     delete, path = "/v1/tasks/{id}", operation_id = "delete_task", tag = "tasks",
     params(("id" = inline(TaskName), Path, description = "Which task")),

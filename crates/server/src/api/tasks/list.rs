@@ -28,7 +28,7 @@ pub(super) struct ListParams {
     /// Only with this label.
     #[param(inline)]
     label: Option<TaskLabel>,
-    /// Only with this text in id, title, description, labels or the name of whoever has it.
+    /// Only with this text in id, title, description, labels or the label of its worker.
     #[param(inline)]
     search: Option<Search>,
     /// Only that this worker has or finished.

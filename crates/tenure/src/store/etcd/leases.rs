@@ -211,7 +211,7 @@ impl LeasePool {
     }
 }
 
-/// For whom a lease is: the holds of a grant have others than its place in a queue.
+/// What a lease is for: the holds of a grant have others than its place in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LeaseUse {
     pub(super) grant: GrantId,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_core::Revision;
 use tokio::time::{Instant, timeout_at};
 
-/// Longer than anybody waits.
+/// Longer than any caller waits.
 const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 impl Handle {

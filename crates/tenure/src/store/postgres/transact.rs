@@ -28,7 +28,7 @@ enum Outcome {
     Done(Committed),
     /// It must begin again: with more locks, or a wider scope; over the same connection, so that it does
     /// not meet the locks that it had.
-    Again(Pooled),
+    Again(Box<Pooled>),
     /// It was written, but the answer did not come.
     Unknown {
         number: u64,
@@ -79,7 +79,7 @@ pub(super) async fn transact(
         match outcome {
             Ok(Outcome::Done(committed)) => return Ok(committed),
             Ok(Outcome::Again(session)) => {
-                used = Some(session);
+                used = Some(*session);
                 attempt.beginnings += 1;
                 attempt.extra.whole |= attempt.beginnings >= BEGINNINGS_MAX;
             }
@@ -135,12 +135,12 @@ async fn begin(
         Shown::TooLittle => {
             session.leave_transaction();
             attempt.looks_at_all = true;
-            Ok(Outcome::Again(session))
+            Ok(Outcome::Again(Box::new(session)))
         }
         Shown::Unlocked(missing) => {
             session.leave_transaction();
             attempt.extra.add(missing);
-            Ok(Outcome::Again(session))
+            Ok(Outcome::Again(Box::new(session)))
         }
         Shown::All(look) => decide(inner, session, transaction, attempt, *look).await,
     }
@@ -159,7 +159,7 @@ async fn decide(
         Step::Wider(wider) => {
             session.leave_transaction();
             attempt.scope = wider;
-            Ok(Outcome::Again(session))
+            Ok(Outcome::Again(Box::new(session)))
         }
         Step::Chosen(None) => {
             session.leave_transaction();
@@ -170,7 +170,7 @@ async fn decide(
             if let Some(missing) = look.locks.missing(&change) {
                 session.leave_transaction();
                 attempt.extra.add(missing);
-                return Ok(Outcome::Again(session));
+                return Ok(Outcome::Again(Box::new(session)));
             }
             let queues = change
                 .writes
@@ -182,7 +182,7 @@ async fn decide(
                 session.leave_transaction();
                 inner.listener.start(inner).await;
                 attempt.has_tried_to_listen = true;
-                return Ok(Outcome::Again(session));
+                return Ok(Outcome::Again(Box::new(session)));
             }
             if let Some(error) = withheld(&change, &look.moment) {
                 roll_back(session);

@@ -240,7 +240,7 @@ fn obstacle(path: &Path, error: io::Error) -> FileStoreError {
             FileStoreError::obstacle(path, "is a symbolic link, so it cannot be a lock")
         }
         io::ErrorKind::PermissionDenied => {
-            FileStoreError::obstacle(path, "may not be read, so nobody can tell whose lock it is")
+            FileStoreError::obstacle(path, "may not be read, so its holder is unknown")
         }
         // A socket, say.
         _ if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) => {

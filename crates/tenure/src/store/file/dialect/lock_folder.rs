@@ -180,7 +180,7 @@ impl LockFolder {
         }
         let is_folder = meta.is_dir() && !name.starts_with('.');
         (is_folder && self.format.owns_folder()).then(|| {
-            format!("{} is a folder among the locks; locks in it count for nobody", path.display())
+            format!("{} is a folder among the locks; locks in it are ignored", path.display())
         })
     }
 
