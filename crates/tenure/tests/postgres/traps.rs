@@ -148,6 +148,34 @@ async fn a_claim_that_begins_again_still_takes_the_first_task() {
     }
 }
 
+/// A claim of many leaves out what others are taking at the same time, and finds as many further back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn batches_that_are_claimed_at_once_are_full() {
+    const WORKERS: usize = 8;
+    const BATCH: usize = 50;
+    let url = fresh_url();
+    let mut clients = Vec::new();
+    for _ in 0..WORKERS {
+        clients.push(Client::open(&url).await.unwrap());
+    }
+    for round in 0..3 {
+        let task = |number| NewTask::new(id(&format!("r{round}n{number}")), "a task");
+        clients[0].tasks().add((0..WORKERS * BATCH).map(task).collect()).await.unwrap();
+        let claims = clients.iter().cloned().map(|client| {
+            tokio::spawn(async move {
+                let request = ClaimRequest { count: BATCH, ..ClaimRequest::default() };
+                client.tasks().claim(&request).await.unwrap()
+            })
+        });
+        for claim in claims.collect::<Vec<_>>() {
+            let Claims::Claimed { tasks, .. } = claim.await.unwrap() else {
+                panic!("nothing was claimed in round {round}");
+            };
+            assert_eq!(tasks.len(), BATCH, "round {round}");
+        }
+    }
+}
+
 /// Followers must not wait for transactions of others that have nothing to do with the store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_open_transaction_of_a_stranger_stops_no_follower() {

@@ -17,6 +17,10 @@ use tenure_core::{Pick, Snapshot, Task};
 /// Tasks beyond those that are asked for at which a pick looks, in case others take the first.
 const SLACK: usize = 32;
 
+/// So many others may be taking as many tasks at the same time, and a pick from one section still gets all
+/// that it asks for. It reads further only as far as others are ahead of it.
+const RIVALS: usize = 7;
+
 /// A pick of more than so many tasks locks none of them: the rule names the few that it takes.
 const LOCKED_MAX: usize = 128;
 
@@ -304,8 +308,9 @@ pub(super) fn ask(pick: &Pick, way: Way) -> Ask {
     let lock = locks(pick, way);
     let (wanted, slack) = if lock { (pick.depth, SLACK) } else { (0, 1) };
     let labels = Value::Texts(pick.labels.clone());
-    let limits = [pick.depth.saturating_add(slack), pick.depth, wanted].map(integer);
+    let limits = |slack: usize| [pick.depth.saturating_add(slack), pick.depth, wanted].map(integer);
     if lock && way == Way::OneSection {
+        let limits = limits(slack.max(pick.depth.saturating_mul(RIVALS)));
         let section = Value::Text(pick.section.clone().unwrap_or_default());
         let mut values = vec![section, labels];
         values.extend(limits);
@@ -313,7 +318,7 @@ pub(super) fn ask(pick: &Pick, way: Way) -> Ask {
         return Ask::Query(OF_ONE_SECTION, values);
     }
     let mut values = vec![Value::OptionalText(pick.section.clone()), labels];
-    values.extend(limits);
+    values.extend(limits(slack));
     values.push(Value::OptionalText(pick.runner.map(|runner| runner.to_string())));
     values.push(Value::Boolean(way != Way::Look && !pick.may_skip));
     let sql = match lock {
