@@ -189,11 +189,18 @@ async fn events_are_trimmed_from_the_oldest_and_numbers_rise(harness: &dyn Harne
     ensure_eq!(after[..], before[before.len() - after.len()..], "the newest stay");
     ensure_eq!(removed, (before.len() - after.len()) as u64, "how many were removed");
     ensure!(counted >= removed, "{counted} were counted, and {removed} removed");
-    // All that may go goes, but the newest stays, and all numbers rise.
-    let none = Keep { newest: Some(0), age: Some(Duration::ZERO) };
-    store.trim(trim(none)).await?;
-    let newest = store.events(Revision(0), u32::MAX).await?.pop();
-    ensure_eq!(newest, before.last().cloned(), "the newest event");
+    ensure_eq!(store.trim(trim(Keep::ALL)).await?, 0, "without a limit nothing goes");
+    // All that may go goes, by age, by number and by both; but the newest stays, and all numbers rise.
+    harness.pass(Duration::from_millis(5)).await;
+    let by_age = Keep { newest: None, age: Some(Duration::ZERO) };
+    let some = Trim { limit: 3, ..trim(by_age) };
+    let by_both = Keep { newest: Some(0), ..by_age };
+    for trim in [some, trim(by_age), trim(Keep::newest(0)), trim(by_both)] {
+        store.trim(trim).await?;
+        let left = store.events(Revision(0), u32::MAX).await?;
+        ensure!(!left.is_empty(), "{trim:?} removed the newest event");
+        ensure_eq!(left[..], before[before.len() - left.len()..], "what {trim:?} left");
+    }
     let store = harness.reopen(store).await;
     for number in 2..5 {
         let next = take(&*store, "b", grant(number), LONG).await?;

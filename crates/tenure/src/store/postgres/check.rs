@@ -166,19 +166,25 @@ pub(super) async fn tidy(inner: &Arc<Inner>) -> Result<usize, PgError> {
     end(session, &asks).await.map(|()| 0)
 }
 
-/// Counts events. There are no more of them than numbers from the first to the last, so that they are
-/// counted only where there may be more than $1.
+/// Counts events, up to $2. There are no more of them than numbers from the first to the last, so that they
+/// are counted only where there may be more than $1.
 const COUNT_EVENTS: &str = "SELECT CASE WHEN numbers <= $1 THEN numbers
-    ELSE (SELECT count(*) FROM @events) END
+    ELSE (SELECT count(*) FROM (SELECT 1 FROM @events LIMIT $2) AS counted) END
  FROM (SELECT coalesce((SELECT max(id) FROM @events) - (SELECT min(id) FROM @events) + 1, 0)
     AS numbers) AS span";
 
 /// Removes the oldest events beyond what is kept; returns how many. Of several processes one does it.
 pub(super) async fn trim(inner: &Arc<Inner>, trim: Trim) -> Result<u64, PgError> {
-    // Where age counts, the number must be right.
-    let kept = trim.keep.newest.filter(|_| trim.keep.age.is_none()).unwrap_or(0);
-    let kept = Value::Integer(i64::try_from(kept).unwrap_or(i64::MAX));
-    let count = [Ask::Query(COUNT_EVENTS, vec![kept])];
+    // Where age counts, the number must be right, but may be just more than can be removed now if only age
+    // counts.
+    let (uncounted, counted) = match (trim.keep.newest, trim.keep.age) {
+        (None, None) => return Ok(0),
+        (None, Some(_)) => (0, u64::from(trim.limit) + 1),
+        (Some(newest), None) => (newest, u64::MAX),
+        (Some(_), Some(_)) => (0, u64::MAX),
+    };
+    let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+    let count = [Ask::Query(COUNT_EVENTS, vec![integer(uncounted), integer(counted)])];
     let Some((session, moment, rows)) = begin_alone(inner, &count).await? else { return Ok(0) };
     let total = rows[0].first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs());
     let most = trim.keep.candidates(0, total, trim.limit);
