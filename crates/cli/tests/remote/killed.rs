@@ -21,11 +21,12 @@ fn add_tasks(place: &StoreLocation, url: &str, over: &AtomicBool) -> (Vec<String
     while !over.load(Ordering::Relaxed) {
         let id = format!("t{}", added.len() + perhaps.len());
         let words = ["tasks", "add", "--id", &id, "A task"];
-        match Running::start(through(place, url, &words)).end().code {
+        let ended = Running::start(through(place, url, &words)).end();
+        match ended.code {
             0 => added.push(id),
             // A command that never reached the server gives up soon.
             1 | 3 => perhaps.push(id),
-            code => panic!("adding ended with {code}"),
+            _ => panic!("adding ended with {ended:?}"),
         }
     }
     (added, perhaps)

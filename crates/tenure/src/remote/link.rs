@@ -81,12 +81,14 @@ impl Links {
         if self.use_newer(tried) {
             return Looked::Changed;
         }
-        // A server announces itself before it listens: one that listened all the time since and
-        // that no record names is none of this user's. The socket of one that was killed may still
-        // be seen when its process is not.
+        // A server announces itself before it listens: one that listened before and after no record
+        // named it is none of this user's. The other way round it could have been killed meanwhile, and
+        // its record removed by the next one. The socket of one that was killed may still be seen when
+        // its process is not.
+        let is_announced = self.is_announced();
         let is_same = before.as_ref().is_none_or(|before| !before.is_empty())
             && self.listeners() == before
-            && !self.is_announced();
+            && !is_announced;
         if is_same { Looked::Same } else { Looked::Gone }
     }
 
