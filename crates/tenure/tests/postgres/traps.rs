@@ -119,7 +119,7 @@ async fn a_claim_that_begins_again_still_takes_the_first_task() {
         client.tasks().add((0..3).map(task).collect()).await.unwrap();
         let mut taken = Vec::new();
         for _ in 0..3 {
-            // Nothing is left in this section: the claim chooses nothing, and the next one goes on.
+            // No task has this label: the claim chooses nothing, and the next one does not meet its locks.
             let nothing = ClaimRequest { labels: vec!["none".into()], ..ClaimRequest::default() };
             assert!(matches!(client.tasks().claim(&nothing).await.unwrap(), Claims::None(_)));
             let claims = client.tasks().claim(&ClaimRequest::default()).await.unwrap();
