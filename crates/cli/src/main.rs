@@ -161,7 +161,10 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
         Command::Update(args) => Context::for_file(&cli.global, output, &args.file)?,
         Command::Trust(args) => match &args.path {
             Some(path) if path.is_dir() => Context::for_folder(&cli.global, output, path)?,
-            _ => Context::new(&cli.global, output)?,
+            // The project may be deleted: only what is trusted under this name is forgotten.
+            Some(_) if args.revoke => Context::new(&cli.global, output)?,
+            Some(path) => return Err(commands::trust::no_folder(path)),
+            None => Context::new(&cli.global, output)?,
         },
         _ => Context::new(&cli.global, output)?,
     };

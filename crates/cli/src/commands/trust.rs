@@ -7,7 +7,7 @@ use crate::output::{NAME, WARN, styled};
 use crate::show;
 use clap::{Args, ValueHint};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tenure::locate::{self, LocateError};
 use tenure::locate::{Subject, Trust};
 use tenure::place::PlaceKind;
@@ -40,7 +40,7 @@ pub(crate) struct TrustArgs {
     list: bool,
     /// Stop trusting it
     #[arg(long)]
-    revoke: bool,
+    pub(crate) revoke: bool,
 }
 
 pub(crate) fn run(context: &Context, args: TrustArgs) -> Result<i32, Failure> {
@@ -80,6 +80,13 @@ pub(crate) fn run(context: &Context, args: TrustArgs) -> Result<i32, Failure> {
         format!("{}\nTrusted, until it changes.", lines(&subject))
     });
     Ok(0)
+}
+
+/// The path of a project must be right: another project is never trusted instead.
+pub(crate) fn no_folder(path: &Path) -> Failure {
+    let message = format!("{} is not a folder", path.display());
+    Failure::new(Exit::NotFound, "NO_PROJECT", message)
+        .hint("Name a project's folder, or none for the project that you are in.")
 }
 
 fn covers(trust: &Trust, subject: &Subject) -> Result<bool, Failure> {
@@ -139,9 +146,11 @@ fn list(context: &Context) -> Result<i32, Failure> {
 
 /// Works also for a deleted project: then the path names what was trusted.
 fn revoke(context: &Context, path: Option<PathBuf>) -> Result<i32, Failure> {
-    let mut paths: Vec<PathBuf> =
-        path.into_iter().map(|path| context.directory().join(path)).collect();
-    paths.extend(context.place().ok().map(|place| place.folder.clone()));
+    let named = path.map(|path| context.directory().join(path));
+    // The context is that of the named folder, or of the current one if none is named.
+    let is_here = named.as_ref().is_none_or(|path| path.is_dir());
+    let project = context.place().ok().filter(|_| is_here).map(|place| place.folder.clone());
+    let paths: Vec<PathBuf> = named.into_iter().chain(project).collect();
     let mut forgotten = 0;
     for path in paths.iter().flat_map(|path| [path.clone(), path.join(".tenure")]) {
         forgotten += context.trust.forget(&path).map_err(LocateError::from)?;

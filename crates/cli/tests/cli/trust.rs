@@ -187,6 +187,23 @@ fn what_is_shown_remembered_listed_and_revoked() {
     ]));
 }
 
+#[test]
+fn a_path_that_is_wrong_never_means_the_project_that_one_is_in() {
+    let sandbox = cloned("store: sqlite:/nowhere/locks.db\n");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure trust typo",
+        "tenure trust --show typo",
+        "tenure trust .tenure/config.yaml",
+        "tenure trust --list",
+        "tenure trust >/dev/null",
+        "tenure trust --revoke typo",
+        "tenure trust --revoke typo/deeper",
+        "tenure trust --show | tail -1",
+        "tenure trust --revoke .",
+        "tenure trust --list",
+    ]));
+}
+
 /// Who sets it here by hand has agreed to it; a stranger's settings beside it are another matter.
 #[test]
 fn settings_that_the_user_makes_need_no_second_step() {
