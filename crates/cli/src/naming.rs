@@ -54,7 +54,9 @@ impl Context {
         let (text, dialect) = (written.text.as_str(), self.dialect());
         if written.is_plain() && !dialect.is_native() {
             return match (dialect.kind_of_names(), self.place()) {
-                (Some(Kind::Path), Ok(place)) => place.resource(&format!("path:{text}"), reach),
+                (Some(Kind::Path), Ok(place)) => {
+                    place.resource_from(&self.directory(), &format!("path:{text}"), reach)
+                }
                 (kind, _) => Ok(Resource::new(kind.unwrap_or(Kind::Lock), text)?),
             };
         }

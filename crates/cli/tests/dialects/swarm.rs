@@ -324,3 +324,27 @@ fn a_lock_that_cannot_be_read_is_listed_counts_for_every_glob_and_is_cleaned_up(
     assert!(!folder.lock().exists());
     assert_eq!(std::fs::read_dir(folder.path(".tenure/aside")).expect("a folder").count(), 1);
 }
+
+/// A file of which only half is written is about its path, also for a request that looks at more.
+#[test]
+fn a_request_waits_out_a_lock_that_cannot_be_read() {
+    for (name, label) in [("src/main.py", "one"), ("src/**", "two")] {
+        let folder = Folder::new(Dialect::Swarm);
+        folder.put("half of a lo");
+        // What it keeps meanwhile makes it look at all that waits.
+        assert_eq!(folder.run(&["acquire", "-n", "lib/other.py", "--as", label]).code, 0);
+        let waited = folder.run(&["acquire", "-w", "60", &format!("path:{name}"), "--as", label]);
+        assert_eq!(waited.code, 0, "{name}: {waited:?}");
+    }
+}
+
+#[test]
+fn a_path_on_the_command_line_is_relative_to_the_current_folder() {
+    let folder = Folder::new(Dialect::Swarm);
+    std::fs::create_dir(folder.place.path("src")).expect("a folder");
+    let made = folder.place.command("git").args(["init", "-q"]).status().expect("git");
+    assert!(made.success());
+    assert_eq!(folder.run(&["-C", "src", "acquire", "-n", "main.py", "--as", "one"]).code, 0);
+    assert!(folder.lock().exists(), "the lock file of src/main.py");
+    assert_eq!(folder.run(&["acquire", "-n", "src/main.py", "--as", "two"]).code, 6);
+}

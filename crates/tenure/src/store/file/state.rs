@@ -166,7 +166,7 @@ impl State {
         at: StoreTime,
     ) -> Result<Snapshot, FileStoreError> {
         self.read_good()?;
-        let mut seen = self.show(scope, at)?.0;
+        let mut seen = self.show(scope, scope, at)?.0;
         for task in &mut seen.tasks {
             self.show_claim(task, at)?;
         }
@@ -314,10 +314,12 @@ impl State {
         Ok(())
     }
 
-    /// What a rule gets to see, and which of the tasks shown came from the archive.
+    /// What a rule gets to see of a scope, given the scope that was asked for at first; and which of the
+    /// tasks shown came from the archive.
     fn show(
         &mut self,
         scope: &Scope,
+        asked: &Scope,
         at: StoreTime,
     ) -> Result<(Snapshot, Vec<Task>), FileStoreError> {
         let mut archived = Vec::new();
@@ -332,7 +334,7 @@ impl State {
             seen.tasks.dedup_by(|one, other| one.id == other.id);
         }
         if let Some(locks) = &mut self.foreign_locks {
-            locks.add_to(&mut seen, scope, at)?;
+            locks.add_to(&mut seen, scope, asked, at)?;
         }
         if let Some(tasks) = &self.foreign_tasks {
             tasks.add_to(&mut seen, scope, at);
@@ -385,8 +387,9 @@ impl State {
         if slot.is_some() {
             self.load_answers()?;
         }
+        let asked = transaction.scope.clone();
         let chosen = transaction.choose(|scope| {
-            let (mut snapshot, archived) = self.show(scope, at)?;
+            let (mut snapshot, archived) = self.show(scope, &asked, at)?;
             let theirs = self.show_claims(scope, &mut snapshot, at)?;
             snapshot.answered = slot.as_deref().and_then(|slot| self.ledger.answers.get(slot));
             Ok::<_, FileStoreError>((snapshot, (archived, theirs)))

@@ -57,18 +57,22 @@ impl ForeignLocks {
         })
     }
 
-    /// Adds other programs' locks to a snapshot, and marks holds that lost their file.
+    /// Adds other programs' locks to a snapshot, and marks holds that lost their file. `asked` is what the
+    /// transaction asked for at first: a wider scope does not name its resources, and a file that cannot
+    /// be read is known by its name only.
     pub(crate) fn add_to(
         &mut self,
         snapshot: &mut Snapshot,
         scope: &Scope,
+        asked: &Scope,
         at: StoreTime,
     ) -> Result<(), FileStoreError> {
         self.judged.clear();
-        for (resource, file) in self.folder.in_scope(scope, snapshot)? {
+        for (resource, file) in self.folder.in_scope(scope, asked, snapshot)? {
             self.add_file(snapshot, resource, file, at);
         }
-        self.add_unreadable(snapshot, scope, at)?;
+        let paths = paths_in(scope, asked, snapshot);
+        self.add_unreadable(snapshot, paths, at)?;
         for shown in &mut snapshot.holds {
             let resource = &shown.hold.want.resource;
             if self.folder.path_of(resource).is_some()
@@ -99,10 +103,9 @@ impl ForeignLocks {
     fn add_unreadable(
         &self,
         snapshot: &mut Snapshot,
-        scope: &Scope,
+        mut globs: Vec<Resource>,
         at: StoreTime,
     ) -> Result<(), FileStoreError> {
-        let mut globs = paths_in(scope, snapshot);
         globs.retain(is_pattern);
         for (_, file) in self.folder.unreadable_within(&globs)? {
             for glob in &globs {
@@ -118,19 +121,17 @@ impl ForeignLocks {
         Ok(())
     }
 
-    /// A lock file that cannot be read, is in its grace period, and may be about a path of this glob.
-    fn unreadable_within(
+    /// Whether a lock file cannot be read, is in its grace period, and may be about a path of this glob.
+    fn has_unreadable_within(
         &self,
         glob: &Resource,
         at: StoreTime,
-    ) -> Result<Option<PathBuf>, FileStoreError> {
+    ) -> Result<bool, FileStoreError> {
         if !is_pattern(glob) {
-            return Ok(None);
+            return Ok(false);
         }
         let mut unreadable = self.folder.unreadable_within(std::slice::from_ref(glob))?.into_iter();
-        let counts =
-            unreadable.find(|(resource, file)| !self.as_hold(resource.clone(), file, at).lapsed());
-        Ok(counts.map(|(_, file)| file.path))
+        Ok(unreadable.any(|(resource, file)| !self.as_hold(resource, &file, at).lapsed()))
     }
 
     /// What an operator should know of, one sentence each.
@@ -369,12 +370,9 @@ impl ForeignLocks {
         if stored.hold.want.mode != Mode::Exclusive {
             return Err(FileStoreError::OnlyExclusive { resource: resource.to_string() });
         }
-        if let Some(path) = self.unreadable_within(resource, at)? {
-            // It was not in the snapshot: it is new, or the scope was everything and named no glob.
-            return Err(FileStoreError::Busy(format!(
-                "{} cannot be read yet, and may be about {resource}",
-                path.display()
-            )));
+        if self.has_unreadable_within(resource, at)? {
+            // It was not in the snapshot, so it is new: the next one shows it.
+            return Ok(false);
         }
         let judged = self.judged.get(&resource.key());
         let before = judged.and_then(|file| file.content.as_ref());

@@ -56,18 +56,18 @@ impl LockFolder {
     pub(super) fn in_scope(
         &self,
         scope: &Scope,
+        asked: &Scope,
         snapshot: &Snapshot,
     ) -> Result<Vec<(Resource, LockFile)>, FileStoreError> {
         if matches!(scope, Scope::Everything | Scope::Waits { .. }) {
-            return self.all();
+            return self.named_and(named_by(scope, asked), self.all()?);
         }
         if self.locks_paths() {
-            return self.overlapping(paths_in(scope, snapshot));
+            return self.overlapping(paths_in(scope, asked, snapshot));
         }
         self.named(match scope {
-            Scope::Everything | Scope::Waits { .. } => vec![],
-            Scope::At { resources, .. } | Scope::Queues(resources) => resources.clone(),
             Scope::Tasks(_) => snapshot.tasks.iter().map(|task| task.id.resource()).collect(),
+            _ => named_by(scope, asked),
         })
     }
 
@@ -97,10 +97,19 @@ impl LockFolder {
         }
         let mut all = self.all()?;
         all.retain(|(resource, _)| paths.iter().any(|path| path.overlaps(resource)));
-        // By its name a file is about a path, whatever it says and even if it cannot be read.
-        let mut found = self.named(paths)?;
-        all.retain(|(_, file)| !found.iter().any(|(_, named)| named.path == file.path));
-        found.extend(all);
+        self.named_and(paths, all)
+    }
+
+    /// The lock files of these resources, and the others among these. By its name a file is about a
+    /// path, whatever it says and even if it cannot be read.
+    fn named_and(
+        &self,
+        resources: Vec<Resource>,
+        mut others: Vec<(Resource, LockFile)>,
+    ) -> Result<Vec<(Resource, LockFile)>, FileStoreError> {
+        let mut found = self.named(resources)?;
+        others.retain(|(_, file)| !found.iter().any(|(_, named)| named.path == file.path));
+        found.extend(others);
         Ok(found)
     }
 
@@ -219,14 +228,24 @@ impl LockFolder {
 }
 
 /// The paths that a scope names; none where it is everything.
-pub(super) fn paths_in(scope: &Scope, snapshot: &Snapshot) -> Vec<Resource> {
+pub(super) fn paths_in(scope: &Scope, asked: &Scope, snapshot: &Snapshot) -> Vec<Resource> {
     match scope {
-        Scope::Everything | Scope::Waits { .. } => vec![],
-        Scope::At { resources, .. } | Scope::Queues(resources) => resources.clone(),
         Scope::Tasks(_) => {
             let globs = snapshot.tasks.iter().flat_map(|task| &task.files);
             globs.filter_map(|glob| Resource::new(Kind::Path, glob).ok()).collect()
         }
+        _ => named_by(scope, asked),
+    }
+}
+
+/// The resources that a scope names; one of everything names those that were asked for at first.
+fn named_by(scope: &Scope, asked: &Scope) -> Vec<Resource> {
+    match scope {
+        Scope::At { resources, .. } | Scope::Queues(resources) | Scope::Waits { resources, .. } => {
+            resources.clone()
+        }
+        Scope::Everything if *asked != Scope::Everything => named_by(asked, asked),
+        Scope::Everything | Scope::Tasks(_) => vec![],
     }
 }
 
