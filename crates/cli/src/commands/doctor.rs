@@ -85,6 +85,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
             }
             _ => file_system(folder),
         });
+        findings.extend(space(folder));
     }
     match context.client().await {
         Err(failure) => findings.push(unusable(failure)),
@@ -193,6 +194,18 @@ fn shown(record: &ExclusionRecord) -> Finding {
     let ExclusionRecord { file_system, host, at, .. } = record;
     let message = format!("{file_system}; exclusion shown on {host} at {at}, for one machine");
     finding("file system", true, message)
+}
+
+/// Less free space than this is full: a change of the store may need as much.
+const SPACE_MIN_BYTES: u64 = 64 * 1024;
+
+/// Reports a disk without space: every change of the store would fail.
+fn space(folder: &Path) -> Option<Finding> {
+    let folder = folder.ancestors().find(|folder| folder.is_dir())?;
+    let stats = rustix::fs::statvfs(folder).ok()?;
+    let free = stats.f_bavail.saturating_mul(stats.f_frsize);
+    let message = format!("{free} bytes free at {}: free some space", folder.display());
+    (free < SPACE_MIN_BYTES).then(|| finding("disk", false, message))
 }
 
 fn file_system(folder: &Path) -> Finding {

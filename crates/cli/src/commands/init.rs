@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::{NAME, styled};
 use clap::Args;
 use serde_json::json;
+use std::path::Path;
 use tenure::place::{PlaceKind, StoreLocation};
 use tenure::url::StoreUrl;
 use tenure_frontend::config::Key;
@@ -19,14 +20,10 @@ use tenure_frontend::config::Key;
 #[command(after_help = "\
 Examples:
   tenure init                             for this repository, or this folder
-  tenure init --here                      for this folder, even in a repository
   tenure init --store sqlite:/srv/t.db    at a path of your choice
   sudo tenure init --store machine: --group devs
                                           for all members of a group on this machine")]
 pub(crate) struct InitArgs {
-    /// In this folder, even in a repository
-    #[arg(long)]
-    here: bool,
     /// With --store machine:, the group whose members can use it [default: tenure]
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
@@ -43,7 +40,7 @@ pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failur
     }
     if context.settings.text(Key::Store).is_some() {
         let url = context.store_url()?;
-        let fresh = !url.exists();
+        let fresh = !url.exists() || url.folder().is_some_and(is_empty);
         if is_machine && fresh {
             prepare_machine(args.group.as_deref())?;
         }
@@ -59,7 +56,7 @@ pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failur
     }
     let found = context.place()?;
     let in_repository = matches!(found.kind, PlaceKind::Repository { .. });
-    let place = if in_repository && !args.here { found.clone() } else { here()? };
+    let place = if in_repository { found.clone() } else { here()? };
     let fresh = !place.database().exists();
     place.prepare()?;
     tenure::place::check_file_system(&place.folder)?;
@@ -85,6 +82,11 @@ fn prepare_machine(group: Option<&str>) -> Result<(), Failure> {
     // Files that this process creates from here on, which are the store's, are for the group too.
     rustix::process::umask(rustix::fs::Mode::RWXO);
     Ok(())
+}
+
+/// Whether this is a folder with nothing in it.
+fn is_empty(folder: &Path) -> bool {
+    folder.read_dir().is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn here() -> Result<StoreLocation, Failure> {

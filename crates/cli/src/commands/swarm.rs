@@ -58,6 +58,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failure> {
     let client = context.worker_client().await?;
     args.worker.import(context, &client).await?;
+    if !args.forever {
+        args.worker.refuse_unknown_section(&client).await?;
+    }
     let workers = usize::from(args.workers);
     let swarm = args.worker.swarm(context, &client).workers(workers);
     let swarm = if args.forever { swarm.forever() } else { swarm };

@@ -82,8 +82,15 @@ pub(crate) async fn export(context: &Context, args: ExportArgs) -> Result<i32, F
     let sections = tasks.sections().await?.into_iter().map(|seen| seen.section);
     let sections: Vec<_> = sections.collect();
     let tasks = tasks.list(&TaskFilter::default()).await?;
-    let named = args.output.as_deref().map(|path| Format::detect(path, ""));
-    let format = args.format.or(named).unwrap_or(Format::Json);
+    let format = match (args.format, &args.output) {
+        (Some(format), _) => format,
+        (None, Some(path)) => Format::of_name(path).ok_or_else(|| {
+            let message = format!("the name {} does not tell the format", path.display());
+            Failure::usage(message)
+                .hint("Give it with --format, or a name with .json, .yaml or .md.")
+        })?,
+        (None, None) => Format::Json,
+    };
     let text = exchange::write(&tasks, &sections, format).map_err(|error| {
         Failure::new(Exit::Error, "TASK_FILE", error.to_string()).hint(error.hint())
     })?;

@@ -59,6 +59,9 @@ pub(crate) struct WorkArgs {
 pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failure> {
     let client = context.worker_client().await?;
     args.worker.import(context, &client).await?;
+    if args.until_empty {
+        args.worker.refuse_unknown_section(&client).await?;
+    }
     let swarm = swarm(context, &client, &args);
     let target = match &args.worker.logs {
         Some(folder) => OutputTarget::Files(folder.clone()),

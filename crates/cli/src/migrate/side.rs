@@ -180,8 +180,11 @@ impl Side {
         let tasks: u64 = counts.iter().map(|tally| tally.count).sum();
         let seen = self.store.read(&Scope::Everything).await.map_err(failed)?;
         let sections = self.sections().await?.len();
+        let events = self.events_after(Revision::default()).await?;
+        let has_history = events.iter().any(|event| event.event.resource.is_some());
         let has = match (tasks, seen.holds.len(), seen.waiters.len(), sections) {
-            (0, 0, 0, 0) => return Ok(()),
+            (0, 0, 0, 0) if !has_history => return Ok(()),
+            (0, 0, 0, 0) => "a history of its own".to_owned(),
             (0, 0, 0, sections) => format!("{sections} sections"),
             (0, 0, waiters, _) => format!("{waiters} waiting requests"),
             (0, holds, _, _) => format!("{holds} holds"),

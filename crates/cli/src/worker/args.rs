@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tenure::{ClaimRequest, Client, Swarm};
 use tenure_frontend::config::Key;
+use tenure_frontend::refusal::Refusal;
 
 /// The default snooze of a task whose command exits with 75.
 const SNOOZE: &str = "5m";
@@ -91,5 +92,15 @@ impl WorkerArgs {
         let tasks = if added == 1 { "task" } else { "tasks" };
         context.output.note(&format!("Added {added} {tasks} from {}", path.display()));
         Ok(())
+    }
+
+    /// Refuses a section that has neither tasks nor a record: all of nothing would count as done.
+    pub(crate) async fn refuse_unknown_section(&self, client: &Client) -> Result<(), Failure> {
+        let Some(name) = &self.section else { return Ok(()) };
+        let sections = client.tasks().sections().await?;
+        match sections.iter().any(|seen| seen.section.name == *name) {
+            true => Ok(()),
+            false => Err(Refusal::no_such_section(name).into()),
+        }
     }
 }

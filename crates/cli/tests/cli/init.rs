@@ -29,13 +29,6 @@ fn in_a_plain_folder() {
 }
 
 #[test]
-fn here_even_in_a_repository() {
-    let sandbox = Sandbox::repository();
-    sandbox.quietly("mkdir sub");
-    assert_snapshot!(sandbox.see_all(&["tenure -C sub init --here", "tenure -C sub init --here"]));
-}
-
-#[test]
 fn with_a_store_of_ones_own() {
     let sandbox = Sandbox::bare();
     assert_snapshot!(sandbox.see_all(&[

@@ -44,6 +44,7 @@ fn a_full_disk_is_reported_in_one_sentence_and_nothing_reported_is_lost() {
         echo $code >$D/code
         $T run -n other -- touch $D/ran; echo $? >$D/run-code
         $T --json locks >$D/locks-full
+        $T doctor >$D/doctor-full; [ $? = 7 ] || exit 4
         rm $D/disk/fill $D/disk/more
         $T --json locks >$D/locks-after
         $T doctor || exit 1
@@ -59,6 +60,7 @@ fn a_full_disk_is_reported_in_one_sentence_and_nothing_reported_is_lost() {
     assert!(lines[0].starts_with("Error: ") && lines[0].contains("full"), "{message}");
     assert!(lines[1].starts_with("Hint: "), "{message}");
     assert_eq!(place.read("run-code"), "3\n");
+    assert!(place.read("doctor-full").contains("bytes free at"), "{}", place.read("doctor-full"));
     assert!(!place.path("ran").exists(), "a command ran without a lock");
     for held in place.read("held").lines().chain(["first"]) {
         for answer in ["locks-full", "locks-after"] {

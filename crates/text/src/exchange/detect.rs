@@ -35,6 +35,14 @@ impl Format {
         }
     }
 
+    /// The format that a file's name tells.
+    pub fn of_name(path: &Path) -> Option<Format> {
+        let extension = path.extension().and_then(|extension| extension.to_str())?;
+        ["md", "markdown", "yaml", "yml", "json"]
+            .contains(&extension.to_ascii_lowercase().as_str())
+            .then(|| Format::detect(path, ""))
+    }
+
     /// Detects the format from a file's name and content. If neither tells, it guesses, and reading
     /// reports the error.
     pub fn detect(path: &Path, text: &str) -> Format {
