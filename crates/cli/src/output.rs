@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
+use tenure::core::text::without_reordering;
 
 /// The output format: JSON or text, and how much of it.
 #[derive(Clone, Debug)]
@@ -117,7 +118,7 @@ impl Output {
     /// Prints a note on stderr that is not part of the result.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(anstream::stderr().lock(), "{text}");
+            let _ = writeln!(anstream::stderr().lock(), "{}", without_reordering(text));
         }
     }
 
@@ -145,12 +146,13 @@ impl Output {
             return self.note(&failure.message);
         }
         let mut stderr = anstream::stderr().lock();
-        let _ = writeln!(stderr, "{}: {}", styled(BAD, "Error"), failure.message);
+        let message = without_reordering(&failure.message);
+        let _ = writeln!(stderr, "{}: {message}", styled(BAD, "Error"));
         for line in &failure.more {
-            let _ = writeln!(stderr, "{line}");
+            let _ = writeln!(stderr, "{}", without_reordering(line));
         }
         if let Some(hint) = &failure.hint {
-            let _ = writeln!(stderr, "{}: {}", styled(NAME, "Hint"), hint);
+            let _ = writeln!(stderr, "{}: {}", styled(NAME, "Hint"), without_reordering(hint));
         }
     }
 
@@ -206,7 +208,16 @@ pub(crate) fn end(code: i32) -> ! {
     std::process::exit(code)
 }
 
+/// How many cells a line of the terminal on stdout has; none if it is not a terminal.
+pub(crate) fn line_width() -> Option<usize> {
+    let stdout = io::stdout();
+    let size =
+        stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 fn out(text: &str) {
+    let text = without_reordering(text);
     let mut stdout = anstream::stdout().lock();
     end_if_closed(writeln!(stdout, "{text}").and_then(|()| stdout.flush()));
 }

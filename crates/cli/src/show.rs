@@ -4,6 +4,7 @@ use crate::output::{BAD, DIM, NAME, WARN, styled};
 use tenure::core::{Event, EventKind, HoldSnapshot, Mode, Resource, WaiterSnapshot, Witness};
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view::{process_of, slots_taken, why_left};
+use unicode_width::UnicodeWidthStr;
 
 pub(crate) use tenure_frontend::view::spelling::name;
 pub(crate) use tenure_frontend::view::{names, one_line, seconds, stale_reason, time};
@@ -86,17 +87,48 @@ pub(crate) fn hold_table(
     table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
 }
 
-/// Formats rows as columns; the first row is the header.
+/// Formats rows as columns; the first row is the header. On a terminal the widest column is cut to what
+/// fits into a line.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    table_within(rows, crate::output::line_width())
+}
+
+/// The same within this width, if there is a limit.
+fn table_within<const N: usize>(rows: &[[String; N]], limit: Option<usize>) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].width()).max();
+    let mut widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    if let Some(limit) = limit {
+        let excess = (widths.iter().sum::<usize>() + GAP.len() * (N - 1)).saturating_sub(limit);
+        if let Some(widest) = widths.iter_mut().max() {
+            *widest = (*widest).saturating_sub(excess).max((*widest).min(CUT_MIN));
+        }
+    }
     let line = |row: &[String; N]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        let cells = row.iter().zip(widths).map(|(cell, width)| padded(cell, width));
+        cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
     };
     let mut lines = rows.iter().map(line);
     let header = lines.next().map(|line| styled(DIM, line));
     header.into_iter().chain(lines).collect::<Vec<_>>().join("\n")
+}
+
+/// What is between two columns.
+const GAP: &str = "  ";
+
+/// A column is not cut to fewer cells than this: then a line is broken by the terminal.
+const CUT_MIN: usize = 12;
+
+/// A text that fills this many cells of a terminal, cut if it needs more.
+fn padded(text: &str, width: usize) -> String {
+    let mut cell = text.to_owned();
+    if cell.width() > width {
+        while cell.width() >= width.max(1) {
+            cell.pop();
+        }
+        cell.push('…');
+    }
+    let missing = width.saturating_sub(cell.width());
+    cell + &" ".repeat(missing)
 }
 
 /// An event in one line.

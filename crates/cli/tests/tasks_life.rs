@@ -73,7 +73,7 @@ fn a_failed_task_is_tried_again_after_a_pause_and_then_no_more() {
     let task = place.task("t");
     assert_eq!((&task["status"], &task["error"]), (&json!("pending"), &json!("no network")));
     assert!(task["not_before"].is_string());
-    place.ok(&["tasks", "snooze", "t", "--for", "1h"]);
+    place.ok(&["tasks", "update", "t", "--not-before", "+1h"]);
     let early = place.json(&["tasks", "claim", "t", "--as", "a"]);
     assert_eq!((early.code, &early.error()["code"]), (6, &json!("NOT_READY")));
     assert_eq!(early.error()["details"]["why"], json!(["its time has not come"]));
@@ -127,7 +127,7 @@ fn a_task_waits_for_others_and_goes_on_when_they_are_done_or_skipped() {
 fn a_task_is_put_off_or_given_back_without_counting_the_attempt() {
     let place = StoreLocation::new();
     place.add(&["T", "--id", "t"]);
-    place.ok(&["tasks", "snooze", "t", "--for", "1h"]);
+    place.ok(&["tasks", "update", "t", "--not-before", "+1h"]);
     assert_eq!(place.json(&["tasks", "claim"]).error()["code"], "NOT_READY");
     place.add(&["U", "--id", "u"]);
     place.claim(&["u", "--as", "a"]);
@@ -252,4 +252,53 @@ fn every_wrong_input_gets_a_sentence_and_changes_nothing() {
     let tasks = place.json(&["tasks", "list"]).data();
     assert_eq!(tasks["tasks"].as_array().unwrap().len(), 1);
     assert_eq!(tasks["tasks"][0]["status"], "pending");
+}
+
+/// How a worker can end its work.
+const ENDS: [&[&str]; 5] =
+    [&["complete"], &["fail"], &["review"], &["snooze", "--for", "1h"], &["release"]];
+
+#[test]
+fn no_end_of_a_claim_counts_after_the_claim_is_lost() {
+    let losses: [(&str, &[&[&str]]); 4] = [
+        ("never claimed", &[]),
+        ("a part was broken", &[&["break", "section:S", "--force", "--reason", "test"]]),
+        (
+            "broken and taken back",
+            &[&["break", "task:t", "--force", "--reason", "test"], &["tasks", "recover"]],
+        ),
+        (
+            "claimed again",
+            &[
+                &["break", "task:t", "--force", "--reason", "test"],
+                &["tasks", "recover"],
+                &["tasks", "claim", "t", "--as", "b"],
+            ],
+        ),
+    ];
+    for (loss, steps) in losses {
+        let place = StoreLocation::new();
+        place.add(&["T", "--id", "t", "--section", "S"]);
+        let mut proofs = vec![
+            ["--grant".to_owned(), "00000000-0000-4000-8000-000000000000".to_owned()],
+            ["--token".to_owned(), "77".to_owned()],
+        ];
+        if !steps.is_empty() {
+            let claimed = place.claim(&["t", "--as", "a"]);
+            let grant = claimed["grant"].as_str().expect("a claim prints its grant");
+            proofs.push(["--grant".to_owned(), grant.to_owned()]);
+        }
+        steps.iter().for_each(|step| drop(place.ok(step)));
+        let before = place.task("t");
+        for end in ENDS {
+            for proof in &proofs {
+                let args = [&["tasks", end[0], "t", "--as", "a"], &end[1..]].concat();
+                let args: Vec<_> =
+                    args.into_iter().chain(proof.iter().map(String::as_str)).collect();
+                let said = place.tenure(&args);
+                assert_eq!(said.code, 8, "{loss}: {args:?}: {}", said.err);
+                assert_eq!(place.task("t"), before, "{loss}: {args:?}");
+            }
+        }
+    }
 }

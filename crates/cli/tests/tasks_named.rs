@@ -4,7 +4,11 @@
 mod task_support;
 
 use serde_json::json;
+use std::time::Duration;
 use task_support::StoreLocation;
+
+/// How long to wait for what must happen; only a failure ever takes so long.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A store with a task that alice works on and one that is free.
 fn place() -> (StoreLocation, String) {
@@ -118,4 +122,54 @@ fn without_tasks_the_ids_of_another_list_can_be_held() {
     assert_eq!(place.json(&["status", "task:JIRA-12"]).data()["locked"], true);
     place.ok(&["release", "task:JIRA-12", "--as", "alice"]);
     assert_eq!(place.json(&["acquire", "task:JIRA-12", "--as", "alice"]).code, 4);
+}
+
+/// Whoever waits for a task by name has a place in its queue, whatever way it asks, and is shown there.
+#[test]
+fn those_who_wait_for_a_task_are_shown_and_served_in_order() {
+    let (place, _) = place();
+    let asks: [(&str, &[&str]); 4] = [
+        ("b1", &["tasks", "claim", "a1b2c3d4-e5f6", "-w", "60"]),
+        ("b2", &["tasks", "update", "a1b2c3d4-e5f6", "--status", "in_progress", "-w", "60"]),
+        ("b3", &["acquire", "task:a1b2c3d4-e5f6", "-w", "60"]),
+        ("b4", &["tasks", "claim", "a1b2c3d4-e5f6", "-w", "60"]),
+    ];
+    let why = || place.json(&["why", "task:a1b2c3d4-e5f6"]).data();
+    let waiting = || {
+        let queue = why()["waiters"].as_array().expect("why lists who waits").clone();
+        queue.iter().map(|one| one["holder"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let begun = std::time::Instant::now();
+    let mut children = Vec::new();
+    for (count, (label, ask)) in asks.iter().enumerate() {
+        let child = place.command(&[ask, &["--as", label][..]].concat()).spawn().expect("tenure");
+        children.push((*label, child));
+        while waiting().len() <= count {
+            assert!(begun.elapsed() < PATIENCE, "{label} is not shown: {}", why());
+        }
+    }
+    assert_eq!(waiting(), ["b1", "b2", "b3", "b4"]);
+    let locks = place.json(&["locks"]).data();
+    assert_eq!(locks["task_locks"][0]["waiting"], 4, "{locks}");
+    let mut last = "alice";
+    for (label, mut child) in children {
+        match last {
+            "b3" => place.ok(&["release", "task:a1b2c3d4-e5f6", "--as", last]),
+            _ => place.ok(&["tasks", "release", "a1b2c3d4-e5f6", "--as", last]),
+        };
+        assert!(child.wait().expect("it ends").success(), "{label}");
+        let held = place.json(&["status", "task:a1b2c3d4-e5f6"]).data();
+        assert_eq!(held["holder"]["session_id"], label, "{held}");
+        last = label;
+    }
+    assert!(waiting().is_empty());
+}
+
+#[test]
+fn a_place_for_a_task_ends_with_the_wait() {
+    let (place, _) = place();
+    let said = place.json(&["tasks", "claim", "a1b2c3d4-e5f6", "-w", "0.2", "--as", "bob"]);
+    assert_eq!((said.code, &said.error()["details"]["lockedBy"]), (6, &json!("alice")));
+    let why = place.json(&["why", "task:a1b2c3d4-e5f6"]).data();
+    assert_eq!(why["waiters"], json!([]), "{why}");
 }

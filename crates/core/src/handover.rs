@@ -3,7 +3,8 @@
 //! Both are part of the task's record, which is read and written whole with every change of the
 //! task. So both are bounded: what a claim costs does not grow with a task's history.
 
-use crate::task::{Claim, Task};
+use crate::rescue_reference::is_rescue_reference;
+use crate::task::{Claim, Task, TaskId};
 use crate::{Holder, Token, WallTime};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -215,6 +216,14 @@ impl TryOutcome {
 impl fmt::Display for TryOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
+    }
+}
+
+impl Try {
+    /// The reference that keeps the unfinished work of this try of the task. What a store has of any
+    /// other form is not handed out: commands and models run git with it.
+    pub fn rescue_of(&self, task: &TaskId) -> Option<&str> {
+        self.rescue.as_deref().filter(|text| is_rescue_reference(task, self.number, text))
     }
 }
 

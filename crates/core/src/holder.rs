@@ -1,5 +1,6 @@
 //! Who holds, and what counts as proof that a holder is dead.
 
+use crate::text::is_unfit_for_names;
 use serde::{Deserialize, Serialize};
 
 /// Longest label in bytes: it is printed in tables and in every event.
@@ -99,7 +100,7 @@ pub(crate) fn check_label(label: &str) -> Result<(), LabelError> {
     if label.len() > LABEL_MAX_BYTES {
         return Err(LabelError::TooLong { beginning: beginning(), bytes: label.len() });
     }
-    if label.chars().any(char::is_control) {
+    if label.chars().any(is_unfit_for_names) {
         return Err(LabelError::ControlCharacter { label: beginning() });
     }
     Ok(())

@@ -62,13 +62,16 @@ pub mod owner;
 pub mod path_like;
 pub mod record;
 pub mod registry;
+mod rescue_reference;
 pub mod resource;
 pub mod retention;
+mod role;
 pub mod rules;
 #[doc(hidden)]
 pub mod sample;
 pub mod snapshot;
 pub mod task;
+pub mod text;
 pub mod touched;
 
 pub use decision::{Change, Decision, StoredReply, Write};
@@ -87,8 +90,12 @@ pub use owner::Owner;
 pub use path_like::{PathSign, path_sign};
 pub use record::{RecordKind, RecordRange, RecordSnapshot, SmallRecord};
 pub use registry::{RegisteredWorker, WorkerReport};
+pub use rescue_reference::{
+    RESCUE_REFERENCES, is_rescue_reference, reference_component, rescue_folder, rescue_reference,
+};
 pub use resource::{Kind, Resource, ResourceError};
 pub use retention::{EndedTask, Keep, Retention};
+pub use role::{Role, RoleError};
 pub use rules::{
     Ask, Blocker, BreakAsk, Cycle, CycleStep, Grant, Outcome, Owned, Proof, Reason, ReleaseAsk,
     Released, Takeover, TakeoverReason, VerifyAnswer,
@@ -97,4 +104,5 @@ pub use snapshot::{
     HoldSnapshot, Pick, Scope, SectionSnapshot, Snapshot, TURN_TIMEOUT, TaskScope, WaiterSnapshot,
 };
 pub use task::{Claim, FinishedClaim, Part, RECOVERIES_MAX, Section, Status, Task, TaskId, Verb};
+pub use text::TextError;
 pub use touched::Touched;

@@ -4,6 +4,7 @@ use crate::decision::{Change, Decision, Write};
 use crate::record::{RecordKind, SmallRecord, output_key};
 use crate::snapshot::Snapshot;
 use crate::task::TaskId;
+use crate::text::is_unfit_for_names;
 use crate::{GrantId, HoldSnapshot};
 use std::collections::VecDeque;
 
@@ -144,8 +145,7 @@ fn without_sequences(text: &str) -> String {
                 _ => {}
             },
             '\t' => shown.push(letter),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
-            letter if letter.is_control() => {}
+            letter if is_unfit_for_names(letter) => {}
             letter => shown.push(letter),
         }
     }

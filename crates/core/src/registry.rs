@@ -10,6 +10,8 @@ use crate::snapshot::Snapshot;
 use crate::task::TaskId;
 use crate::{Evidence, Liveness, WallTime, Witness, millis};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 /// How long a worker is listed after it was last heard of.
@@ -48,7 +50,8 @@ pub struct WorkerReport {
 /// A worker as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisteredWorker {
-    /// Tells it from other workers with the same label.
+    /// Tells it from other workers with the same label. It is made from the id that the worker chose,
+    /// which stays the worker's secret: no other caller can change or remove what it said.
     pub id: String,
     /// When it was last heard of.
     pub last_seen_at: WallTime,
@@ -131,7 +134,7 @@ pub(crate) fn put_worker(
     if text.len() > RECORD_MAX_BYTES {
         return Decision::Nothing;
     }
-    let (kind, key, ttl) = (RecordKind::Worker, id.to_owned(), Some(ttl.min(WORKER_TTL)));
+    let (kind, key, ttl) = (RecordKind::Worker, key_of(id), Some(ttl.min(WORKER_TTL)));
     let writes = vec![Write::PutRecord(SmallRecord { kind, key, text, ttl })];
     Change { writes, ..Change::default() }.decide()
 }
@@ -141,11 +144,17 @@ pub(crate) fn drop_worker(id: &str) -> Decision {
     if !is_id(id) {
         return Decision::Nothing;
     }
-    let range = RecordRange { kind: RecordKind::Worker, prefix: id.to_owned() };
+    let range = RecordRange { kind: RecordKind::Worker, prefix: key_of(id) };
     Change { writes: vec![Write::DropRecords(range)], ..Change::default() }.decide()
 }
 
-/// Ids have one length, so that none is the beginning of another.
+/// The key of a worker's record. Keys have one length, so that none is the beginning of another.
+fn key_of(id: &str) -> String {
+    let mut key = String::new();
+    Sha256::digest(id).iter().take(16).for_each(|byte| _ = write!(key, "{byte:02x}"));
+    key
+}
+
 fn is_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -171,7 +180,8 @@ mod tests {
         };
         let decision = put_worker(&seen, ID, &report, Duration::from_secs(3600));
         let [Write::PutRecord(record)] = decision.writes() else { panic!("{decision:?}") };
-        assert_eq!((record.key.as_str(), record.ttl), (ID, Some(WORKER_TTL)));
+        assert_eq!((record.key.len(), record.ttl), (32, Some(WORKER_TTL)));
+        assert_ne!(record.key, ID, "what is listed does not name the worker to others");
         let text = concat!(
             r#"{"label":"alice","started_at":60000,"section":"api","labels":["rust"],"#,
             r#""tasks":["build"],"done":3,"failed":1}"#,

@@ -2,6 +2,7 @@
 
 use crate::glob::{Glob, GlobError};
 use crate::path_like::{self, PathSign};
+use crate::text::is_unfit_for_names;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -256,7 +257,9 @@ pub fn check_name(kind: Kind, name: &str) -> Result<(), ResourceError> {
     if name.len() > NAME_MAX_BYTES {
         return Err(ResourceError::TooLong { beginning: beginning(), bytes: name.len() });
     }
-    if let Some(character) = name.chars().find(|c| c.is_control()) {
+    // Files have the names that they have.
+    let is_unfit = if kind == Kind::Path { char::is_control } else { is_unfit_for_names };
+    if let Some(character) = name.chars().find(|c| is_unfit(*c)) {
         return Err(ResourceError::ControlCharacter { name: beginning(), character });
     }
     if name.trim() != name {

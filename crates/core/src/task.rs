@@ -182,7 +182,7 @@ pub enum Verb {
     FailFinally,
     /// Its worker sends it to review.
     Review,
-    /// Postponed: by its worker, or by hand while it is pending.
+    /// Its worker puts it off.
     Snooze,
     /// Its worker gives it back untouched.
     Release,
@@ -205,7 +205,6 @@ pub enum Verb {
 /// The state machine: from where, by what, to where. What is not here cannot happen.
 pub const MOVES: &[(Status, Verb, Status)] = &[
     (Status::Pending, Verb::Claim, Status::InProgress),
-    (Status::Pending, Verb::Snooze, Status::Pending),
     (Status::Pending, Verb::Cancel, Status::Cancelled),
     (Status::Pending, Verb::Skip, Status::Skipped),
     (Status::InProgress, Verb::Complete, Status::Completed),

@@ -320,6 +320,8 @@ impl From<Error> for Refusal {
             Error::Edit(EditError::WrongStatus { .. } | EditError::HasDependents { .. }) => {
                 (Kind::WrongStatus, "TASK_STATUS")
             }
+            Error::Edit(EditError::NotYours { .. }) => (Kind::Lost, "LEASE_LOST"),
+            Error::Edit(EditError::TryGoesOn { .. }) => (Kind::WrongStatus, "TASK_STATUS"),
             Error::Edit(EditError::NoSuchTry { .. }) => (Kind::NotFound, "TRY_NOT_FOUND"),
             Error::Edit(_) => (Kind::Usage, "TASK_REFUSED"),
             Error::Section(SectionError::NoSuchDependency { .. }) => {

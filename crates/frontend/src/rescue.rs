@@ -112,6 +112,7 @@ impl Rescuer {
         let act = DescribeTry {
             task: task.id.clone(),
             token: last.token,
+            grant: None,
             worktree: None,
             branch: None,
             rescue: reference,
@@ -161,7 +162,7 @@ fn interrupted(task: &Task) -> Option<&Try> {
 
 /// The reference of the newest rescued work of a task.
 pub fn reference(task: &Task) -> Option<&str> {
-    task.ended_tries().filter_map(|one| one.rescue.as_deref()).last()
+    task.ended_tries().filter_map(|one| one.rescue_of(&task.id)).last()
 }
 
 /// What must be known to look for work.

@@ -2,60 +2,9 @@
 
 use crate::problem::Problem;
 use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 use tenure::core::LabelPatterns;
+pub use tenure::core::Role;
 use tenure::server_support::Actor;
-
-/// What a caller may do; each role includes the ones before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Read.
-    Read,
-    /// Hold, add, claim and finish.
-    Work,
-    /// End other holders' holds, and change tasks of others.
-    Admin,
-}
-
-impl Role {
-    /// All roles, weakest first.
-    pub const ALL: [Role; 3] = [Role::Read, Role::Work, Role::Admin];
-
-    /// The name of the role.
-    pub fn word(self) -> &'static str {
-        match self {
-            Role::Read => "read",
-            Role::Work => "work",
-            Role::Admin => "admin",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
-/// The word is not a role.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{word:?} is not a role; roles are read, work and admin")]
-pub struct RoleError {
-    /// The word as it was given.
-    pub word: String,
-}
-
-impl FromStr for Role {
-    type Err = RoleError;
-
-    fn from_str(word: &str) -> Result<Role, RoleError> {
-        let found = Role::ALL.into_iter().find(|role| role.word() == word);
-        found.ok_or_else(|| RoleError { word: word.chars().take(40).collect() })
-    }
-}
 
 /// How events name the user who runs the server, whose requests need no token of the token file. No new
 /// token gets this name.
@@ -83,9 +32,10 @@ impl Caller {
         Caller::new(None, Role::Admin)
     }
 
-    /// The token that events of the caller's changes name, with the labels that it may use.
+    /// The token that events of the caller's changes name, with what it may do.
     pub fn token(&self) -> Actor {
-        Actor { name: self.token_name().to_owned(), labels: self.labels.clone() }
+        let labels = self.labels.clone();
+        Actor { name: self.token_name().to_owned(), role: self.role, labels }
     }
 
     /// Refuses what this caller may not do.

@@ -90,11 +90,14 @@ async fn explain_task(context: &Context, client: &Client, task: &Task) -> Result
     let seen = client.tasks().claims_of(std::slice::from_ref(task)).await?;
     let claims = view::Claims::of(&seen, client.witness());
     let hold = claims.hold(task);
+    let queue = client.look(&[task.id.resource()]).await?;
+    let overview = Overview::of(&queue, client.witness());
     let data = json!({
         "task": claims.task(task),
         "ready": why.is_empty(),
         "waits_for": why,
         "freed_by": hold.map(|hold| freed_by(client, hold)),
+        "waiters": view::Waiter::all(overview.waiters.iter().copied()),
     });
     context.output.done(data, || {
         let name = tasks::show::name(task);
@@ -105,9 +108,17 @@ async fn explain_task(context: &Context, client: &Client, task: &Task) -> Result
         lines.extend(why.iter().map(|sentence| format!("  {}", spelling::sentence(sentence))));
         lines.extend(hold.map(|hold| show::hold_text(hold, client.witness())));
         lines.extend(hold.map(|hold| format!("  {}", freed_by(client, hold))));
+        lines.extend(queue_lines(&overview));
         lines.join("\n")
     });
     Ok(0)
+}
+
+fn queue_lines(overview: &Overview<'_>) -> Vec<String> {
+    let waiters = overview.waiters.iter().enumerate();
+    let waiters = waiters.map(|(index, waiter)| show::waiter_text(waiter, index + 1));
+    let header = (!overview.waiters.is_empty()).then(|| "Waiters, in order:".to_owned());
+    header.into_iter().chain(waiters).collect()
 }
 
 fn words(client: &Client, resource: &Resource, overview: &Overview<'_>) -> String {
@@ -119,12 +130,7 @@ fn words(client: &Client, resource: &Resource, overview: &Overview<'_>) -> Strin
         lines.push(show::hold_text(hold.seen, client.witness()));
         lines.push(format!("  {}", freed_by(client, hold.seen)));
     }
-    if !overview.waiters.is_empty() {
-        lines.push("Waiters, in order:".to_owned());
-    }
-    for (index, waiter) in overview.waiters.iter().enumerate() {
-        lines.push(show::waiter_text(waiter, index + 1));
-    }
+    lines.extend(queue_lines(overview));
     lines.extend(view::next_in_line_words(overview, resource));
     lines.join("\n")
 }

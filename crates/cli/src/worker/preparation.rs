@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tenure::core::rules::tasks::DescribeTry;
 use tenure::core::{Status, Task, TaskId, Try};
-use tenure::{Client, Work};
+use tenure::{Client, Lease, Work};
 use tenure_frontend::git::{GitError, Repository, WorkerTree, Worktrees};
 use tenure_frontend::rescue::Rescuer;
 use tokio::sync::Mutex;
@@ -67,17 +67,18 @@ impl Preparation {
             Failure::new(Exit::Error, "WORKTREE", message)
         })?;
         if let Some(tree) = &tree {
-            self.record(&mut task, tree, work.lease().token).await;
+            self.record(&mut task, tree, work.lease()).await;
         }
         Ok(Prepared { task, tree })
     }
 
     /// Says in the task's record where its worker works. If that fails, a rescue would not find it:
     /// a warning says so, and the work goes on.
-    async fn record(&self, task: &mut Task, tree: &WorkerTree, token: tenure::Token) {
+    async fn record(&self, task: &mut Task, tree: &WorkerTree, lease: &Lease) {
         let act = DescribeTry {
             task: task.id.clone(),
-            token,
+            token: lease.token,
+            grant: Some(lease.grant),
             worktree: tree.path.to_str().map(str::to_owned),
             branch: Some(tree.branch.clone()),
             rescue: None,

@@ -80,7 +80,7 @@ pub(super) fn standard_input(work: &Work, task: &Task, tree: Option<&WorkerTree>
         "last_error": task.error,
         "feedback": task.feedback,
         "notes": task.notes.iter().map(view::Note::from).collect::<Vec<_>>(),
-        "tries": task.ended_tries().map(view::Try::from).collect::<Vec<_>>(),
+        "tries": task.ended_tries().map(|one| view::Try::of(&task.id, one)).collect::<Vec<_>>(),
         "token": work.lease().token,
         "rescue_ref": rescue::reference(task),
         "worktree": tree.map(|tree| tree.path.to_string_lossy()),

@@ -101,7 +101,7 @@ const SCRIPT: &[&[&str]] = &[
     &["tasks", "claim", "four", "--as", "w1", "-n"],
     &["tasks", "review", "four", "--as", "w1"],
     &["tasks", "approve", "four"],
-    &["tasks", "snooze", "five", "--for", "2h"],
+    &["tasks", "update", "five", "--not-before", "+2h"],
     &["why", "five"],
     &["tasks", "claim", "--as", "w1", "-n"],
     &["tasks", "retry", "five"],

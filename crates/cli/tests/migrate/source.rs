@@ -59,7 +59,7 @@ const SCRIPT: &[&[&str]] = &[
     &["tasks", "claim", "blocked", "--as", "w1", "-n"],
     &["break", "task:blocked", "--force", "--reason", "stuck"],
     &["tasks", "recover"],
-    &["tasks", "snooze", "snoozed", "--for", "3h"],
+    &["tasks", "update", "snoozed", "--not-before", "+3h"],
     &["acquire", "deploy", "--as", "alice", "--operation", "a release"],
     &["release", "deploy", "--as", "alice"],
     &["run", "deploy", "--", "true"],

@@ -147,7 +147,16 @@ impl Subject {
                 let Some((task, token)) = self.claims.get(grant).cloned() else { return vec![] };
                 let branch = Some("work/on-it".to_owned());
                 let (worktree, rescue, note, by) = (None, None, None, "ann".to_owned());
-                let act = DescribeTry { task, token, worktree, branch, rescue, note, by };
+                let act = DescribeTry {
+                    task,
+                    token,
+                    grant: Some(*grant),
+                    worktree,
+                    branch,
+                    rescue,
+                    note,
+                    by,
+                };
                 self.act(&act, twice).await.0
             }
             Step::Finish(grant, finish) => match self.finish_ask(*grant, finish) {

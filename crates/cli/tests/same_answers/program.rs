@@ -285,6 +285,8 @@ impl Program {
             labels: if self.dice.percent(10) { vec!["red".to_owned()] } else { vec![] },
             owner: Owner::default(),
             workspace: Default::default(),
+            queue: None,
+            presence: None,
             holder,
         };
         // As a client looks that was told to look further back.
@@ -311,13 +313,12 @@ impl Program {
     }
 
     fn edit(&mut self) -> Option<EditAsk> {
-        let verb = match self.dice.below(7) {
+        let verb = match self.dice.below(6) {
             0 => ManualChange::Approve,
             1 => ManualChange::Reject { feedback: "once more".to_owned() },
             2 => ManualChange::Cancel,
             3 => ManualChange::Retry,
             4 => ManualChange::Skip,
-            5 => ManualChange::Snooze { pause: self.pause() },
             _ => ManualChange::Update(Box::new(TaskChange {
                 title: Some("another title".to_owned()),
                 section: self.dice.percent(40).then(|| self.dice.name(&SECTIONS).to_owned()),

@@ -61,7 +61,8 @@ impl StoreLocation {
         std::fs::write(path, text).unwrap();
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    /// A command in this place.
+    pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
         let store = format!("sqlite:{}", self.folder.path().join("tasks.db").display());
         command.args(args).env_clear().env("HOME", self.folder.path()).env("TENURE_STORE", store);

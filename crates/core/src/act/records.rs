@@ -4,7 +4,7 @@ use super::Act;
 use crate::decision::Decision;
 use crate::snapshot::{Scope, Snapshot};
 use crate::task::TaskId;
-use crate::{GrantId, Witness, WorkerReport, output, registry};
+use crate::{GrantId, Role, Witness, WorkerReport, output, registry};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -28,6 +28,10 @@ impl Act for PutOutput {
 
     fn scope(&self) -> Scope {
         Scope::At { resources: vec![self.task.resource()], ticket: None }
+    }
+
+    fn role(&self) -> Role {
+        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -59,6 +63,10 @@ impl Act for PutWorker {
         Scope::At { resources: vec![], ticket: None }
     }
 
+    fn role(&self) -> Role {
+        Role::Work
+    }
+
     fn labels(&self) -> Vec<&str> {
         vec![&self.worker.label]
     }
@@ -81,6 +89,10 @@ impl Act for DropWorker {
 
     fn scope(&self) -> Scope {
         Scope::At { resources: vec![], ticket: None }
+    }
+
+    fn role(&self) -> Role {
+        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {

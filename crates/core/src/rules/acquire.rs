@@ -243,8 +243,11 @@ fn touches(ask: &Ask, other: &Want) -> bool {
     ask.wants.iter().any(|want| want.resource.overlaps(&other.resource))
 }
 
-/// Those that wait since longer, without those that were woken, live and did not come.
-fn earlier<'a>(draft: &Draft<'a>, place: Option<&WaiterSnapshot>) -> Vec<&'a WaiterSnapshot> {
+/// Earlier waiters than this place, except those that were woken and did not take their turn.
+pub(super) fn earlier<'a>(
+    draft: &Draft<'a>,
+    place: Option<&WaiterSnapshot>,
+) -> Vec<&'a WaiterSnapshot> {
     let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
     let counts = |seen: &&WaiterSnapshot| !seen.missed_its_turn() || seen.gone(draft.witness());
     draft.waiters().filter(|seen| seen.waiter.ticket < mine).filter(counts).collect()

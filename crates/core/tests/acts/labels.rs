@@ -12,7 +12,7 @@ use tenure_core::rules::tasks::{
     AddAsk, AddNote, ClaimAsk, DescribeTry, EditAsk, Finish, FinishAsk, HeartbeatAsk, ImportAsk,
     ManualChange, RetireAsk,
 };
-use tenure_core::{Ask, BreakAsk, Owner, Proof, ReleaseAsk, Section, Token, WorkerReport};
+use tenure_core::{Ask, BreakAsk, Owner, Proof, ReleaseAsk, Role, Section, Token, WorkerReport};
 
 fn boss() -> String {
     "boss".to_owned()
@@ -67,6 +67,7 @@ fn a_change_by_hand_is_made_in_the_name_of_its_author() {
     let describe = DescribeTry {
         task: task.clone(),
         token: Token(1),
+        grant: None,
         worktree: None,
         branch: None,
         rescue: None,
@@ -112,4 +113,33 @@ fn other_acts_are_made_in_no_name() {
     ] {
         assert_eq!(labels, [""; 0], "{verb}");
     }
+}
+
+/// What stops or changes the work of others is for admins, whatever way it is asked.
+#[test]
+fn an_act_says_which_role_it_needs() {
+    let (task, by) = (id("a"), boss());
+    let edit = |verb| EditAsk { task: task.clone(), verb, by: boss() }.role();
+    assert_eq!(edit(ManualChange::Approve), Role::Work);
+    assert_eq!(edit(ManualChange::Reject { feedback: "x".into() }), Role::Work);
+    for verb in [ManualChange::Cancel, ManualChange::Retry, ManualChange::Skip] {
+        assert_eq!(edit(verb), Role::Admin);
+    }
+    assert_eq!(edit(ManualChange::Update(Box::default())), Role::Admin);
+    let add = AddAsk { tasks: vec![plain("a")], by: boss() };
+    let import = |paused| {
+        let sections = vec![Section { paused, ..Section::named("S") }];
+        ImportAsk { add: add.clone(), sections }.role()
+    };
+    assert_eq!((import(false), import(true)), (Role::Work, Role::Admin));
+    let broken =
+        BreakAsk { resource: task.resource(), token: Token(1), by: boss(), reason: "stuck".into() };
+    assert_eq!(broken.role(), Role::Admin);
+    let recover = |broken| Recover { recoveries_max: 1, broken }.role();
+    assert_eq!((recover(None), recover(Some(broken))), (Role::Work, Role::Admin));
+    assert_eq!(DeleteTasks { task, by: by.clone() }.role(), Role::Admin);
+    assert_eq!(RetireAsk { tasks: vec![], by: by.clone() }.role(), Role::Admin);
+    assert_eq!(Reap { kind: None }.role(), Role::Admin);
+    assert_eq!(PutSection { section: Section::named("S"), by: by.clone() }.role(), Role::Admin);
+    assert_eq!(ChangeSections { changes: vec![], by }.role(), Role::Admin);
 }

@@ -200,6 +200,8 @@ impl TaskHistory {
             section: None,
             labels: vec![],
             workspace: Default::default(),
+            queue: None,
+            presence: None,
         }
     }
 
@@ -437,14 +439,12 @@ impl TaskHistory {
     }
 
     fn edit(&mut self, task: usize, verb: TaskVerb) {
-        let pause = |ms: u64| Duration::from_millis(ms);
         let change = match verb {
             TaskVerb::Approve => ManualChange::Approve,
             TaskVerb::Reject => ManualChange::Reject { feedback: "no".into() },
             TaskVerb::Cancel => ManualChange::Cancel,
             TaskVerb::Retry => ManualChange::Retry,
             TaskVerb::Skip => ManualChange::Skip,
-            TaskVerb::Snooze { ms } => ManualChange::Snooze { pause: pause(ms) },
         };
         let answer = self.world.edit(&name(task), change);
         assert_eq!(answer.is_ok(), self.list.edit(task, verb), "{answer:?}");

@@ -32,7 +32,6 @@ pub enum TaskVerb {
     Cancel,
     Retry,
     Skip,
-    Snooze { ms: u64 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,7 +190,6 @@ impl TaskList {
     /// Changes a task by hand; says whether that can be.
     pub fn edit(&mut self, task: usize, verb: TaskVerb) -> bool {
         use Status::*;
-        let now_ms = self.now_ms;
         let task = &mut self.tasks[task];
         let to = match (verb, task.status) {
             (TaskVerb::Approve, Review) => Completed,
@@ -199,14 +197,12 @@ impl TaskList {
             (TaskVerb::Cancel, Pending | InProgress | Review | Blocked) => Cancelled,
             (TaskVerb::Retry, Blocked | Failed | Cancelled | Skipped) => Pending,
             (TaskVerb::Skip, Pending | Blocked | Failed) => Skipped,
-            (TaskVerb::Snooze { .. }, Pending) => Pending,
             _ => return false,
         };
         match verb {
             TaskVerb::Retry => {
                 (task.attempts, task.recoveries, task.not_before_ms) = (0, 0, None);
             }
-            TaskVerb::Snooze { ms } => task.not_before_ms = Some(now_ms + ms),
             _ => {}
         }
         if to != Completed {

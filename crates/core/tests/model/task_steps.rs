@@ -135,7 +135,6 @@ fn any_verb() -> impl Strategy<Value = TaskVerb> {
         1 => Just(TaskVerb::Cancel),
         3 => Just(TaskVerb::Retry),
         1 => Just(TaskVerb::Skip),
-        1 => (1..40_u64).prop_map(|ms| TaskVerb::Snooze { ms }),
     ]
 }
 

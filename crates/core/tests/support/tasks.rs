@@ -5,11 +5,12 @@ use std::time::Duration;
 use tenure_core::act::{Acquire, ClaimTasks, FinishTask, Recover, Release, StartTask};
 use tenure_core::rules::tasks::{
     AddAsk, ClaimAsk, ClaimState, Claimed, EditAsk, EditError, Finish, FinishAsk, Finished,
-    Heartbeat, HeartbeatAsk, ManualChange, NewTask, NoClaim, SectionChange, claim_state,
+    Heartbeat, HeartbeatAsk, ManualChange, NewTask, NoClaim, SectionChange, TaskChange,
+    claim_state,
 };
 use tenure_core::{
     Ask, BreakAsk, GrantId, Holder, Outcome, Owner, Proof, ReleaseAsk, Resource, Scope, Section,
-    Snapshot, Status, Task, TaskId, Want,
+    Snapshot, Status, Task, TaskId, WallTime, Want,
 };
 
 pub const TTL: Duration = Duration::from_secs(60);
@@ -66,6 +67,8 @@ pub fn claim_ask(worker: &str) -> ClaimAsk {
         section: None,
         labels: vec![],
         workspace: Default::default(),
+        queue: None,
+        presence: None,
     }
 }
 
@@ -248,4 +251,10 @@ impl World {
         names.sort();
         names
     }
+}
+
+/// A change that puts a task off for [`TTL`].
+pub fn put_off(world: &World) -> ManualChange {
+    let not_before = Some(WallTime(world.wall().0 + TTL.as_millis() as i64));
+    ManualChange::Update(Box::new(TaskChange { not_before, ..TaskChange::default() }))
 }

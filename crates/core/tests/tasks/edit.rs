@@ -2,17 +2,12 @@
 
 use crate::support::World;
 use crate::support::tasks::*;
-use std::time::Duration;
 use tenure_core::act::DeleteTasks;
 use tenure_core::rules::tasks::{EditError, Finish, Finished, ManualChange, NewTask, TaskChange};
 use tenure_core::{Kind, Resource, Status, Task, WallTime};
 
 fn reject() -> ManualChange {
     ManualChange::Reject { feedback: "again".into() }
-}
-
-fn snooze(pause: Duration) -> ManualChange {
-    ManualChange::Snooze { pause }
 }
 
 /// A world in which `a` has this status, by its worker or by hand.
@@ -48,7 +43,7 @@ type Change = (ManualChange, &'static str, &'static [(Status, Status)]);
 #[test]
 fn each_change_is_possible_from_where_it_makes_sense() {
     use Status::*;
-    let changes: [Change; 6] = [
+    let changes: [Change; 5] = [
         (ManualChange::Approve, "approved", &[(Review, Completed)]),
         (reject(), "rejected", &[(Review, Pending)]),
         (
@@ -71,7 +66,6 @@ fn each_change_is_possible_from_where_it_makes_sense() {
             "skipped",
             &[(Pending, Skipped), (Blocked, Skipped), (Failed, Skipped)],
         ),
-        (snooze(TTL), "snoozed", &[(Pending, Pending)]),
     ];
     for (change, word, moves) in changes {
         for status in Status::ALL {
@@ -81,13 +75,8 @@ fn each_change_is_possible_from_where_it_makes_sense() {
             world.news();
             let answer = world.edit("a", change.clone());
             let Some((_, to)) = moves.iter().find(|(from, _)| *from == status) else {
-                let is_snoozed_work = word == "snoozed" && status == InProgress;
                 let (id, what) = (id("a"), word.to_owned());
-                let expected = match is_snoozed_work {
-                    true => EditError::InProgress { id, by: "w".into() },
-                    false => EditError::WrongStatus { id, status, what },
-                };
-                assert_eq!(answer, Err(expected), "{case}");
+                assert_eq!(answer, Err(EditError::WrongStatus { id, status, what }), "{case}");
                 assert_eq!(world.tasks, before, "{case}");
                 continue;
             };
@@ -120,7 +109,8 @@ fn each_change_is_possible_from_where_it_makes_sense() {
 fn each_change_leaves_its_mark() {
     let mut world = standing_at(Status::Review);
     assert_eq!(world.edit("a", reject()).unwrap().feedback.as_deref(), Some("again"));
-    let task = world.edit("a", snooze(TTL)).unwrap();
+    let change = put_off(&world);
+    let task = world.edit("a", change).unwrap();
     assert_eq!(task.not_before, Some(WallTime(world.wall().0 + 60_000)));
     assert_eq!(task.feedback.as_deref(), Some("again"));
     let mut world = standing_at(Status::Blocked);
@@ -131,7 +121,8 @@ fn each_change_leaves_its_mark() {
     let retried = world.edit("a", ManualChange::Retry).unwrap();
     assert_eq!((retried.attempts, retried.recoveries, retried.not_before), (0, 0, None));
     let mut world = World::with(vec![plain("a")]);
-    world.edit("a", snooze(TTL)).unwrap();
+    let change = put_off(&world);
+    world.edit("a", change).unwrap();
     world.edit("a", ManualChange::Cancel).unwrap();
     assert_eq!(world.edit("a", ManualChange::Retry).unwrap().not_before, None);
 }

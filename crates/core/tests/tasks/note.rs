@@ -11,7 +11,8 @@ use tenure_core::rules::tasks::{
     NewTask,
 };
 use tenure_core::{
-    BreakAsk, Decision, Note, NoteError, Status, Task, Token, Try, TryOutcome, WallTime, Workspace,
+    BreakAsk, Decision, GrantId, Note, NoteError, Status, Task, Token, Try, TryOutcome, WallTime,
+    Workspace,
 };
 
 fn note(world: &mut World, by: &str, text: &str) -> Result<Task, EditError> {
@@ -282,6 +283,7 @@ fn describe(token: Token) -> DescribeTry {
     DescribeTry {
         task: id("a"),
         token,
+        grant: None,
         worktree: None,
         branch: None,
         rescue: None,
@@ -295,13 +297,15 @@ fn more_is_said_of_a_try_once() {
     let mut world = World::with(vec![plain("a")]);
     world.claim("w", "a");
     let token = last_try(&world).token;
-    let branch = DescribeTry { branch: Some("b".into()), ..describe(token) };
+    let grant = world.task("a").claim.as_ref().map(|claim| claim.grant);
+    let branch = DescribeTry { branch: Some("b".into()), grant, ..describe(token) };
     world.act(&branch).unwrap();
     world.pass(TTL);
     world.recover();
     world.claim("w", "a");
     world.news();
-    let (rescue, note) = (Some("refs/x".to_owned()), Some("kept".to_owned()));
+    assert!(matches!(world.act(&branch), Err(EditError::NotYours { .. })), "its worker lost it");
+    let (rescue, note) = (Some("refs/tenure/rescue/a/1".to_owned()), Some("kept".to_owned()));
     let rescued = DescribeTry { rescue: rescue.clone(), note, ..describe(token) };
     for _ in 0..2 {
         let task = world.act(&rescued).unwrap();
@@ -311,6 +315,9 @@ fn more_is_said_of_a_try_once() {
         assert_eq!(texts(&task), ["kept"], "by the first of them");
     }
     assert_eq!(world.news(), ["noted task:a v"]);
+    let other = Some("refs/tenure/rescue/a/1-2".to_owned());
+    let kept = world.act(&DescribeTry { rescue: other, ..rescued.clone() }).unwrap();
+    assert_eq!(kept.tries[0].rescue, rescue, "the first stays");
     let (decision, answer) = tasks::describe_try(&world.seen(), &describe(token), &world.dead);
     assert_eq!(answer, Ok(world.task("a").clone().redacted()));
     assert_eq!(decision, Decision::Nothing, "nothing was said");
@@ -321,8 +328,10 @@ fn what_cannot_be_said_of_a_try_is_refused() {
     let mut world = World::with(vec![plain("a")]);
     world.claim("w", "a");
     let token = last_try(&world).token;
+    let grant = world.task("a").claim.as_ref().map(|claim| claim.grant);
     let longest = Some("x".repeat(WORKSPACE_MAX_BYTES));
-    world.act(&DescribeTry { worktree: longest, ..describe(token) }).unwrap();
+    world.act(&DescribeTry { worktree: longest, grant, ..describe(token) }).unwrap();
+    let (folder, rescue) = (Some("/src/x".to_owned()), Some("refs/tenure/rescue/a/1".to_owned()));
     let long = Some("x".repeat(WORKSPACE_MAX_BYTES + 1));
     for (ask, sentence) in [
         (DescribeTry { task: id("b"), ..describe(token) }, "no task b"),
@@ -336,9 +345,36 @@ fn what_cannot_be_said_of_a_try_is_refused() {
             "the worktree is empty or longer than 4096 bytes",
         ),
         (DescribeTry { note: Some(" ".into()), ..describe(token) }, "the note is empty"),
+        (DescribeTry { worktree: folder.clone(), ..describe(token) }, "task a is not yours"),
+        (
+            DescribeTry { worktree: folder, grant: Some(GrantId::random()), ..describe(token) },
+            "task a is not yours",
+        ),
+        (
+            DescribeTry { rescue, grant, ..describe(token) },
+            &format!("the try with token {token} of task a has not ended"),
+        ),
     ] {
         let before = world.tasks.clone();
         assert_eq!(world.act(&ask).unwrap_err().to_string(), sentence);
         assert_eq!(world.tasks, before);
+    }
+}
+
+#[test]
+fn only_a_reference_that_tenure_writes_is_kept_and_handed_out() {
+    let mut world = World::with(vec![plain("a"), plain("b")]);
+    world.claim("w", "a");
+    let token = last_try(&world).token;
+    world.pass(TTL);
+    world.recover();
+    for text in ["x;touch${IFS}PWNED;", "--output=x", "refs/heads/main", "refs/tenure/rescue/b/1"] {
+        let ask = DescribeTry { rescue: Some(text.to_owned()), ..describe(token) };
+        let answer = world.act(&ask);
+        assert_eq!(answer, Err(EditError::NoRescueReference { id: id("a") }), "{text}");
+        // A store that has one all the same, from wherever, does not pass it on.
+        let mut one = last_try(&world).clone();
+        one.rescue = Some(text.to_owned());
+        assert_eq!(one.rescue_of(&id("a")), None, "{text}");
     }
 }

@@ -76,15 +76,12 @@ const CASES: [Case; 22] = [
         },
         &["it is failed"],
     ),
-    (
-        "it is put off",
-        |world| drop(world.edit("a", ManualChange::Snooze { pause: TTL })),
-        &["its time has not come"],
-    ),
+    ("it is put off", |world| drop(world.edit("a", put_off(world))), &["its time has not come"]),
     (
         "it was put off long enough",
         |world| {
-            world.edit("a", ManualChange::Snooze { pause: TTL }).unwrap();
+            let change = put_off(world);
+            world.edit("a", change).unwrap();
             world.pass(TTL);
         },
         &[],
@@ -142,7 +139,8 @@ const CASES: [Case; 22] = [
             world.take("path:a/x");
             world.take("section:S");
             world.pause("S", true);
-            world.edit("a", ManualChange::Snooze { pause: TTL }).unwrap();
+            let change = put_off(world);
+            world.edit("a", change).unwrap();
         },
         &[
             "its time has not come",

@@ -1,46 +1,4 @@
-//! Names and messages of the commits that keep rescued work.
-
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
-use tenure::core::TaskId;
-
-/// Where they are: outside of branches and tags, so that neither a push nor a fetch takes them
-/// along, except for `git push --mirror`.
-pub(super) const REFERENCES: &str = "refs/tenure/rescue/";
-
-/// A file name can have 255 bytes, and git makes folders and files of references.
-const NAME_MAX_BYTES: usize = 150;
-
-/// The reference of a task's attempt. `again` counts attempts with the same number: a task that is
-/// made pending again by hand begins to count anew.
-pub(super) fn reference(task: &TaskId, attempt: u32, again: u32) -> String {
-    let suffix = if again > 1 { format!("-{again}") } else { String::new() };
-    format!("{REFERENCES}{}/{attempt}{suffix}", component(task.as_str()))
-}
-
-/// The folder of a task's references.
-pub(super) fn folder(task: &TaskId) -> String {
-    format!("{REFERENCES}{}/", component(task.as_str()))
-}
-
-/// A text as one part of a reference: letters, digits, `_` and `-` stay, all else is written `%XX`.
-/// A long text is cut, and told apart from others by its hash.
-pub(super) fn component(text: &str) -> String {
-    let mut name = String::new();
-    for byte in text.bytes() {
-        match byte.is_ascii_alphanumeric() || b"_-".contains(&byte) {
-            true => name.push(char::from(byte)),
-            false => _ = write!(name, "%{byte:02X}"),
-        }
-    }
-    if name.len() > NAME_MAX_BYTES {
-        let hash = Sha256::digest(text);
-        name.truncate(NAME_MAX_BYTES);
-        name.push('-');
-        hash.iter().take(8).for_each(|byte| _ = write!(name, "{byte:02x}"));
-    }
-    name
-}
+//! Messages of the commits that keep rescued work.
 
 /// What the message of a rescue says, as lines of `Name: value` after its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,26 +47,20 @@ pub(super) fn is_object(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tenure::core::{TaskId, rescue_reference};
 
     #[test]
     fn any_task_has_a_reference_that_git_accepts() {
         let long = "ü".repeat(200);
         for id in ["t17", "a b", "../x", "x.lock", ".", "a..b", "@{", "a~1^2:3?*[\\", "-x", &long] {
             let task: TaskId = id.parse().expect("an id");
-            let name = reference(&task, 2, 1);
+            let name = rescue_reference(&task, 2, 1);
             let mut command = std::process::Command::new("git");
             command.args(["check-ref-format", &name]);
             let accepted = command.status().expect("git runs").success();
             assert!(accepted, "{name}");
             assert!(name.len() < 220, "{name}");
         }
-    }
-
-    #[test]
-    fn long_ids_that_begin_alike_have_references_of_their_own() {
-        let (one, two) = ("x".repeat(190) + "1", "x".repeat(190) + "2");
-        assert_ne!(component(&one), component(&two));
-        assert_ne!(component("a b"), component("a_b"));
     }
 
     #[test]

@@ -5,13 +5,13 @@
 
 use super::changes::{self, Changes, Files};
 use super::program::{Git, GitError};
-use super::reference::{Message, is_object, reference};
+use super::reference::{Message, is_object};
 use super::repository::{NoWorktree, Repository};
 use super::worktrees::MadeFor;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use tenure::core::TaskId;
+use tenure::core::{TaskId, rescue_reference};
 
 /// More files than this are no work that a worker did by hand.
 const FILES_MAX: usize = 10_000;
@@ -151,7 +151,7 @@ enum Reference {
 /// The reference for a claim's work, or the work if it was rescued already.
 fn free_reference(git: &Git, request: &RescueRequest<'_>) -> Result<Reference, GitError> {
     for again in 1..=AGAIN_MAX {
-        let reference = reference(request.task, request.attempt, again);
+        let reference = rescue_reference(request.task, request.attempt, again);
         let Some(commit) = git.ask(&["rev-parse", "--verify", "--quiet", &reference])? else {
             return Ok(Reference::Free(reference));
         };
@@ -166,7 +166,7 @@ fn free_reference(git: &Git, request: &RescueRequest<'_>) -> Result<Reference, G
         let rescued = Rescued { reference, commit, files, bytes: 0, left_out: 0 };
         return Ok(Reference::Taken(rescued));
     }
-    Ok(Reference::Free(reference(request.task, request.attempt, AGAIN_MAX + 1)))
+    Ok(Reference::Free(rescue_reference(request.task, request.attempt, AGAIN_MAX + 1)))
 }
 
 /// Git with a copy of the worktree's index, which knows the files that were looked at already.
@@ -175,12 +175,20 @@ fn known(git: &Git, scratch: &Path, head: Option<&str>) -> Result<Git, GitError>
     let index = super::repository::path_of(index.trim_ascii_end());
     let copy = scratch.join("known");
     let private = git.with_index(&copy);
-    match fs::copy(&index, &copy) {
-        Ok(_) => {}
+    match copy_index(&index, &copy) {
+        Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => read_tree(&private, head)?,
         Err(source) => return Err(GitError::File { path: index, source }),
     }
     Ok(private)
+}
+
+/// Copies an index with its time of change. By that time git knows which files may have changed after it
+/// looked at them, in the same tick of the clock: it reads those again.
+fn copy_index(index: &Path, copy: &Path) -> io::Result<()> {
+    let changed_at = fs::metadata(index)?.modified()?;
+    fs::copy(index, copy)?;
+    fs::File::options().write(true).open(copy)?.set_modified(changed_at)
 }
 
 fn read_tree(git: &Git, head: Option<&str>) -> Result<(), GitError> {

@@ -1,11 +1,11 @@
 //! Work that was rescued: finding it, showing it, taking it over, and removing it when it is old.
 
 use super::program::{Git, GitError};
-use super::reference::{self, Message, REFERENCES, is_object};
+use super::reference::{Message, is_object};
 use super::repository::Repository;
 use std::path::Path;
 use std::time::Duration;
-use tenure::core::{TaskId, WallTime};
+use tenure::core::{RESCUE_REFERENCES, TaskId, WallTime, rescue_folder};
 
 /// The rescued work of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum Applied {
 impl Repository {
     /// The rescued work of a task, or of all, the newest first.
     pub fn rescued(&self, task: Option<&TaskId>) -> Result<Vec<RescuedWork>, GitError> {
-        let under = task.map_or_else(|| REFERENCES.to_owned(), reference::folder);
+        let under = task.map_or_else(|| RESCUE_REFERENCES.to_owned(), rescue_folder);
         let format = "%(refname)%00%(objectname)%00%(committerdate:unix)%00%(contents)%00";
         let arguments = ["for-each-ref", "--format", format, "--sort=-committerdate", &under];
         let printed = self.git().run(&arguments)?;

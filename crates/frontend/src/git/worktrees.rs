@@ -1,13 +1,13 @@
 //! Worktrees that are made for workers: one for each claim, with a branch of its own.
 
 use super::program::{Git, GitError};
-use super::reference::{component, is_object};
+use super::reference::is_object;
 use super::repository::{Repository, path_of, real};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use tenure::core::TaskId;
+use tenure::core::{TaskId, reference_component};
 
 /// The file in a worktree's own git directory that says for what the worktree was made. Git removes
 /// it together with the worktree.
@@ -200,7 +200,7 @@ fn create_folder(folder: &Path) -> Result<(), GitError> {
 /// The name of a branch and of a folder: the beginning of the id, and of the title.
 fn branch_name(task: &TaskId, title: &str) -> String {
     let id: String = task.as_str().chars().take(SHORT_ID_MAX).collect();
-    let id = component(&id).replace('%', "-");
+    let id = reference_component(&id).replace('%', "-");
     let id = id.trim_matches('-');
     let mut slug = String::new();
     for letter in title.chars() {

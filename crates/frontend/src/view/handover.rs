@@ -63,8 +63,9 @@ pub struct Try {
     pub rescue: Option<String>,
 }
 
-impl From<&core::Try> for Try {
-    fn from(one: &core::Try) -> Try {
+impl Try {
+    /// How a try of this task is shown.
+    pub fn of(task: &core::TaskId, one: &core::Try) -> Try {
         Try {
             number: one.number,
             by: one.by.clone(),
@@ -78,7 +79,7 @@ impl From<&core::Try> for Try {
             host: one.workspace.host.clone(),
             worktree: one.workspace.worktree.clone(),
             branch: one.workspace.branch.clone(),
-            rescue: one.rescue.clone(),
+            rescue: one.rescue_of(task).map(str::to_owned),
         }
     }
 }

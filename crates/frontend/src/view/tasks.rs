@@ -133,13 +133,13 @@ impl Task {
             finished_at: task.finished_at.map(time),
             finished_by: task.finished_by.clone(),
             notes: task.notes.iter().map(Note::from).collect(),
-            tries: task.tries.iter().map(Try::from).collect(),
+            tries: task.tries.iter().map(|one| Try::of(&task.id, one)).collect(),
         }
     }
 
     /// A task for the worker that has just claimed it: with the tries before its own.
     pub fn claimed(claimed: &Claimed) -> Task {
-        let tries = claimed.task.ended_tries().map(Try::from).collect();
+        let tries = claimed.task.ended_tries().map(|one| Try::of(&claimed.task.id, one)).collect();
         Task { tries, ..Task::new(&claimed.task, Some(claimed.expires_at)) }
     }
 

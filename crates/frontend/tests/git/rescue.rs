@@ -39,6 +39,28 @@ fn nothing_changed_nothing_rescued() {
     assert_eq!(repo.git(&["for-each-ref", "refs/tenure"]), "");
 }
 
+/// git trusts a file's size and time unless the file is as new as the index.
+#[test]
+fn an_edit_of_the_same_size_in_the_same_tick_of_the_clock_is_rescued() {
+    let repo = Repo::new();
+    // The time of the file's entry in its folder cannot be set.
+    repo.git(&["config", "core.trustctime", "false"]);
+    let (file, index) = (repo.root.join("src/a.rs"), repo.root.join(".git/index"));
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let set = |path: &std::path::Path| {
+        let file = std::fs::File::options().write(true).open(path).expect("a file");
+        file.set_modified(then).expect("a time");
+    };
+    set(&file);
+    repo.git(&["add", "-A"]);
+    set(&index);
+    repo.write("src/a.rs", "b\n");
+    set(&file);
+    assert_eq!(repo.git(&["status", "--porcelain"]), " M src/a.rs", "git sees it");
+    let rescued = repo.rescued(&["src/**"]);
+    assert_eq!(repo.changed(&rescued), ["M src/a.rs"]);
+}
+
 #[test]
 fn a_task_without_files_rescues_nothing_from_a_shared_worktree() {
     let repo = Repo::new();

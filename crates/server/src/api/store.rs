@@ -28,9 +28,7 @@ use tenure::core::act::{
     FinishTask, FinishTasks, Leave, LeaveIdleSections, PutOutput, PutSection, PutWorker, Reap,
     Recover, Release, StartTask,
 };
-use tenure::core::rules::tasks::{
-    AddAsk, AddNote, DescribeTry, EditAsk, HeartbeatAsk, ImportAsk, ManualChange,
-};
+use tenure::core::rules::tasks::{AddAsk, AddNote, DescribeTry, EditAsk, HeartbeatAsk, ImportAsk};
 use tenure::server_support::{Sent, wire};
 use tenure::store::{self, Maintenance, Query, Signal, StoreError};
 
@@ -99,15 +97,10 @@ impl Asked {
         Ok(([(CONTENT_TYPE, kind)], answer).into_response())
     }
 
-    /// Decides an act that needs this role.
-    async fn perform<A: Act>(
-        &self,
-        role: Role,
-        change: impl FnOnce(&mut A) -> Result<(), Problem>,
-    ) -> Result<Response, Problem> {
-        self.caller.require(role)?;
+    /// Decides an act, after what this server changes in it.
+    async fn perform<A: Act>(&self, change: impl FnOnce(&mut A)) -> Result<Response, Problem> {
         let mut act: A = self.read()?;
-        change(&mut act)?;
+        change(&mut act);
         let deadline = self.app.clock.deadline(&self.headers)?;
         let once = self.header(wire::REQUEST).map(|text| {
             wire::request_id_from_text(&text).ok_or_else(|| {
@@ -160,66 +153,47 @@ where
 
 type Answer = Result<Response, Problem>;
 
-fn as_it_is<A>(_: &mut A) -> Result<(), Problem> {
-    Ok(())
-}
+fn as_it_is<A>(_: &mut A) {}
 
 async fn act(Path(verb): Path<String>, asked: Asked) -> Answer {
-    let (work, admin) = (Role::Work, Role::Admin);
     match verb.as_str() {
-        Acquire::VERB => asked.perform::<Acquire>(work, as_it_is).await,
-        Leave::VERB => asked.perform::<Leave>(work, as_it_is).await,
-        CallOff::VERB => asked.perform::<CallOff>(work, as_it_is).await,
-        CallOffClaim::VERB => asked.perform::<CallOffClaim>(work, as_it_is).await,
-        Release::VERB => asked.perform::<Release>(work, as_it_is).await,
-        AddAsk::VERB => asked.perform::<AddAsk>(work, as_it_is).await,
-        ImportAsk::VERB => asked.perform::<ImportAsk>(work, as_it_is).await,
-        ClaimTasks::VERB => asked.perform::<ClaimTasks>(work, as_it_is).await,
-        Recover::VERB => asked.perform::<Recover>(work, as_it_is).await,
-        LeaveIdleSections::VERB => asked.perform::<LeaveIdleSections>(work, as_it_is).await,
-        FinishTask::VERB => asked.perform::<FinishTask>(work, as_it_is).await,
-        HeartbeatAsk::VERB => asked.perform::<HeartbeatAsk>(work, as_it_is).await,
-        FinishTasks::VERB => asked.perform::<FinishTasks>(work, as_it_is).await,
-        StartTask::VERB => asked.perform::<StartTask>(work, as_it_is).await,
-        AddNote::VERB => asked.perform::<AddNote>(work, as_it_is).await,
-        PutOutput::VERB => asked.perform::<PutOutput>(work, as_it_is).await,
-        PutWorker::VERB => asked.perform::<PutWorker>(work, as_it_is).await,
-        DropWorker::VERB => asked.perform::<DropWorker>(work, as_it_is).await,
-        DescribeTry::VERB => asked.perform::<DescribeTry>(work, as_it_is).await,
-        EditAsk::VERB => {
-            let caller = asked.caller.clone();
-            asked.perform::<EditAsk>(work, |ask| caller.require(role_of(&ask.verb))).await
+        Acquire::VERB => asked.perform::<Acquire>(as_it_is).await,
+        Leave::VERB => asked.perform::<Leave>(as_it_is).await,
+        CallOff::VERB => asked.perform::<CallOff>(as_it_is).await,
+        CallOffClaim::VERB => asked.perform::<CallOffClaim>(as_it_is).await,
+        Release::VERB => asked.perform::<Release>(as_it_is).await,
+        AddAsk::VERB => asked.perform::<AddAsk>(as_it_is).await,
+        ImportAsk::VERB => asked.perform::<ImportAsk>(as_it_is).await,
+        ClaimTasks::VERB => asked.perform::<ClaimTasks>(as_it_is).await,
+        Recover::VERB => {
+            // How often the tasks of all are given a chance is for the server's settings.
+            let recoveries_max = asked.app.client.recoveries_max();
+            asked.perform(|act: &mut Recover| act.recoveries_max = recoveries_max).await
         }
+        LeaveIdleSections::VERB => asked.perform::<LeaveIdleSections>(as_it_is).await,
+        FinishTask::VERB => asked.perform::<FinishTask>(as_it_is).await,
+        HeartbeatAsk::VERB => asked.perform::<HeartbeatAsk>(as_it_is).await,
+        FinishTasks::VERB => asked.perform::<FinishTasks>(as_it_is).await,
+        StartTask::VERB => asked.perform::<StartTask>(as_it_is).await,
+        AddNote::VERB => asked.perform::<AddNote>(as_it_is).await,
+        PutOutput::VERB => asked.perform::<PutOutput>(as_it_is).await,
+        PutWorker::VERB => asked.perform::<PutWorker>(as_it_is).await,
+        DropWorker::VERB => asked.perform::<DropWorker>(as_it_is).await,
+        DescribeTry::VERB => asked.perform::<DescribeTry>(as_it_is).await,
+        EditAsk::VERB => asked.perform::<EditAsk>(as_it_is).await,
         BreakAsk::VERB => {
             let caller = asked.caller.clone();
-            let name = |ask: &mut BreakAsk| {
-                ask.by = caller.actor(Some(&ask.by));
-                Ok(())
-            };
-            asked.perform(admin, name).await
+            asked.perform(|ask: &mut BreakAsk| ask.by = caller.actor(Some(&ask.by))).await
         }
-        Reap::VERB => asked.perform::<Reap>(admin, as_it_is).await,
-        DeleteTasks::VERB => asked.perform::<DeleteTasks>(admin, as_it_is).await,
-        PutSection::VERB => asked.perform::<PutSection>(admin, as_it_is).await,
-        ChangeSections::VERB => asked.perform::<ChangeSections>(admin, as_it_is).await,
+        Reap::VERB => asked.perform::<Reap>(as_it_is).await,
+        DeleteTasks::VERB => asked.perform::<DeleteTasks>(as_it_is).await,
+        PutSection::VERB => asked.perform::<PutSection>(as_it_is).await,
+        ChangeSections::VERB => asked.perform::<ChangeSections>(as_it_is).await,
         _ => {
             let message = "unknown operation";
             Err(Problem::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
                 .hint("Use the same version of tenure on both sides."))
         }
-    }
-}
-
-/// The role that a manual change of a task needs.
-fn role_of(verb: &ManualChange) -> Role {
-    match verb {
-        ManualChange::Approve | ManualChange::Reject { .. } | ManualChange::Snooze { .. } => {
-            Role::Work
-        }
-        ManualChange::Cancel
-        | ManualChange::Retry
-        | ManualChange::Skip
-        | ManualChange::Update(_) => Role::Admin,
     }
 }
 

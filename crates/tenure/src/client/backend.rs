@@ -240,7 +240,7 @@ impl Local {
         act: &A,
     ) -> Result<A::Answer, StoreError> {
         if let Some(actor) = &self.actor {
-            actor.check(act.labels())?;
+            actor.check(act)?;
         }
         let mut scope = act.scope();
         if A::LOOKS_FIRST {

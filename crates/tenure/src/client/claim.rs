@@ -1,12 +1,17 @@
 //! Claiming tasks, and waiting for one to be ready.
 
+use super::Client;
 use super::claimed_work::Work;
+use super::keeper::BackgroundCleanup;
+use super::obtain::PLACE_LEASE;
 use super::request::{Wait, default_margin};
+use super::revocable::Revocable;
 use super::tasks::{ClaimRequest, Claims, Kept, Tasks};
 use crate::error::Error;
 use std::time::Duration;
-use tenure_core::Revision;
+use tenure_core::act::CallOff;
 use tenure_core::rules::tasks::NoClaim;
+use tenure_core::{GrantId, Revision, TaskId};
 
 /// How long a claim that waits sleeps at most before it looks again: deaths and lapses of others
 /// change nothing in the store.
@@ -152,13 +157,19 @@ impl ClaimBuilder {
     {
         let (tasks, client) = (&self.tasks, &self.tasks.client);
         let begun = client.inner.clock.now();
+        let mut request = self.request.clone();
+        let mut place = ClaimPlace::new(client, &mut request, self.wait);
+        let queue = place.as_ref().map(|_| PLACE_LEASE);
         let mut seen = None;
         loop {
-            let none = match tasks.claim(&self.request).await? {
-                claims @ (Claims::Claimed { .. } | Claims::None(NoClaim::NotFound)) => {
+            let none = match tasks.claim_or_queue(&request, queue).await? {
+                Claims::None(none) if none != NoClaim::NotFound => none,
+                claims => {
+                    if let (Claims::Claimed { tasks, .. }, Some(place)) = (&claims, &mut place) {
+                        place.is_over = tasks.iter().any(|claimed| claimed.grant == place.grant);
+                    }
                     return Ok(claims);
                 }
-                Claims::None(none) => none,
             };
             if !tasks.recover().await?.is_empty() {
                 continue;
@@ -173,9 +184,61 @@ impl ClaimBuilder {
             }
             let goes_on = go_on(ClaimWaiting { none: none.clone(), waited, left }).await?;
             let Some(before) = seen.filter(|_| goes_on && !left.is_zero()) else {
+                if let Some(place) = place {
+                    place.leave().await?;
+                }
                 return Ok(Claims::None(none));
             };
-            seen = Some(tasks.wait_for_news(before, left.min(self.look_every)).await?);
+            let patience = left.min(self.look_every);
+            seen = Some(match &place {
+                None => tasks.wait_for_news(before, patience).await?,
+                Some(place) => tokio::select! {
+                    biased;
+                    turn = client.inner.backend.turn(place.grant, patience) => {
+                        turn.map_err(Error::from)?;
+                        before
+                    }
+                    news = tasks.wait_for_news(before, patience) => news?,
+                },
+            });
+        }
+    }
+}
+
+/// The place of a claim in the queue for a named task, which is given up when the claim is over.
+struct ClaimPlace<'a> {
+    client: &'a Client,
+    grant: GrantId,
+    task: TaskId,
+    /// Whether the place became a claim.
+    is_over: bool,
+}
+
+impl<'a> ClaimPlace<'a> {
+    /// Lets a request that waits for a named task take a place; `None` if it takes none.
+    fn new(client: &'a Client, request: &mut ClaimRequest, wait: Wait) -> Option<ClaimPlace<'a>> {
+        let task = request.task.clone().filter(|_| !wait.left(Duration::ZERO).is_zero())?;
+        let grant = *request.grant.get_or_insert_with(|| client.inner.world.new_grant());
+        Some(ClaimPlace { client, grant, task, is_over: false })
+    }
+
+    fn call_off(&self) -> CallOff {
+        CallOff { grant: self.grant, resources: vec![self.task.resource()], is_new: true }
+    }
+
+    async fn leave(mut self) -> Result<(), Error> {
+        self.client.inner.backend.perform(&self.call_off()).await?;
+        self.is_over = true;
+        Ok(())
+    }
+}
+
+impl Drop for ClaimPlace<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let line = Revocable::new(&self.client.inner.backend);
+            let cleanup = BackgroundCleanup::CallOff(Box::new((line, self.call_off())));
+            self.client.inner.keeper.send(cleanup);
         }
     }
 }

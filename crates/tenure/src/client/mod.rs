@@ -414,6 +414,11 @@ impl Client {
         Client { inner: Arc::new(inner) }
     }
 
+    /// How often the workers of a task may die or fall silent before it is set aside.
+    pub fn recoveries_max(&self) -> u32 {
+        self.inner.recoveries_max
+    }
+
     /// Judges who lives, from where this process runs.
     pub fn witness(&self) -> &dyn Witness {
         &*self.inner.witness

@@ -139,7 +139,19 @@ impl Tasks {
     /// If this future is dropped, nothing stays claimed: what the store may have granted by then is
     /// handed back in the background.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
-        let mut act = ClaimTasks { ask: self.ask(request)?, wider: 0 };
+        self.claim_or_queue(request, None).await
+    }
+
+    /// The same; a named task that is held is queued for, if a place is to last this long. The place is
+    /// that of the request's grant.
+    pub(super) async fn claim_or_queue(
+        &self,
+        request: &ClaimRequest,
+        queue: Option<Duration>,
+    ) -> Result<Claims, Error> {
+        let presence = queue.map(|_| self.client.inner.world.this_process());
+        let ask = ClaimAsk { queue, presence, ..self.ask(request)? };
+        let mut act = ClaimTasks { ask, wider: 0 };
         self.recover_now_and_then().await?;
         let asked_at = self.client.inner.clock.now();
         let mut open = OpenClaim::new(&self.client, &act.ask);
@@ -175,6 +187,8 @@ impl Tasks {
             section: request.section.clone(),
             labels: request.labels.clone(),
             workspace: request.workspace.clone(),
+            queue: None,
+            presence: None,
         })
     }
 

@@ -95,6 +95,8 @@ fn claim_ask(worker: &str, ttl: Duration) -> ClaimAsk {
         section: None,
         labels: vec![],
         workspace: Workspace::default(),
+        queue: None,
+        presence: None,
     }
 }
 

@@ -103,7 +103,7 @@ impl Remote {
         act: &A,
     ) -> Result<A::Answer, StoreError> {
         if let Some(actor) = &self.actor {
-            actor.check(act.labels())?;
+            actor.check(act)?;
         }
         let path = format!("{}{}", wire::ACT, A::VERB);
         self.caller.call(&path, act, Kind::Act(once), Patience::Long(Duration::ZERO)).await

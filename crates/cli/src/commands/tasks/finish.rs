@@ -2,7 +2,7 @@
 //! reports about its task.
 
 use super::ownership::{OwnTaskArgs, late, proof_of};
-use super::{find_with_hold, manual_change, show, values};
+use super::{find_with_hold, show, values};
 use crate::args;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 use tenure::Client;
-use tenure::core::rules::tasks::{Finish, Finished, ManualChange};
+use tenure::core::rules::tasks::{Finish, Finished};
 use tenure::core::{HoldSnapshot, Status, Task};
 use tenure_frontend::refusal::Refusal;
 use tenure_frontend::view;
@@ -43,7 +43,10 @@ pub(super) struct FailArgs {
     no_retry: bool,
 }
 
-/// Snooze a task that you claimed, or one that has no worker
+/// Snooze a task that you claimed; the attempt does not count
+///
+/// Refused with exit 8 if the task is no longer yours. To put off a task that has no worker, use
+/// `tenure tasks update TASK --not-before +1h`.
 #[derive(Debug, Args)]
 pub(super) struct SnoozeArgs {
     #[command(flatten)]
@@ -73,17 +76,7 @@ pub(super) async fn release(context: &Context, args: OwnTaskArgs) -> Result<i32,
 }
 
 pub(super) async fn snooze(context: &Context, args: SnoozeArgs) -> Result<i32, Failure> {
-    let client = context.client().await?;
-    let (task, hold) = find_with_hold(&client, &args.own.task).await?;
-    if task.status != Status::InProgress {
-        return manual_change::run(
-            context,
-            task.id.as_str(),
-            ManualChange::Snooze { pause: args.pause },
-        )
-        .await;
-    }
-    end_found(context, &client, (task, hold), &args.own, Finish::Snooze { pause: args.pause }).await
+    end(context, &args.own, Finish::Snooze { pause: args.pause }).await
 }
 
 async fn end(context: &Context, args: &OwnTaskArgs, finish: Finish) -> Result<i32, Failure> {

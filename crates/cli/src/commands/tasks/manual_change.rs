@@ -34,7 +34,6 @@ pub(super) async fn run(context: &Context, text: &str, verb: ManualChange) -> Re
         ManualChange::Cancel => "Cancelled",
         ManualChange::Retry => "Pending again:",
         ManualChange::Skip => "Skipped",
-        ManualChange::Snooze { .. } => "Snoozed",
         ManualChange::Update(_) => "Changed",
     };
     let task = client.tasks().edit(&task.id, verb).await?;

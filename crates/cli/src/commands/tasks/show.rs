@@ -96,7 +96,7 @@ pub(crate) fn task_text(task: &Task, claims: &Claims<'_>) -> String {
     line("finished", task.finished_at.map(time));
     line("finished by", task.finished_by.clone());
     for one in &task.tries {
-        line(&format!("try {}", one.number), Some(try_text(one)));
+        line(&format!("try {}", one.number), Some(try_text(&task.id, one)));
     }
     for note in &task.notes {
         line("note", Some(note_text(note)));
@@ -119,7 +119,7 @@ pub(crate) fn history_text(task: &Task) -> String {
     let hidden_notes = task.notes.len().saturating_sub(HISTORY_SHOWN);
     let mut text = String::new();
     for one in &tries[hidden_tries..] {
-        text += &indent(&format!("try {}", one.number), try_text(one));
+        text += &indent(&format!("try {}", one.number), try_text(&task.id, one));
     }
     for note in &task.notes[hidden_notes..] {
         text += &indent("note", note_text(note));
@@ -131,7 +131,7 @@ pub(crate) fn history_text(task: &Task) -> String {
 }
 
 /// How a try went, in a line or two.
-fn try_text(one: &Try) -> String {
+fn try_text(task: &TaskId, one: &Try) -> String {
     let by = &one.by;
     let mut text = match (one.outcome, one.ended_at) {
         (Some(outcome), Some(at)) => {
@@ -151,7 +151,7 @@ fn try_text(one: &Try) -> String {
     if let Some(branch) = &one.workspace.branch {
         text += &format!("\nbranch {branch}");
     }
-    if let Some(rescue) = &one.rescue {
+    if let Some(rescue) = one.rescue_of(task) {
         text += &format!("\nunfinished work kept in {rescue}");
     }
     text

@@ -8,6 +8,10 @@ use crate::resource::ResourceError;
 use crate::rules::tasks::sections::SectionError;
 use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT, PRIORITY_MAX, Status, Task, TaskId};
+use crate::text::{
+    DESCRIPTION_MAX, KEY_MAX, LIST_MAX, PAYLOAD_MAX, REASON_MAX, TASK_LABEL_MAX, TITLE_MAX,
+    TextError, check_count, check_text,
+};
 use crate::{Kind, Resource, WallTime};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -219,6 +223,14 @@ pub enum AddError {
         /// What is wrong with it.
         error: NoteError,
     },
+    /// A text is too long, or a list has too many items.
+    #[error("task {id}: {error}")]
+    Text {
+        /// Which.
+        id: TaskId,
+        /// What is too long.
+        error: TextError,
+    },
     /// A task needs a title.
     #[error("task {id} has no title")]
     NoTitle {
@@ -303,6 +315,7 @@ fn check(task: &NewTask) -> Result<(), AddError> {
     if task.title.trim().is_empty() {
         return Err(AddError::NoTitle { id: id() });
     }
+    check_texts(task).map_err(|error| AddError::Text { id: id(), error })?;
     if task.priority > PRIORITY_MAX {
         return Err(AddError::Priority { id: id(), priority: task.priority });
     }
@@ -317,6 +330,22 @@ fn check(task: &NewTask) -> Result<(), AddError> {
         Note::check(&note.text).map_err(|error| AddError::Note { id: id(), error })?;
     }
     Ok(())
+}
+
+fn check_texts(task: &NewTask) -> Result<(), TextError> {
+    let optional = |what, text: &Option<String>, max| match text {
+        Some(text) => check_text(what, text, max),
+        None => Ok(()),
+    };
+    check_text("title", &task.title, TITLE_MAX)?;
+    optional("description", &task.description, DESCRIPTION_MAX)?;
+    optional("payload", &task.payload, PAYLOAD_MAX)?;
+    optional("result", &task.result, PAYLOAD_MAX)?;
+    optional("error", &task.error, REASON_MAX)?;
+    optional("key", &task.key, KEY_MAX)?;
+    check_count("labels", task.labels.len(), LIST_MAX)?;
+    check_count("files", task.files.len(), LIST_MAX)?;
+    task.labels.iter().try_for_each(|label| check_text("label", label, TASK_LABEL_MAX))
 }
 
 fn unmet(

@@ -3,8 +3,9 @@
 use crate::decision::{Change, Decision, Write};
 use crate::event::EventKind;
 use crate::handover::Workspace;
-use crate::hold::{Hold, Mode, Want, compatible, may_exclude};
+use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
 use crate::millis;
+use crate::rules::acquire::earlier;
 use crate::rules::draft::Draft;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::EVERYTHING;
@@ -13,7 +14,7 @@ use crate::rules::tasks::heartbeat::renewed;
 use crate::rules::tasks::parts::{ClaimState, claim_state, keeps, kept_section, parts_of};
 use crate::snapshot::{HoldSnapshot, Pick, Scope, Snapshot, TaskScope, WaiterSnapshot};
 use crate::task::{Claim, PRIORITY_DEFAULT, Part, Section, Status, Task, TaskId, Verb, after};
-use crate::{GrantId, Holder, Kind, Owner, Resource, Token, WallTime, Witness};
+use crate::{Evidence, GrantId, Holder, Kind, Owner, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -49,6 +50,13 @@ pub struct ClaimAsk {
     /// Where the worker works, as far as it says so.
     #[serde(default, skip_serializing_if = "Workspace::is_unknown")]
     pub workspace: Workspace,
+    /// Whether to queue for the named task if others hold what it needs, and how long the place lasts
+    /// without a sign of life. The place is that of the first grant.
+    #[serde(rename = "queue_ms", with = "millis::optional", default)]
+    pub queue: Option<Duration>,
+    /// The process that waits, where it is another than the one that the claim is to be tied to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presence: Option<Evidence>,
 }
 
 impl ClaimAsk {
@@ -137,7 +145,10 @@ pub fn claim(
                     return answer;
                 }
                 let why = why_not(seen, task, witness);
-                return (Decision::Nothing, Err(NoClaim::NotReady { why }));
+                let mut draft = Draft::new(seen, witness);
+                let is_held = task.status == Status::InProgress;
+                queue_up(&mut draft, seen, ask, task, is_held);
+                return (draft.decide(ask.place()), Err(NoClaim::NotReady { why }));
             }
             Some(_) => {}
         }
@@ -172,11 +183,76 @@ pub fn claim(
     if round.claimed.is_empty() {
         let Obstacle { why, by } = in_the_way.unwrap_or_default();
         let look_wider = seen.more_to_pick;
-        let decision = look_again(seen, ask).unwrap_or_else(|| round.draft.decide(None));
+        if let Some(task) = ask.task.as_ref().and_then(|id| seen.task(id)) {
+            queue_up(&mut round.draft, seen, ask, task, by.is_some());
+        }
+        let decision = look_again(seen, ask).unwrap_or_else(|| round.draft.decide(ask.place()));
         return (decision, Err(NoClaim::AllTaken { why, by, look_wider }));
     }
     round.draft.require_durable();
     (round.draft.decide(None), Ok(round.claimed))
+}
+
+impl ClaimAsk {
+    /// The grant under which the asker waits, if it does.
+    fn place(&self) -> Option<GrantId> {
+        self.queue.and_then(|_| self.grants.first().copied())
+    }
+}
+
+/// Gives the asker a place in the queue for all that the named task needs, or keeps the place that it
+/// has. There is none for a task that nobody holds and that waits for something else.
+fn queue_up(draft: &mut Draft<'_>, seen: &Snapshot, ask: &ClaimAsk, task: &Task, is_held: bool) {
+    let (Some(grant), Some(ttl)) = (ask.place(), ask.queue) else { return };
+    let place = seen.waiters.iter().find(|seen| seen.waiter.grant == grant);
+    if !is_held && place.is_none() {
+        return;
+    }
+    let holder = match &ask.presence {
+        Some(evidence) => ask.holder.clone().with_evidence(evidence.clone()),
+        None => ask.holder.clone(),
+    };
+    let owned = seen.holds.iter().filter(|seen| ask.owner.owns(&seen.hold));
+    let mut keeps: Vec<GrantId> = owned.map(|seen| seen.hold.grant).collect();
+    keeps.dedup();
+    let waiter = Waiter {
+        grant,
+        ticket: place.map_or(seen.next, |place| place.waiter.ticket),
+        wants: place.map_or_else(|| all_wants(seen, task), |place| place.waiter.wants.clone()),
+        holder,
+        operation: Some(task.title.clone()),
+        keeps,
+        ttl,
+    };
+    match place {
+        Some(_) => draft.write(Write::KeepPlace(waiter)),
+        None => {
+            for want in &waiter.wants {
+                draft.event(want, &ask.holder.label, None, EventKind::Waiting);
+            }
+            draft.write(Write::Wait(waiter));
+        }
+    }
+}
+
+/// The task, its files and its section.
+fn all_wants(seen: &Snapshot, task: &Task) -> Vec<Want> {
+    let mut wants = task_wants(task);
+    wants.extend(task.section.as_deref().and_then(|name| section_want(&seen.section(name))));
+    wants
+}
+
+/// The task and its files.
+fn task_wants(task: &Task) -> Vec<Want> {
+    let mut wants = vec![Want::exclusive(task.id.resource())];
+    let files = task.files.iter().filter_map(|glob| Resource::new(Kind::Path, glob).ok());
+    for want in files.map(Want::exclusive) {
+        // A task may name a file twice, and in different ways.
+        if !wants.contains(&want) {
+            wants.push(want);
+        }
+    }
+    wants
 }
 
 /// Answers with the claim that the asker has already, and starts its leases anew: the same grant and
@@ -281,14 +357,7 @@ impl Round<'_> {
     }
 
     fn needs(&self, task: &Task) -> Needs {
-        let mut wants = vec![Want::exclusive(task.id.resource())];
-        let files = task.files.iter().filter_map(|glob| Resource::new(Kind::Path, glob).ok());
-        for want in files.map(Want::exclusive) {
-            // A task may name a file twice, and in different ways.
-            if !wants.contains(&want) {
-                wants.push(want);
-            }
-        }
+        let mut wants = task_wants(task);
         let section =
             task.section.as_deref().and_then(|name| section_want(&self.seen.section(name)));
         match self.ask.runner {
@@ -313,6 +382,12 @@ impl Round<'_> {
         of_this_round.map(|(_, token)| *token).or_else(before)
     }
 
+    /// The place in the queue in which the asker waits for the named task.
+    fn place(&self) -> Option<&WaiterSnapshot> {
+        let grant = self.ask.place()?;
+        self.seen.waiters.iter().find(|seen| seen.waiter.grant == grant)
+    }
+
     /// Clears what no longer counts, and says what is in the way.
     fn free(&mut self, wants: &[Want]) -> Result<(), Obstacle> {
         let touching: Vec<&HoldSnapshot> = self
@@ -333,7 +408,8 @@ impl Round<'_> {
         let others =
             || self.draft.holds().filter(|seen| !self.ask.owner.owns_or_inherits(&seen.hold));
         let held = others().map(|seen| &seen.hold.want);
-        let waited = self.draft.waiters().flat_map(|seen| &seen.waiter.wants);
+        let place = self.place();
+        let waited = earlier(&self.draft, place).into_iter().flat_map(|seen| &seen.waiter.wants);
         if compatible(wants, held.chain(waited).chain(self.draft.added())) {
             return Ok(());
         }
@@ -347,11 +423,15 @@ impl Round<'_> {
                 )],
                 by: Some(Box::new(seen.redacted())),
             },
-            None => Obstacle::because("others wait for it since longer".to_owned()),
+            None => Obstacle::because("other requests are ahead in the queue".to_owned()),
         })
     }
 
     fn take(&mut self, task: &Task, needs: Needs) {
+        if let Some(place) = self.place() {
+            let waiter = place.waiter.clone();
+            self.draft.end_wait(&waiter);
+        }
         let grant = self.ask.grants[self.claimed.len()];
         let token = Token(self.seen.next + self.claimed.len() as u64);
         let resources = needs.wants.iter().map(|want| want.resource.clone()).collect();

@@ -1,19 +1,19 @@
-//! Changes by hand: approve, reject, cancel, retry, skip, snooze, update, delete.
+//! Changes by hand: approve, reject, cancel, retry, skip, update, delete.
 
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
 use crate::handover::{NoteError, TryOutcome, WORKSPACE_MAX_BYTES};
-use crate::millis;
 use crate::resource::ResourceError;
 use crate::rules::draft::Draft;
 use crate::rules::tasks::claim::{end_holds, end_kept_section};
 use crate::rules::tasks::dependents_after;
-use crate::rules::tasks::finish::later;
 use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{PRIORITY_MAX, Status, Task, TaskId, Verb, after};
+use crate::text::{
+    DESCRIPTION_MAX, LIST_MAX, PAYLOAD_MAX, TITLE_MAX, TextError, check_count, check_text,
+};
 use crate::{Kind, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// A change to a task by hand, not by its worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,12 +32,6 @@ pub enum ManualChange {
     Retry,
     /// It is passed over.
     Skip,
-    /// It is put off.
-    Snooze {
-        /// For how long.
-        #[serde(rename = "pause_ms", with = "millis")]
-        pause: Duration,
-    },
     /// Its fields change.
     Update(Box<TaskChange>),
 }
@@ -136,6 +130,9 @@ pub enum EditError {
         /// What was given.
         priority: u8,
     },
+    /// A text is too long, or a list has too many items.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// A note is not acceptable.
     #[error(transparent)]
     Note(#[from] NoteError),
@@ -146,6 +143,26 @@ pub enum EditError {
         id: TaskId,
         /// The token that was given.
         token: Token,
+    },
+    /// The claim under which this was said is not the one that has the task.
+    #[error("task {id} is not yours")]
+    NotYours {
+        /// Which task.
+        id: TaskId,
+    },
+    /// The worker of that try still has the task.
+    #[error("the try with token {token} of task {id} has not ended")]
+    TryGoesOn {
+        /// Which task.
+        id: TaskId,
+        /// The token of the try.
+        token: Token,
+    },
+    /// The text is not a reference that keeps work of that try.
+    #[error("this is not a reference that keeps work of task {id}")]
+    NoRescueReference {
+        /// Which task.
+        id: TaskId,
     },
     /// The name of a folder, a branch or a reference cannot be kept with a try.
     #[error("the {what} is empty or longer than {WORKSPACE_MAX_BYTES} bytes")]
@@ -210,7 +227,6 @@ fn moved(
         ManualChange::Cancel => (Verb::Cancel, "cancelled", EventKind::Cancelled),
         ManualChange::Retry => (Verb::Retry, "retried", EventKind::Retried),
         ManualChange::Skip => (Verb::Skip, "skipped", EventKind::Skipped),
-        ManualChange::Snooze { .. } => (Verb::Snooze, "snoozed", EventKind::Snoozed),
         ManualChange::Update(_) => unreachable!("updates do not move a task"),
     };
     let wrong = || EditError::WrongStatus {
@@ -218,9 +234,8 @@ fn moved(
         status: task.status,
         what: what.to_owned(),
     };
-    if matches!(verb, ManualChange::Snooze { .. }) && task.status == Status::InProgress {
-        let by = task.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default();
-        return Err(EditError::InProgress { id: task.id.clone(), by });
+    if let ManualChange::Reject { feedback } = verb {
+        check_text("feedback", feedback, DESCRIPTION_MAX)?;
     }
     let status = after(task.status, by).ok_or_else(wrong)?;
     let mut task = Task { status, ..task.clone() };
@@ -235,7 +250,6 @@ fn moved(
             task.recoveries = 0;
             task.not_before = None;
         }
-        ManualChange::Snooze { pause } => task.not_before = Some(later(wall, *pause)),
         _ => {}
     }
     task.finished_at = status.is_final().then_some(wall);
@@ -247,7 +261,21 @@ fn moved(
     Ok((task, event))
 }
 
+fn check_texts(change: &TaskChange) -> Result<(), TextError> {
+    for (what, text, max) in [
+        ("title", &change.title, TITLE_MAX),
+        ("description", &change.description, DESCRIPTION_MAX),
+        ("payload", &change.payload, PAYLOAD_MAX),
+    ] {
+        if let Some(text) = text {
+            check_text(what, text, max)?;
+        }
+    }
+    check_count("files", change.files.as_ref().map_or(0, Vec::len), LIST_MAX)
+}
+
 fn updated(task: &Task, change: &TaskChange) -> Result<Task, EditError> {
+    check_texts(change)?;
     let mut task = task.clone();
     if let Some(section) = &change.section {
         if !section.is_empty() {

@@ -11,6 +11,7 @@ use crate::rules::tasks::dependents_after;
 use crate::rules::tasks::parts::{ClaimState, claim_state, kept_section};
 use crate::snapshot::{HoldSnapshot, Scope, Snapshot, TaskScope};
 use crate::task::{Claim, FinishedClaim, Status, Task, TaskId, Verb, after};
+use crate::text::{REASON_MAX, shortened};
 use crate::{GrantId, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -242,7 +243,7 @@ fn finished(task: &Task, status: Status, finish: &Finish, wall: WallTime) -> Tas
             task.error = None;
         }
         Finish::Fail { reason, .. } => {
-            task.error = Some(reason.clone());
+            task.error = Some(shortened(reason, REASON_MAX).into_owned());
             if status == Status::Pending {
                 task.not_before = Some(later(wall, back_off(task.attempts)));
             }

@@ -3,11 +3,14 @@
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
 use crate::handover::{Note, Try, WORKSPACE_MAX_BYTES, newest_notes};
+use crate::rescue_reference::is_rescue_reference;
 use crate::rules::draft::Draft;
+use crate::rules::release::Proof;
 use crate::rules::tasks::edit::EditError;
+use crate::rules::tasks::finish::own_hold;
 use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{Task, TaskId};
-use crate::{Token, Witness};
+use crate::{GrantId, Token, Witness};
 use serde::{Deserialize, Serialize};
 
 /// Adds a note to a task, whatever its status.
@@ -35,13 +38,17 @@ pub struct DescribeTry {
     pub task: TaskId,
     /// The token of the try.
     pub token: Token,
+    /// The grant of the claim: only the worker says where it works, while it has the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<GrantId>,
     /// The root of the worker's git worktree; none leaves it as it is, here and below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
     /// The git branch that was made for the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The git reference under which its unfinished work is kept.
+    /// The git reference under which its unfinished work is kept, once the try has ended: see
+    /// [`is_rescue_reference`]. The first that is said stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rescue: Option<String>,
     /// A note that is added with it.
@@ -109,9 +116,25 @@ fn described(seen: &Snapshot, ask: &DescribeTry) -> Result<Option<Task>, EditErr
         }
     }
     let of_token = |one: &&mut Try| one.token == ask.token;
+    let (id, token) = (ask.task.clone(), ask.token);
+    let is_own = owns(seen, &task, ask);
     let Some(one) = task.tries.iter_mut().find(of_token) else {
-        return Err(EditError::NoSuchTry { id: ask.task.clone(), token: ask.token });
+        return Err(EditError::NoSuchTry { id, token });
     };
+    if (ask.worktree.is_some() || ask.branch.is_some()) && !is_own {
+        return Err(EditError::NotYours { id });
+    }
+    if let Some(reference) = &ask.rescue {
+        if one.outcome.is_none() {
+            return Err(EditError::TryGoesOn { id, token });
+        }
+        if !is_rescue_reference(&id, one.number, reference) {
+            return Err(EditError::NoRescueReference { id });
+        }
+        if one.rescue.is_some() {
+            return Ok(None);
+        }
+    }
     let before = one.clone();
     let say = |place: &mut Option<String>, value: &Option<String>| {
         if value.is_some() {
@@ -131,6 +154,12 @@ fn described(seen: &Snapshot, ask: &DescribeTry) -> Result<Option<Task>, EditErr
         None => {}
     }
     Ok(Some(task))
+}
+
+/// Whether this is said by the worker that has the task, under the claim that it has.
+fn owns(seen: &Snapshot, task: &Task, ask: &DescribeTry) -> bool {
+    let own = |grant| own_hold(seen, task, &Proof::Grant(grant), Some(ask.token));
+    ask.grant.and_then(own).is_some()
 }
 
 fn find<'a>(seen: &'a Snapshot, id: &TaskId) -> Result<&'a Task, EditError> {
