@@ -382,3 +382,14 @@ fn no_finish_counts_after_a_part_of_its_claim_was_lost() {
     let broken = events.iter().filter(|event| event["event"] == "broken").count();
     assert!(broken > 0, "something was broken while it was held");
 }
+
+#[test]
+fn a_wait_for_a_section_ends_when_nothing_is_left_there() {
+    let place = StoreLocation::new();
+    place.add(&["T", "--id", "t", "--section", "S"]);
+    place.add(&["Other", "--section", "R"]);
+    place.claim(&["t", "--as", "a"]);
+    place.ok(&["tasks", "complete", "t", "--as", "a"]);
+    let said = place.json(&["tasks", "claim", "--section", "S", "-w", "600", "--as", "b"]);
+    assert_eq!((said.code, &said.error()["code"]), (4, &json!("NOTHING_READY")));
+}

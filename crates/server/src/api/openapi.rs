@@ -63,6 +63,7 @@ pub(super) fn complete(mut document: OpenApi) -> OpenApi {
             add(operation, "408", "The request took too long to arrive");
             add(operation, "429", "Too many requests");
             add(operation, "503", "The store is unavailable, or the server is shutting down");
+            add(operation, "504", "It took too long; whether it took effect is not known");
             describe_problems(operation);
         }
     }

@@ -84,7 +84,9 @@ fn too_large(limit: u64) -> Problem {
 
 /// The response to a request that took too long.
 pub(crate) fn too_slow() -> Problem {
-    let message = "timed out; the request may still have taken effect";
-    Problem::new(StatusCode::GATEWAY_TIMEOUT, "TIMEOUT", message)
-        .hint("Check whether it did before you retry.")
+    let message = "timed out: the outcome is not known, the request may still take effect";
+    Problem::new(StatusCode::GATEWAY_TIMEOUT, "OUTCOME_UNKNOWN", message).hint(
+        "Look whether it did before you send it again. A request with an Idempotency-Key can be sent \
+         again as it is: it is carried out once.",
+    )
 }

@@ -62,6 +62,16 @@ def every_address_opens_the_same_and_back_works(url, control):
         page.locator("#view-worker .plain-list").get_by_role("link", name="deploy").wait_for()
         page.go_back()
         page.get_by_role("heading", name="deploy").wait_for()
+        # A page shows nothing of the lock before it, also while the answer is on its way.
+        page.locator("#view-lock .hold").wait_for()
+        page.route("**/v1/locks/show?resource=other", lambda route: None)
+        page.evaluate("location.hash = '#/lock/other'")
+        page.get_by_role("heading", name="other").wait_for()
+        assert page.locator("#view-lock .hold").count() == 0
+        page.go_back()
+        page.get_by_role("heading", name="deploy").wait_for()
+        page.locator("#view-lock .hold").wait_for()
+        page.unroute("**/v1/locks/show?resource=other")
         # Addresses of older versions, and nonsense.
         for old, new in (("#events", "#/events"), ("#/nonsense/x", "#/overview"), ("#/task/%E0%A4%A", "#/task/%25E0%25A4%25A")):
             page.goto(f"{url}/{old}")

@@ -167,8 +167,12 @@ async fn explain(
     Ok(match none {
         NoClaim::NotFound => not_found(request),
         NoClaim::NothingReady => {
-            let failure = Refused::none_ready(&client.tasks().left(request).await?).into();
-            Refusal { failure, headline: "No task is ready.".to_owned(), hope: Hope::NotYet }
+            let left = client.tasks().left(request).await?;
+            // A section in which all is done has no work to wait for.
+            let is_over = request.section.is_some() && left.is_empty();
+            let hope = if is_over { Hope::None } else { Hope::NotYet };
+            let failure = Refused::none_ready(&left).into();
+            Refusal { failure, headline: "No task is ready.".to_owned(), hope }
         }
         NoClaim::AllTaken { by: Some(by), .. } => held(context, &by, named.as_ref()),
         NoClaim::AllTaken { why, by: None, .. } => not_ready(named.as_ref(), why, Hope::NotYet),

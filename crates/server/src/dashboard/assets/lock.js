@@ -32,8 +32,7 @@ export class LockPage {
   show(search, filter, id) {
     if (id !== this.id) {
       this.id = id;
-      this.shown = null;
-      say(this.state, '');
+      this.forget();
       fill(this.head, h('h2', { class: 'task-title' }, foreign(brief(id, 1_100), { class: 'resource' }), copyButton(id, 'name')),
         h('div', { class: 'page-actions' }, copyAddressButton()));
     }
@@ -47,6 +46,15 @@ export class LockPage {
     const events = [...known, ...this.model.events.filter((event) => event.resource === id && event.revision > newest)];
     this.noPast.hidden = showPastHolds(this.past, events, 'holder') > 0;
     this.tick();
+  }
+
+  /** Shows nothing of the lock before: its Break button would be taken for this one's. */
+  forget() {
+    this.shown = null;
+    this.askedAt = null;
+    say(this.state, '');
+    reconcileCards(this.holders, [], this.model);
+    this.showWaiters([], 0);
   }
 
   /** Asks who holds and waits, also for what overlaps a path: the snapshot may not have all of it. */

@@ -276,7 +276,7 @@ async fn an_answer_that_does_not_come_ends() {
     let scene = Scene::new().await;
     let response = scene.get("/slow").await;
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
-    assert_eq!(code(response).await, "TIMEOUT");
+    assert_eq!(code(response).await, "OUTCOME_UNKNOWN");
 }
 
 #[tokio::test(start_paused = true)]
