@@ -29,6 +29,7 @@ cases!("tasks":
     a_finish_by_a_former_worker_changes_nothing,
     what_a_silent_worker_had_is_taken_back,
     a_file_named_twice_is_held_once,
+    those_who_wait_for_a_task_have_places,
     notes_and_tries_reach_the_next_worker,
     lists_leave_out_the_history_where_asked_to,
     tasks_survive_reopening,
@@ -469,6 +470,55 @@ async fn a_file_named_twice_is_held_once(harness: &dyn Harness) -> Verdict {
     ensure!(complete(&*store, &claimed).await?, "it is done");
     ensure_eq!(everything(&*store).await?.holds.len(), 0, "holds left");
     Ok(())
+}
+
+/// A claim that waits for a named task queues for all that the task needs.
+async fn those_who_wait_for_a_task_have_places(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let task = NewTask {
+        section: Some("S".to_owned()),
+        files: vec!["src/**".to_owned(), "docs/a.md".to_owned()],
+        ..new("a")
+    };
+    add(&*store, vec![task]).await?;
+    let waiting = |worker: &str| ClaimAsk {
+        task: Some(id("a")),
+        queue: Some(LONG),
+        ..claim_ask(worker, LONG)
+    };
+    let (first, second, third) = (waiting("w"), waiting("v"), waiting("u"));
+    ensure!(try_claim(&*store, &first).await?.is_ok(), "the first gets it");
+    for ask in [&second, &third, &second] {
+        ensure!(try_claim(&*store, ask).await?.is_err(), "it is held");
+    }
+    let places = store.read(&look_for(&["a"])).await?.waiters;
+    let who: Vec<&str> = places.iter().map(|seen| seen.waiter.holder.label.as_str()).collect();
+    ensure_eq!(who, vec!["v", "u"], "who waits, in order");
+    ensure_eq!(places[0].waiter.wants.len(), 4, "the task, its files and its section");
+    let finish = FinishAsk {
+        task: id("a"),
+        proof: Proof::Grant(first.grants[0]),
+        token: None,
+        runner: None,
+        finish: Finish::Release,
+    };
+    let scope = finish.scope();
+    let rule = move |seen: &Snapshot| tasks::finish(seen, &finish, &NoWitness);
+    apply(&*store, None, scope, rule).await?;
+    ensure!(try_claim(&*store, &third).await?.is_err(), "an earlier waiter goes first");
+    ensure!(try_claim(&*store, &second).await?.is_ok(), "the one whose turn it is gets it");
+    let left = store.read(&look_for(&["a"])).await?.waiters;
+    let who: Vec<&str> = left.iter().map(|seen| seen.waiter.holder.label.as_str()).collect();
+    ensure_eq!(who, vec!["u"], "who waits still");
+    Ok(())
+}
+
+async fn try_claim(
+    store: &dyn Store,
+    ask: &ClaimAsk,
+) -> Result<Result<Vec<tasks::Claimed>, tasks::NoClaim>, Failure> {
+    let (scope, ask) = (ask.scope(), ask.clone());
+    apply(store, None, scope, move |seen: &Snapshot| tasks::claim(seen, &ask, &NoWitness)).await
 }
 
 async fn note(store: &dyn Store, task: &str, text: &str) -> Result<Task, Failure> {
