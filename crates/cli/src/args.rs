@@ -155,8 +155,9 @@ pub(crate) struct PatienceArgs {
     /// Do not wait: exit 6 if it is held
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "limit")]
     pub(crate) nonblock: bool,
-    /// Wait at most this long: seconds with fractions, or 5m; 0 means do not wait
-    #[arg(short = 'w', long = "wait", visible_alias = "timeout", value_name = "SECS", allow_negative_numbers = true, value_parser = seconds)]
+    /// Wait at most this long: seconds with fractions, or 5m; 0 means do not wait [default: on a terminal
+    /// forever, elsewhere locking.waitTimeout, 30m]
+    #[arg(short = 'w', long = "wait", visible_alias = "timeout", value_name = "SECS|forever", allow_negative_numbers = true, value_parser = patience)]
     pub(crate) limit: Option<Duration>,
 }
 
@@ -294,4 +295,12 @@ pub(crate) fn past_time(text: &str) -> Result<WallTime, String> {
 /// Parses seconds, as `flock -w` takes them.
 pub(crate) fn seconds(text: &str) -> Result<Duration, DurationError> {
     duration::parse_seconds(text)
+}
+
+/// A wait without a limit.
+pub(crate) const FOREVER: Duration = Duration::MAX;
+
+/// As [`seconds`], or `forever`.
+pub(crate) fn patience(text: &str) -> Result<Duration, DurationError> {
+    if text.trim() == "forever" { Ok(FOREVER) } else { seconds(text) }
 }

@@ -1,6 +1,6 @@
 //! The surroundings of a command: settings, the store, the label, the environment.
 
-use crate::args::Global;
+use crate::args::{FOREVER, Global};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Output, WARN, styled};
@@ -536,8 +536,10 @@ impl Context {
         if no_wait || self.no_wait || limit.is_some_and(|limit| limit.is_zero()) {
             return Wait::No;
         }
-        if let Some(limit) = limit {
-            return Wait::UpTo(limit);
+        match limit {
+            Some(FOREVER) => return Wait::Forever,
+            Some(limit) => return Wait::UpTo(limit),
+            None => {}
         }
         let untouched = self.settings.setting(Key::WaitTimeout).origin == Origin::BuiltIn;
         if let Some(wait) = self.dialect().defaults().wait.filter(|_| untouched) {

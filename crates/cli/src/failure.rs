@@ -61,6 +61,12 @@ impl Failure {
         }
     }
 
+    /// The result could not be printed, and what the command did was undone.
+    pub(crate) fn unprinted(error: &std::io::Error) -> Failure {
+        let message = format!("cannot write the result: {error}; nothing was kept");
+        Failure::new(Exit::Error, "OUTPUT", message)
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
         Failure::new(Exit::Usage, "USAGE", message)
     }
@@ -255,7 +261,11 @@ impl From<TokenError> for Failure {
 
 impl From<SpawnError> for Failure {
     fn from(error: SpawnError) -> Failure {
-        let mut failure = Failure::new(Exit::Error, "COMMAND", error.to_string());
+        let code = match error {
+            SpawnError::TooLate { .. } => "LEASE_LOST",
+            _ => "COMMAND",
+        };
+        let mut failure = Failure::new(Exit::Error, code, error.to_string());
         failure.exit = error.exit_code();
         failure.hint(error.hint())
     }

@@ -6,10 +6,13 @@
     reason = "this is the one place that prints and ends"
 )]
 
+pub(crate) mod aside;
+
 use crate::exit::Exit;
 use crate::failure::Failure;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
+use aside::{Piece, Stream};
 use std::io::{self, IsTerminal, Write};
 use tenure::core::text::without_reordering;
 
@@ -34,10 +37,16 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// The style of secondary text.
 pub(crate) const DIM: Style = Style::new().dimmed();
 
-/// Whether stderr is a terminal that can redraw a line.
+/// Whether stderr is a terminal that can redraw a line, and that this process may draw on now.
 pub(crate) fn can_redraw() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-    io::stderr().is_terminal() && !is_dumb
+    io::stderr().is_terminal() && !is_dumb && is_in_foreground()
+}
+
+/// Whether the terminal belongs to this process's group, and not to a job that it would draw over.
+pub(crate) fn is_in_foreground() -> bool {
+    rustix::termios::tcgetpgrp(io::stderr())
+        .map_or(true, |group| group == rustix::process::getpgrp())
 }
 
 /// The text in this style. Without colours, the style is removed when printing.
@@ -48,14 +57,17 @@ pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
 impl Output {
     /// Prints the result of a command: a JSON envelope, or text.
     pub(crate) fn done(&self, data: Value, human: impl FnOnce() -> String) {
-        if self.json {
-            self.envelope(true, data, Value::Null);
-        } else {
-            let text = human();
-            if !text.is_empty() {
-                out(&text);
-            }
-        }
+        end_if_closed(self.try_done(data, human));
+    }
+
+    /// As [`Output::done`], for a result that is worth nothing if it is not written, such as a grant: the
+    /// caller then undoes what it did.
+    pub(crate) fn try_done(&self, data: Value, human: impl FnOnce() -> String) -> io::Result<()> {
+        let text = match self.json {
+            true => json_text(&self.enveloped(true, data, Value::Null)),
+            false => human(),
+        };
+        if text.is_empty() { Ok(()) } else { write_out(text) }
     }
 
     /// As [`Output::done`], for a command that only confirms its action: `--quiet` omits it.
@@ -95,7 +107,7 @@ impl Output {
 
     /// Prints one item of a stream: a JSON object or a line of text.
     pub(crate) fn line(&self, data: &Value, human: impl FnOnce() -> String) {
-        out(&if self.json { data.to_string() } else { human() });
+        out(if self.json { data.to_string() } else { human() });
     }
 
     /// Prints bytes unchanged, whatever the format.
@@ -104,21 +116,16 @@ impl Output {
         end_if_closed(stdout.write_all(bytes).and_then(|()| stdout.flush()));
     }
 
-    /// Prints what a worker's command printed. A closed stdout must not end the worker.
-    pub(crate) fn pass_on(&self, bytes: &[u8]) {
-        let mut stdout = io::stdout().lock();
-        let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
-    }
-
-    /// Prints what a worker's command wrote to stderr.
-    pub(crate) fn pass_on_error(&self, bytes: &[u8]) {
-        let _ = io::stderr().lock().write_all(bytes);
+    /// Prints what a worker's command printed, once printing [aside](aside::begin) has begun. A closed
+    /// stream must not end the worker.
+    pub(crate) fn pass_on(&self, stream: Stream, bytes: Vec<u8>) {
+        let _ = aside::hand_over(stream, Piece::Bytes(bytes));
     }
 
     /// Prints a note on stderr that is not part of the result.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(anstream::stderr().lock(), "{}", without_reordering(text));
+            err(text.to_owned());
         }
     }
 
@@ -145,15 +152,10 @@ impl Output {
         if !is_wrong {
             return self.note(&failure.message);
         }
-        let mut stderr = anstream::stderr().lock();
-        let message = without_reordering(&failure.message);
-        let _ = writeln!(stderr, "{}: {message}", styled(BAD, "Error"));
-        for line in &failure.more {
-            let _ = writeln!(stderr, "{}", without_reordering(line));
-        }
-        if let Some(hint) = &failure.hint {
-            let _ = writeln!(stderr, "{}: {}", styled(NAME, "Hint"), without_reordering(hint));
-        }
+        let message = format!("{}: {}", styled(BAD, "Error"), failure.message);
+        let hint = failure.hint.iter().map(|hint| format!("{}: {hint}", styled(NAME, "Hint")));
+        let lines = std::iter::once(message).chain(failure.more.iter().cloned()).chain(hint);
+        err(lines.collect::<Vec<_>>().join("\n"));
     }
 
     fn envelope(&self, success: bool, data: Value, error: Value) {
@@ -193,18 +195,25 @@ fn details(failure: &Failure) -> Value {
     }
 }
 
-fn print_json(value: &Value) {
-    let text = match io::stdout().is_terminal() {
+fn json_text(value: &Value) -> String {
+    match io::stdout().is_terminal() {
         true => serde_json::to_string_pretty(value).unwrap_or_default(),
         false => value.to_string(),
-    };
-    out(&text);
+    }
+}
+
+fn print_json(value: &Value) {
+    out(json_text(value));
 }
 
 /// Ends the process with this code without running destructors: SQLite needs none, and exiting
 /// should be fast.
 pub(crate) fn end(code: i32) -> ! {
     let _ = io::stdout().flush();
+    crate::child::dismiss();
+    if let Some(error) = aside::finish() {
+        end_if_closed(Err(error));
+    }
     std::process::exit(code)
 }
 
@@ -216,10 +225,25 @@ pub(crate) fn line_width() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-fn out(text: &str) {
-    let text = without_reordering(text);
+fn out(text: String) {
+    end_if_closed(write_out(text));
+}
+
+fn write_out(text: String) -> io::Result<()> {
+    let text = without_reordering(&text).into_owned();
+    let Err(Piece::Result(text)) = aside::hand_over(Stream::Stdout, Piece::Result(text)) else {
+        return Ok(());
+    };
     let mut stdout = anstream::stdout().lock();
-    end_if_closed(writeln!(stdout, "{text}").and_then(|()| stdout.flush()));
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush())
+}
+
+/// Prints lines on stderr, where nothing depends on whether they are read.
+fn err(text: String) {
+    let text = without_reordering(&text).into_owned();
+    if let Err(Piece::Line(text)) = aside::hand_over(Stream::Stderr, Piece::Line(text)) {
+        let _ = writeln!(anstream::stderr().lock(), "{text}");
+    }
 }
 
 /// Ends the process if stdout is closed, which is not an error. Any other write error is: the
@@ -229,12 +253,11 @@ fn end_if_closed(written: io::Result<()>) {
     if error.kind() == io::ErrorKind::BrokenPipe {
         end(Exit::Ok.code());
     }
-    let mut stderr = anstream::stderr().lock();
-    let _ = writeln!(stderr, "{}: cannot write the result: {error}", styled(BAD, "Error"));
+    err(format!("{}: cannot write the result: {error}", styled(BAD, "Error")));
     end(Exit::Error.code());
 }
 
 /// Prints what the library warns of, though nothing failed.
 pub(crate) fn warning(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "tenure: warning: {text}");
+    err(format!("tenure: warning: {text}"));
 }

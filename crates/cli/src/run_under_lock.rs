@@ -1,7 +1,7 @@
 //! Holds resources while a command runs; shared by `run` and `update`.
 
 use crate::args;
-use crate::child::{self, Child, ChildSpec, Ended, Signals};
+use crate::child::{self, Child, ChildSpec, Ended, Signals, SpawnError};
 use crate::context::{AGENT_VARIABLE, Context, GRANT_VARIABLE, KEEPS_VARIABLE};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -186,10 +186,13 @@ pub(crate) async fn run_under<T>(
     let mut signals = Signals::listen().map_err(|error| {
         Failure::new(Exit::Error, "SIGNALS", format!("cannot listen for signals: {error}"))
     })?;
-    let mut child = match child::spawn(spec) {
+    let mut child = match child::spawn(spec, guard.trust(), grace) {
         Ok(child) => child,
         Err(error) => {
-            guard.release().await?;
+            let released = guard.release().await;
+            if !matches!(error, SpawnError::TooLate { .. }) {
+                released?;
+            }
             return Err(error.into());
         }
     };

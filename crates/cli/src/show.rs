@@ -1,7 +1,10 @@
 //! Text for people about holds, waiters and events. [`tenure_frontend::view`] has the JSON.
 
 use crate::output::{BAD, DIM, NAME, WARN, styled};
-use tenure::core::{Event, EventKind, HoldSnapshot, Mode, Resource, WaiterSnapshot, Witness};
+use tenure::core::{
+    Event, EventKind, HoldSnapshot, Holder, Mode, Resource, WaiterSnapshot, Witness,
+};
+use tenure::server_support::platform::left_running;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view::{process_of, slots_taken, why_left};
 use unicode_width::UnicodeWidthStr;
@@ -24,7 +27,8 @@ pub(crate) fn hold_text(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
     };
     let mut text = format!("{resource} is held{how} by {holder}");
     if let Some((evidence, pid)) = process_of(&hold.holder) {
-        text += &format!(" (process {pid} on {})", evidence.host);
+        let left = left_words(&hold.holder).map_or_else(String::new, |left| format!(" {left}"));
+        text += &format!(" (process {pid} on {}{left})", evidence.host);
     }
     text += &format!(" for {}", format_duration(seen.held_for));
     if let Some(operation) = &hold.operation {
@@ -37,6 +41,15 @@ pub(crate) fn hold_text(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
         None => format!("lease ends in {} unless renewed", format_duration(seen.left)),
     };
     text + &format!("  {left}; token {}", hold.token)
+}
+
+/// What still runs of a holder whose own process has ended.
+pub(crate) fn left_words(holder: &Holder) -> Option<String> {
+    let left = left_running(holder.evidence.as_ref()?);
+    let words = left.iter().map(|(pid, name)| format!("{} ({pid})", one_line(name)));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty())
+        .then(|| format!("has ended; of what it started still runs: {}", words.join(", ")))
 }
 
 /// A waiter in one line.

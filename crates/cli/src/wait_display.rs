@@ -196,6 +196,13 @@ impl WaitDisplay {
             let mut shown_secs = 0;
             while !state.ended.load(Ordering::Relaxed) {
                 let elapsed = begun.elapsed();
+                let is_drawn = output::is_in_foreground();
+                if is_drawn == bar.is_hidden() {
+                    bar.set_draw_target(match is_drawn {
+                        true => ProgressDrawTarget::stderr(),
+                        false => ProgressDrawTarget::hidden(),
+                    });
+                }
                 bar.set_position(elapsed.min(span).as_millis().try_into().unwrap_or(u64::MAX));
                 if elapsed.as_secs() > shown_secs {
                     shown_secs = elapsed.as_secs();

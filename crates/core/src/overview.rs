@@ -82,7 +82,8 @@ pub struct Worker<'a> {
     pub registered: Option<&'a RegisteredWorker>,
     /// Its holds, oldest first; those that no longer count are among them.
     pub holds: Vec<JudgedHold<'a>>,
-    /// What is known about its life. One sign of life is enough; death needs proof.
+    /// What is known about its life. One sign of life is enough; death needs proof. A registered worker is
+    /// dead with its own process, whatever that left running.
     pub liveness: Liveness,
 }
 
@@ -93,13 +94,15 @@ impl<'a> Worker<'a> {
             || (self.registered.is_some() && self.liveness != Liveness::Dead)
     }
 
-    /// What it does: `working` on a task, `idle`, `holding` something without being registered, or
-    /// `gone`.
+    /// What it does: `working` on a task, `idle`, `holding` something without being a worker that lives,
+    /// or `gone`.
     pub fn state(&self) -> &'static str {
         let counting = || self.holds.iter().filter(|hold| hold.state.counts());
         let is_task = |hold: &&JudgedHold<'_>| hold.seen.hold.want.resource.kind() == Kind::Task;
         match self.registered {
             _ if !self.counts() => "gone",
+            // What its command started still runs, and nobody leads it.
+            Some(_) if self.liveness == Liveness::Dead => "holding",
             _ if counting().any(|hold| is_task(&hold)) => "working",
             Some(_) => "idle",
             None => "holding",
@@ -205,7 +208,9 @@ impl<'a> Overview<'a> {
             });
             let worker = &mut workers[place];
             worker.holds.push(*hold);
+            let has_died = own.is_some_and(|own| self.registered[own].1 == Liveness::Dead);
             worker.liveness = match (worker.liveness, liveness) {
+                _ if has_died => Liveness::Dead,
                 (Liveness::Alive, _) | (_, Liveness::Alive) => Liveness::Alive,
                 (Liveness::Dead, _) | (_, Liveness::Dead) => Liveness::Dead,
                 _ => Liveness::Unknown,

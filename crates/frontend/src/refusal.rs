@@ -309,6 +309,7 @@ impl From<Error> for Refusal {
             Error::Resource(_) | Error::Label(_) | Error::Request(_) => (Kind::Usage, "USAGE"),
             Error::Url(_) => (Kind::StoreUnusable, "STORE_URL"),
             Error::Deadlock(_) => (Kind::Locked, "DEADLOCK"),
+            Error::TooLate => (Kind::Lost, "LEASE_LOST"),
             Error::Add(AddError::Exists { .. } | AddError::NoSuchDependency { .. }) => {
                 (Kind::Contradiction, "TASK_REFUSED")
             }

@@ -62,6 +62,7 @@ impl From<Error> for Failure {
         let class = match &error {
             Error::Store(error) => return error.clone().into(),
             Error::Deadlock(_) => "Deadlock",
+            Error::TooLate => "Lost",
             Error::NoSuchTask { .. } | Error::Ambiguous { .. } => "NoSuchTask",
             Error::Edit(EditError::NotFound { .. }) => "NoSuchTask",
             Error::Edit(_) => "TaskError",

@@ -48,6 +48,10 @@ pub enum Error {
         /// Those that it means.
         ids: Vec<String>,
     },
+    /// The store's answers came so late, several times, that what they granted was over by then.
+    /// Nothing is held.
+    #[error("the store answered too late: the lease was over before it could be used")]
+    TooLate,
     /// Waiting would never end: the cycle that it would close.
     #[error("Deadlock: {0}")]
     Deadlock(Cycle),

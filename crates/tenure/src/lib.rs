@@ -144,7 +144,7 @@ pub use client::{
     Attempt, Binding, Broken, Busy, ClaimBuilder, ClaimRequest, ClaimWaiting, Claims, Cleanup,
     Client, ClientBuilder, Collected, Free, GUARD_LEASE, Guard, IntoResource, Lease, LeaseAttempt,
     Left, Next, PLACE_LEASE, ReleaseOutcome, Request, Runner, Stop, Stopper, Swarm, SwarmReport,
-    TaskOutput, Tasks, Wait, Waiting, Work, WorkEvent,
+    TaskOutput, Tasks, Trust, Wait, Waiting, Work, WorkEvent,
 };
 pub use error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
 pub use secret::Secret;
@@ -174,7 +174,9 @@ pub mod server_support {
 
     /// Evidence for this process, and its witness.
     pub mod platform {
-        pub use crate::platform::{LocalWitness, process_evidence, this_boot, this_process};
+        pub use crate::platform::{
+            LocalWitness, left_running, process_evidence, this_boot, this_process,
+        };
     }
 
     /// The protocol between clients and servers.

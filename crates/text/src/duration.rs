@@ -159,10 +159,23 @@ fn terms(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The units that are accepted. humantime knows more, of which some are read otherwise than they are
+/// meant: `5M` is five months there.
+const UNITS: [&str; 20] = [
+    "ms", "millisecond", "milliseconds", "s", "sec", "second", "seconds", "m", "min", "minute",
+    "minutes", "h", "hour", "hours", "d", "day", "days", "w", "week", "weeks",
+];
+
 fn parse_term(term: &str, text: &str) -> Result<Duration, DurationError> {
     let term = term.trim();
     if is_bare_number(term) {
         return Err(DurationError::MissingUnit { text: quote(text), number: shorten(term) });
+    }
+    let unit = term.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
+    let is_word = !unit.is_empty() && unit.chars().all(|c| c.is_ascii_alphabetic());
+    let has_number = term.starts_with(|c: char| c.is_ascii_digit());
+    if has_number && is_word && !UNITS.contains(&unit) {
+        return Err(DurationError::UnknownUnit { text: quote(text), unit: quote(unit) });
     }
     humantime::parse_duration(term).map_err(|error| match error {
         humantime::DurationError::UnknownUnit { unit, .. } => {
@@ -247,7 +260,10 @@ mod tests {
                 "99999999999999999999h",
                 "\"99999999999999999999h\" is too long: at most 36500d is allowed",
             ),
-            ("101years", "\"101years\" is too long: at most 36500d is allowed"),
+            ("5M", "\"5M\" has the unknown unit \"M\": use ms, s, m, h, d or w"),
+            ("1y", "\"1y\" has the unknown unit \"y\": use ms, s, m, h, d or w"),
+            ("9us", "\"9us\" has the unknown unit \"us\": use ms, s, m, h, d or w"),
+            ("99999w", "\"99999w\" is too long: at most 36500d is allowed"),
             ("soon", "\"soon\" is not a duration: write 90s, 15m or 1h30m"),
             ("1s\0", "\"1s\\0\" is not a duration: write 90s, 15m or 1h30m"),
             ("5s\n-", "\"5s\\n-\" is not a duration: write 90s, 15m or 1h30m"),

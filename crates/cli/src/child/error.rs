@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use super::ChildSpec;
+use super::guardian::TOO_LATE;
+use crate::exit::Exit;
 
 /// ENOEXEC, on every unix; the standard library has no kind for it.
 const EXEC_FORMAT_ERROR: i32 = 8;
@@ -37,6 +39,12 @@ pub enum SpawnError {
         /// The cause.
         source: io::Error,
     },
+    /// The lease under which it was to run was over by then.
+    #[error("the lease was lost before {program:?} could start; it was not started")]
+    TooLate {
+        /// The program as it was typed.
+        program: String,
+    },
     /// Anything else: too many processes, too long an argument list, a NUL byte in an argument.
     #[error("cannot run {program:?}: {source}")]
     Other {
@@ -48,11 +56,12 @@ pub enum SpawnError {
 }
 
 impl SpawnError {
-    /// The code to exit with: 127 not found, 126 not executable, 125 otherwise.
+    /// The code to exit with: 127 not found, 126 not executable, 8 a lost lease, 125 otherwise.
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::NotFound { .. } => 127,
             Self::NotExecutable { .. } => 126,
+            Self::TooLate { .. } => Exit::Lost.code(),
             Self::Directory { .. } | Self::Other { .. } => 125,
         }
     }
@@ -72,6 +81,7 @@ impl SpawnError {
             Self::NotExecutable { .. } => {
                 "It must be an executable program or a script with a #! line: chmod +x FILE"
             }
+            Self::TooLate { .. } => "Run it again.",
             Self::Directory { .. } => "Create the directory, or choose another.",
             Self::Other { .. } => "Nothing was started.",
         }
@@ -80,6 +90,9 @@ impl SpawnError {
     /// Classifies the error of an attempt to start `spec`.
     pub(super) fn from_attempt(spec: &ChildSpec, source: io::Error) -> Self {
         let program = spec.program();
+        if source.raw_os_error() == Some(TOO_LATE) {
+            return Self::TooLate { program };
+        }
         // Reading "." in it needs the same permission as entering it.
         if let Some(directory) = &spec.directory
             && let Err(source) = std::fs::metadata(directory.join("."))

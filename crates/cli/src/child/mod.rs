@@ -1,12 +1,12 @@
 //! Runs the command of `run`, `update`, `work` and `swarm`: starts, watches, signals and stops it.
 //!
-//! In reading order: [`ChildSpec`] describes what to start, [`spawn`] starts it, [`Child`] is the
-//! running command, [`Ended`] is how it ended, [`Signals`] are the signals that tenure receives
+//! In reading order: [`ChildSpec`] describes what to start, [`spawn`] starts it while its lease can be
+//! trusted ([`Trust`]), [`Child`] is the running command, [`Ended`] is how it ended, [`Signals`] are the signals that tenure receives
 //! meanwhile.
 //!
 //! ```ignore
 //! let mut signals = Signals::listen()?;
-//! let mut child = spawn(ChildSpec::new(command))?;
+//! let mut child = spawn(ChildSpec::new(command), lease.trust(), grace)?;
 //! let ended = loop {
 //!     tokio::select! {
 //!         ended = child.wait() => break ended,
@@ -18,14 +18,15 @@
 //!
 //! Promises on Linux: the command leads a process group of its own. [`Child::stop`] reaches every
 //! process that the command started, including those that left the group or became daemons, unless
-//! they both became daemons and cleared their environment. If tenure dies, even by SIGKILL, the
-//! kernel kills the command's own process, but *not* what that started: a program that `sh -c` runs
-//! keeps running. Other Unix systems have the process group only.
+//! they both became daemons and cleared their environment. If tenure dies, even by SIGKILL, or cannot
+//! stop the command when its lease ends, its [`guardian`] ends the group. Other Unix systems have the
+//! process group only.
 //!
 //! Everything here must run on one thread, the main one, inside a Tokio runtime: the kernel kills
 //! the command when the *thread* that started it ends.
 
 mod error;
+mod guardian;
 mod output;
 mod signals;
 mod stop;
@@ -42,8 +43,11 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 pub use error::SpawnError;
+#[cfg(test)]
+pub use guardian::Trust;
+pub use guardian::dismiss;
 pub use output::Output;
-pub use signals::{RESUME, SUSPEND, Signals};
+pub use signals::{RESUME, SUSPEND, Signals, restore_signals};
 pub use terminal::suspend;
 pub use unix::{Child, spawn};
 

@@ -64,6 +64,15 @@ impl Signals {
     }
 }
 
+/// Has signals that ask this process to end do so at once, after [`Signals`] were read.
+pub fn restore_signals() {
+    for which in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        if !sys::is_ignored(which) {
+            sys::restore_default(which);
+        }
+    }
+}
+
 impl Child {
     /// As [`Child::wait`], and passes every signal on to the command.
     pub async fn wait_passing_on(&mut self, signals: &mut Signals) -> Ended {

@@ -26,6 +26,9 @@ impl Child {
     /// Suspended processes are continued so that they can end. It also stops what an ended command
     /// left behind. It can be called again if it was cancelled.
     pub async fn stop(&mut self, grace: Duration) -> Stopped {
+        if let Some(ward) = &self.ward {
+            ward.is_stopped_by_tenure();
+        }
         let members = self.members();
         self.tree.signal(&members, Signal::TERM);
         self.tree.signal(&members, Signal::CONT);

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child as Process, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{self, Pid, Signal, WaitId, WaitIdOptions};
 #[cfg(target_os = "linux")]
@@ -14,6 +15,7 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::output::{self, Output};
+use super::guardian::{self, Trust, Ward};
 use super::terminal::Terminal;
 use super::tree::{self, MARK_VARIABLE, Tree};
 use super::{ChildSpec, Ended, SpawnError, Stdin, Stdout, sys};
@@ -41,22 +43,30 @@ pub struct Child {
     /// Becomes readable when the command ends.
     #[cfg(target_os = "linux")]
     exit: Option<AsyncFd<OwnedFd>>,
+    pub(super) ward: Option<Ward>,
     /// SIGCHLD: some child, or adopted orphan, ended or stopped.
     changes: Stream,
 }
 
-/// Starts the command of `spec` in a new process group.
+/// Starts the command of `spec` in a new process group, if its lease may be trusted at that moment. From
+/// then on the command is ended in time, also where this process cannot do it: see
+/// [`guardian`](super::guardian).
 ///
 /// Call it on the main thread, within a Tokio runtime with I/O and time enabled: on Linux the
 /// kernel kills the command when the thread that started it ends.
-pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
+pub fn spawn(
+    mut spec: ChildSpec,
+    trust: impl Trust,
+    grace: Duration,
+) -> Result<Child, SpawnError> {
     let failed = |spec: &ChildSpec, error| SpawnError::from_attempt(spec, error);
+    let ward = Ward::new(trust, grace).map_err(|error| failed(&spec, error))?;
     // Listen before the command exists, so that its end is not missed.
     let changes = signal(SignalKind::child()).map_err(|error| failed(&spec, error))?;
     tree::adopt_orphans();
     let mark = tree::new_mark();
     let mut terminal = spec.foreground.then(Terminal::open).flatten();
-    let mut command = command(&mut spec, &mark, terminal.as_mut());
+    let mut command = command(&mut spec, &mark, terminal.as_mut(), &ward);
 
     let mut leaders = tree::leaders();
     let mut process = match command.spawn() {
@@ -81,6 +91,7 @@ pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
         feeder: None,
         #[cfg(target_os = "linux")]
         exit: exit_handle(leader),
+        ward: Some(ward),
         changes,
     };
     // From here on a failure drops, and so kills, the child.
@@ -90,7 +101,12 @@ pub fn spawn(mut spec: ChildSpec) -> Result<Child, SpawnError> {
 }
 
 /// Converts `spec` for the standard library.
-fn command(spec: &mut ChildSpec, mark: &OsString, terminal: Option<&mut Terminal>) -> Command {
+fn command(
+    spec: &mut ChildSpec,
+    mark: &OsString,
+    terminal: Option<&mut Terminal>,
+    ward: &Ward,
+) -> Command {
     let mut words = spec.command.iter();
     // An empty name is reported as not found.
     let mut command = Command::new(words.next().cloned().unwrap_or_default());
@@ -111,7 +127,7 @@ fn command(spec: &mut ChildSpec, mark: &OsString, terminal: Option<&mut Terminal
     });
     let shares_both = matches!(spec.stdin, Stdin::Inherit) && spec.stdout == Stdout::Inherit;
     let take_terminal = terminal.filter(|_| shares_both).and_then(Terminal::lend_at_start);
-    prepare(&mut command, take_terminal);
+    prepare(&mut command, take_terminal, ward.enter());
     command
 }
 
@@ -120,6 +136,7 @@ fn command(spec: &mut ChildSpec, mark: &OsString, terminal: Option<&mut Terminal
 fn prepare(
     command: &mut Command,
     take_terminal: Option<impl Fn() -> io::Result<()> + Send + Sync + 'static>,
+    enter: impl Fn() -> io::Result<()> + Send + Sync + 'static,
 ) {
     let parent = process::getpid();
     // SAFETY: the closure runs in the forked process, where only async-signal-safe calls are
@@ -132,7 +149,7 @@ fn prepare(
             }
             // Tenure blocked it for itself, and masks survive exec.
             sys::unblock(Signal::TTOU);
-            Ok(())
+            enter()
         });
     }
 }
@@ -231,6 +248,7 @@ impl Child {
         };
         let had_terminal = self.had_terminal;
         drop(self);
+        guardian::dismiss();
         let none = process::Rlimit { current: Some(0), maximum: Some(0) };
         // The command has already written a core dump if one was wanted.
         let _ = process::setrlimit(process::Resource::Core, none);
@@ -326,6 +344,8 @@ impl Drop for Child {
         if let Some(feeder) = &self.feeder {
             feeder.abort();
         }
+        // Before the number of the group can be given out again.
+        self.ward = None;
         // If it is not quite dead yet, it is reaped later as an orphan.
         let _ = process::waitpid(Some(self.leader), process::WaitOptions::NOHANG);
         tree::leaders().retain(|leader| *leader != self.leader);

@@ -3,7 +3,7 @@
 use crate::args::{self, ModeArgs};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{NAME, styled};
+use crate::output::{NAME, aside, styled};
 use crate::run_under_lock::{lost, request_for, with_own_holds, with_wait_hint};
 use crate::show;
 use crate::shutdown::shutdown_signal;
@@ -11,7 +11,7 @@ use crate::wait_display::WaitDisplay;
 use clap::Args;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tenure::core::{GrantId, Reason, Resource, TakeoverReason};
+use tenure::core::{GrantId, Proof, Reason, Resource, TakeoverReason};
 use tenure::{Attempt, Client, Guard, Lease, LeaseAttempt, ReleaseOutcome, Request, Wait};
 use tenure_frontend::config::Key;
 use tenure_frontend::duration::format_duration;
@@ -79,17 +79,33 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
     let attempt = request.lease().await;
     display.end(matches!(attempt, Ok(LeaseAttempt::Held(_))));
     match attempt? {
-        LeaseAttempt::Held(lease) => {
-            context.output.done(lease_json(&lease), || match context.output.quiet {
-                true => lease.grant.to_string(),
-                false => lease_text(&lease),
-            });
-            Ok(0)
-        }
+        LeaseAttempt::Held(lease) => hand_out(context, &client, &lease).await,
         LeaseAttempt::Busy(busy) => {
             Err(with_wait_hint(Failure::locked_as(&resources, mode, &busy), wait))
         }
     }
+}
+
+/// Prints the lease, if it can be trusted at that moment. A lease that cannot be printed is given back:
+/// without its grant it is of no use to the caller, and in the way of others.
+async fn hand_out(context: &Context, client: &Client, lease: &Lease) -> Result<i32, Failure> {
+    let failure = if client.is_trusted(lease) {
+        let printed =
+            context.output.try_done(lease_json(lease), || match context.output.quiet {
+                true => lease.grant.to_string(),
+                false => lease_text(lease),
+            });
+        match printed {
+            Ok(()) => return Ok(0),
+            Err(error) => Failure::unprinted(&error),
+        }
+    } else {
+        lost(&format!("The lease on {} was lost before it was used", show::names(&lease.resources)))
+    };
+    if !lease.is_shared() {
+        client.release(Proof::Grant(lease.grant), Some(&lease.resources)).await?;
+    }
+    Err(failure)
 }
 
 async fn build(
@@ -124,11 +140,16 @@ async fn hold(context: &Context, guard: Guard, operation: Option<&str>) -> Resul
     let what = operation.unwrap_or(&names);
     let data = lease_json(guard.lease());
     let shutdown_signal = shutdown_signal();
+    // A reader that does not read must not keep a signal from releasing the lock.
+    aside::begin();
+    if !guard.is_held() {
+        return Err(lost(&format!("The lease on {names} was lost")));
+    }
     context.output.done(data, || format!("Lock acquired for: {what}"));
     context.output.note("Press Ctrl+C to release...");
     tokio::select! {
         () = guard.lost() => return Err(lost(&format!("The lease on {names} was lost"))),
-        _ = shutdown_signal => {}
+        _ = shutdown_signal => aside::hurry(),
     }
     match guard.release().await? {
         ReleaseOutcome::Released => {

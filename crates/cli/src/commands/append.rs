@@ -1,11 +1,11 @@
 //! `tenure append`: appends whole lines to a file with many writers.
 
-use crate::args::{self, Global};
+use crate::args::{self, FOREVER, Global};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::run_under_lock::with_wait_hint;
+use crate::run_under_lock::{lost, with_own_holds, with_wait_hint};
 use clap::{Args, ValueHint};
 use serde_json::json;
 use std::io::{self, Read};
@@ -65,7 +65,7 @@ pub(crate) fn run(output: &Output, global: &Global, args: &AppendArgs) -> Result
     }
     let limit = match args.patience.nonblock || global.no_wait {
         true => Some(Duration::ZERO),
-        false => args.patience.limit,
+        false => args.patience.limit.filter(|limit| *limit != FOREVER),
     };
     let folder_lock = FolderLock::around(output, global, args)?;
     let appender = Appender::open(&args.file, limit, args.sync)?;
@@ -90,6 +90,7 @@ pub(crate) fn run(output: &Output, global: &Global, args: &AppendArgs) -> Result
 
 /// The single lock of a folder, which programs of its dialect hold for every change.
 struct FolderLock {
+    context: Context,
     runtime: tokio::runtime::Runtime,
     client: Client,
     resource: Resource,
@@ -114,12 +115,13 @@ impl FolderLock {
         })?;
         let client = runtime.block_on(context.client())?;
         let wait = context.wait(args.patience.nonblock, args.patience.limit);
-        Ok(Some(FolderLock { runtime, client, resource, wait }))
+        Ok(Some(FolderLock { context, runtime, client, resource, wait }))
     }
 
     /// Calls `act` while the lock is held.
     fn under<T>(&self, act: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let request = self.client.request(&self.resource).wait(self.wait).operation("append");
+        let request = with_own_holds(&self.context, request);
         let guard = match self.runtime.block_on(request.hold())? {
             Attempt::Held(guard) => guard,
             Attempt::Busy(busy) => {
@@ -127,7 +129,10 @@ impl FolderLock {
                 return Err(with_wait_hint(Failure::locked(wanted, &busy), self.wait));
             }
         };
-        let done = act();
+        let done = match guard.is_held() {
+            true => act(),
+            false => Err(lost("The lease was lost before the lines were appended")),
+        };
         let released = self.runtime.block_on(guard.release());
         let done = done?;
         released?;

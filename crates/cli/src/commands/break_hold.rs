@@ -91,6 +91,12 @@ pub(crate) async fn break_all(
             }
         }
     }
+    for seen in &ended {
+        if let Some(left) = show::left_words(&seen.hold.holder) {
+            let holder = &seen.hold.holder.label;
+            context.output.note(&format!("The process of {holder} {left}. It is not stopped."));
+        }
+    }
     let data: Vec<Value> = ended
         .iter()
         .map(|seen| json!({ "holder": seen.hold.holder.label, "token": seen.hold.token }))

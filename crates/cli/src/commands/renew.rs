@@ -10,6 +10,7 @@ use crate::show;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
+use tenure::core::HoldSnapshot;
 use tenure::store::Renewed;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
@@ -39,11 +40,16 @@ pub(crate) async fn run(context: &Context, args: RenewArgs) -> Result<i32, Failu
     let resources = context.resources(&client, &args.resources).await?;
     let proof = args.proof.proof_for(context, &client, &resources).await?;
     let named = (!resources.is_empty()).then_some(resources.as_slice());
+    let asked_at = client.now();
     let renewed = client.renew(&proof, named, args.ttl).await?;
     if renewed.is_empty() {
         return Err(Refusal::nothing_held(&proof, &resources).into());
     }
-    if let Some((seen, _)) = renewed.iter().find(|(_, answer)| *answer == Renewed::Lost) {
+    let passed = client.now().saturating_sub(asked_at);
+    let is_lost = |(seen, answer): &&(HoldSnapshot, Renewed)| {
+        *answer == Renewed::Lost || passed >= args.ttl.unwrap_or(seen.hold.ttl)
+    };
+    if let Some((seen, _)) = renewed.iter().find(is_lost) {
         return Err(lost(&format!(
             "The lease on {} was lost",
             show::name(&seen.hold.want.resource)

@@ -13,7 +13,7 @@ use tracing::field::Empty;
 
 /// Run a command while holding a lock
 ///
-/// Waits until the resource is free, runs the command, and releases when it ends. The lease is
+/// Waits until the resource is free (how long: see -w), runs the command, and releases when it ends. The lease is
 /// renewed meanwhile. If it is lost, the command and all processes that it started get SIGTERM,
 /// after --grace SIGKILL, and the exit code is 8. Otherwise the exit code is that of the command
 /// (128+N if signal N killed it).

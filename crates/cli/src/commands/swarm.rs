@@ -62,7 +62,8 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
         args.worker.refuse_unknown_section(&client).await?;
     }
     let workers = usize::from(args.workers);
-    let swarm = args.worker.swarm(context, &client).workers(workers);
+    // What a command around it holds would let its workers into one section side by side.
+    let swarm = args.worker.swarm(context, &client, vec![]).workers(workers);
     let swarm = if args.forever { swarm.forever() } else { swarm };
     let logs = logs(context, &args.worker)?;
     let target = OutputTarget::Files(logs.clone());

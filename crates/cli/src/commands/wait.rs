@@ -2,6 +2,7 @@
 
 use crate::args;
 use crate::context::Context;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run_under_lock::with_wait_hint;
 use crate::show;
@@ -9,7 +10,7 @@ use crate::wait_display::WaitDisplay;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
-use tenure::core::Resource;
+use tenure::core::{Blocker, Proof, Resource};
 use tenure::{Busy, Client, Free, Wait};
 
 /// Wait until a resource is free, without taking it
@@ -56,6 +57,17 @@ async fn watch(
         Free::Busy(busy) => busy.blockers,
         Free::Free => return Ok(Free::Free),
     };
+    let own = context.enclosing_grants().into_iter().map(Proof::Grant);
+    let is_own = |blocker: &Blocker| match blocker {
+        Blocker::Hold(seen) => own.clone().any(|proof| proof.recognises(seen)),
+        Blocker::Waiter(_) => false,
+    };
+    if blockers.iter().any(is_own) {
+        let message =
+            format!("Deadlock: a command around this one holds {}", show::name(resource));
+        return Err(Failure::new(Exit::Locked, "DEADLOCK", message)
+            .hint("It is free only after that command has ended."));
+    }
     if wait == Wait::No {
         return Ok(Free::Busy(Busy::new(blockers, Duration::ZERO)));
     }

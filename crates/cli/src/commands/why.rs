@@ -45,6 +45,9 @@ pub(crate) async fn run(context: &Context, args: WhyArgs) -> Result<i32, Failure
         let hold_shown = view::Hold::new(hold, client.witness(), overview.waiters.len());
         let mut value = view::json(&hold_shown);
         value["freed_by"] = json!(freed_by(&client, hold));
+        if let Some(left) = show::left_words(&hold.hold.holder) {
+            value["still_running"] = json!(left);
+        }
         value
     });
     let data = json!({
@@ -141,6 +144,9 @@ fn freed_by(client: &Client, seen: &HoldSnapshot) -> String {
         return "free: the next request gets it".to_owned();
     }
     let left = format_duration(seen.left);
+    if show::left_words(&seen.hold.holder).is_some() {
+        return format!("freed when all of that has ended, or in {left}");
+    }
     match seen.hold.holder.liveness(client.witness()) {
         Liveness::Alive => format!(
             "freed when it is released, when its process ends, or in {left} if it is not renewed"

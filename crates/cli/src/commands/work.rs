@@ -95,7 +95,7 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
 }
 
 fn swarm(context: &Context, client: &Client, args: &WorkArgs) -> Swarm {
-    let mut swarm = args.worker.swarm(context, client);
+    let mut swarm = args.worker.swarm(context, client, context.enclosing_grants());
     let idle_exit = args.idle_exit.or(args.once.then_some(Duration::ZERO));
     if let Some(idle_exit) = idle_exit {
         swarm = swarm.idle_exit(idle_exit);

@@ -4,6 +4,8 @@ use super::{TaskTotals, worker_of};
 use crate::output::{DIM, WARN, styled};
 use crate::worker::event_lines;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
+use std::sync::mpsc;
 use std::time::Duration;
 use tenure::WorkEvent;
 use tenure::core::rules::tasks::Finish;
@@ -14,14 +16,64 @@ const TICK: Duration = Duration::from_millis(200);
 /// The most lines; more do not fit on a terminal. The bar counts all workers.
 const LINES_MAX: usize = 40;
 
+/// What to show.
+pub(super) enum Shown {
+    Event(Box<WorkEvent>),
+    Note(String),
+    Progress(TaskTotals),
+}
+
+/// The view. A thread draws it, because a terminal can be stopped, which must not stop the workers.
 pub(crate) struct Live {
+    next: Mutex<Option<mpsc::Sender<Shown>>>,
+    cleared: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Live {
+    pub(super) fn start(workers: usize) -> Live {
+        let (next, shown) = mpsc::channel();
+        let (clear, cleared) = mpsc::channel();
+        let draw = move || {
+            let drawing = Drawing::new(workers);
+            for one in shown {
+                match one {
+                    Shown::Event(event) => drawing.tell(&event),
+                    Shown::Note(text) => drawing.note(&text),
+                    Shown::Progress(totals) => drawing.progress(&totals),
+                }
+            }
+            drawing.end();
+            let _ = clear.send(());
+        };
+        // Without a thread nothing is shown until the end.
+        let _ = std::thread::Builder::new().name("tenure-live".to_owned()).spawn(draw);
+        Live { next: Mutex::new(Some(next)), cleared: Mutex::new(cleared) }
+    }
+
+    pub(super) fn show(&self, shown: Shown) {
+        if let Some(next) = &*self.next.lock() {
+            let _ = next.send(shown);
+        }
+    }
+
+    /// Removes the view, unless its terminal is stopped.
+    pub(super) fn end(&self) {
+        self.next.lock().take();
+        let _ = self.cleared.lock().recv_timeout(CLEARING);
+    }
+}
+
+/// How long to wait for the view to be removed.
+const CLEARING: Duration = Duration::from_secs(1);
+
+struct Drawing {
     all: MultiProgress,
     workers: Vec<ProgressBar>,
     total: ProgressBar,
 }
 
-impl Live {
-    pub(super) fn new(workers: usize) -> Live {
+impl Drawing {
+    fn new(workers: usize) -> Drawing {
         let all = MultiProgress::new();
         let line = |worker: usize| {
             let bar = all.add(ProgressBar::new_spinner());
@@ -35,10 +87,10 @@ impl Live {
         let bar = style("[{bar:30}] {pos}/{len} done, {elapsed} elapsed {wide_msg}");
         total.set_style(bar.progress_chars("=> "));
         total.enable_steady_tick(TICK);
-        Live { all, workers, total }
+        Drawing { all, workers, total }
     }
 
-    pub(super) fn tell(&self, event: &WorkEvent) {
+    fn tell(&self, event: &WorkEvent) {
         let Some(bar) = self.workers.get(worker_of(event)) else { return self.keep(event) };
         match event {
             WorkEvent::Claimed { task, .. } => {
@@ -78,11 +130,11 @@ impl Live {
         }
     }
 
-    pub(super) fn note(&self, text: &str) {
+    fn note(&self, text: &str) {
         let _ = self.all.println(text);
     }
 
-    pub(super) fn progress(&self, totals: &TaskTotals) {
+    fn progress(&self, totals: &TaskTotals) {
         self.total.set_length(totals.total());
         self.total.set_position(totals.done());
         let bad = totals.stuck();
@@ -90,7 +142,7 @@ impl Live {
         self.total.set_message(message);
     }
 
-    pub(super) fn end(&self) {
+    fn end(&self) {
         self.workers.iter().chain([&self.total]).for_each(ProgressBar::finish_and_clear);
         let _ = self.all.clear();
     }

@@ -1,21 +1,22 @@
 //! The display of a swarm: a live view on a terminal, lines elsewhere.
 
 mod live;
+mod log_lines;
 mod task_totals;
 
 pub(crate) use task_totals::TaskTotals;
 
 use crate::output::{self, Output};
-use crate::worker::event_lines;
-use live::Live;
+use live::{Live, Shown};
+use log_lines::LogLines;
 use tenure::WorkEvent;
 
 /// Shows what the workers do.
 pub(crate) enum View {
     /// A view that is redrawn in place.
-    Live(Box<Live>),
+    Live(Live),
     /// A line for each event.
-    Lines(Output),
+    Lines(LogLines),
     /// Nothing until the end.
     Silent,
 }
@@ -25,21 +26,17 @@ impl View {
         if output.json || output.quiet {
             View::Silent
         } else if output::can_redraw() {
-            View::Live(Box::new(Live::new(workers)))
+            View::Live(Live::start(workers))
         } else {
-            View::Lines(output.clone())
+            View::Lines(LogLines::new(output))
         }
     }
 
     /// Shows an event.
     pub(crate) fn tell(&self, event: &WorkEvent) {
         match self {
-            View::Live(live) => live.tell(event),
-            View::Lines(output) => {
-                if let Some(words) = event_lines::words(event) {
-                    output.note(&format!("[worker {}] {words}", worker_of(event) + 1));
-                }
-            }
+            View::Live(live) => live.show(Shown::Event(Box::new(event.clone()))),
+            View::Lines(lines) => lines.tell(event),
             View::Silent => {}
         }
     }
@@ -47,16 +44,18 @@ impl View {
     /// Shows a note.
     pub(crate) fn note(&self, text: &str) {
         match self {
-            View::Live(live) => live.note(text),
-            View::Lines(output) => output.note(text),
+            View::Live(live) => live.show(Shown::Note(text.to_owned())),
+            View::Lines(lines) => lines.note(text),
             View::Silent => {}
         }
     }
 
     /// Shows the progress.
     pub(crate) fn progress(&self, totals: &TaskTotals) {
-        if let View::Live(live) = self {
-            live.progress(totals);
+        match self {
+            View::Live(live) => live.show(Shown::Progress(totals.clone())),
+            View::Lines(lines) => lines.progress(totals),
+            View::Silent => {}
         }
     }
 

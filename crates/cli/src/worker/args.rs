@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
+use tenure::core::GrantId;
 use tenure::{ClaimRequest, Client, Swarm};
 use tenure_frontend::config::Key;
 use tenure_frontend::refusal::Refusal;
@@ -63,8 +64,8 @@ impl WorkerArgs {
         self.grace.unwrap_or_else(|| context.settings.duration(Key::Grace))
     }
 
-    /// The workers that these options describe.
-    pub(crate) fn swarm(&self, context: &Context, client: &Client) -> Swarm {
+    /// The workers that these options describe. What these grants hold is not in their way.
+    pub(crate) fn swarm(&self, context: &Context, client: &Client, under: Vec<GrantId>) -> Swarm {
         let ttl = self.ttl.unwrap_or_else(|| context.settings.duration(Key::RunTimeout));
         let grace = self.grace(context);
         let request = ClaimRequest {
@@ -73,6 +74,7 @@ impl WorkerArgs {
             ttl,
             section_ttl: ttl,
             workspace: context.rescuer().workspace(),
+            under,
             ..ClaimRequest::default()
         };
         Swarm::new(client, request)

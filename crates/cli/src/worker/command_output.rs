@@ -3,6 +3,7 @@
 use super::last_line::LastLine;
 use super::output_target::AttemptOutput;
 use crate::child::{Child, Ended, Output};
+use crate::output::aside::Stream;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,18 +19,18 @@ const REST_MAX: Duration = Duration::from_secs(2);
 
 /// The output of a command, passed on and kept with the attempt, with the last line of each stream.
 pub(super) struct CommandOutput {
-    stdout: Stream,
-    stderr: Stream,
+    stdout: Source,
+    stderr: Source,
     sink: AttemptOutput,
     work: Arc<Work>,
 }
 
-struct Stream {
+struct Source {
     output: Option<Output>,
     last: LastLine,
 }
 
-impl Stream {
+impl Source {
     /// The next piece; empty at the end. Never resolves after the end. Cancel-safe.
     async fn next(&mut self) -> Vec<u8> {
         let Some(output) = &mut self.output else { return std::future::pending().await };
@@ -44,10 +45,10 @@ impl Stream {
 
 impl CommandOutput {
     pub(super) fn of(child: &mut Child, sink: AttemptOutput, work: &Arc<Work>) -> CommandOutput {
-        let stream = |output| Stream { output, last: LastLine::default() };
+        let source = |output| Source { output, last: LastLine::default() };
         CommandOutput {
-            stdout: stream(child.take_stdout()),
-            stderr: stream(child.take_stderr()),
+            stdout: source(child.take_stdout()),
+            stderr: source(child.take_stderr()),
             sink,
             work: work.clone(),
         }
@@ -62,8 +63,10 @@ impl CommandOutput {
             }
         };
         let deadline = Instant::now() + REST_MAX;
-        let rest =
-            async { while self.is_open() && timeout(SILENCE, self.hand_on()).await.is_ok() {} };
+        // What is in the pipes by now is taken in even where nothing reads it.
+        let rest = async {
+            while self.is_open() && timeout(SILENCE, self.hand_on_all()).await.is_ok() {}
+        };
         let _ = timeout_at(deadline, rest).await;
         ended
     }
@@ -74,7 +77,7 @@ impl CommandOutput {
         loop {
             tokio::select! {
                 stopped = &mut stopping => return stopped.ended,
-                () = self.hand_on() => {}
+                () = self.hand_on_all() => {}
             }
         }
     }
@@ -83,19 +86,33 @@ impl CommandOutput {
         self.stdout.output.is_some() || self.stderr.output.is_some()
     }
 
-    /// Passes the next piece on, nothing at the end of a stream. Never resolves once both streams
-    /// have ended. Cancel-safe.
+    /// Passes the next piece on when there is room for it; nothing at the end of a stream. Never
+    /// resolves once both streams have ended. Cancel-safe.
     async fn hand_on(&mut self) {
-        tokio::select! {
-            bytes = self.stdout.next() => {
-                self.work.print(&bytes);
-                self.sink.stdout(&bytes);
+        let CommandOutput { stdout, stderr, sink, .. } = self;
+        let (stream, bytes) = tokio::select! {
+            bytes = async { sink.room(Stream::Stdout).await; stdout.next().await } => {
+                (Stream::Stdout, bytes)
             }
-            bytes = self.stderr.next() => {
-                self.work.print(&bytes);
-                self.sink.stderr(&bytes);
+            bytes = async { sink.room(Stream::Stderr).await; stderr.next().await } => {
+                (Stream::Stderr, bytes)
             }
-        }
+        };
+        self.take_in(stream, bytes);
+    }
+
+    /// As [`CommandOutput::hand_on`], whether there is room or not.
+    async fn hand_on_all(&mut self) {
+        let (stream, bytes) = tokio::select! {
+            bytes = self.stdout.next() => (Stream::Stdout, bytes),
+            bytes = self.stderr.next() => (Stream::Stderr, bytes),
+        };
+        self.take_in(stream, bytes);
+    }
+
+    fn take_in(&mut self, stream: Stream, bytes: Vec<u8>) {
+        self.work.print(&bytes);
+        self.sink.write(stream, bytes);
     }
 
     /// The last line of standard output, if it is JSON.

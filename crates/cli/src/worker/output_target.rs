@@ -1,6 +1,7 @@
 //! Where the output of a worker's commands goes: passed on, or to log files.
 
 use crate::output::Output;
+use crate::output::aside::{self, Stream};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -83,20 +84,25 @@ fn file_name(id: &str) -> String {
     name
 }
 
+/// Where a stream of the command is passed on to: with `--json`, stdout is for events.
+fn target(output: &Output, stream: Stream) -> Stream {
+    if output.json { Stream::Stderr } else { stream }
+}
+
 impl AttemptOutput {
-    pub(super) fn stdout(&mut self, bytes: &[u8]) {
-        match self {
-            AttemptOutput::PassOn(output) if output.json => output.pass_on_error(bytes),
-            AttemptOutput::PassOn(output) => output.pass_on(bytes),
-            // A full disk must not fail the task.
-            AttemptOutput::File(file) => drop(file.write(bytes)),
+    /// Returns when what the command prints next can be taken in. Cancel-safe.
+    pub(super) async fn room(&self, stream: Stream) {
+        if let AttemptOutput::PassOn(output) = self {
+            aside::room(target(output, stream)).await;
         }
     }
 
-    pub(super) fn stderr(&mut self, bytes: &[u8]) {
+    /// Takes in what the command printed, without waiting.
+    pub(super) fn write(&mut self, stream: Stream, bytes: Vec<u8>) {
         match self {
-            AttemptOutput::PassOn(output) => output.pass_on_error(bytes),
-            AttemptOutput::File(file) => drop(file.write(bytes)),
+            AttemptOutput::PassOn(output) => output.pass_on(target(output, stream), bytes),
+            // A full disk must not fail the task.
+            AttemptOutput::File(file) => drop(file.write(&bytes)),
         }
     }
 }

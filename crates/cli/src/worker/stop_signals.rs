@@ -3,6 +3,7 @@
 use crate::child::Signals;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::aside;
 use std::time::Duration;
 use tenure::{Stop, Stopper};
 use tenure_frontend::duration::format_duration;
@@ -23,7 +24,9 @@ pub(crate) enum StopPolicy {
     UntilSecondCtrlC(Duration),
 }
 
+/// Begins to listen. From now on nothing that is printed may keep the worker from stopping.
 pub(crate) fn listen() -> Result<Signals, Failure> {
+    aside::begin();
     Signals::listen().map_err(|error| {
         Failure::new(Exit::Error, "SIGNALS", format!("cannot listen for signals: {error}"))
     })
@@ -39,6 +42,7 @@ pub(crate) async fn obey(
     tell: impl Fn(&str),
 ) {
     let first = next(signals).await;
+    aside::hurry();
     stop.stop(Stop::Drain);
     match policy {
         StopPolicy::UntilSecondCtrlC(_) if first == INTERRUPT => {

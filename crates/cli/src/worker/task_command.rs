@@ -114,7 +114,8 @@ impl TaskCommand {
             Ok(prepared) => prepared,
             Err(failure) => return self.give_up(failure),
         };
-        let mut child = match child::spawn(self.spec(&work, prepared)) {
+        let spec = self.spec(&work, prepared);
+        let mut child = match child::spawn(spec, work.trust(), self.grace) {
             Ok(child) => child,
             Err(error) => return self.not_started(error),
         };
@@ -138,8 +139,10 @@ impl TaskCommand {
     fn spec(&self, work: &Work, prepared: Prepared) -> ChildSpec {
         let Prepared { task, tree } = prepared;
         let tree = tree.as_ref();
-        let mut environment =
-            task_env::environment(work, &task, tree, &self.keeps, &self.store_url);
+        // What the worker holds covers what the command asks for, the section too.
+        let keeps: Vec<GrantId> =
+            self.keeps.iter().copied().chain(work.section_grant()).collect();
+        let mut environment = task_env::environment(work, &task, tree, &keeps, &self.store_url);
         environment.extend(telemetry::trace_variable(&Span::current()));
         ChildSpec {
             environment,
@@ -153,10 +156,13 @@ impl TaskCommand {
 
     /// A command that cannot be run at all must not use up the attempts of every task.
     fn not_started(&self, error: SpawnError) -> Finish {
-        if matches!(error, SpawnError::Other { .. }) {
-            return Finish::Fail { reason: error.to_string(), retry: true };
+        match error {
+            SpawnError::Other { .. } => {
+                Finish::Fail { reason: error.to_string(), retry: true }
+            }
+            SpawnError::TooLate { .. } => Finish::Release,
+            _ => self.give_up(error.into()),
         }
-        self.give_up(error.into())
     }
 
     /// Ends the worker for a reason that would stop it at every task.

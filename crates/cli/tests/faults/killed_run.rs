@@ -1,6 +1,6 @@
 //! What becomes of the lock and of the command when `tenure run` is killed with SIGKILL.
 
-use crate::support::{Running, Signal, StoreLocation, is_alive, signal, until};
+use crate::support::{Engine, Running, Signal, StoreLocation, is_alive, signal, until};
 use std::time::Instant;
 use tenure::blocking::Client;
 
@@ -43,11 +43,38 @@ fn the_command_dies_with_its_tenure_and_the_lock_is_free_long_before_the_lease_e
 }
 
 #[test]
-fn a_grandchild_in_the_group_keeps_the_lock_until_it_ends_and_not_longer() {
+fn what_the_command_started_dies_with_its_tenure_before_another_holds() {
+    for engine in [Engine::Sqlite, Engine::Files] {
+        let place = StoreLocation::with(engine);
+        let script = "sleep 300 & echo $! >$D/grandchild; touch $D/ready; wait";
+        let holder = start(&place, script);
+        let grandchild = place.number("grandchild");
+        holder.kill();
+        let ended = place.run(&["run", "-w", "50", "x", "--", "true"]);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert!(!is_alive(grandchild));
+        place.is_deserted();
+    }
+}
+
+/// Kills the process that would end the command's group.
+fn kill_guardian(place: &StoreLocation) {
+    let is_guardian = |pid: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim() == "guards-commands"
+    };
+    let guardian = place.processes().into_iter().find(is_guardian).expect("a guardian");
+    signal(guardian, Signal::KILL);
+    until("the end of the guardian", || (!is_alive(guardian)).then_some(()));
+}
+
+#[test]
+fn a_grandchild_that_outlives_the_guardian_too_keeps_the_lock_until_it_ends_and_not_longer() {
     let place = StoreLocation::new();
     let script = "sleep 300 & echo $! >$D/grandchild; echo $$ >$D/command; touch $D/ready; wait";
     let holder = start(&place, script);
     let (command, grandchild) = (place.number("command"), place.number("grandchild"));
+    kill_guardian(&place);
     holder.kill();
     until("the end of the command", || (!is_alive(command)).then_some(()));
     assert!(is_alive(grandchild));
@@ -55,6 +82,9 @@ fn a_grandchild_in_the_group_keeps_the_lock_until_it_ends_and_not_longer() {
     let ended = place.run(&["run", "-n", "x", "--", "true"]);
     assert_eq!(ended.code, 6, "{ended:?}");
     assert_eq!(place.why("x")["holders"][0]["is_stale"], false);
+    let why = place.run(&["why", "x"]).stdout;
+    let left = format!("has ended; of what it started still runs: sleep ({grandchild})");
+    assert!(why.contains(&left) && why.contains("freed when all of that has ended"), "{why}");
     let waiter = waits_for_it(&place);
     assert!(is_alive(grandchild));
     signal(grandchild, Signal::KILL);

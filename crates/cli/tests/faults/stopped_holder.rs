@@ -1,7 +1,7 @@
 //! A process that is stopped (SIGSTOP) and wakes up later than its lease allows.
 
 use crate::support::{
-    Engine, Running, Signal, StoreLocation, is_alive, signal_group, state, until,
+    Engine, Running, Signal, StoreLocation, full_pipe, is_alive, signal_group, state, until,
 };
 
 /// Says who it is, then writes without a pause; `$1` tells it from others.
@@ -129,16 +129,43 @@ fn a_command_that_wakes_up_together_with_its_stopped_holder_is_ended() {
 }
 
 #[test]
-fn a_command_that_ran_on_while_its_holder_was_stopped_is_fenced_off_and_ended() {
-    let place = StoreLocation::new();
-    let holder = Holder::start(&place, 0);
-    holder.stop_tenure();
-    let successor = holder.is_fenced_off();
-    let written = holder.written();
-    until("the command to go on", || (holder.written() > written).then_some(()));
-    holder.tenure.signal(Signal::CONT);
-    holder.loses(successor);
-    place.is_deserted();
+fn a_command_whose_tenure_is_stopped_is_ended_before_another_holds() {
+    for engine in [Engine::Sqlite, Engine::Files] {
+        let place = StoreLocation::with(engine);
+        let holder = Holder::start(&place, 0);
+        holder.stop_tenure();
+        let successor = holder.is_fenced_off();
+        assert!(!is_alive(holder.command));
+        holder.tenure.signal(Signal::CONT);
+        holder.loses(successor);
+        place.is_deserted();
+    }
+}
+
+#[test]
+fn a_command_does_not_start_under_a_lease_that_ended_while_tenure_was_stopped() {
+    for engine in [Engine::Sqlite, Engine::Files] {
+        let place = StoreLocation::with(engine);
+        let is_held = || place.why("x")["free"] == false;
+        let dead = place.start(&["run", "x", "--", "sleep", "300"]);
+        until("the first holder", || is_held().then_some(()));
+        dead.kill();
+        until("its end", || (!is_held()).then_some(()));
+        // It cannot say whom it took over from, since nobody reads.
+        let (mut reader, writer) = full_pipe();
+        let words = ["run", "--ttl", "1s", "x", "--", "sh", "-c", "touch $D/started"];
+        let tenure = Running::start_mute(place.tenure(&words), writer);
+        until("the next holder", || is_held().then_some(()));
+        tenure.signal(Signal::STOP);
+        let (successor, _) = place.acquire(&["x", "-w", "60", "--ttl", "10m"]);
+        let drain = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+        tenure.signal(Signal::CONT);
+        let ended = tenure.end();
+        assert_eq!(ended.code, 8, "{ended:?}");
+        assert!(!place.path("started").exists());
+        assert!(place.accepts("x", successor));
+        drain.join().expect("a reader").expect("all that was said");
+    }
 }
 
 #[test]

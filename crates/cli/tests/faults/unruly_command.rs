@@ -1,6 +1,6 @@
 //! Commands that will not go when the lease is lost: they go all the same.
 
-use crate::support::{Running, StoreLocation};
+use crate::support::{Running, Signal, StoreLocation, full_pipe};
 use std::process::Stdio;
 
 /// Each leaves a process that says that it is there, in a file of its own, and stays.
@@ -53,5 +53,26 @@ fn nothing_of_an_unruly_command_survives_the_loss_of_its_lease() {
 fn a_flood_that_nobody_reads_does_not_keep_a_command_from_being_stopped() {
     for (name, script) in UNRULY.iter().filter(|(_, script)| script.contains("yes")) {
         lose(name, script, Stdio::piped());
+    }
+}
+
+#[test]
+fn a_worker_whose_output_nobody_reads_stops_when_it_is_told_to_and_returns_its_task() {
+    let script = "touch $D/here; while :; do echo one; echo two >&2; done";
+    for is_stderr in [false, true] {
+        let place = StoreLocation::new();
+        assert_eq!(place.run(&["tasks", "add", "T"]).code, 0);
+        let (_reader, writer) = full_pipe();
+        let words = ["work", "--grace", "100ms", "--", "sh", "-c", script];
+        let worker = match is_stderr {
+            true => Running::start_mute(place.tenure(&words), writer),
+            false => Running::start_unheard(place.tenure(&words), writer.into()),
+        };
+        place.wait_for("here");
+        worker.signal(Signal::TERM);
+        let ended = worker.end();
+        let tasks = place.json(&["tasks", "list"]);
+        assert_eq!(tasks["tasks"][0]["status"], "pending", "{ended:?}");
+        assert_eq!(place.processes(), Vec::<u32>::new());
     }
 }

@@ -90,3 +90,37 @@ fn what_a_shell_holds_does_not_end_with_it() {
     end(shell(&place, &place.url(), r#""$T" acquire deploy -q >/dev/null"#));
     assert_eq!(place.run(&["acquire", "-n", "deploy"]).code, 6);
 }
+
+#[test]
+fn a_shell_comes_back_for_what_it_bound_to_itself_and_never_waits_for_it() {
+    let place = StoreLocation::new();
+    let script = "
+        $T acquire -q x --pid $$ || exit 11
+        $T acquire -q -n x --pid $$ || exit 12
+        $T acquire -q -n x || exit 13
+        $T run -w 50 x -- true; test $? = 6 || exit 14
+        $T release -q x || exit 15
+        $T acquire -q y --pid $$ --as alice || exit 16
+        $T acquire -q -n y --pid $$ --as alice || exit 17
+        # Another job of the same label.
+        sh -c '$T acquire -q -n y --pid $$ --as alice; test $? = 6' || exit 18
+        $T release -q y --as alice || exit 19";
+    end(shell(&place, &place.url(), script));
+    assert!(holders(&place).is_empty());
+}
+
+#[test]
+fn a_command_goes_under_what_the_commands_around_it_hold_and_never_waits_for_it() {
+    let place = StoreLocation::new();
+    let script = "
+        $T -q tasks add T --section S || exit 11
+        $T -q work --once -- $T run -w 50 section:S -- true || exit 12
+        $T -q tasks add U --section S || exit 13
+        $T run section:S -- $T -q work --once -- true || exit 14
+        $T run z -- sh -c '$T wait -w 50 z; test $? = 6' || exit 15
+        mkdir $D/memory
+        TENURE_STORE=\"file:$D/memory?dialect=memory\" \\
+            $T run memory -- $T append -w 50 $D/memory/events.jsonl --line '{}' || exit 16";
+    end(shell(&place, &place.url(), script));
+    assert_eq!(place.read("memory/events.jsonl"), "{}\n");
+}

@@ -217,6 +217,16 @@ impl Running {
         Running::start_writing_to(command, end, tempfile::tempfile().expect("a file"))
     }
 
+    /// Starts a command whose messages go elsewhere; to a pipe that nobody reads, say.
+    pub fn start_mute(mut command: Command, end: impl Into<Stdio>) -> Running {
+        let (stdout, stderr) = (tempfile::tempfile(), tempfile::tempfile());
+        let (stdout, stderr) = (stdout.expect("a file"), stderr.expect("a file"));
+        command.stdout(stdout.try_clone().expect("another descriptor")).stderr(end);
+        let words = command.get_args().map(OsStr::to_owned).collect();
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Running { child, words, stdout, stderr }
+    }
+
     fn start_writing_to(mut command: Command, end: Stdio, stdout: File) -> Running {
         let stderr = tempfile::tempfile().expect("a file for output");
         command.stdout(end);
@@ -262,6 +272,16 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A pipe into which nothing more can be written until it is read.
+pub fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
+    use std::io::Write;
+    /// What a pipe has room for.
+    const CAPACITY: usize = 64 * 1024;
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    writer.write_all(&[b' '; CAPACITY]).expect("room in an empty pipe");
+    (reader, writer)
 }
 
 fn content(file: &File) -> String {

@@ -215,7 +215,25 @@ fn already_owned(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> Option<(D
 impl Ask {
     /// Whether the owner's hold includes this want, and lets this request go under it.
     pub(super) fn is_covered_by(&self, hold: &Hold, want: &Want) -> bool {
-        hold.want.includes(want) && self.owner.covers(hold, &self.holder)
+        hold.want.includes(want)
+            && (self.owner.covers(hold, &self.holder) || self.is_for_same_process(hold))
+    }
+
+    /// Whether another process asks on behalf of the one to which the hold is tied, under the same chosen
+    /// label: a shell that comes back for what it took. A process that asks for itself has guards, which
+    /// exclude each other.
+    fn is_for_same_process(&self, hold: &Hold) -> bool {
+        let process = |evidence: Option<&Evidence>| {
+            evidence.and_then(|some| Some((some.boot.clone(), some.pid_namespace, some.process?)))
+        };
+        let own = process(self.holder.evidence.as_ref());
+        own.is_some()
+            && own == process(hold.holder.evidence.as_ref())
+            && own != process(self.presence.as_ref())
+            && self.presence.is_some()
+            && self.holder.chosen
+            && hold.holder.chosen
+            && self.holder.label == hold.holder.label
     }
 
     /// Whether the hold is a lease of the very agent that asks for another one: then it is not in the

@@ -86,6 +86,15 @@ impl Work {
         }
     }
 
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// All of the claim.
+    pub(super) fn parts(&self) -> Vec<Arc<TrackedLease>> {
+        std::iter::once(&self.held).chain(&self.section).cloned().collect()
+    }
+
     /// The task.
     pub fn task(&self) -> &Task {
         &self.task
@@ -94,6 +103,11 @@ impl Work {
     /// The grant, token and time of the claim.
     pub fn lease(&self) -> &Lease {
         &self.held.lease
+    }
+
+    /// The grant under which the runner keeps the section of the task, from task to task.
+    pub fn section_grant(&self) -> Option<GrantId> {
+        self.section.as_ref().map(|held| held.lease.grant)
     }
 
     /// What is held for it.

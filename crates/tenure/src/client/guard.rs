@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Release;
-use tenure_core::{Evidence, GrantId, Proof, Reason, ReleaseAsk, Released, Resource, Scope, Token};
+use tenure_core::{Evidence, GrantId, Proof, ReleaseAsk, Released, Resource, Scope, Token};
 
 /// Holds what was asked for until it is released or dropped, renewing in the background.
 ///
@@ -40,9 +40,17 @@ pub enum ReleaseOutcome {
 
 impl Guard {
     pub(super) fn new(client: Client, lease: Lease) -> Guard {
-        let shares = lease.reason == Reason::AlreadyOwned;
+        let shares = lease.is_shared;
         let held = client.inner.keeper.keep(lease);
         Guard { client, held, shares, ended: false }
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn held(&self) -> &Arc<TrackedLease> {
+        &self.held
     }
 
     /// What was obtained.

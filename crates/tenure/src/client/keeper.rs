@@ -17,7 +17,7 @@ use crate::world::{BackgroundTask, Clock, PerProcess, World};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tenure_core::GrantId;
 use tenure_core::act::{
@@ -47,7 +47,12 @@ pub(super) struct TrackedLease {
     /// Until when it may be trusted. Only moves while the lease is held.
     trusted_until: Mutex<Duration>,
     lost: Watched<bool>,
+    /// Are told when trust begins anew or ends, on the thread that learned of it.
+    watchers: Mutex<Vec<Weak<TrustWatcher>>>,
 }
+
+/// Is told when until when a lease may be trusted has changed. It must not wait for anything.
+pub(super) type TrustWatcher = dyn Fn() + Send + Sync;
 
 impl TrackedLease {
     pub(super) fn trusted_until(&self) -> Duration {
@@ -56,12 +61,23 @@ impl TrackedLease {
 
     /// Takes note of a renewal that was asked for at this time.
     pub(super) fn renewed(&self, asked_at: Duration) {
-        let mut until = self.trusted_until.lock();
-        *until = (asked_at + self.lease.ttl).saturating_sub(self.lease.margin);
+        let until = (asked_at + self.lease.ttl).saturating_sub(self.lease.margin);
+        *self.trusted_until.lock() = until;
+        self.tell_watchers();
     }
 
     pub(super) fn lose(&self) {
         self.lost.update(|_| true);
+        self.tell_watchers();
+    }
+
+    pub(super) fn watch(&self, watcher: &Arc<TrustWatcher>) {
+        self.watchers.lock().push(Arc::downgrade(watcher));
+    }
+
+    fn tell_watchers(&self) {
+        let mut watchers = self.watchers.lock();
+        watchers.retain(|watcher| watcher.upgrade().map(|watcher| watcher()).is_some());
     }
 
     pub(super) fn is_lost(&self) -> bool {
@@ -193,6 +209,7 @@ impl Keeper {
             process: self.world.process_id(),
             trusted_until: Mutex::new(lease.trusted_until),
             lost: Watched::new(false),
+            watchers: Mutex::default(),
             lease,
         });
         state.kept.insert(held.number, Kept { held: held.clone(), due });

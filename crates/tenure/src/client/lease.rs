@@ -37,9 +37,22 @@ pub struct Lease {
     pub(crate) margin: Duration,
     /// Whether it goes under a hold that another request of its owner took and will give back.
     pub(crate) is_covered: bool,
+    /// Whether another request took it before, which will give it back.
+    pub(crate) is_shared: bool,
 }
 
 impl Lease {
+    /// Whether another request of the same owner took it before: then it is not this one's to give back.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Takes note of a renewal that was asked for at this time.
+    pub(crate) fn start_anew(&mut self, asked_at: Duration, wall: WallTime) {
+        self.trusted_until = (asked_at + self.ttl).saturating_sub(self.margin);
+        self.expires_at = WallTime(wall.0.saturating_add(self.ttl.as_millis() as i64));
+    }
+
     pub(crate) fn renewal(&self) -> Renewal {
         Renewal {
             grant: self.grant,

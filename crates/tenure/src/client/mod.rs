@@ -16,6 +16,7 @@ mod resolve;
 mod revocable;
 mod swarm;
 mod tasks;
+mod trust;
 mod verbs;
 mod work;
 
@@ -33,6 +34,7 @@ pub use request::{Attempt, Binding, IntoResource, LeaseAttempt, Request, Wait};
 pub use swarm::{Stop, Stopper, Swarm, SwarmReport, WorkEvent};
 pub use tasks::{ClaimRequest, Claims, Tasks};
 pub use tenure_core::act::Broken;
+pub use trust::Trust;
 pub use verbs::{Cleanup, Free};
 pub use work::{Next, Runner};
 
@@ -98,6 +100,13 @@ impl Inner {
                 Holder::agent(&agent.label)?.with_evidence(agent.evidence())
             }
             Some(agent) if tie == Binding::Elsewhere => Holder::agent(&agent.label)?,
+            // No other has the label of an agent that was found, so it may come back with that alone. Of
+            // a chosen label there can be several jobs, which exclude each other.
+            Some(agent)
+                if agent.source != AgentSource::Chosen && matches!(tie, Binding::Process(_)) =>
+            {
+                Holder { evidence: tie.evidence(&*self.world)?, ..Holder::agent(&agent.label)? }
+            }
             _ => Holder { evidence: tie.evidence(&*self.world)?, ..self.holder.clone() },
         })
     }

@@ -6,14 +6,14 @@ use super::lease::Lease;
 use super::request::Wait;
 use super::revocable::Revocable;
 use crate::error::Error;
-use crate::store::StoreError;
+use crate::store::{Renewed, StoreError};
 use crate::world::Task;
 use std::fmt;
 use std::time::Duration;
-use tenure_core::act::{Acquire, CallOff, Leave};
+use tenure_core::act::{Acquire, CallOff, Leave, Release};
 use tenure_core::{
     Ask, Blocker, Evidence, Grant, GrantId, Hold, HoldSnapshot, Kind, Liveness, Outcome, Owned,
-    Resource, TURN_TIMEOUT, WallTime, format_duration,
+    Proof, Reason, ReleaseAsk, Resource, TURN_TIMEOUT, WallTime, format_duration,
 };
 
 /// How long a place in a queue lasts without a sign of life: so long can a stopped process keep
@@ -29,6 +29,9 @@ const LOOK_AGAIN_AT_HEAD: Duration = Duration::from_secs(2);
 /// How often a request is repeated whose outcome is not known. It carries its grant, so that
 /// repeating is safe.
 const UNKNOWN_TRIES: u32 = 3;
+
+/// How often a request is repeated whose lease was over when its answer came.
+pub(super) const LATE_TRIES: u32 = 3;
 
 /// How many of those in the way are watched for their end.
 const WATCHED_MAX: usize = 8;
@@ -135,6 +138,7 @@ pub(super) async fn obtain(
     };
     let wants_section = ask.wants.iter().any(|want| want.resource.kind() == Kind::Section);
     let mut warned = false;
+    let mut too_late = 0;
     loop {
         if wants_section {
             // A worker that fell silent keeps its section no longer than its task.
@@ -150,8 +154,20 @@ pub(super) async fn obtain(
                     // The rest of a claim that lost this is worth nothing.
                     inner.keeper.send(BackgroundCleanup::Recover(inner.recover()));
                 }
-                let lease = lease(&ask, grant, inner.clock.wall(), asked_at, waited, margin);
-                return Ok(Obtained::Held(lease));
+                let mut lease = lease(&ask, grant, inner.clock.wall(), asked_at, waited, margin);
+                // A grant that is used for the first time holds only what this request took.
+                lease.is_shared &= lease.is_covered || !patience.is_new;
+                let has_time_left = has_time_left(inner, &mut lease).await;
+                if matches!(has_time_left, Ok(true)) {
+                    return Ok(Obtained::Held(lease));
+                }
+                give_up(inner, &lease).await;
+                has_time_left?;
+                too_late += 1;
+                if too_late == LATE_TRIES {
+                    return Err(Error::TooLate);
+                }
+                continue;
             }
             Outcome::Deadlock(cycle) => return Err(Error::Deadlock(cycle)),
             Outcome::Busy { blockers } => {
@@ -175,6 +191,32 @@ pub(super) async fn obtain(
         }
         let left = limit.map(|limit| limit.saturating_sub(waited));
         sleep_until_turn(&place, &waiting, left).await?;
+    }
+}
+
+/// Whether the lease may be trusted when it is handed out. The answer may have come late, or this
+/// process may have been stopped since it asked: then the lease is renewed, as far as that helps.
+async fn has_time_left(inner: &Inner, lease: &mut Lease) -> Result<bool, StoreError> {
+    for _ in 0..LATE_TRIES {
+        let asked_at = inner.clock.now();
+        if asked_at < lease.trusted_until {
+            return Ok(true);
+        }
+        if inner.backend.renew(&[lease.renewal()]).await? != [Renewed::Renewed] {
+            return Ok(false);
+        }
+        lease.start_anew(asked_at, inner.clock.wall());
+    }
+    Ok(false)
+}
+
+/// Gives back what the request took.
+async fn give_up(inner: &Inner, lease: &Lease) {
+    if !lease.is_shared {
+        let ask = ReleaseAsk { proof: Proof::Grant(lease.grant), resources: None, lost: true };
+        let act = Release { at: Some(lease.resources.clone()), ask };
+        // What cannot be given back now lapses by itself.
+        let _ = inner.backend.perform(&act).await;
     }
 }
 
@@ -221,6 +263,7 @@ fn lease(
     let owned = grant.owned.map_or_else(new, |owned| *owned);
     Lease {
         is_covered: owned.grant != ask.grant,
+        is_shared: grant.reason == Reason::AlreadyOwned,
         resources: owned.resources,
         grant: owned.grant,
         holder: owned.holder,

@@ -139,7 +139,8 @@ pub enum Binding {
     /// It ends with this process.
     #[default]
     ThisProcess,
-    /// It ends with that process of this machine.
+    /// It ends with that process of this machine. It belongs to the client's agent, if it has one; under
+    /// a chosen label, to those who bind a request to the same process.
     Process(u32),
     /// Only a reboot of this machine ends it early, and the end of the agent's program, if the client
     /// has an agent.

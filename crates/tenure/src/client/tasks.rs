@@ -3,7 +3,8 @@
 use super::claimed_work::Work;
 use super::keeper::{BackgroundCleanup, TrackedLease};
 use super::lease::Lease;
-use super::request::Binding;
+use super::obtain::LATE_TRIES;
+use super::request::{Binding, default_margin};
 use super::revocable::Revocable;
 use super::{Client, GUARD_LEASE, verbs};
 use crate::error::Error;
@@ -153,17 +154,45 @@ impl Tasks {
         let ask = ClaimAsk { queue, presence, ..self.ask(request)? };
         let mut act = ClaimTasks { ask, wider: 0 };
         self.recover_now_and_then().await?;
-        let asked_at = self.client.inner.clock.now();
-        let mut open = OpenClaim::new(&self.client, &act.ask);
-        let mut answer = open.perform(&act).await?;
-        while matches!(answer, Err(NoClaim::AllTaken { look_wider: true, .. })) && act.wider < 2 {
-            act.wider += 1;
-            answer = open.perform(&act).await?;
+        for _ in 0..LATE_TRIES {
+            let asked_at = self.client.inner.clock.now();
+            let mut open = OpenClaim::new(&self.client, &act.ask);
+            let mut answer = open.perform(&act).await?;
+            while matches!(answer, Err(NoClaim::AllTaken { look_wider: true, .. })) && act.wider < 2
+            {
+                act.wider += 1;
+                answer = open.perform(&act).await?;
+            }
+            let tasks = match answer {
+                Ok(tasks) => tasks,
+                Err(none) => return Ok(Claims::None(none)),
+            };
+            if self.is_trusted(request.ttl, asked_at) {
+                return Ok(Claims::Claimed { tasks, asked_at });
+            }
+            // The answer came late, or this process was stopped: another may have the task by now.
+            self.call_off(&tasks, act.ask.runner).await?;
         }
-        Ok(match answer {
-            Ok(tasks) => Claims::Claimed { tasks, asked_at },
-            Err(none) => Claims::None(none),
-        })
+        Err(Error::TooLate)
+    }
+
+    /// Hands back tasks that were claimed and cannot be worked on, as if they had never been handed
+    /// out. What the worker had before stays.
+    pub async fn call_off(
+        &self,
+        claimed: &[Claimed],
+        runner: Option<GrantId>,
+    ) -> Result<(), Error> {
+        let new = claimed.iter().filter(|one| !one.already_owned);
+        let grants = new.map(|one| one.grant).collect();
+        self.client.inner.backend.perform(&CallOffClaim { grants, runner }).await?;
+        Ok(())
+    }
+
+    /// Whether a claim that was asked for at this time, on the client's clock, may be trusted now: the
+    /// moment to ask is right before it is handed on.
+    pub fn is_trusted(&self, ttl: Duration, asked_at: Duration) -> bool {
+        self.client.inner.clock.now() < (asked_at + ttl).saturating_sub(default_margin(ttl))
     }
 
     fn ask(&self, request: &ClaimRequest) -> Result<ClaimAsk, Error> {
@@ -495,6 +524,7 @@ fn claim_lease(
         trusted_until: (asked_at + ttl).saturating_sub(margin),
         margin,
         is_covered: false,
+is_shared: false,
     }
 }
 

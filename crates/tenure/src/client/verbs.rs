@@ -63,14 +63,22 @@ impl Client {
     }
 
     /// Starts the leases anew that the proof covers, with this length or the one they had. What
-    /// has lapsed or is not there stays so.
+    /// has lapsed or is not there stays so. A lease is lost too if the answer comes when it is over.
     pub async fn renew(
         &self,
         proof: &Proof,
         resources: Option<&[Resource]>,
         ttl: Option<Duration>,
     ) -> Result<Vec<(HoldSnapshot, Renewed)>, Error> {
-        Ok(self.inner.backend.renew_covered(proof, resources, ttl).await?)
+        let asked_at = self.now();
+        let mut renewed = self.inner.backend.renew_covered(proof, resources, ttl).await?;
+        let passed = self.now().saturating_sub(asked_at);
+        for (seen, answer) in &mut renewed {
+            if passed >= ttl.unwrap_or(seen.hold.ttl) {
+                *answer = Renewed::Lost;
+            }
+        }
+        Ok(renewed)
     }
 
     /// Breaks the hold of this resource that has this token. A successor has another token and is

@@ -11,7 +11,7 @@ pub(crate) use fork::process_id;
 pub(crate) use unix::die;
 pub(crate) use unix::mailbox;
 pub(crate) use unix::{
-    boot_id, create_whole, ended, exchange, group_exists, has_name, has_socket, is_ours_alone,
+    boot_id, create_whole, ended, exchange, group_exists, group_members, has_name, has_socket, is_ours_alone,
     listening_sockets, machine_id, monotonic, monotonic_with_suspend, own_listening_sockets,
     pid_namespace, process_info, rename_new, start_of, stopped_holder,
 };
@@ -51,6 +51,19 @@ pub fn process_evidence(pid: u32) -> Option<Evidence> {
 /// The process group of this leader, a process of this machine.
 pub(crate) fn process_group(leader: u32) -> Group {
     Group { leader, start: start_of(leader).flatten() }
+}
+
+/// What still runs of a holder whose own process has ended: the members of its group, with their names.
+/// Nothing where the process lives, or runs where this one cannot see it.
+pub fn left_running(evidence: &Evidence) -> Vec<(u32, String)> {
+    let here = this_boot();
+    let is_here = evidence.boot == here.boot && evidence.pid_namespace == here.pid_namespace;
+    let (Some(process), Some(group)) = (evidence.process, evidence.group) else { return vec![] };
+    let lives = start_of(process.pid).flatten().is_some_and(|start| process.started_at(start));
+    if !is_here || lives || group.is_reused(start_of(group.leader)) {
+        return vec![];
+    }
+    group_members(group.leader)
 }
 
 /// A process, as far as it says who started it and what it runs.

@@ -343,6 +343,18 @@ pub(crate) fn group_exists(leader: u32) -> bool {
     !some_are_dead && group_is_known(leader)
 }
 
+/// The living members of this leader's group and their names, as far as they can be seen.
+pub(crate) fn group_members(leader: u32) -> Vec<(u32, String)> {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok());
+    let member = |pid: u32| {
+        let text = read_stat(pid)?;
+        parse_stat(&text).filter(|stat| stat.group == leader && !stat.defunct)?;
+        Some((pid, text.get(text.find('(')? + 1..text.rfind(')')?)?.to_owned()))
+    };
+    if proc_is_ours() { pids.filter_map(member).collect() } else { vec![] }
+}
+
 /// Whether the kernel knows this group, with living or dead members.
 fn group_is_known(leader: u32) -> bool {
     let Some(pid) = to_pid(leader) else { return false };

@@ -1,13 +1,14 @@
 //! A store that gets into trouble when told to.
 
 use async_trait::async_trait;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tenure::store::{
     Answer, Committed, Maintained, Maintenance, Query, Renewal, Renewed, Signal, Store, StoreError,
     StoreInfo, Transaction, Waited,
 };
+use tenure::world::ManualClock;
 use tokio::sync::watch;
 
 /// Passes everything on to another store, except for the trouble that it was told to make.
@@ -29,6 +30,9 @@ pub struct Faulty {
     pub losses: AtomicU32,
     /// Whether this is a store on another machine.
     pub is_far: AtomicBool,
+    /// So many more answers to changes and renewals come late, and by how much on this clock.
+    pub late_answers: AtomicU32,
+    late: Mutex<Option<(Arc<ManualClock>, Duration)>>,
     /// Whether nothing is answered at all.
     silent: watch::Sender<bool>,
 }
@@ -57,8 +61,24 @@ impl Faulty {
             renewals: AtomicU32::new(0),
             losses: AtomicU32::new(0),
             is_far: AtomicBool::new(false),
+            late_answers: AtomicU32::new(0),
+            late: Mutex::new(None),
             silent: watch::Sender::new(false),
         })
+    }
+
+    /// Answers late from now on, so many times.
+    pub fn answer_late(&self, times: u32, clock: &Arc<ManualClock>, by: Duration) {
+        *self.late.lock().unwrap() = Some((clock.clone(), by));
+        self.late_answers.store(times, Ordering::SeqCst);
+    }
+
+    fn be_late(&self) {
+        if is_due(&self.late_answers)
+            && let Some((clock, by)) = &*self.late.lock().unwrap()
+        {
+            clock.advance(*by);
+        }
     }
 
     /// Answers nothing from now on.
@@ -100,6 +120,7 @@ impl Store for Faulty {
             return Err(unavailable());
         }
         let committed = self.inner.transact(transaction).await?;
+        self.be_late();
         if is_due(&self.unknown_changes) {
             return Err(StoreError::Unknown { store: "faulty".into(), reason: "told to".into() });
         }
@@ -112,6 +133,7 @@ impl Store for Faulty {
             return Err(unavailable());
         }
         let renewed = self.inner.renew(renewals).await?;
+        self.be_late();
         self.renewals.fetch_add(1, Ordering::SeqCst);
         let lost = renewed.iter().filter(|answer| **answer == Renewed::Lost).count();
         self.losses.fetch_add(lost as u32, Ordering::SeqCst);

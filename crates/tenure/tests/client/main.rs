@@ -7,6 +7,7 @@ mod ending;
 mod faulty;
 mod guards;
 mod idle_workers;
+mod late;
 mod losing;
 mod proving;
 mod retention;

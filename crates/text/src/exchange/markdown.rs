@@ -141,7 +141,8 @@ impl Reader {
         let Some(name) = &self.heading else { return };
         if self.known_sections.insert(name.clone()) {
             let position = self.sections.len() as i64;
-            self.sections.push(Section { position, ..Section::named(name) });
+            // A heading orders tasks. It says nothing about how many may be worked on at once.
+            self.sections.push(Section { position, max_runners: None, ..Section::named(name) });
         }
     }
 

@@ -6,6 +6,7 @@
 //! test binary starts itself again in a [`role`].
 
 mod exit;
+mod guarded;
 mod pipes;
 mod role;
 mod stopping;
@@ -23,6 +24,30 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A grace period that no test uses up.
 const LONG: Duration = Duration::from_secs(60);
+
+/// The lease of a command: for how long it may be trusted, and how long after that another may hold.
+struct Lease(Duration, Duration);
+
+impl Trust for Lease {
+    fn left(&self) -> Duration {
+        self.0
+    }
+
+    fn margin(&self) -> Duration {
+        self.1
+    }
+
+    fn counts_suspend(&self) -> bool {
+        false
+    }
+
+    fn watch(&self, _: &std::sync::Arc<dyn Fn() + Send + Sync>) {}
+}
+
+/// Starts a command under a lease that no test uses up.
+fn spawn(spec: ChildSpec) -> Result<Child, SpawnError> {
+    super::spawn(spec, Lease(Duration::from_secs(3600), LONG), LONG)
+}
 
 /// A shell that runs `script`; `$D` in it is the scratch folder.
 fn sh(script: &str, scratch: &Scratch) -> ChildSpec {

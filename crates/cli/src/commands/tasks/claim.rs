@@ -61,9 +61,10 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
         ..args.how.request(context)
     };
     let obtained = claim_or_wait(context, &client, &request, &args.how).await?;
-    let data = json!({ "tasks": obtained.iter().map(claimed_json).collect::<Vec<_>>() });
-    context.output.done(data, || {
-        let words = obtained.iter().map(|one| match context.output.quiet {
+    let tasks = &obtained.tasks;
+    let data = json!({ "tasks": tasks.iter().map(claimed_json).collect::<Vec<_>>() });
+    let words = || {
+        let words = tasks.iter().map(|one| match context.output.quiet {
             true => one.task.id.to_string(),
             false => {
                 let how = if one.already_owned { "Renewed your claim of" } else { "Claimed" };
@@ -72,8 +73,8 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
             }
         });
         words.collect::<Vec<_>>().join("\n")
-    });
-    Ok(0)
+    };
+    obtained.hand_out(context, &client, data, words).await
 }
 
 /// A claimed task as JSON for its worker, with the grant that proves the claim.

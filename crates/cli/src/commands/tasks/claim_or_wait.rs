@@ -5,7 +5,7 @@ use super::runner_grant;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run_under_lock::with_wait_hint;
+use crate::run_under_lock::{lost, with_wait_hint};
 use crate::show::time;
 use crate::wait_display::WaitDisplay;
 use clap::Args;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 use tenure::core::rules::tasks::{Claimed, NoClaim};
-use tenure::core::{HoldSnapshot, Kind, Status, Task};
+use tenure::core::{GrantId, HoldSnapshot, Kind, Status, Task};
 use tenure::{Binding, ClaimRequest, ClaimWaiting, Claims, Client};
 use tenure_frontend::config::Key;
 use tenure_frontend::refusal::Refusal as Refused;
@@ -26,7 +26,7 @@ pub(super) struct ClaimOptions {
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "limit")]
     nonblock: bool,
     /// Wait at most this long, also for a task to become ready (fractions allowed; also 5m)
-    #[arg(short = 'w', long = "wait", value_name = "SECS", value_parser = crate::args::seconds)]
+    #[arg(short = 'w', long = "wait", value_name = "SECS|forever", value_parser = crate::args::patience)]
     limit: Option<Duration>,
     /// Length of the lease [default: locking.taskTimeout 60m]
     #[arg(long, value_name = "DURATION", value_parser = crate::args::lease)]
@@ -70,7 +70,7 @@ pub(super) async fn claim_or_wait(
     client: &Client,
     request: &ClaimRequest,
     how: &ClaimOptions,
-) -> Result<Vec<Claimed>, Failure> {
+) -> Result<Obtained, Failure> {
     let wait = context.wait(how.nonblock, how.limit);
     let display = WaitDisplay::for_tasks(&context.output, wait);
     let (last, waits_for_lock) = (RefCell::new(None), Cell::new(false));
@@ -89,10 +89,10 @@ pub(super) async fn claim_or_wait(
     };
     let claim = client.tasks().request(request.clone()).wait(wait).leave_idle_sections();
     let none = match claim.take_while(go_on).await? {
-        Claims::Claimed { mut tasks, .. } => {
+        Claims::Claimed { mut tasks, asked_at } => {
             display.end(waits_for_lock.get());
             take_over(context, client, &mut tasks).await;
-            return Ok(tasks);
+            return Ok(Obtained { tasks, asked_at, ttl: request.ttl, runner: request.runner });
         }
         Claims::None(none) => none,
     };
@@ -110,6 +110,37 @@ pub(super) async fn claim_or_wait(
         }
         Hope::Held | Hope::NotYet | Hope::None => refusal.failure,
     })
+}
+
+/// Tasks that were claimed for the caller, who does not know of them yet.
+pub(super) struct Obtained {
+    pub(super) tasks: Vec<Claimed>,
+    /// When they were asked for, on the client's clock.
+    asked_at: Duration,
+    ttl: Duration,
+    runner: Option<GrantId>,
+}
+
+impl Obtained {
+    /// Prints them, if the claim can be trusted at that moment. What cannot be printed is handed back:
+    /// no worker would do it.
+    pub(super) async fn hand_out(
+        &self,
+        context: &Context,
+        client: &Client,
+        data: Value,
+        human: impl FnOnce() -> String,
+    ) -> Result<i32, Failure> {
+        let failure = match client.tasks().is_trusted(self.ttl, self.asked_at) {
+            true => match context.output.try_done(data, human) {
+                Ok(()) => return Ok(0),
+                Err(error) => Failure::unprinted(&error),
+            },
+            false => lost("The claim was lost before it was used"),
+        };
+        client.tasks().call_off(&self.tasks, self.runner).await?;
+        Err(failure)
+    }
 }
 
 /// Keeps what interrupted workers of these tasks left.

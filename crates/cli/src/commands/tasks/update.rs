@@ -126,15 +126,14 @@ async fn begin(
     how: &ClaimOptions,
 ) -> Result<i32, Failure> {
     let request = ClaimRequest { task: Some(task.id.clone()), ..how.request(context) };
-    let obtained = claim_or_wait(context, client, &request, how).await?.remove(0);
-    let data = json!({ "task": claimed_json(&obtained) });
-    context.output.done(data, || match context.output.quiet {
-        true => obtained.task.id.to_string(),
-        false => {
-            format!("{}\n{}", status_words(&obtained.task), claim_text(&obtained, request.ttl))
-        }
-    });
-    Ok(0)
+    let obtained = claim_or_wait(context, client, &request, how).await?;
+    let one = &obtained.tasks[0];
+    let data = json!({ "task": claimed_json(one) });
+    let words = || match context.output.quiet {
+        true => one.task.id.to_string(),
+        false => format!("{}\n{}", status_words(&one.task), claim_text(one, request.ttl)),
+    };
+    obtained.hand_out(context, client, data, words).await
 }
 
 async fn set_status(

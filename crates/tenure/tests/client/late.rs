@@ -1,0 +1,124 @@
+//! What is handed out can be trusted at that moment, however late the store answered.
+
+use crate::faulty::{ALWAYS, Faulty};
+use crate::{Stores, ensure_becomes_free, held, lease, on_every_store};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tenure::core::rules::tasks::NewTask;
+use tenure::core::{Proof, Status};
+use tenure::store::Renewed;
+use tenure::world::{ManualClock, SystemWorld};
+use tenure::{ClaimRequest, Claims, Client, Error, GUARD_LEASE, Trust};
+
+on_every_store!(
+    a_grant_that_came_too_late_is_renewed_before_it_is_handed_out,
+    where_every_answer_comes_too_late_nothing_is_handed_out_or_kept,
+    a_claim_that_came_too_late_is_made_again,
+    where_every_claim_comes_too_late_the_task_is_untouched,
+    a_renewal_that_came_too_late_is_a_loss,
+    a_guard_whose_first_answer_was_lost_gives_back_when_it_is_dropped,
+    those_who_watch_a_lease_are_told_of_its_end,
+);
+
+struct Place {
+    clock: Arc<ManualClock>,
+    store: Arc<Faulty>,
+    client: Client,
+}
+
+impl Place {
+    fn of(stores: &Stores) -> Place {
+        let (clock, store) = (Arc::new(ManualClock::new()), Faulty::new(stores.handle()));
+        let world = SystemWorld::new().with_clock(clock.clone());
+        let client = Client::builder().world(world).with_store(store.clone()).unwrap();
+        Place { clock, store, client }
+    }
+
+    fn answers_late(&self, times: u32) {
+        self.store.answer_late(times, &self.clock, GUARD_LEASE);
+    }
+}
+
+async fn a_grant_that_came_too_late_is_renewed_before_it_is_handed_out(stores: &Stores) {
+    let place = Place::of(stores);
+    place.answers_late(1);
+    let guard = held(place.client.request("a").hold().await.unwrap());
+    assert!(guard.is_held());
+    assert_eq!(place.store.renewals.load(Ordering::SeqCst), 1);
+    drop(guard);
+    ensure_becomes_free(&stores.anonymous(), "a").await;
+    place.answers_late(1);
+    let lease = lease(place.client.request("a").detached()).await;
+    assert!(place.client.is_trusted(&lease));
+}
+
+async fn where_every_answer_comes_too_late_nothing_is_handed_out_or_kept(stores: &Stores) {
+    let place = Place::of(stores);
+    place.answers_late(ALWAYS);
+    let error = place.client.request("a").hold().await.unwrap_err();
+    assert!(matches!(error, Error::TooLate), "{error:?}");
+    ensure_becomes_free(&stores.anonymous(), "a").await;
+}
+
+async fn with_task(place: &Place) {
+    let task = NewTask::new("t".parse().unwrap(), "T");
+    place.client.tasks().add(vec![task]).await.unwrap();
+}
+
+async fn a_claim_that_came_too_late_is_made_again(stores: &Stores) {
+    let place = Place::of(stores);
+    with_task(&place).await;
+    // Looking for dead workers comes first.
+    place.client.tasks().recover().await.unwrap();
+    place.answers_late(2);
+    let work = place.client.tasks().request(ClaimRequest::default()).take_work().await.unwrap();
+    let work = work.expect("a task");
+    assert!(work[0].is_held());
+    assert_eq!(work[0].task().attempts, 1);
+}
+
+async fn where_every_claim_comes_too_late_the_task_is_untouched(stores: &Stores) {
+    let place = Place::of(stores);
+    with_task(&place).await;
+    place.answers_late(ALWAYS);
+    let error = place.client.tasks().claim(&ClaimRequest::default()).await.unwrap_err();
+    assert!(matches!(error, Error::TooLate), "{error:?}");
+    let task = place.client.tasks().get(&"t".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!((task.status, task.attempts, task.tries.len()), (Status::Pending, 0, 0));
+    place.answers_late(0);
+    let claims = place.client.tasks().claim(&ClaimRequest::default()).await.unwrap();
+    assert!(matches!(claims, Claims::Claimed { .. }));
+}
+
+async fn a_renewal_that_came_too_late_is_a_loss(stores: &Stores) {
+    let place = Place::of(stores);
+    let lease = lease(place.client.request("a").detached()).await;
+    let proof = Proof::Grant(lease.grant);
+    let renew = async || place.client.renew(&proof, None, None).await.unwrap().remove(0).1;
+    assert_eq!(renew().await, Renewed::Renewed);
+    place.answers_late(1);
+    assert_eq!(renew().await, Renewed::Lost);
+}
+
+async fn a_guard_whose_first_answer_was_lost_gives_back_when_it_is_dropped(stores: &Stores) {
+    let place = Place::of(stores);
+    place.store.unknown_changes.store(1, Ordering::SeqCst);
+    drop(held(place.client.request("a").hold().await.unwrap()));
+    ensure_becomes_free(&stores.anonymous(), "a").await;
+}
+
+async fn those_who_watch_a_lease_are_told_of_its_end(stores: &Stores) {
+    let client = stores.anonymous();
+    let guard = held(client.request("a").ttl(Duration::from_secs(1)).hold().await.unwrap());
+    let trust = guard.trust();
+    assert!(!trust.left().is_zero() && trust.margin() < Duration::from_secs(1));
+    let told = Arc::new(AtomicBool::new(false));
+    let (tell, seen): (_, Trust) = (told.clone(), trust.clone());
+    let watcher: Arc<dyn Fn() + Send + Sync> =
+        Arc::new(move || tell.store(seen.left().is_zero(), Ordering::SeqCst));
+    trust.watch(&watcher);
+    client.break_hold("a", guard.token(), "stuck").await.unwrap();
+    guard.lost().await;
+    assert!(told.load(Ordering::SeqCst) && trust.left().is_zero());
+}
