@@ -11,8 +11,8 @@ pub(crate) mod aside;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use anstyle::{AnsiColor, Style};
-use serde_json::{Value, json};
 use aside::{Piece, Stream};
+use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 use tenure::core::text::without_reordering;
 

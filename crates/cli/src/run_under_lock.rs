@@ -17,7 +17,7 @@ use tenure::{Attempt, Client, Guard, ReleaseOutcome, Request, Wait};
 use tenure_frontend::config::Key;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
-use tenure_frontend::view::spelling;
+use tenure_frontend::view::{self, spelling};
 use tenure_server::log::TRACE;
 use tracing::Instrument;
 
@@ -132,13 +132,8 @@ fn announce(context: &Context, guard: &Guard) {
     context.output.detail(&format!("Holding {names}, token {}", lease.token));
     for takeover in &lease.takeovers {
         let from = &takeover.from.hold;
-        let why = match takeover.reason {
-            tenure::core::TakeoverReason::Died => "died",
-            tenure::core::TakeoverReason::Lapsed => "lost its lease",
-        };
-        let name = show::name(&from.want.resource);
-        let text = format!("Took over {name}: {} {why}", from.holder.label);
-        context.output.note(&text);
+        let (name, why) = (show::name(&from.want.resource), view::takeover_reason(takeover));
+        context.output.note(&format!("Took over {name} from {}: {why}", from.holder.label));
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tenure::core::rules::tasks::{AddError, EditError, SectionError};
 use tenure::core::{Blocker, HoldSnapshot, Kind, Mode, Proof, Resource, Task, Token};
 use tenure::store::StoreError;
-use tenure::{Busy, Error, Left};
+use tenure::{Busy, ClaimRequest, Error, Left};
 
 /// The kind of a refusal. Each front end derives its own code from it: the command line an exit
 /// code, HTTP a status.
@@ -145,13 +145,17 @@ impl Refusal {
     }
 
     /// No task was ready: none is left, or the remaining ones cannot be claimed now.
-    pub fn none_ready(left: &Left) -> Refusal {
+    pub fn none_ready(request: &ClaimRequest, left: &Left) -> Refusal {
+        let section = request.section.iter().map(|name| format!(" in section {name:?}"));
+        let labels = request.labels.iter().map(|label| format!(" with the label {label:?}"));
+        let wanted: String = section.chain(labels).collect();
         if left.is_empty() {
-            return Refusal::new(RefusalKind::NotFound, "NOTHING_READY", "No task is left to do")
+            let message = format!("No task{wanted} is left to do");
+            return Refusal::new(RefusalKind::NotFound, "NOTHING_READY", message)
                 .hint("Wait for one with -w SECS, or run `tenure tasks list`.");
         }
         let why = left.clauses();
-        let message = format!("No task is ready: {}", why.join("; "));
+        let message = format!("No task{wanted} is ready: {}", why.join("; "));
         Refusal::new(RefusalKind::Locked, "NOT_READY", message)
             .hint("Wait for one with -w SECS, or run `tenure tasks list`.")
             .details(json!({ "why": why, "workers": left.workers }))

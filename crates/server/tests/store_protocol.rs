@@ -5,9 +5,10 @@ use axum::http::{Request, StatusCode};
 use axum::{Extension, Router};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tenure::core::LabelPatterns;
+use tenure::core::rules::tasks::NewTask;
+use tenure::core::{GrantId, LabelPatterns, Proof, Status, Token};
 use tenure::server_support::wire;
-use tenure::{Client, LeaseAttempt, Wait};
+use tenure::{Binding, ClaimRequest, Claims, Client, LeaseAttempt, Wait};
 use tenure_server::api::store;
 use tenure_server::app::App;
 use tenure_server::caller::{Caller, Role};
@@ -275,4 +276,58 @@ async fn nonsense_is_refused() {
         assert_eq!(status, expected, "{path}: {text}");
         assert!(text.contains("\"code\""), "{path}: {text}");
     }
+}
+
+/// What the JSON API does not let a worker do, tenure's own protocol does not either.
+#[tokio::test]
+async fn a_worker_does_not_reach_into_the_work_of_others() {
+    let client = Client::open("memory:").await.unwrap();
+    client.tasks().add(vec![NewTask::new("t".parse().unwrap(), "T")]).await.unwrap();
+    let bob = client.with_label("bob").unwrap();
+    let request = ClaimRequest { tie: Binding::Nothing, ..ClaimRequest::default() };
+    let Claims::Claimed { tasks, .. } = bob.tasks().claim(&request).await.unwrap() else {
+        panic!("the task is ready")
+    };
+    let token = tasks[0].token.0;
+    let labels = LabelPatterns::new(vec!["alice".to_owned()]).unwrap();
+    let alice = Caller { labels, ..Caller::new(Some("ci"), Role::Work) };
+    let server = store::routes(App::new(client.clone())).into_router().layer(Extension(alice));
+    let before = client.look_everywhere().await.unwrap().revision;
+    let act = |verb: &str| format!("{}{verb}", wire::ACT);
+    let describe = |more: Value| {
+        let mut ask = json!({ "task": "t", "token": token, "by": "alice" });
+        ask.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        ask
+    };
+    let section = json!({ "name": "S", "priority": 50, "position": 0, "paused": true });
+    let add = json!({ "tasks": [], "by": "alice" });
+    let made_up = GrantId::random();
+    for (verb, ask, refusal) in [
+        ("describe_try", describe(json!({ "rescue": "x;touch${IFS}PWNED;" })), "try_goes_on"),
+        ("describe_try", describe(json!({ "worktree": "/tmp/x" })), "not_yours"),
+        ("describe_try", describe(json!({ "branch": "x", "grant": made_up })), "not_yours"),
+        ("import", json!({ "add": add, "sections": [section] }), "FORBIDDEN"),
+        ("edit", json!({ "task": "t", "verb": "cancel", "by": "alice" }), "FORBIDDEN"),
+        (
+            "put_worker",
+            json!({ "id": "0".repeat(32), "worker": { "label": "bob",
+            "running_for_ms": 0, "done": 0, "failed": 0 }, "ttl_ms": 1000 }),
+            "FORBIDDEN",
+        ),
+    ] {
+        let (status, answer) = post(&server, &act(verb), None, ask).await;
+        assert!(answer.contains(refusal), "{verb}: {status} {answer}");
+        assert_eq!(client.look_everywhere().await.unwrap().revision, before, "{verb}");
+    }
+    // How often a task may be recovered is not the caller's choice: once would set it aside.
+    let (token, hold) = (Token(token), "task:t");
+    client.break_hold(hold, token, "test").await.unwrap();
+    let again = bob.tasks().claim(&request).await.unwrap();
+    let Claims::Claimed { tasks, .. } = again else { panic!("it is pending again: {again:?}") };
+    bob.release(Proof::Grant(tasks[0].grant), None).await.unwrap();
+    let (status, answer) =
+        post(&server, &act("recover"), None, json!({ "recoveries_max": 0 })).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    let task = client.tasks().get(&"t".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(task.status, Status::Pending, "{task:?}");
 }

@@ -162,8 +162,26 @@ fn terms(text: &str) -> impl Iterator<Item = &str> {
 /// The units that are accepted. humantime knows more, of which some are read otherwise than they are
 /// meant: `5M` is five months there.
 const UNITS: [&str; 20] = [
-    "ms", "millisecond", "milliseconds", "s", "sec", "second", "seconds", "m", "min", "minute",
-    "minutes", "h", "hour", "hours", "d", "day", "days", "w", "week", "weeks",
+    "ms",
+    "millisecond",
+    "milliseconds",
+    "s",
+    "sec",
+    "second",
+    "seconds",
+    "m",
+    "min",
+    "minute",
+    "minutes",
+    "h",
+    "hour",
+    "hours",
+    "d",
+    "day",
+    "days",
+    "w",
+    "week",
+    "weeks",
 ];
 
 fn parse_term(term: &str, text: &str) -> Result<Duration, DurationError> {

@@ -171,8 +171,7 @@ impl Shared {
         // SAFETY: it is a new mapping, at an address that the kernel chooses: large enough, aligned to
         // a page, and zeroed, which is a valid value of all atomics. It lives until the process ends.
         unsafe {
-            let memory =
-                libc::mmap(std::ptr::null_mut(), size_of::<Shared>(), access, kind, -1, 0);
+            let memory = libc::mmap(std::ptr::null_mut(), size_of::<Shared>(), access, kind, -1, 0);
             if memory == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }

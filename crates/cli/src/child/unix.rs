@@ -14,8 +14,8 @@ use tokio::net::unix::pipe;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use super::output::{self, Output};
 use super::guardian::{self, Trust, Ward};
+use super::output::{self, Output};
 use super::terminal::Terminal;
 use super::tree::{self, MARK_VARIABLE, Tree};
 use super::{ChildSpec, Ended, SpawnError, Stdin, Stdout, sys};
@@ -54,11 +54,7 @@ pub struct Child {
 ///
 /// Call it on the main thread, within a Tokio runtime with I/O and time enabled: on Linux the
 /// kernel kills the command when the thread that started it ends.
-pub fn spawn(
-    mut spec: ChildSpec,
-    trust: impl Trust,
-    grace: Duration,
-) -> Result<Child, SpawnError> {
+pub fn spawn(mut spec: ChildSpec, trust: impl Trust, grace: Duration) -> Result<Child, SpawnError> {
     let failed = |spec: &ChildSpec, error| SpawnError::from_attempt(spec, error);
     let ward = Ward::new(trust, grace).map_err(|error| failed(&spec, error))?;
     // Listen before the command exists, so that its end is not missed.

@@ -15,6 +15,7 @@ use tenure::core::{GrantId, Proof, Reason, Resource, TakeoverReason};
 use tenure::{Attempt, Client, Guard, Lease, LeaseAttempt, ReleaseOutcome, Request, Wait};
 use tenure_frontend::config::Key;
 use tenure_frontend::duration::format_duration;
+use tenure_frontend::view;
 
 /// Take a lease that outlives this command
 ///
@@ -90,11 +91,10 @@ pub(crate) async fn run(context: &Context, args: AcquireArgs) -> Result<i32, Fai
 /// without its grant it is of no use to the caller, and in the way of others.
 async fn hand_out(context: &Context, client: &Client, lease: &Lease) -> Result<i32, Failure> {
     let failure = if client.is_trusted(lease) {
-        let printed =
-            context.output.try_done(lease_json(lease), || match context.output.quiet {
-                true => lease.grant.to_string(),
-                false => lease_text(lease),
-            });
+        let printed = context.output.try_done(lease_json(lease), || match context.output.quiet {
+            true => lease.grant.to_string(),
+            false => lease_text(lease),
+        });
         match printed {
             Ok(()) => return Ok(0),
             Err(error) => Failure::unprinted(&error),
@@ -167,6 +167,7 @@ fn lease_json(lease: &Lease) -> Value {
             "resource": takeover.from.hold.want.resource.to_string(),
             "holder": takeover.from.hold.holder.label,
             "token": takeover.from.hold.token,
+            "reason": view::takeover_reason(takeover),
         })
     });
     json!({

@@ -63,8 +63,7 @@ async fn watch(
         Blocker::Waiter(_) => false,
     };
     if blockers.iter().any(is_own) {
-        let message =
-            format!("Deadlock: a command around this one holds {}", show::name(resource));
+        let message = format!("Deadlock: a command around this one holds {}", show::name(resource));
         return Err(Failure::new(Exit::Locked, "DEADLOCK", message)
             .hint("It is free only after that command has ended."));
     }

@@ -62,7 +62,9 @@ impl LogLines {
         let is_new = |(at, said): &(Instant, String)| at.elapsed() >= SAY_AGAIN || *said != open;
         if state.said.as_ref().is_none_or(is_new) {
             let what = if open.is_empty() { "new tasks".to_owned() } else { open.clone() };
-            self.note(&format!("Waiting for {what}; `tenure why TASK` tells what a task waits for"));
+            self.note(&format!(
+                "Waiting for {what}; `tenure why TASK` tells what a task waits for"
+            ));
             state.said = Some((Instant::now(), open));
         }
     }

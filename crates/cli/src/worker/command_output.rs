@@ -64,9 +64,8 @@ impl CommandOutput {
         };
         let deadline = Instant::now() + REST_MAX;
         // What is in the pipes by now is taken in even where nothing reads it.
-        let rest = async {
-            while self.is_open() && timeout(SILENCE, self.hand_on_all()).await.is_ok() {}
-        };
+        let rest =
+            async { while self.is_open() && timeout(SILENCE, self.hand_on_all()).await.is_ok() {} };
         let _ = timeout_at(deadline, rest).await;
         ended
     }

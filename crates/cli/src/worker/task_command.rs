@@ -140,8 +140,7 @@ impl TaskCommand {
         let Prepared { task, tree } = prepared;
         let tree = tree.as_ref();
         // What the worker holds covers what the command asks for, the section too.
-        let keeps: Vec<GrantId> =
-            self.keeps.iter().copied().chain(work.section_grant()).collect();
+        let keeps: Vec<GrantId> = self.keeps.iter().copied().chain(work.section_grant()).collect();
         let mut environment = task_env::environment(work, &task, tree, &keeps, &self.store_url);
         environment.extend(telemetry::trace_variable(&Span::current()));
         ChildSpec {
@@ -157,9 +156,7 @@ impl TaskCommand {
     /// A command that cannot be run at all must not use up the attempts of every task.
     fn not_started(&self, error: SpawnError) -> Finish {
         match error {
-            SpawnError::Other { .. } => {
-                Finish::Fail { reason: error.to_string(), retry: true }
-            }
+            SpawnError::Other { .. } => Finish::Fail { reason: error.to_string(), retry: true },
             SpawnError::TooLate { .. } => Finish::Release,
             _ => self.give_up(error.into()),
         }

@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tenure::core::{
     self, Blocker, Evidence, HoldSnapshot, Holder, Kind, Liveness, Mode, Overview, Resource,
-    TakeoverReason, WaiterSnapshot, WhyLeft, Witness, rules,
+    Takeover, TakeoverReason, WaiterSnapshot, WhyLeft, Witness, rules,
 };
 pub use tenure_text::time::to_seconds_text as time;
 
@@ -103,12 +103,21 @@ pub fn stale_reason(seen: &HoldSnapshot, witness: &dyn Witness) -> Option<String
     if seen.stale.is_some() {
         return seen.stale.clone();
     }
-    let process = seen.hold.holder.evidence.as_ref().and_then(|evidence| evidence.process);
-    Some(match (rules::gone_reason(seen, witness)?, process) {
+    Some(gone_words(seen, rules::gone_reason(seen, witness)?))
+}
+
+/// Why a hold was taken over, in the words of its dialect where it was another program's.
+pub fn takeover_reason(takeover: &Takeover) -> String {
+    let stale = takeover.from.stale.clone();
+    stale.unwrap_or_else(|| gone_words(&takeover.from, takeover.reason))
+}
+
+fn gone_words(seen: &HoldSnapshot, reason: TakeoverReason) -> String {
+    match (reason, process_of(&seen.hold.holder)) {
         (TakeoverReason::Lapsed, _) => "lease lapsed".to_owned(),
-        (TakeoverReason::Died, Some(process)) => format!("process {} is dead", process.pid),
+        (TakeoverReason::Died, Some((_, pid))) => format!("process {pid} is dead"),
         (TakeoverReason::Died, None) => "the machine was rebooted".to_owned(),
-    })
+    }
 }
 
 /// The process and host of a holder, if known.

@@ -524,7 +524,7 @@ fn claim_lease(
         trusted_until: (asked_at + ttl).saturating_sub(margin),
         margin,
         is_covered: false,
-is_shared: false,
+        is_shared: false,
     }
 }
 

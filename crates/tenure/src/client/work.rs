@@ -116,7 +116,7 @@ impl Runner {
             trusted_until: (asked_at + ttl).saturating_sub(self.margin),
             margin: self.margin,
             is_covered: false,
-is_shared: false,
+            is_shared: false,
         };
         let held = self.tasks.client.inner.keeper.keep(lease);
         if let Some(before) = section.replace(held.clone()) {

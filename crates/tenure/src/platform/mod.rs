@@ -11,9 +11,9 @@ pub(crate) use fork::process_id;
 pub(crate) use unix::die;
 pub(crate) use unix::mailbox;
 pub(crate) use unix::{
-    boot_id, create_whole, ended, exchange, group_exists, group_members, has_name, has_socket, is_ours_alone,
-    listening_sockets, machine_id, monotonic, monotonic_with_suspend, own_listening_sockets,
-    pid_namespace, process_info, rename_new, start_of, stopped_holder,
+    boot_id, create_whole, ended, exchange, group_exists, group_members, has_name, has_socket,
+    is_ours_alone, listening_sockets, machine_id, monotonic, monotonic_with_suspend,
+    own_listening_sockets, pid_namespace, process_info, rename_new, start_of, stopped_holder,
 };
 
 use crate::world::PerProcess;

@@ -19,7 +19,8 @@ async fn a_command_whose_lease_is_over_does_not_start() {
 async fn a_command_is_ended_with_its_lease_although_tenure_does_nothing() {
     let scratch = Scratch::new();
     let short = || Lease(Duration::from_millis(300), Duration::from_millis(900));
-    let polite = "trap 'echo $$ >$D/asked; exit 0' TERM; echo $$ >$D/a; while :; do sleep 0.01; done";
+    let polite =
+        "trap 'echo $$ >$D/asked; exit 0' TERM; echo $$ >$D/a; while :; do sleep 0.01; done";
     let stubborn = "trap '' TERM; sleep 1000 & echo $! >$D/c; echo $$ >$D/b; wait";
     let _polite = super::super::spawn(sh(polite, &scratch), short(), LONG).unwrap();
     let _stubborn = super::super::spawn(sh(stubborn, &scratch), short(), LONG).unwrap();

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tenure::ClaimRequest;
+use tenure::core::Reason;
 use tenure::core::rules::tasks::Claimed;
 use tenure_frontend::{rescue, view};
 
@@ -83,6 +84,8 @@ pub(super) fn claimed_json(claimed: &Claimed) -> Value {
     value["rescue_ref"] = json!(rescue::reference(&claimed.task));
     value["grant"] = json!(claimed.grant);
     value["token"] = json!(claimed.token);
+    let is_renewed = claimed.already_owned;
+    value["reason"] = json!(if is_renewed { Reason::AlreadyOwned } else { Reason::AcquiredNew });
     value
 }
 

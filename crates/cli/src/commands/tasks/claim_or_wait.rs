@@ -202,7 +202,7 @@ async fn explain(
             // A section in which all is done has no work to wait for.
             let is_over = request.section.is_some() && left.is_empty();
             let hope = if is_over { Hope::None } else { Hope::NotYet };
-            let failure = Refused::none_ready(&left).into();
+            let failure = Refused::none_ready(request, &left).into();
             Refusal { failure, headline: "No task is ready.".to_owned(), hope }
         }
         NoClaim::AllTaken { by: Some(by), .. } => held(context, &by, named.as_ref()),

@@ -118,7 +118,7 @@ async fn why_none(
     };
     Ok(match none {
         NoClaim::NotFound | NoClaim::NothingReady => {
-            Refusal::none_ready(&client.tasks().left(request).await?)
+            Refusal::none_ready(request, &client.tasks().left(request).await?)
         }
         NoClaim::AllTaken { by: Some(by), .. } => {
             let wanted = [by.hold.want.resource.clone()];
