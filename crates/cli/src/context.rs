@@ -177,10 +177,34 @@ impl Context {
 
     /// Whether the project's settings are trusted, or need no trust.
     pub(crate) fn project_trust(&self, subject: impl FnOnce() -> Subject) -> &'static str {
-        match (self.trust.covers(&subject()), self.located()) {
+        match (self.trust.covers(&subject()), self.is_project_in_effect()) {
             (Ok(true), _) => "trusted",
-            (Ok(false), Ok(_)) => "needs no trust",
+            (Ok(false), true) => "needs no trust",
             _ => "not trusted",
+        }
+    }
+
+    /// Whether all settings of the project's file are in effect.
+    pub(crate) fn is_project_in_effect(&self) -> bool {
+        let decides_hooks = || {
+            let claims = self.settings.project().map(|project| project.claims.as_slice());
+            claims.unwrap_or_default().iter().any(|(key, _)| key.decides_hooks())
+        };
+        self.located().is_ok() && (!decides_hooks() || self.trusts_project())
+    }
+
+    /// Whether the user trusts the project's settings as they are now.
+    fn trusts_project(&self) -> bool {
+        let place = self.place.as_ref().ok().filter(|place| place.kind != PlaceKind::User);
+        place.is_some_and(|place| {
+            matches!(self.trust.covers(&locate::subject(place, &self.settings)), Ok(true))
+        })
+    }
+
+    /// Ignores what a project that is not trusted says about these keys.
+    pub(crate) fn ignore_untrusted(&mut self, is_ignored: impl Fn(Key) -> bool) {
+        if !self.trusts_project() {
+            self.settings.ignore_project(is_ignored);
         }
     }
 

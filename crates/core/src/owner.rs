@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// hold of a session or a `tenure run` belongs to every caller that presents its grant. A hold that is
 /// tied to a process of its own belongs to that hold alone, whatever its label.
 ///
-/// A subagent is an owner of its own below its parent: it may go under what its parent holds, while what
-/// the subagent holds excludes its parent and its siblings.
+/// A subagent is an owner of its own below its parent: what its parent holds is not in its way, and it
+/// takes a hold of its own below that, which excludes its parent and its siblings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The label of the owner, chosen or the agent's; it owns the leases under this label.
@@ -40,9 +40,25 @@ impl Owner {
         self.has_grant(hold) || has_label(hold, self.label.as_deref())
     }
 
+    /// Whether the owner itself has this hold, so that a request of this holder for the same needs no
+    /// other. A subagent has only what is under its own label: the commands around it are around its
+    /// siblings too.
+    pub fn has(&self, hold: &Hold, asker: &Holder) -> bool {
+        let is_subagent = self.parent.is_some() && asker.agent;
+        has_label(hold, self.label.as_deref()) || (!is_subagent && self.has_grant(hold))
+    }
+
     /// Whether this hold belongs to the owner or to the agent that started it.
     pub fn owns_or_inherits(&self, hold: &Hold) -> bool {
         self.owns(hold) || has_label(hold, self.parent.as_deref())
+    }
+
+    /// Whether this holder is the agent that started the owner, or another of its subagents, whose
+    /// labels are below its own.
+    pub fn is_of_one_family(&self, holder: &Holder) -> bool {
+        let head = self.parent.as_deref().or(self.label.as_deref()).filter(|_| holder.agent);
+        let below = head.and_then(|head| holder.label.strip_prefix(head));
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// Whether a request of this holder may go under that hold, where the hold includes what is
@@ -121,6 +137,19 @@ mod tests {
             assert!(!stranger.owns(&hold) && !stranger.covers(&hold, &detached), "{hold:?}");
             assert!(!Owner::default().owns(&hold), "{hold:?}");
         }
+    }
+
+    #[test]
+    fn a_family_is_an_agent_and_what_is_below_it() {
+        let child = Owner { parent: Some("claude-1".to_owned()), ..Owner::of_label("claude-1/a") };
+        let agent = |label: &str| Holder::agent(label).unwrap();
+        for (label, expected) in
+            [("claude-1", true), ("claude-1/b", true), ("claude-12", false), ("claude-2/a", false)]
+        {
+            assert_eq!(child.is_of_one_family(&agent(label)), expected, "{label}");
+            assert_eq!(Owner::of_label("claude-1").is_of_one_family(&agent(label)), expected);
+        }
+        assert!(!child.is_of_one_family(&Holder::chosen("claude-1/b").unwrap()), "no agent");
     }
 
     #[test]

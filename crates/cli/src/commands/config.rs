@@ -64,7 +64,11 @@ pub(crate) fn run(context: &Context, args: ConfigArgs) -> Result<i32, Failure> {
 fn is_in_effect(context: &Context, setting: &Setting) -> bool {
     let settings = &context.settings;
     let waits = setting.key.needs_trust() && settings.is_from_project(setting.key);
-    !waits || context.located().is_ok()
+    let is_in_effect = || match setting.key.decides_hooks() {
+        true => context.is_project_in_effect(),
+        false => context.located().is_ok(),
+    };
+    !waits || is_in_effect()
 }
 
 /// The value, without the password of a store's URL.

@@ -66,7 +66,9 @@ fn unusable(failure: Failure) -> Finding {
 async fn examine(context: &Context) -> Vec<Finding> {
     let mut findings = vec![clock(), process(), drafts(context)];
     if let Ok(project) = Project::of(context) {
-        findings.extend(setup::examine(&project, context.agent()).await);
+        findings.extend(
+            setup::examine(&project, context.agent(), context.known_sessions().as_ref()).await,
+        );
     }
     let url = match context.store_url() {
         Ok(url) => url,

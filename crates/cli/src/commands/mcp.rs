@@ -4,9 +4,11 @@ use crate::args;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::setup::{self, Project};
 use crate::worker::stop_signals;
 use clap::Args;
 use std::time::Duration;
+use tenure::agent::Host;
 use tenure_frontend::config::Key;
 use tenure_frontend::naming::CallerFiles;
 use tenure_server::mcp::{Options, StdioError, serve_stdio};
@@ -36,17 +38,36 @@ pub(crate) struct McpArgs {
     task_ttl: Option<Duration>,
 }
 
+/// What an agent is told whose program should run hooks here, as long as none was heard of.
+fn without_hooks(context: &Context) -> Option<String> {
+    let host = Host::around_this_process()?;
+    let project = Project::of(context).ok()?;
+    setup::target(host.word())?.is_set_up(&project).then(|| {
+        format!(
+            "No hook of {host} has run in this session, so edits are neither taken for you nor \
+             refused: acquire_lock path:FILE before you edit, and release it when it is committed. \
+             Tell the user: start {host} in {}; `tenure doctor` says what else may be missing.",
+            project.root.display()
+        )
+    })
+}
+
 pub(crate) async fn run(context: &Context, args: McpArgs) -> Result<i32, Failure> {
     let client = context.mcp_client().await?;
+    let label = context.chosen_label().map(str::to_owned);
+    // Whoever chose a label, or wants none, is not called by the session that a call names.
+    let is_found = label.is_none() && context.settings.text(Key::Identity) != Some("off");
     let options = Options {
-        label: context.chosen_label().map(str::to_owned),
-        sessions: context.known_sessions(),
+        sessions: context.known_sessions().filter(|_| is_found),
+        without_hooks: without_hooks(context),
+        label,
         lock_ttl: args.lock_ttl,
         task_ttl: args.task_ttl.unwrap_or_else(|| context.settings.duration(Key::TaskTimeout)),
         section_ttl: context.settings.duration(Key::SectionTimeout),
         place: context.place().ok().cloned(),
         files: CallerFiles::Here,
         rescuer: context.rescuer(),
+        ..Options::default()
     };
     let mut signals = stop_signals::listen()?;
     let stop = async {

@@ -30,23 +30,42 @@ const OTHERS_MAX: usize = 300;
 /// The longest text of a person or an agent that is repeated.
 const TEXT_MAX: usize = 60;
 
-/// What every agent is told.
-const RULES: &str = "\
-Several agents share this repository; tenure keeps them off each other's files.
+/// What every agent is told first.
+const INTRODUCTION: &str =
+    "Several agents share this repository; tenure keeps them off each other's files.";
+
+/// How files are taken where hooks run.
+const WITH_HOOKS: &str = "\
 - Editing a file takes it for you. If an edit is refused, another agent has the file: work on \
-something else, or wait with `tenure wait path:FILE`. Never change it in another way.
+something else, or wait with `tenure wait path:FILE`. Never change it in another way.";
+
+/// How files are taken where none was heard of.
+const WITHOUT_HOOKS: &str = "\
+- Take a file before you edit it: `tenure acquire path:FILE`; `tenure release path:FILE` when it is \
+committed. If another agent has it, work on something else, or wait with `tenure wait path:FILE`. \
+Never change it in another way.";
+
+/// What every agent is told last.
+const RULES: &str = "\
 - Tasks: `tenure tasks claim` gives you one, `tenure tasks note` leaves a note for the next agent, \
 `tenure tasks complete` finishes it.
 - `tenure mine`: what you hold. `tenure locks`: what others hold. `tenure why path:FILE`: who has it.";
 
 pub(crate) async fn run(context: &Context, _: PrimeArgs) -> Result<i32, Failure> {
     let client = context.reader().await?;
-    let state = State::of(&client, context.own_label()).await?;
+    let state =
+        State { has_hooks: has_hooks(context), ..State::of(&client, context.own_label()).await? };
     context.output.done(state.json(&client), || state.text());
     Ok(0)
 }
 
-/// The text for an agent with this label; `None` outside of projects.
+/// Whether a hook of the program around this command ran: then files are taken by themselves.
+fn has_hooks(context: &Context) -> bool {
+    let heard = context.known_sessions().zip(context.agent());
+    heard.and_then(|(sessions, agent)| sessions.was_heard(agent)) == Some(true)
+}
+
+/// The text for an agent with this label, which a hook shows; `None` outside of projects.
 pub(crate) async fn text_for(context: &Context, label: &str) -> Result<Option<String>, Failure> {
     if context.place()?.kind == PlaceKind::User {
         return Ok(None);
@@ -61,6 +80,8 @@ struct State {
     own: Vec<HoldSnapshot>,
     others: Vec<HoldSnapshot>,
     tasks: Vec<Task>,
+    /// Whether hooks take files.
+    has_hooks: bool,
 }
 
 impl State {
@@ -74,13 +95,14 @@ impl State {
             true => vec![],
             false => client.tasks().get_all(ids).await?,
         };
-        Ok(State { label: label.map(str::to_owned), own, others, tasks })
+        Ok(State { label: label.map(str::to_owned), own, others, tasks, has_hooks: true })
     }
 
     /// Rules and state in at most [`CHARACTERS_MAX`] characters: the rules always, of the rest as
     /// many lines as fit.
     fn text(&self) -> String {
-        let mut text = RULES.to_owned();
+        let files = if self.has_hooks { WITH_HOOKS } else { WITHOUT_HOOKS };
+        let mut text = [INTRODUCTION, files, RULES].join("\n");
         let mut left = CHARACTERS_MAX.saturating_sub(text.chars().count());
         for line in self.lines() {
             let length = line.chars().count() + 1;

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{BAD, DIM, GOOD, NAME, styled};
-use crate::setup::{Fate, Plan, PlannedFile, Project, Removal, TARGETS, Target, target};
+use crate::setup::{Fate, Plan, PlannedFile, Project, Removal, TARGETS, Target, USER_TARGETS};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ Examples:
   tenure setup                      what is used here
   tenure setup claude-code codex    these
   tenure setup git                  refuse commits of files that others hold
+  tenure setup --user claude-code   also where claude is started in a subfolder
   tenure setup --print              show the changes, write nothing
   tenure setup --check              exit 7 if something is missing or outdated
   tenure setup --remove             leave all files as they were")]
@@ -32,6 +33,10 @@ pub(crate) struct SetupArgs {
     /// What to set up; by default what is used here
     #[arg(value_name = "PROGRAM", value_parser = words())]
     targets: Vec<String>,
+    /// Write your own settings: hooks for programs that find a project's only in its first folder
+    /// (claude-code, gemini). They do nothing where the project is not set up
+    #[arg(long)]
+    user: bool,
     /// Only check: exit 7 if something is missing or outdated
     #[arg(long, conflicts_with_all = ["remove", "print"])]
     check: bool,
@@ -48,7 +53,7 @@ fn words() -> PossibleValuesParser {
 }
 
 pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<i32, Failure> {
-    let project = Project::of(context)?;
+    let project = if args.user { Project::home()? } else { Project::of(context)? };
     let chosen = chosen(&project, args)?;
     let mut plan = Plan::new(&project.root);
     for (target, _) in &chosen {
@@ -72,8 +77,18 @@ type Chosen = (&'static dyn Target, Option<String>);
 
 /// The targets that were named; else those that are used here or, to remove, all.
 fn chosen(project: &Project, args: &SetupArgs) -> Result<Vec<Chosen>, Failure> {
+    let all: &[&'static dyn Target] = if args.user { &USER_TARGETS } else { &TARGETS };
     if !args.targets.is_empty() {
-        let known = args.targets.iter().filter_map(|word| target(word));
+        let named = |word: &String| all.iter().find(|target| target.word() == *word).copied();
+        if let Some(other) = args.targets.iter().find(|word| named(word).is_none()) {
+            let names: Vec<&str> = all.iter().map(|target| target.word()).collect();
+            let message = format!("{other} has no hooks in the user's settings");
+            return Err(Failure::new(Exit::Usage, "USAGE", message).hint(format!(
+                "It needs none: `tenure setup {other}` is enough. --user is for {}.",
+                names.join(" and ")
+            )));
+        }
+        let known = args.targets.iter().filter_map(named);
         let mut chosen: Vec<Chosen> = Vec::new();
         for target in known {
             if !chosen.iter().any(|(other, _)| other.word() == target.word()) {
@@ -83,15 +98,16 @@ fn chosen(project: &Project, args: &SetupArgs) -> Result<Vec<Chosen>, Failure> {
         return Ok(chosen);
     }
     if args.remove {
-        return Ok(TARGETS.map(|target| (target, None)).to_vec());
+        return Ok(all.iter().map(|target| (*target, None)).collect());
     }
-    let found = TARGETS.into_iter().filter_map(|target| {
+    let found = all.iter().copied().filter_map(|target| {
         let sign = target.found(project)?;
         Some((target, Some(sign)))
     });
     let found: Vec<Chosen> = found.collect();
     if found.is_empty() {
-        let names = TARGETS.map(|target| target.word()).join(", ");
+        let names: Vec<&str> = all.iter().map(|target| target.word()).collect();
+        let names = names.join(", ");
         let message = "found no program of agents that is used here";
         return Err(Failure::new(Exit::NotFound, "NOTHING_FOUND", message)
             .hint(format!("Name what to set up: {names}.")));
@@ -153,7 +169,11 @@ impl Report<'_> {
         missing.dedup();
         let names: Vec<&str> = self.chosen.iter().map(|(target, _)| target.word()).collect();
         let mut failure = Failure::new(Exit::CheckFailed, "NOT_SET_UP", "not everything is set up")
-            .hint(format!("Set it up: tenure setup {}", names.join(" ")))
+            .hint(format!(
+                "Set it up: tenure setup {}{}",
+                if self.args.user { "--user " } else { "" },
+                names.join(" ")
+            ))
             .details(self.data());
         failure.more = missing;
         failure

@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: TrustArgs) -> Result<i32, Failure> {
     }
     let subject = locate::subject(place, &context.settings);
     if args.show {
-        let counts = context.located().is_ok();
+        let counts = context.is_project_in_effect();
         let trusted = covers(&context.trust, &subject)?;
         let data = json(&subject, trusted, counts);
         context.output.done(data, || {

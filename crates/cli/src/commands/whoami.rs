@@ -108,7 +108,8 @@ fn agent_json(agent: &Agent) -> Value {
 
 /// What ends the leases of this agent early.
 fn ends_with(agent: &Agent) -> String {
-    match agent.process {
+    let elsewhere = agent.seen_elsewhere.as_ref().and_then(|seen| seen.process);
+    match agent.process.or(elsewhere.map(|process| process.pid)) {
         Some(pid) => format!("process {pid}: what you hold is free when it dies"),
         None => "no process: what you hold ends when it is released or its lease lapses".to_owned(),
     }

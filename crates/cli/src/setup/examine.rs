@@ -4,11 +4,16 @@ use super::project::{Project, program};
 use super::target::Target;
 use super::trial::{Trial, TrialFolder};
 use super::{Plan, TARGETS};
-use tenure::agent::Agent;
+use tenure::agent::{Agent, Host, KnownSessions};
 use tenure::store::Finding;
+use tenure_frontend::duration::format_duration;
 
 /// Examines the targets that are used in a project. Says nothing if there are none.
-pub(crate) async fn examine(project: &Project, agent: Option<&Agent>) -> Vec<Finding> {
+pub(crate) async fn examine(
+    project: &Project,
+    agent: Option<&Agent>,
+    sessions: Option<&KnownSessions>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let set_up: Vec<_> = TARGETS.iter().filter(|target| target.is_set_up(project)).collect();
     for target in TARGETS {
@@ -25,7 +30,13 @@ pub(crate) async fn examine(project: &Project, agent: Option<&Agent>) -> Vec<Fin
             Err(message) => Err(message),
             Ok(()) => match target.trial(project) {
                 None => Ok("set up".to_owned()),
-                Some(trial) => tried(&trial).await,
+                Some(trial) => tried(&trial).await.and_then(|tried| {
+                    let heard = last_heard(target, project, sessions).unwrap_or_default();
+                    match target.untrusted(project) {
+                        Some(reason) => Err(format!("{reason}{heard}")),
+                        None => Ok(format!("{tried}{heard}")),
+                    }
+                }),
             },
         };
         findings.push(match result {
@@ -38,6 +49,22 @@ pub(crate) async fn examine(project: &Project, agent: Option<&Agent>) -> Vec<Fin
         findings.push(identity(agent));
     }
     findings
+}
+
+/// When a hook of a host last ran in a project, as the end of a sentence. Nothing for git's hooks.
+fn last_heard(
+    target: &dyn Target,
+    project: &Project,
+    sessions: Option<&KnownSessions>,
+) -> Option<String> {
+    let host: Host = target.word().parse().ok()?;
+    Some(match sessions?.last_heard(host, &project.root) {
+        Some(at) => {
+            let ago = format_duration(at.elapsed().unwrap_or_default());
+            format!("; the last hook of this host ran {ago} ago")
+        }
+        None => "; no hook of this host has run here yet".to_owned(),
+    })
 }
 
 /// Tries a hook in a folder of its own: a hook takes the free file, so that another host's would be

@@ -5,13 +5,15 @@ use super::plan::Malformed;
 use serde_json::{Value, json};
 
 /// What tenure wants in a file of hooks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HookEntries {
     /// The host's word, as in `tenure hook HOST`.
     pub(crate) host: &'static str,
     pub(crate) shape: Shape,
     /// The events, each with the tools that it is limited to.
     pub(crate) events: &'static [(&'static str, Option<&'static str>)],
+    /// Whether they are in the user's own settings.
+    pub(crate) is_of_user: bool,
 }
 
 /// How a host writes its hooks below the key of an event.
@@ -36,7 +38,17 @@ pub(crate) fn command(host: &str) -> String {
     format!("command -v tenure >/dev/null 2>&1 || exit 0; tenure hook {host} || exit 0")
 }
 
+/// The same in the user's own settings.
+fn user_command(host: &str) -> String {
+    command(&format!("{host} --user"))
+}
+
 impl HookEntries {
+    /// The same entries for the user's own settings.
+    pub(crate) fn of_user(&self) -> HookEntries {
+        HookEntries { is_of_user: true, ..self.clone() }
+    }
+
     /// The text with these entries.
     pub(crate) fn with(&self, text: Option<&str>) -> Result<String, Malformed> {
         if let Some(text) = text
@@ -100,7 +112,10 @@ impl HookEntries {
     }
 
     fn entry(&self, matcher: Option<&str>) -> Value {
-        let command = command(self.host);
+        let command = match self.is_of_user {
+            true => user_command(self.host),
+            false => command(self.host),
+        };
         let mut entry = match self.shape {
             Shape::Groups => json!({}),
             Shape::Versioned => json!({ "command": command }),

@@ -29,6 +29,8 @@ pub(crate) struct Host {
     pub(crate) edit_event: fn(&Path, &Path) -> Value,
     /// Whether an answer refuses.
     pub(crate) is_refusal: fn(&Value) -> bool,
+    /// Why it will not run a project's hooks, as its own files say.
+    pub(crate) untrusted: fn(&Project) -> Option<String>,
     /// What its user must do once by hand.
     pub(crate) advice: Option<&'static str>,
 }
@@ -43,7 +45,7 @@ pub(crate) enum HookFile {
 }
 
 /// The names of parts, for users.
-const HOOKS: &str = "hooks";
+pub(super) const HOOKS: &str = "hooks";
 const MCP: &str = "MCP server";
 const INSTRUCTIONS: &str = "instructions";
 
@@ -184,6 +186,10 @@ impl Target for Host {
             }
         };
         Some(Trial { command, edit_event: self.edit_event, is_refusal: self.is_refusal })
+    }
+
+    fn untrusted(&self, project: &Project) -> Option<String> {
+        (self.untrusted)(project)
     }
 
     fn advice(&self) -> Option<&'static str> {

@@ -7,6 +7,7 @@
 
 use super::hook_entries::{HookEntries, Shape};
 use super::host::{HookFile, Host};
+use super::host_trust;
 use super::instructions::{agents_file, claude_file, gemini_file};
 use super::mcp_entry::McpFormat;
 use super::project::Signs;
@@ -28,13 +29,14 @@ pub(crate) static CLAUDE_CODE: Host = Host {
             host: "claude-code",
             shape: Shape::Groups,
             events: &[
-                ("PreToolUse", Some("Edit|Write|MultiEdit|NotebookEdit|Bash")),
+                ("PreToolUse", Some("Edit|Write|MultiEdit|NotebookEdit|Bash|mcp__tenure__.*")),
                 ("SessionStart", None),
                 ("UserPromptSubmit", None),
                 ("Stop", None),
                 ("SubagentStop", None),
                 ("SessionEnd", None),
             ],
+            is_of_user: false,
         },
     },
     mcp_files: &[".mcp.json"],
@@ -43,7 +45,11 @@ pub(crate) static CLAUDE_CODE: Host = Host {
     folders: &[".claude"],
     edit_event: claude_code_edit,
     is_refusal: denies_permission,
-    advice: None,
+    untrusted: |_| None,
+    advice: Some(
+        "Start claude in this folder: in a subfolder it does not run a project's hooks, unless you \
+         also run `tenure setup --user claude-code`.",
+    ),
 };
 
 /// Codex. It knows its edit tool as `apply_patch`, and accepts `Edit` and `Write` as names of it.
@@ -67,6 +73,7 @@ pub(crate) static CODEX: Host = Host {
                 ("SubagentStop", None),
                 ("SessionEnd", None),
             ],
+            is_of_user: false,
         },
     },
     mcp_files: &[".codex/config.toml"],
@@ -75,6 +82,7 @@ pub(crate) static CODEX: Host = Host {
     folders: &[".codex"],
     edit_event: codex_edit,
     is_refusal: denies_permission,
+    untrusted: host_trust::codex,
     advice: Some(
         "Codex runs new hooks only after you trust them: start codex here, trust the project, and \
          accept the hooks in /hooks.",
@@ -102,6 +110,7 @@ pub(crate) static CURSOR: Host = Host {
                 ("subagentStop", None),
                 ("sessionEnd", None),
             ],
+            is_of_user: false,
         },
     },
     mcp_files: &[".cursor/mcp.json"],
@@ -110,6 +119,7 @@ pub(crate) static CURSOR: Host = Host {
     folders: &[".cursor"],
     edit_event: cursor_edit,
     is_refusal: |answer| answer["permission"] == "deny",
+    untrusted: |_| None,
     advice: Some(
         "Cursor asks once whether the MCP server \"tenure\" may run: enable it in its settings.",
     ),
@@ -135,6 +145,7 @@ pub(crate) static GEMINI: Host = Host {
                 ("AfterAgent", None),
                 ("SessionEnd", None),
             ],
+            is_of_user: false,
         },
     },
     mcp_files: &[".gemini/settings.json"],
@@ -143,7 +154,11 @@ pub(crate) static GEMINI: Host = Host {
     folders: &[".gemini"],
     edit_event: gemini_edit,
     is_refusal: |answer| answer["decision"] == "deny",
-    advice: Some("Gemini CLI runs a project's hooks only in folders that you trust."),
+    untrusted: host_trust::gemini,
+    advice: Some(
+        "Gemini CLI runs a project's hooks only in folders that you trust. Start gemini in this \
+         folder: in a subfolder it does not run them, unless you also run `tenure setup --user gemini`.",
+    ),
 };
 
 /// opencode. Its hooks are a plugin, which calls `tenure hook opencode`.
@@ -166,6 +181,7 @@ pub(crate) static OPENCODE: Host = Host {
     folders: &[".opencode/plugins", ".opencode"],
     edit_event: opencode_edit,
     is_refusal: |answer| answer["deny"].is_string(),
+    untrusted: |_| None,
     advice: None,
 };
 

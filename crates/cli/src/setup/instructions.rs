@@ -9,9 +9,11 @@ use std::path::PathBuf;
 const BODY: &str = "\
 ## Other agents work here too (tenure)
 
-- A hook takes each file that you edit, for you alone. There is nothing to do for that.
-- If an edit is refused, another agent works on that file. Do something else first, or wait with
-  `tenure wait path:FILE`. Never change the file in another way.
+- A file that you edit must be yours alone. Where tenure's hooks run, they take it for you: your
+  session then began with a text like that of `tenure prime`. If it did not, run
+  `tenure acquire path:FILE` before you edit, and `tenure release path:FILE` when it is committed.
+- If an edit or an `acquire` is refused, another agent works on that file. Do something else first, or
+  wait with `tenure wait path:FILE`. Never change the file in another way.
 - `tenure mine` lists what you hold; `tenure why path:FILE` says who holds a file and for how long.
 - Take work with `tenure tasks claim`, write down what the next agent must know with
   `tenure tasks note ID TEXT`, and finish with `tenure tasks complete ID`.

@@ -9,6 +9,10 @@ use std::path::Path;
 /// The name of the server in all hosts.
 const NAME: &str = "tenure";
 
+/// The schema of opencode's configuration.
+const SCHEMA: &str = "$schema";
+const OPENCODE_SCHEMA: &str = "https://opencode.ai/config.json";
+
 /// How a host writes its MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum McpFormat {
@@ -43,6 +47,11 @@ impl McpFormat {
                 let reason = "another MCP server already has the name \"tenure\"";
                 Err(Malformed::at(text, text.find("\"tenure\"").unwrap_or(0), reason))
             }
+            (None, _) if self == McpFormat::Opencode => {
+                let text = json::add(None, &path, Some(NAME), &self.entry())?;
+                // opencode would add it by itself, and change a file that is committed.
+                json::add(Some(&text), &[], Some(SCHEMA), &json!(OPENCODE_SCHEMA))
+            }
             _ => json::add(text, &path, Some(NAME), &self.entry()),
         }
     }
@@ -58,7 +67,8 @@ impl McpFormat {
         match entry(&value, &path) {
             Some(found) if is_ours(found) => {
                 let steps = path.iter().map(|key| Step::Key(key)).chain([Step::Key(NAME)]);
-                json::remove(text, &steps.collect::<Vec<_>>())
+                let rest = json::remove(text, &steps.collect::<Vec<_>>())?;
+                Ok(rest.filter(|rest| !self.is_leftover(&value, rest)))
             }
             _ => Ok(Some(text.to_owned())),
         }
@@ -72,6 +82,15 @@ impl McpFormat {
         let Ok(value) = json::value(text) else { return false };
         entry(&value, &self.path(&value))
             .is_some_and(|found| is_ours(found) && *found != self.entry())
+    }
+
+    /// Whether only the schema is left of a file in which it follows the servers. Setup writes it there
+    /// in files that it creates.
+    fn is_leftover(self, before: &Value, rest: &str) -> bool {
+        let keys: Vec<&String> = before.as_object().into_iter().flat_map(|it| it.keys()).collect();
+        self == McpFormat::Opencode
+            && keys == ["mcp", SCHEMA]
+            && json::value(rest).is_ok_and(|rest| rest == json!({ SCHEMA: OPENCODE_SCHEMA }))
     }
 
     fn path(self, value: &Value) -> Vec<&'static str> {

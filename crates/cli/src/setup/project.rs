@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
-use tenure::place::PlaceKind;
+use tenure::place::{self, PlaceKind, Surroundings};
 
 /// A project, and the surroundings of this process.
 pub(crate) struct Project {
@@ -39,6 +39,15 @@ impl Project {
         Ok(Project { root, is_repository })
     }
 
+    /// The home folder of the user, for the user's own settings.
+    pub(crate) fn home() -> Result<Project, Failure> {
+        let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let root = home.and_then(|home| home.canonicalize().ok()).ok_or_else(|| {
+            Failure::new(Exit::Configuration, "NO_HOME", "no home folder for your settings")
+        })?;
+        Ok(Project { root, is_repository: false })
+    }
+
     /// The first sign in the project itself, in words: a file or folder, or the host that runs
     /// this command.
     pub(crate) fn used(&self, signs: &Signs) -> Option<String> {
@@ -57,6 +66,16 @@ impl Project {
     /// A path as a user writes it: relative to the root if it is below it.
     pub(crate) fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
+    }
+}
+
+/// The project around a folder, if it is in a git worktree.
+pub(crate) fn project_at(folder: &Path) -> Option<Project> {
+    match place::find(&Surroundings::of_process(folder.to_owned())).ok()?.kind {
+        PlaceKind::Repository { worktree_root, .. } => {
+            Some(Project { root: worktree_root.canonicalize().ok()?, is_repository: true })
+        }
+        _ => None,
     }
 }
 

@@ -39,6 +39,11 @@ pub(crate) trait Target: Sync {
     /// How to try whether its hooks refuse, if that is possible.
     fn trial(&self, project: &Project) -> Option<Trial>;
 
+    /// Why the host will not run its hooks here, as its own files say.
+    fn untrusted(&self, _: &Project) -> Option<String> {
+        None
+    }
+
     /// What the user must do once by hand after setting it up.
     fn advice(&self) -> Option<&'static str>;
 }

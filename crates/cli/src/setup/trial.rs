@@ -79,6 +79,8 @@ impl TrialFolder {
             }
         }
         command.env("TENURE_STORE", &self.store).env("TENURE_HOOKS_POLICY", "claim");
+        // The trial is no session of the program that may be around this command.
+        command.env("TENURE_IDENTITY", "off");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("it cannot be run: {error}"))?;
         if let Some(mut input) = child.stdin.take() {

@@ -219,3 +219,49 @@ fn the_shell_of_the_agent_is_the_same_owner() {
     scene.is_allowed(&scene.edit("two", "a.txt"));
     assert_eq!(scene.resources(), ["path:a.txt", "path:src/**"]);
 }
+
+#[test]
+fn a_file_is_refused_also_by_a_path_through_folders_that_are_not_there() {
+    let scene = Scene::new();
+    scene.hold("alice", "path:a.txt");
+    scene.hold("alice", "path:src/**");
+    // Whoever reads the path takes `..` out of it first, or makes the folder first.
+    for path in ["nosuch/../a.txt", "nosuch/deep/../../src/main.rs", "a.txt/../a.txt"] {
+        let mut event = scene.edit("one", "x");
+        event["tool_input"]["file_path"] = json!(path);
+        assert!(scene.refused(&event).is_some(), "{path}");
+    }
+    for command in [
+        "mkdir nosuch; echo x > nosuch/../a.txt",
+        "mkdir -p new && rm new/../src/*.rs",
+        "mkdir -p new && rm -r new/../src",
+    ] {
+        assert!(scene.refused(&scene.bash("one", command)).is_some(), "{command}");
+    }
+    assert_eq!(scene.resources(), ["path:a.txt", "path:src/**"]);
+}
+
+#[test]
+fn a_repository_that_is_not_trusted_does_not_weaken_hooks() {
+    let scene = Scene::new();
+    scene.hold("alice", "path:a.txt");
+    let weak = [
+        "hooks: {policy: warn}",
+        "hooks: {policy: check, lease: 1s}",
+        "hooks: {scope: worktree}",
+        "agent: alice",
+    ];
+    for config in weak {
+        scene.write(".tenure/config.yaml", &format!("{config}\n"));
+        assert!(scene.refused(&scene.edit("one", "a.txt")).is_some(), "{config}");
+        scene.is_allowed(&scene.edit("one", "src/main.rs"));
+        let taken = scene.json(&["status", "path:src/main.rs"]);
+        assert!(!taken["free"].as_bool().unwrap(), "{config}: {taken}");
+        scene.is_allowed(&scene.event("one", "SessionEnd"));
+    }
+    scene.write(".tenure/config.yaml", "hooks: {policy: warn}\n");
+    assert_eq!(scene.tenure(&["trust", "--show"]).code, 3);
+    assert_eq!(scene.tenure(&["trust"]).code, 0);
+    let ended = scene.hook("claude-code", &scene.edit("one", "a.txt"));
+    assert!(ended.stdout.contains("may collide") && !ended.stdout.contains("deny"), "{ended:?}");
+}

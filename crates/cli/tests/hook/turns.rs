@@ -77,12 +77,23 @@ fn subagents_exclude_each_other_and_go_under_their_parent() {
     scene.is_allowed(&edit_in(&scene, "sub1", "a.txt"));
     scene.is_allowed(&edit_in(&scene, "sub1", "src/main.rs"));
     let held = scene.holds();
-    assert_eq!(held.len(), 2, "{held:?}");
-    assert!(held[1].starts_with("path:src/main.rs claude-") && held[1].contains('/'), "{held:?}");
-    for other in [edit_in(&scene, "sub2", "src/main.rs"), scene.edit("one", "src/main.rs")] {
+    assert_eq!(scene.resources(), ["path:a.txt", "path:a.txt", "path:src/main.rs"], "{held:?}");
+    assert!(held[2].starts_with("path:src/main.rs claude-") && held[2].contains('/'), "{held:?}");
+    // The same file by two subagents, also one that their parent holds.
+    for other in [
+        edit_in(&scene, "sub2", "a.txt"),
+        edit_in(&scene, "sub2", "src/main.rs"),
+        scene.edit("one", "a.txt"),
+        scene.edit("one", "src/main.rs"),
+    ] {
         let reason = scene.refused(&other).expect("a refusal");
         assert!(reason.contains("held by claude-"), "{reason}");
     }
+    let mut end = scene.event("one", "SubagentStop");
+    end["agent_id"] = json!("sub1");
+    scene.is_allowed(&end);
+    assert_eq!(scene.resources(), ["path:a.txt"], "what the parent held");
+    scene.is_allowed(&edit_in(&scene, "sub2", "a.txt"));
 }
 
 #[test]
@@ -92,6 +103,9 @@ fn what_a_subagent_left_uncommitted_goes_on_to_its_parent() {
         scene.is_allowed(&edit_in(&scene, "sub1", file));
     }
     scene.write("a.txt", "changed by the subagent");
+    // What it took in other ways ends with it: its shell and tools would not give it back.
+    let part = scene.holds()[0].split(' ').next_back().expect("a label").to_owned();
+    scene.hold(&part, "deploy");
     let mut end = scene.event("one", "SubagentStop");
     end["agent_id"] = json!("sub1");
     scene.is_allowed(&end);

@@ -15,6 +15,7 @@ mod programs;
 #[path = "../remote/server.rs"]
 #[allow(dead_code, reason = "shared with other tests, which use all of it")]
 mod server;
+mod sessions;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "shared with other tests, which use all of it")]
 mod support;

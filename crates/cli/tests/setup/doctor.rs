@@ -42,6 +42,53 @@ fn hooks_that_refuse() {
 }
 
 #[test]
+fn hooks_that_their_host_does_not_trust_are_named() {
+    let sandbox = repository();
+    sandbox.quietly("tenure setup codex gemini");
+    for host in ["codex", "gemini"] {
+        let (ok, message) = said(&sandbox, "", host);
+        assert!(ok && message.ends_with("no hook of this host has run here yet"), "{message}");
+    }
+    let root = sandbox.path(".").canonicalize().expect("the project");
+    let root = root.to_str().expect("a plain path");
+    let home = |file: &str, text: &str| {
+        sandbox.quietly(&format!("mkdir -p \"$HOME/$(dirname {file})\""));
+        std::fs::write(home_of(&sandbox).join(file), text).expect("a file of the host");
+    };
+    home(".codex/config.toml", "model = \"m\"\n");
+    let (ok, message) = said(&sandbox, "", "codex");
+    assert!(!ok && message.contains("does not trust this project"), "{message}");
+    let trusted = format!("[projects.\"{root}\"]\ntrust_level = \"trusted\"\n");
+    home(".codex/config.toml", &trusted);
+    let (ok, message) = said(&sandbox, "", "codex");
+    assert!(!ok && message.contains("accept them in /hooks"), "{message}");
+    let accepted = format!(
+        "{trusted}[hooks.state.\"{root}/.codex/hooks.json:pre_tool_use:0:0\"]\n\
+         trusted_hash = \"sha256:1\"\n"
+    );
+    home(".codex/config.toml", &accepted);
+    let (ok, message) = said(&sandbox, "", "codex");
+    assert!(ok && message.contains("refused the edit"), "{message}");
+
+    home(".gemini/trustedFolders.json", r#"{"/elsewhere": "TRUST_FOLDER"}"#);
+    let (ok, message) = said(&sandbox, "", "gemini");
+    assert!(!ok && message.contains("does not trust this folder"), "{message}");
+    home(".gemini/trustedFolders.json", &format!(r#"{{"{root}": "TRUST_FOLDER"}}"#));
+    assert!(said(&sandbox, "", "gemini").0);
+    // What a hook of the host did counts, not the trial.
+    let event = format!(r#"{{"session_id":"s","cwd":"{root}","hook_event_name":"SessionStart"}}"#);
+    let hook =
+        format!("printf '%s' '{event}' | TENURE_IDENTITY=auto tenure hook gemini >/dev/null");
+    sandbox.quietly(&hook);
+    let (_, message) = said(&sandbox, "", "gemini");
+    assert!(message.contains("the last hook of this host ran"), "{message}");
+}
+
+fn home_of(sandbox: &Sandbox) -> std::path::PathBuf {
+    sandbox.quietly("printf %s \"$HOME\"").into()
+}
+
+#[test]
 fn hosts_that_are_not_used_or_not_set_up() {
     let sandbox = repository();
     for subject in HOSTS.iter().chain(&["git", "command", "identity"]) {

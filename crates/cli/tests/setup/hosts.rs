@@ -86,3 +86,51 @@ fn after_removing_there_is_no_hook() {
         assert_eq!(answer, r#"{"found":false}"#, "{host}");
     }
 }
+
+#[test]
+fn the_users_hooks_act_where_a_host_was_started_below_the_root_of_a_set_up_project() {
+    for (host, variable, dir) in [
+        ("claude-code", "CLAUDE_PROJECT_DIR", ".claude"),
+        ("gemini", "GEMINI_PROJECT_DIR", ".gemini"),
+    ] {
+        let sandbox = set_up(host);
+        let settings = format!("\"$HOME/{dir}/settings.json\"");
+        let before = "{\"mine\": true}";
+        sandbox
+            .quietly(&format!("mkdir -p \"$HOME/{dir}\" && printf '%s' '{before}' > {settings}"));
+        sandbox
+            .quietly(&format!("tenure setup --user {host} && tenure setup --user --check {host}"));
+        sandbox.quietly("tenure acquire path:src/main.rs --as alice --ttl 10m");
+        let command = |text: &str| {
+            let text: Value = serde_json::from_str(text).expect("settings");
+            let event = if host == "gemini" { "BeforeTool" } else { "PreToolUse" };
+            text["hooks"][event][0]["hooks"][0]["command"].as_str().expect("a hook").to_owned()
+        };
+        let command = command(&sandbox.quietly(&format!("cat {settings}")));
+        let root = sandbox.path(".").canonicalize().expect("the project").display().to_string();
+        let ask = |started_in: &str, cwd: &str| {
+            let (event, tool) = match host {
+                "gemini" => ("BeforeTool", "write_file"),
+                _ => ("PreToolUse", "Write"),
+            };
+            let event = json!({
+                "session_id": "one", "cwd": cwd, "hook_event_name": event, "tool_name": tool,
+                "tool_input": { "file_path": format!("{root}/src/main.rs") },
+            });
+            sandbox.quietly(&format!(
+                "printf '%s' '{event}' | {variable}={started_in} sh -c '{command}'"
+            ))
+        };
+        let sub = format!("{root}/src");
+        assert!(ask(&sub, &sub).contains("alice"), "{host}");
+        assert!(!ask(&root, &sub).contains("alice"), "{host}: the project's own hook does it");
+        // Nothing where the project is not set up.
+        sandbox.quietly(&format!("tenure setup --remove {host}"));
+        assert!(!ask(&sub, &sub).contains("alice"), "{host}");
+        sandbox.quietly(&format!("tenure setup --user --remove {host}"));
+        assert_eq!(sandbox.quietly(&format!("cat {settings}")), before, "{host}");
+    }
+    let sandbox = repository();
+    let refused = sandbox.quietly("tenure setup --user codex 2>&1; echo \"exit $?\"");
+    assert!(refused.contains("tenure setup codex") && refused.contains("exit 2"), "{refused}");
+}

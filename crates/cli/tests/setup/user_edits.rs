@@ -91,7 +91,7 @@ fn changed_entries_of_tenure_are_removed_and_named() {
     sandbox.quietly("tenure setup claude-code");
     edit(&sandbox, ".claude/settings.json", "Edit|Write|MultiEdit", "Edit");
     edit(&sandbox, ".mcp.json", "[\"mcp\"]", "[\"mcp\", \"-v\"]");
-    edit(&sandbox, "CLAUDE.md", "There is nothing to do for that.", "Good.");
+    edit(&sandbox, "CLAUDE.md", "Never change the file in another way.", "Good.");
     let check = sandbox.see("tenure setup claude-code --check");
     let removed = sandbox.see("tenure setup claude-code --remove");
     assert!(tree(&sandbox) == before);

@@ -2,7 +2,7 @@
 
 use crate::decision::{Decision, Write};
 use crate::event::EventKind;
-use crate::hold::{Hold, Waiter, Want, compatible, may_exclude};
+use crate::hold::{Hold, Waiter, Want, compatible, may_exclude, must_exclude};
 use crate::millis;
 use crate::rules::cycle::{self, Cycle};
 use crate::rules::draft::Draft;
@@ -156,7 +156,7 @@ pub fn acquire(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> (Decision, 
         draft.drop_hold(own, kind);
     }
     let place = seen.waiters.iter().find(|seen| seen.waiter.grant == ask.grant);
-    let before = earlier(&draft, place);
+    let before = first(&draft, ask, place);
     let takeovers = clear_gone_holds(&mut draft, ask, &before);
 
     if !draft.fits(&ask.wants, &before) {
@@ -174,8 +174,13 @@ pub fn acquire(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> (Decision, 
 fn already_owned(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> Option<(Decision, Outcome)> {
     let covers = |seen: &HoldSnapshot, want: &Want| {
         let own = seen.hold.grant == ask.grant && seen.hold.want == *want;
-        !seen.lapsed() && (own || (ask.is_covered_by(&seen.hold, want) && !seen.gone(witness)))
+        let is_owners =
+            ask.owner.has(&seen.hold, &ask.holder) && ask.is_covered_by(&seen.hold, want);
+        !seen.lapsed() && (own || (is_owners && !seen.gone(witness)))
     };
+    if ask.is_in_the_way_of_a_subagent(seen, witness) {
+        return None;
+    }
     let first = ask.wants.first()?;
     let candidates = seen.holds.iter().filter(|seen| covers(seen, first));
     let grant = candidates.map(|seen| seen.hold.grant).find(|grant| {
@@ -236,6 +241,35 @@ impl Ask {
             && self.holder.label == hold.holder.label
     }
 
+    /// Whether a subagent of the asker holds some of what is wanted. Then what the asker holds around
+    /// it does not cover the request: the subagent's hold excludes its parent.
+    fn is_in_the_way_of_a_subagent(&self, seen: &Snapshot, witness: &dyn Witness) -> bool {
+        let is_below = |hold: &Hold| {
+            self.holder.agent && !self.owner.owns(hold) && self.owner.is_of_one_family(&hold.holder)
+        };
+        seen.holds.iter().any(|seen| {
+            is_below(&seen.hold)
+                && may_exclude(&self.wants, std::slice::from_ref(&seen.hold.want))
+                && !self.owner.owns_or_inherits(&seen.hold)
+                && !seen.gone(witness)
+        })
+    }
+
+    /// Whether this request goes before a waiter that has to wait for a hold of the asker's or its
+    /// parent's anyway: that hold is around what both want. Other subagents of that hold's agent do
+    /// not wait for it.
+    pub(super) fn passes(&self, hold: &Hold, waiter: &Waiter) -> bool {
+        let hold_want = std::slice::from_ref(&hold.want);
+        let mut shared = self.wants.iter().filter(|want| {
+            waiter.wants.iter().any(|other| other.resource.overlaps(&want.resource))
+        });
+        hold.holder.agent
+            && self.owner.covers(hold, &self.holder)
+            && must_exclude(&waiter.wants, hold_want)
+            && shared.all(|want| hold.want.includes(want))
+            && !Owner::of_label(&hold.holder.label).is_of_one_family(&waiter.holder)
+    }
+
     /// Whether the hold is a lease of the very agent that asks for another one: then it is not in the
     /// way, also where the agent asks for more than it holds. An agent never waits for itself.
     pub(super) fn is_same_agents(&self, hold: &Hold) -> bool {
@@ -269,6 +303,18 @@ pub(super) fn earlier<'a>(
     let mine = place.map_or(u64::MAX, |seen| seen.waiter.ticket);
     let counts = |seen: &&WaiterSnapshot| !seen.missed_its_turn() || seen.gone(draft.witness());
     draft.waiters().filter(|seen| seen.waiter.ticket < mine).filter(counts).collect()
+}
+
+/// Earlier waiters that this request has to let go first: not those that wait behind a hold that the
+/// asker goes under.
+fn first<'a>(
+    draft: &Draft<'a>,
+    ask: &Ask,
+    place: Option<&WaiterSnapshot>,
+) -> Vec<&'a WaiterSnapshot> {
+    let mut waiters = earlier(draft, place);
+    waiters.retain(|seen| !draft.covering().any(|hold| ask.passes(hold, &seen.waiter)));
+    waiters
 }
 
 /// Removes holds in the way that no longer count. Only holders in the way are judged: looking at a
@@ -338,7 +384,7 @@ fn wait_or_refuse(
     {
         return (Decision::NeedAll, Outcome::Busy { blockers: vec![] });
     }
-    let before = earlier(&draft, place);
+    let before = first(&draft, ask, place);
     let blockers = blockers(&draft, ask, &before);
     let Some(ttl) = ask.queue else {
         return (draft.decide(None), Outcome::Busy { blockers });
@@ -408,7 +454,7 @@ fn clear_dead_neighbours(draft: &mut Draft<'_>, ask: &Ask, place: Option<&Waiter
     let mut some_were_dead = false;
     for want in &ask.wants {
         let want = std::slice::from_ref(want);
-        let neighbours = earlier(draft, place).into_iter().rev();
+        let neighbours = first(draft, ask, place).into_iter().rev();
         for seen in neighbours.filter(|seen| may_exclude(want, &seen.waiter.wants)) {
             if !draft.drop_wait_if_dead(seen) {
                 break;

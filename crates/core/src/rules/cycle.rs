@@ -6,7 +6,7 @@
 
 use crate::hold::{Hold, Want, must_exclude};
 use crate::rules::acquire::Ask;
-use crate::{GrantId, HoldSnapshot, Resource, Snapshot, WaiterSnapshot, Witness};
+use crate::{GrantId, HoldSnapshot, Owner, Resource, Snapshot, WaiterSnapshot, Witness};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -63,12 +63,21 @@ pub(super) fn closed_by(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> Op
     search.from(&ask.holder.label, ask.grant, &ask.wants, u64::MAX, &mut visited, &mut steps).then(
         || {
             let own_lease = !(ask.holder.agent || ask.holder.is_detached())
-                && search.holds_in_the_way(ask.grant, &ask.wants).any(|seen| {
+                && search.holds_in_the_way(&ask.holder.label, ask.grant, &ask.wants).any(|seen| {
                     ask.owner.owns(&seen.hold) && !ask.owner.grants.contains(&seen.hold.grant)
                 });
             Cycle { steps, own_lease }
         },
     )
+}
+
+/// Whether the agent with this label, or the one that started it, has this hold around all of these
+/// wants: it goes under it.
+fn is_around(hold: &Hold, label: &str, wants: &[Want]) -> bool {
+    let rest = label.strip_prefix(hold.holder.label.as_str());
+    hold.holder.agent
+        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        && wants.iter().all(|want| hold.want.includes(want))
 }
 
 struct Search<'a> {
@@ -78,6 +87,22 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Whether a request of this label goes before an earlier waiter, which waits behind what the label
+    /// or its parent holds around it: see [`Ask::passes`].
+    fn is_passed(&self, label: &str, wants: &[Want], earlier: &WaiterSnapshot) -> bool {
+        let earlier = &earlier.waiter;
+        let shared: Vec<Want> = wants
+            .iter()
+            .filter(|want| earlier.wants.iter().any(|it| it.resource.overlaps(&want.resource)))
+            .cloned()
+            .collect();
+        self.seen.holds.iter().map(|seen| &seen.hold).any(|hold| {
+            is_around(hold, label, &shared)
+                && must_exclude(&earlier.wants, std::slice::from_ref(&hold.want))
+                && !Owner::of_label(&hold.holder.label).is_of_one_family(&earlier.holder)
+        })
+    }
+
     /// Depth first from one waiting request; `steps` is the path so far, and stays when found.
     fn from(
         &self,
@@ -88,7 +113,7 @@ impl Search<'_> {
         visited: &mut HashSet<GrantId>,
         steps: &mut Vec<CycleStep>,
     ) -> bool {
-        for hold in self.holds_in_the_way(grant, wants) {
+        for hold in self.holds_in_the_way(label, grant, wants) {
             steps.push(CycleStep {
                 waiter: label.to_owned(),
                 resource: hold.hold.want.resource.clone(),
@@ -109,6 +134,7 @@ impl Search<'_> {
         let before = self.live_waiters().filter(|seen| {
             seen.waiter.ticket < ticket
                 && seen.waiter.grant != grant
+                && !self.is_passed(label, wants, seen)
                 && must_exclude(wants, &seen.waiter.wants)
         });
         for earlier in before {
@@ -158,15 +184,22 @@ impl Search<'_> {
         self.ask.is_same_agents(hold) || touched.all(|want| self.ask.is_covered_by(hold, want))
     }
 
-    fn holds_in_the_way(
-        &self,
+    fn holds_in_the_way<'s>(
+        &'s self,
+        label: &str,
         grant: GrantId,
         wants: &[Want],
-    ) -> impl Iterator<Item = &HoldSnapshot> {
+    ) -> impl Iterator<Item = &'s HoldSnapshot> {
+        let touched = |hold: &Hold| -> Vec<Want> {
+            let touched = wants.iter().filter(|want| want.resource.overlaps(&hold.want.resource));
+            touched.cloned().collect()
+        };
         self.seen.holds.iter().filter(move |seen| {
             seen.hold.grant != grant
                 && must_exclude(wants, std::slice::from_ref(&seen.hold.want))
                 && !(grant == self.ask.grant && self.is_covering(&seen.hold))
+                && !(seen.hold.holder.label != label
+                    && is_around(&seen.hold, label, &touched(&seen.hold)))
                 && !seen.gone(self.witness)
         })
     }

@@ -70,6 +70,11 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The holds that the asker goes under.
+    pub(super) fn covering(&self) -> impl Iterator<Item = &Hold> {
+        self.covering.iter().map(|index| &self.seen.holds[*index].hold)
+    }
+
     /// The witness to judge by while this draft is made.
     pub(super) fn witness(&self) -> &dyn Witness {
         &self.witness

@@ -222,15 +222,33 @@ fn a_subagent_goes_under_its_parent_and_excludes_it_and_its_siblings() {
             ask(number, wants).by_agent(label, 50, Some("claude-1"))
         };
         let glob = world.must_grant(&of_agent(1, &[exclusive("path:src/**")]).lasting_ms(5_000));
+        world.of_one_owner.extend([1, 2].map(grant_id));
         let file = world.must_grant(&child(2, "claude-1/a", &[exclusive("path:src/x")]));
-        assert_eq!((file.reason, file.token), (Reason::AlreadyOwned, glob.token));
-        // The lease of the parent stays as it was, also for the very same resource.
-        let same = Ask {
-            operation: Some("of the child".to_owned()),
-            ..child(3, "claude-1/a", &[exclusive("path:src/**")])
+        assert_eq!((file.reason, &file.owned), (Reason::AcquiredNew, &None));
+        assert!(file.token > glob.token, "a hold of its own");
+        let again = world.must_grant(&child(3, "claude-1/a", &[exclusive("path:src/x")]));
+        assert_eq!((again.reason, again.token), (Reason::AlreadyOwned, file.token));
+        // It excludes its siblings, and its parent from what it has; strangers as before.
+        assert_eq!(world.must_be_busy(&child(8, "claude-1/b", &[exclusive("path:src/x")])), [2]);
+        assert_eq!(world.must_be_busy(&of_agent(8, &[exclusive("path:src/x")])), [2]);
+        assert_eq!(world.must_be_busy(&ask(8, &[exclusive("path:src/x")])), [1, 2]);
+        let rest = world.must_grant(&of_agent(8, &[exclusive("path:src/y")]));
+        assert_eq!((rest.reason, rest.token), (Reason::AlreadyOwned, glob.token));
+        // A command around the whole session is around its siblings too.
+        world.of_one_owner.insert(grant_id(7));
+        world.must_grant(&ask(7, &[exclusive("path:doc/**")]));
+        let around = |number: u32, label: &str| {
+            let mut ask = child(number, label, &[exclusive("path:doc/x")]);
+            ask.owner.grants = vec![grant_id(7)];
+            ask
         };
-        assert_eq!(world.must_grant(&same).owned.unwrap().ttl, Duration::from_secs(5));
-        assert_eq!(world.holds[0].hold.operation, None);
+        world.of_one_owner.insert(grant_id(9));
+        assert_eq!(world.must_grant(&around(9, "claude-1/a")).reason, Reason::AcquiredNew);
+        assert_eq!(world.must_be_busy(&around(8, "claude-1/b")), [9]);
+        // When its parent's hold ends, its own stays.
+        world.release(1, &["path:src/**"]);
+        assert_eq!(world.must_be_busy(&ask(8, &[exclusive("path:src/**")])), [2]);
+        world.release(2, &["path:src/x"]);
 
         world.must_grant(&child(4, "claude-1/a", &[exclusive("doc")]));
         assert_eq!(world.must_be_busy(&of_agent(5, &[exclusive("doc")])), [4]);
@@ -239,6 +257,29 @@ fn a_subagent_goes_under_its_parent_and_excludes_it_and_its_siblings() {
             world.must_grant(&child(7, "claude-1/a", &[exclusive("doc")])).reason,
             Reason::AlreadyOwned
         );
+    });
+}
+
+#[test]
+fn a_family_does_not_queue_behind_those_that_wait_for_it() {
+    in_every_view(|world| {
+        let child = |number: u32, label: &str, wants: &[tenure_core::Want]| {
+            ask(number, wants).by_agent(label, 50, Some("claude-1"))
+        };
+        world.of_one_owner.extend([1, 3, 6].map(grant_id));
+        world.must_grant(&of_agent(1, &[exclusive("path:src/**")]).lasting_ms(60_000));
+        world.must_wait(&ask(2, &[exclusive("path:src/**")]).queued());
+        let first = child(3, "claude-1/a", &[exclusive("path:src/x")]).lasting_ms(60_000);
+        assert_eq!(world.must_grant(&first).reason, Reason::AcquiredNew);
+        // A sibling and the parent wait for that one, in order, and no cycle is seen.
+        world.must_wait(&child(4, "claude-1/b", &[exclusive("path:src/x")]).queued());
+        world.must_wait(&of_agent(5, &[exclusive("path:src/x")]).queued());
+        world.release(3, &["path:src/x"]);
+        let late = world.must_be_busy(&child(6, "claude-1/c", &[exclusive("path:src/x")]));
+        assert!(late.contains(&4) || late.contains(&5), "{late:?}");
+        let sibling = child(4, "claude-1/b", &[exclusive("path:src/x")]).queued();
+        world.of_one_owner.insert(grant_id(4));
+        assert_eq!(world.must_grant(&sibling).reason, Reason::AcquiredNew);
     });
 }
 

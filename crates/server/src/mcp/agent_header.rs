@@ -2,7 +2,7 @@
 //! variables in the headers of its configuration, is then the same owner as its shell and its hooks.
 
 use axum::http::HeaderMap;
-use tenure::agent::{Agent, AgentSource, Host};
+use tenure::agent::{Agent, Host};
 
 /// The header with the label of the agent.
 pub(super) const AGENT: &str = "tenure-agent";
@@ -19,8 +19,7 @@ pub(super) fn agent(headers: &HeaderMap) -> Option<Agent> {
         (!value.is_empty() && !value.contains('$')).then(|| value.to_owned())
     };
     if let Some(label) = text(AGENT) {
-        let source = AgentSource::Chosen;
-        return Some(Agent { label, parent: None, process: None, source });
+        return Some(Agent::labelled(label));
     }
     let session = text(SESSION)?;
     let mut words = session.split_whitespace();

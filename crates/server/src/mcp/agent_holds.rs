@@ -42,8 +42,12 @@ impl AgentHolds {
         Proof::Label(self.label.clone())
     }
 
-    /// Renews all of it in one call to the store.
+    /// Renews all of it in one call to the store, and what the agent holds that started it: it lives
+    /// while its subagent works.
     pub(super) async fn renew(&self) -> Result<RenewedHolds, Error> {
+        if let Some(parent) = self.client.agent().and_then(|agent| agent.parent.clone()) {
+            self.client.renew(&Proof::Label(parent), None, None).await?;
+        }
         Ok(RenewedHolds(self.client.renew(&self.proof(), None, None).await?))
     }
 

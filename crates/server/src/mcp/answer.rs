@@ -113,13 +113,22 @@ impl From<tenure::Error> for Refused {
     }
 }
 
+/// What a result says besides its answer.
+#[derive(Default)]
+pub(super) struct Aside<'a> {
+    /// What the session no longer holds.
+    pub(super) lost: &'a [String],
+    /// What it still holds after a restart of the server.
+    pub(super) found: &'a [String],
+    /// The name that the session got.
+    pub(super) session: Option<String>,
+    /// What to do without hooks.
+    pub(super) hooks: Option<&'a str>,
+}
+
 /// The result of a call, with what its session must know besides.
-pub(super) fn result(
-    answer: Result<Value, Refused>,
-    lost: &[String],
-    found: &[String],
-    session: Option<String>,
-) -> CallToolResult {
+pub(super) fn result(answer: Result<Value, Refused>, aside: &Aside<'_>) -> CallToolResult {
+    let Aside { lost, found, session, hooks } = aside;
     let (mut value, refused) = match answer {
         Ok(value) => (value, false),
         Err(refused) => (refused.value(), true),
@@ -140,6 +149,9 @@ pub(super) fn result(
         value["session_means"] = json!(
             "Pass this as `session` in every call from now on: it shows that what you hold is yours."
         );
+    }
+    if let Some(hooks) = hooks {
+        value["no_hooks"] = json!(hooks);
     }
     if refused {
         CallToolResult::structured_error(value)

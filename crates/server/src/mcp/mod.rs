@@ -4,8 +4,8 @@
 //! server ([`routes`]). Both are equally safe, because the store decides.
 //!
 //! 1. Protocol and sessions: `server.rs`, `session.rs`, `sessions.rs`, `session_grants.rs`,
-//!    `close_session.rs`; which agent a session is, and what that agent holds elsewhere:
-//!    `agent_header.rs`, `agent_holds.rs`.
+//!    `open_sessions.rs`; which agent a session is, and what that agent holds elsewhere:
+//!    `host_sessions.rs`, `agent_header.rs`, `agent_holds.rs`.
 //! 2. What is offered: `tools.rs`, `resources.rs`.
 //! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `queries.rs`; waiting is in `call.rs`.
 //! 4. Results: `answer.rs`, and `bounded_lists.rs` for lists. No result says how to end other
@@ -16,9 +16,10 @@ mod agent_holds;
 mod answer;
 mod bounded_lists;
 mod call;
-mod close_session;
+mod host_sessions;
 mod locks;
 mod one_task;
+mod open_sessions;
 mod prompts;
 mod queries;
 mod resources;
@@ -70,7 +71,14 @@ pub struct Options {
     pub files: CallerFiles,
     /// Takes over the unfinished work of others, and knows where the agent works.
     pub rescuer: Rescuer,
+    /// What an agent is told while no hook of its program was heard of, if its hooks are set up.
+    pub without_hooks: Option<String>,
+    /// How many sessions of the protocol one token may have open over HTTP.
+    pub sessions_max: usize,
 }
+
+/// Each session takes some 70 kB of the server's memory.
+const SESSIONS_MAX: usize = 1000;
 
 impl Default for Options {
     fn default() -> Options {
@@ -84,6 +92,8 @@ impl Default for Options {
             place: None,
             files: CallerFiles::Elsewhere,
             rescuer: Rescuer::off(),
+            without_hooks: None,
+            sessions_max: SESSIONS_MAX,
         }
     }
 }
@@ -92,6 +102,12 @@ impl Options {
     /// After this long without a call nothing is held any more.
     fn longest_ttl(&self) -> Duration {
         self.lock_ttl.max(self.task_ttl).max(self.section_ttl)
+    }
+
+    /// How long a session over HTTP lasts without a call. An agent that thinks long keeps its session
+    /// at least as long as what it holds.
+    fn session_keep_alive(&self) -> Duration {
+        self.longest_ttl() + Duration::from_secs(60)
     }
 
     /// How often a waiting call renews what its session holds.
@@ -110,14 +126,13 @@ pub fn routes(app: App) -> Routes {
 /// As [`routes`], with these options.
 pub fn routes_with(app: App, options: Options) -> Routes {
     let mut manager = LocalSessionManager::default();
-    // An agent that thinks long keeps its session at least as long as what it holds.
-    manager.session_config.keep_alive = Some(options.longest_ttl() + Duration::from_secs(60));
+    manager.session_config.keep_alive = Some(options.session_keep_alive());
     let manager = Arc::new(manager);
     let sessions = Arc::new(Sessions::new(app.client, options));
     // The middleware has already checked Host and Origin.
     let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
     config.session_store = Some(sessions.clone());
-    let close = close_session::CloseSession::new(manager.clone(), sessions.clone());
+    let gate = open_sessions::SessionGate::new(manager.clone(), sessions.clone());
     let service = StreamableHttpService::new(
         move || Ok(Server::over_http(sessions.clone())),
         manager,
@@ -126,5 +141,5 @@ pub fn routes_with(app: App, options: Options) -> Routes {
     Routes::new()
         // Each tool has its own role.
         .route("/mcp", Access::Known, Limits::Waits, any_service(service))
-        .layer(axum::middleware::from_fn_with_state(close, close_session::close))
+        .layer(axum::middleware::from_fn_with_state(gate, open_sessions::gate))
 }

@@ -1,7 +1,8 @@
 //! Handles the requests of the protocol.
 
-use super::answer::{self, Refused};
+use super::answer::{self, Aside, Refused};
 use super::call::Call;
+use super::host_sessions::{HostSessions, SESSION_ARGUMENT};
 use super::session::Session;
 use super::sessions::Sessions;
 use super::{agent_header, prompts, resources, tools};
@@ -38,8 +39,10 @@ pub(super) struct Server {
     client: Client,
     /// The owner of this conversation, unless it is a single request.
     opened: OnceLock<Opened>,
-    /// The session of this conversation, after the first call.
+    /// Over HTTP, the session of this conversation, after the first call.
     own: OnceCell<Arc<Session>>,
+    /// Over stdio, the sessions of the program at the other end.
+    local: Option<Arc<HostSessions>>,
     /// Over HTTP, the sessions that are passed as arguments.
     sessions: Option<Arc<Sessions>>,
 }
@@ -53,15 +56,16 @@ struct Opened {
 
 impl Server {
     /// A server for the agent that started this process.
-    pub(super) fn over_stdio(client: Client, session: Arc<Session>) -> Server {
+    pub(super) fn over_stdio(client: Client, sessions: Arc<HostSessions>) -> Server {
         let opened = OnceLock::from(Opened { owner: None, is_resumed: false });
-        Server { client, opened, own: OnceCell::from(session), sessions: None }
+        Server { client, opened, own: OnceCell::new(), local: Some(sessions), sessions: None }
     }
 
     /// A server for agents that connect over HTTP.
     pub(super) fn over_http(sessions: Arc<Sessions>) -> Server {
         let client = sessions.client().clone();
-        Server { client, opened: OnceLock::new(), own: OnceCell::new(), sessions: Some(sessions) }
+        let (opened, own) = (OnceLock::new(), OnceCell::new());
+        Server { client, opened, own, local: None, sessions: Some(sessions) }
     }
 
     /// The caller. Over HTTP the middleware identifies it; the user who started this process may do
@@ -109,7 +113,8 @@ impl Server {
             _ => None,
         };
         let (lost, found) = (session.take_lost().await, session.take_found().await);
-        Ok(answer::result(answer, &lost, &found, name))
+        let hooks = self.local.as_ref().and_then(|local| local.hooks_note(&session));
+        Ok(answer::result(answer, &Aside { lost: &lost, found: &found, session: name, hooks }))
     }
 
     /// The session of a call, and the name that it gets if it is new and comes to hold something.
@@ -119,6 +124,10 @@ impl Server {
         arguments: &mut Map<String, Value>,
         context: &RequestContext<RoleServer>,
     ) -> Result<(Arc<Session>, Option<GrantId>), Refused> {
+        let of_plugin = text(arguments, SESSION_ARGUMENT)?;
+        if let Some(local) = &self.local {
+            return Ok((local.of_call(&context.meta, of_plugin.as_deref()).await?, None));
+        }
         let name = text(arguments, "session")?;
         if let Some(opened) = self.opened.get() {
             if opened.owner != caller.name {
@@ -154,6 +163,7 @@ impl Server {
         if opened.is_resumed {
             session.take_up().await?;
         }
+        sessions.open.hold(&id, &session);
         Ok(session)
     }
 }
@@ -174,9 +184,9 @@ fn text(arguments: &mut Map<String, Value>, name: &str) -> Result<Option<String>
 
 impl Drop for Server {
     /// Over HTTP a session ends with its conversation; if the server shuts down too, the session is
-    /// left to the next server. The session of a process is ended by that process.
+    /// left to the next server. The sessions of a process are ended by that process.
     fn drop(&mut self) {
-        let session = self.own.take().filter(|_| self.sessions.is_some());
+        let session = self.own.take();
         if let (Some(session), Ok(runtime)) = (session, tokio::runtime::Handle::try_current()) {
             session.call_off();
             // If the store fails now, the leases lapse.
@@ -237,7 +247,7 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         };
         let result = self.call(request, role, context).await;
-        Ok(result.unwrap_or_else(|refused| answer::result(Err(refused), &[], &[], None)).into())
+        Ok(result.unwrap_or_else(|refused| answer::result(Err(refused), &Aside::default())).into())
     }
 
     async fn list_prompts(

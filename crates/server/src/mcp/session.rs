@@ -91,7 +91,7 @@ struct Named {
 /// One agent's session.
 pub(super) struct Session {
     /// The client of the store, for the agent if it is known who that is.
-    client: parking_lot::Mutex<Client>,
+    client: Client,
     pub(super) options: Options,
     pub(super) tie: Binding,
     grants: SessionGrants,
@@ -115,7 +115,7 @@ impl Session {
     ) -> Session {
         let grants = SessionGrants::of(key, owner.as_deref());
         Session {
-            client: parking_lot::Mutex::new(client),
+            client,
             options,
             tie,
             grants,
@@ -135,9 +135,8 @@ impl Session {
         agent: Option<&str>,
         program: Option<&str>,
     ) -> Result<Client, Refused> {
-        if let Some(agent) = self.agent() {
-            self.look_for_session(&agent).await?;
-            return Ok(self.store());
+        if self.agent().is_some() {
+            return Ok(self.store().clone());
         }
         let is_idle = self.is_idle().await;
         let mut named = self.named.lock();
@@ -163,25 +162,18 @@ impl Session {
         }
     }
 
-    fn store(&self) -> Client {
-        self.client.lock().clone()
+    fn store(&self) -> &Client {
+        &self.client
     }
 
     /// The agent of this session, where it is known.
-    fn agent(&self) -> Option<Agent> {
-        self.store().agent().cloned()
+    pub(super) fn agent(&self) -> Option<&Agent> {
+        self.store().agent()
     }
 
-    /// Goes by the session that a hook of the agent's program has recorded meanwhile, unless something is
-    /// held by now.
-    async fn look_for_session(&self, agent: &Agent) -> Result<(), Error> {
-        let Some(sessions) = self.options.sessions.as_ref() else { return Ok(()) };
-        let now = sessions.now(agent);
-        if now.label != agent.label && self.is_idle().await {
-            let client = self.store().with_agent(now)?;
-            *self.client.lock() = client;
-        }
-        Ok(())
+    /// The label of the agent, where it is known.
+    pub(super) fn agent_label(&self) -> Option<&String> {
+        self.agent().map(|agent| &agent.label)
     }
 
     fn with_display_label(&self, name: &str) -> Result<Client, Error> {
@@ -212,7 +204,7 @@ impl Session {
 
     /// What the agent holds here and elsewhere, where it is known who the agent is.
     fn agent_holds(&self) -> Option<AgentHolds> {
-        AgentHolds::of(&self.store())
+        AgentHolds::of(self.store())
     }
 
     /// A grant for the next request of the session.
@@ -328,6 +320,11 @@ impl Session {
     pub(super) async fn is_idle(&self) -> bool {
         let holds = self.holds().await;
         holds.held.is_empty() && holds.sections.is_empty()
+    }
+
+    /// Whether nothing is held and no call changes that at this moment.
+    pub(super) fn is_idle_now(&self) -> bool {
+        self.holds.try_lock().is_ok_and(|holds| holds.held.is_empty() && holds.sections.is_empty())
     }
 
     /// Renews all leases in one call to the store: those of the session, and all others of its agent.

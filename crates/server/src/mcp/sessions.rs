@@ -8,6 +8,7 @@
 
 use super::Options;
 use super::answer::Refused;
+use super::open_sessions::OpenSessions;
 use super::session::Session;
 use super::session_grants::SessionGrants;
 use crate::caller::Caller;
@@ -36,13 +37,15 @@ struct Known {
 /// The sessions that are passed as arguments.
 pub(super) struct Sessions {
     client: Client,
-    options: Options,
+    pub(super) options: Options,
     known: Mutex<HashMap<GrantId, Known>>,
+    /// The protocol's own sessions.
+    pub(super) open: OpenSessions,
 }
 
 impl Sessions {
     pub(super) fn new(client: Client, options: Options) -> Sessions {
-        Sessions { client, options, known: Mutex::default() }
+        Sessions { client, options, known: Mutex::default(), open: OpenSessions::default() }
     }
 
     /// The client of the store.
@@ -101,16 +104,11 @@ impl Sessions {
         self.remember(id, &session)
     }
 
-    /// Ends what is held under this id since before the server started; returns whether there was
-    /// anything.
-    pub(super) async fn close(&self, id: &str, caller: &Caller) -> Result<bool, Error> {
-        if id.parse::<Uuid>().is_err() {
-            return Ok(false);
-        }
+    /// Ends what is held under this id since before the server started.
+    pub(super) async fn close(&self, id: &str, caller: &Caller) -> Result<(), Error> {
         let session = self.begin(id, caller, None)?;
-        let has_held = session.take_up().await?;
-        session.end().await?;
-        Ok(has_held)
+        session.take_up().await?;
+        session.end().await
     }
 
     /// A new session with a new name.
@@ -146,8 +144,8 @@ impl Sessions {
     }
 }
 
-/// Restores the protocol's own sessions after a restart. Any id is accepted: with an invented one
-/// nothing is held.
+/// Restores the protocol's own sessions after a restart. The gate in `open_sessions.rs` has admitted
+/// the id.
 #[async_trait]
 impl SessionStore for Sessions {
     async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {

@@ -1,15 +1,14 @@
 //! Serves one agent over the standard streams of this process.
 
 use super::Options;
+use super::host_sessions::HostSessions;
 use super::server::Server;
-use super::session::Session;
 use rmcp::service::ServerInitializeError;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tenure::core::GrantId;
-use tenure::{Binding, Client};
+use tenure::Client;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The conversation failed.
@@ -42,17 +41,9 @@ pub(super) async fn serve(
     output: impl AsyncWrite + Send + Unpin + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<(), StdioError> {
-    // The session of a process cannot be resumed after it ended.
-    let key = GrantId::random().to_string();
-    // What an agent holds ends with its program, which is not this process.
-    let tie = match client.agent() {
-        Some(_) => Binding::Nothing,
-        None => Binding::ThisProcess,
-    };
-    let session = Session::new(client.clone(), options, tie, &key, None);
-    let session = Arc::new(session);
-    let input = Watched { input, session: session.clone() };
-    let server = Server::over_stdio(client, session.clone());
+    let sessions = Arc::new(HostSessions::new(client.clone(), options));
+    let input = Watched { input, sessions: sessions.clone() };
+    let server = Server::over_stdio(client, sessions.clone());
     let mut stop = std::pin::pin!(stop);
     let begun = tokio::select! {
         begun = rmcp::serve_server(server, (input, output)) => begun,
@@ -70,19 +61,19 @@ pub(super) async fn serve(
     tokio::select! {
         _ = &mut conversation => {}
         () = stop => {
-            session.call_off();
+            sessions.call_off();
             cancellation.cancel();
             let _ = conversation.await;
         }
     }
-    session.end().await?;
+    sessions.end().await?;
     Ok(())
 }
 
 /// Notices that the agent has disconnected, so that no call keeps waiting.
 struct Watched<R> {
     input: R,
-    session: Arc<Session>,
+    sessions: Arc<HostSessions>,
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
@@ -94,7 +85,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.input).poll_read(context, buffer);
         if matches!(polled, Poll::Ready(_)) && buffer.filled().len() == before {
-            self.session.call_off();
+            self.sessions.call_off();
         }
         polled
     }

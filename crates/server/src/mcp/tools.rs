@@ -189,11 +189,30 @@ fn tool(spec: &ToolSpec, sessionless: bool) -> Tool {
         Value::Object(schema) => schema,
         _ => unreachable!("it was made from an object"),
     };
-    let tool = Tool::new(spec.name, spec.description, Arc::new(schema));
-    match spec.role {
-        Role::Read => tool.with_annotations(ToolAnnotations::new().read_only(true)),
-        Role::Work | Role::Admin => tool,
-    }
+    Tool::new(spec.name, spec.description, Arc::new(schema)).with_annotations(annotations(spec))
+}
+
+/// What hosts go by when they ask their users, or refuse. Nothing here reaches beyond the store. To
+/// change the fields of a task replaces what others wrote, and is marked as destructive.
+fn annotations(spec: &ToolSpec) -> ToolAnnotations {
+    let reads = spec.role == Role::Read;
+    ToolAnnotations::with_title(title(spec.name))
+        .read_only(reads)
+        .destructive(spec.name == "update_task")
+        .idempotent(reads || IDEMPOTENT.contains(&spec.name))
+        .open_world(false)
+}
+
+/// The tools that change something, and nothing more when they are called again with the same
+/// arguments.
+const IDEMPOTENT: [&str; 6] =
+    ["complete_task", "fail_task", "update_task", "heartbeat", "acquire_lock", "release_lock"];
+
+/// A name as people write it: `claim_task` is "Claim task".
+fn title(name: &str) -> String {
+    let text = name.replace('_', " ");
+    let mut letters = text.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
 /// Removes from a schema what tells an agent nothing.

@@ -111,7 +111,7 @@ impl Ancestors {
                 // The processes of an editor start each other; the outermost is the same for all.
                 (Some(inner), outer) if !(inner.is_shared && outer == Some(inner.host)) => break,
                 (_, Some(host)) => {
-                    let is_shared = host::is_shared(&process.name, &process.arguments);
+                    let is_shared = host::is_shared(host, &process.name, &process.arguments);
                     let (pid, start) = (process.pid, process.start);
                     program = Some(Found { host, pid, start, is_shared });
                 }

@@ -1,5 +1,6 @@
 //! The programs in which coding agents run, and how each is recognised.
 
+use super::ancestors::{Ancestors, SystemProcesses};
 use std::fmt;
 use std::str::FromStr;
 
@@ -139,8 +140,8 @@ static HOSTS: [HostInfo; 11] = [
         prefix: "qwen",
         names: &["qwen"],
         package: "@qwen-code/qwen-code",
-        sessions: &[],
-        thread: None,
+        sessions: &["QWEN_CODE_SESSION_ID"],
+        thread: Some("QWEN_CODE_AGENT_ID"),
     },
     HostInfo {
         host: Host::Crush,
@@ -156,9 +157,20 @@ static HOSTS: [HostInfo; 11] = [
 /// The process of Cursor's editor, which serves the agents of all its windows.
 const EDITOR: &str = "cursor";
 
+/// The words on the command line of a program with which one process of it serves many sessions.
+const SERVERS: [(Host, &[&str]); 2] = [
+    (Host::Codex, &["app-server", "mcp-server", "exec-server"]),
+    (Host::Opencode, &["serve", "web", "acp"]),
+];
+
 /// Whether one process of this program serves many agents.
-pub(super) fn is_shared(name: &str, arguments: &[String]) -> bool {
-    name == EDITOR || arguments.first().is_some_and(|program| file_name(program) == EDITOR)
+pub(super) fn is_shared(host: Host, name: &str, arguments: &[String]) -> bool {
+    let is_server = |(server, words): &(Host, &[&str])| {
+        *server == host && arguments.iter().any(|argument| words.contains(&argument.as_str()))
+    };
+    name == EDITOR
+        || arguments.first().is_some_and(|program| file_name(program) == EDITOR)
+        || SERVERS.iter().any(is_server)
 }
 
 /// Interpreters, whose script names the program.
@@ -190,6 +202,12 @@ impl Host {
         Host::Crush,
     ];
 
+    /// The nearest program of agents that started this process.
+    pub fn around_this_process() -> Option<Host> {
+        let around = Ancestors::of(&SystemProcesses, std::process::id());
+        around.program().map(|found| found.host)
+    }
+
     fn info(self) -> &'static HostInfo {
         &HOSTS[self as usize]
     }
@@ -207,6 +225,12 @@ impl Host {
     /// The variables in which it names the session to the commands of its shell.
     pub fn session_variables(self) -> &'static [&'static str] {
         self.info().sessions
+    }
+
+    /// Whether one process of it has one session at a time, so that a session that begins ends the one
+    /// before.
+    pub fn has_one_session(self) -> bool {
+        matches!(self, Host::ClaudeCode | Host::Gemini)
     }
 
     /// The names by which its process is recognised.

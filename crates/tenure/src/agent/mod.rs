@@ -7,7 +7,7 @@
 //! 2. the session of the nearest agent program ([`Host`]) around the process, from the variable that the
 //!    program sets, or from the input of a hook;
 //! 3. the session that another face of the agent recorded for that program ([`KnownSessions`]), else the
-//!    process of that program;
+//!    process of that program; neither if that process has several sessions;
 //! 4. the process that started this one, unless that starts commands for many: see `ancestors.rs`.
 
 mod ancestors;
@@ -21,6 +21,7 @@ pub use runner::runner_grant;
 
 use crate::platform;
 use ancestors::{Ancestors, Found, ProcessTable, SystemProcesses};
+use known_sessions::Recorded;
 use sha2::{Digest, Sha256};
 use tenure_core::Evidence;
 
@@ -33,6 +34,9 @@ pub struct Agent {
     pub parent: Option<String>,
     /// The process of the agent's program, where it was found: what the agent holds ends with it.
     pub process: Option<u32>,
+    /// The same process as another face of the agent saw it, where this one cannot: the shell of a
+    /// sandbox has a process name space of its own.
+    pub seen_elsewhere: Option<Evidence>,
     /// What the label comes from.
     pub source: AgentSource,
 }
@@ -108,7 +112,10 @@ impl Agent {
     ) -> Option<Agent> {
         let found = Agent::among(&SystemProcesses, std::process::id(), variable, Some(sessions))?;
         sessions.remember(&found);
-        Some(found)
+        Some(match found.process {
+            Some(_) => found,
+            None => Agent { seen_elsewhere: sessions.process_of(&found), ..found },
+        })
     }
 
     /// The agent under a label that the caller chose, tied to the agent program around this process, if
@@ -119,6 +126,7 @@ impl Agent {
             label: label.to_owned(),
             parent: None,
             process: ancestors.program().map(|found| found.pid),
+            seen_elsewhere: None,
             source: AgentSource::Chosen,
         }
     }
@@ -144,20 +152,26 @@ impl Agent {
                 ..named
             });
         }
-        let recorded = |found: &Found| sessions?.only_session(found.pid, found.start);
-        if let Some((found, label)) = program.and_then(|found| Some((found, recorded(found)?))) {
-            let source = AgentSource::Recorded(found.host);
-            return Some(Agent { label, parent: None, process: Some(found.pid), source });
+        let recorded = match (program, sessions) {
+            (Some(found), Some(sessions)) => sessions.recorded(found.pid, found.start),
+            _ => Recorded::Nothing,
+        };
+        if let (Some(found), Recorded::One(label)) = (program, &recorded) {
+            let (source, label) = (AgentSource::Recorded(found.host), label.clone());
+            let process = Some(found.pid);
+            return Some(Agent { process, source, ..Agent::labelled(label) });
         }
-        if let Some(Found { host, pid, start, .. }) = program.filter(|found| !found.is_shared) {
+        let has_several = recorded == Recorded::Several;
+        let own = program.filter(|found| !found.is_shared && !has_several);
+        if let Some(Found { host, pid, start, .. }) = own {
             let source = AgentSource::Program(*host);
             let label = format!("{}-{}", host.prefix(), digest(8, &process_name(*pid, *start)));
-            return Some(Agent { label, parent: None, process: Some(*pid), source });
+            return Some(Agent { process: Some(*pid), source, ..Agent::labelled(label) });
         }
         let (pid, start) = ancestors.parent()?;
         let name = platform::this_boot().host;
         let label = format!("{name}:{pid}-{}", digest(4, &process_name(pid, start)));
-        Some(Agent { label, parent: None, process: None, source: AgentSource::Parent(pid) })
+        Some(Agent { source: AgentSource::Parent(pid), ..Agent::labelled(label) })
     }
 
     fn named(host: Host, session: &str, subagent: Option<&str>) -> Agent {
@@ -166,13 +180,21 @@ impl Agent {
             Some(subagent) => (format!("{own}/{}", digest(4, subagent)), Some(own)),
             None => (own, None),
         };
-        Agent { label, parent, process: None, source: AgentSource::Hook(host) }
+        Agent { parent, source: AgentSource::Hook(host), ..Agent::labelled(label) }
+    }
+
+    /// An agent of which only the label is known, as it was chosen elsewhere.
+    pub fn labelled(label: String) -> Agent {
+        let source = AgentSource::Chosen;
+        Agent { label, parent: None, process: None, seen_elsewhere: None, source }
     }
 
     /// What ties the agent's holds to its program: nothing but the boot of this machine where no such
     /// process was found, or where it has ended.
     pub fn evidence(&self) -> Evidence {
-        self.process.and_then(platform::process_evidence).unwrap_or_else(platform::this_boot)
+        let here = platform::this_boot();
+        let elsewhere = self.seen_elsewhere.clone().filter(|seen| seen.boot == here.boot);
+        self.process.and_then(platform::process_evidence).or(elsewhere).unwrap_or(here)
     }
 }
 

@@ -106,7 +106,7 @@ fn programs_are_recognised_by_process_script_and_package() {
             "node /opt/share/cursor-agent/versions/1/node /x/cursor-agent/versions/1/index.js",
             Some(Host::Cursor),
         ),
-        ("opencode /home/a/.opencode/bin/opencode serve", Some(Host::Opencode)),
+        ("opencode /home/a/.opencode/bin/opencode run", Some(Host::Opencode)),
         ("python3 python3.12 -m aider", Some(Host::Aider)),
         ("aider /usr/bin/python3 /usr/local/bin/aider", Some(Host::Aider)),
         ("copilot", Some(Host::Copilot)),
@@ -217,14 +217,87 @@ fn a_recorded_session_is_that_of_all_that_its_program_started() {
     let found = find();
     assert_eq!((found.label, found.process), (one.label.clone(), Some(own.pid)));
     assert_eq!(found.source, AgentSource::Recorded(Host::Gemini));
-    // Of two sessions none is meant, until one ends.
+    // Of two sessions none is meant, nor the process that they share, until one ends.
+    let known = find();
     sessions.remember(&of("two", None));
-    assert_eq!(find().source, AgentSource::Program(Host::Gemini));
+    assert_eq!(Agent::among(&table, asker.pid, &|_| None, Some(&sessions)), None);
+    assert_eq!(sessions.now(&known), None);
+    let told = Agent { source: AgentSource::Variable("GEMINI_SESSION_ID"), ..known.clone() };
+    assert_eq!(sessions.now(&told), Some(told.clone()), "it was told its own");
     sessions.forget(&of("two", None));
     assert_eq!(find().label, one.label);
-    sessions.forget(&one);
+    // A session that begins is the only one, where a process has one at a time.
+    sessions.begin(&of("three", None));
+    assert_eq!(find().label, of("three", None).label);
+    assert_eq!(sessions.now(&known).unwrap().label, of("three", None).label);
+    let serves_many = |session: &str| Agent {
+        process: Some(own.pid),
+        ..Agent::of_session(Host::Codex, session, None)
+    };
+    sessions.begin(&serves_many("four"));
+    assert_eq!(sessions.now(&known), None);
+    sessions.forget(&serves_many("four"));
+    sessions.forget(&of("three", None));
     assert_eq!(find().source, AgentSource::Program(Host::Gemini));
-    assert_eq!(std::fs::read_dir(folder.path().join("agents")).unwrap().count(), 0);
+    let left = std::fs::read_dir(folder.path().join("agents")).unwrap();
+    let left: Vec<_> = left.map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left, ["processes"]);
+}
+
+#[test]
+fn hooks_say_that_they_ran_and_for_which_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = KnownSessions::of(folder.path());
+    let own = Some(std::process::id());
+    let agent = Agent { process: own, ..Agent::of_session(Host::ClaudeCode, "one", Some("part")) };
+    assert_eq!(sessions.was_heard(&agent), Some(false));
+    assert_eq!(sessions.was_heard(&Agent { process: None, ..agent.clone() }), None);
+    sessions.heard(Host::ClaudeCode, &agent, folder.path());
+    assert_eq!(sessions.was_heard(&agent), Some(true));
+    assert!(sessions.last_heard(Host::ClaudeCode, folder.path()).is_some());
+    assert_eq!(sessions.last_heard(Host::Codex, folder.path()), None);
+
+    sessions.remember_call(Host::ClaudeCode, "toolu_1", &agent);
+    let caller = sessions.caller(Host::ClaudeCode, "toolu_1").unwrap();
+    assert_eq!((&caller.label, &caller.parent), (&agent.label, &agent.parent));
+    assert_eq!(sessions.caller(Host::ClaudeCode, "toolu_2"), None);
+    // What else is written removes no sign of a program that runs.
+    sessions.remember(&agent);
+    assert_eq!(sessions.was_heard(&agent), Some(true));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_shell_that_cannot_see_its_program_goes_by_what_a_hook_saw() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = KnownSessions::of(folder.path());
+    let own = Some(std::process::id());
+    let hook = Agent { process: own, ..Agent::of_session(Host::Codex, "s", None) };
+    sessions.remember(&hook);
+    // The shell is the first process of its name space, and knows its session alone.
+    let variable = |name: &str| (name == "CODEX_THREAD_ID").then(|| "s".to_owned());
+    let alone = chain(&["tenure"]);
+    let shell = Agent::among(&alone, 100, &variable, Some(&sessions)).unwrap();
+    assert_eq!((&shell.label, shell.process), (&hook.label, None));
+    let shell = Agent { seen_elsewhere: sessions.process_of(&shell), ..shell };
+    assert_eq!(shell.evidence(), hook.evidence());
+    assert!(shell.evidence().process.is_some());
+    let stranger = Agent::of_session(Host::Codex, "other", None);
+    assert_eq!(sessions.process_of(&stranger), None);
+    // A record from before a reboot says nothing.
+    let before = Evidence { boot: "another".to_owned(), ..shell.evidence() };
+    let later = Agent { seen_elsewhere: Some(before), ..shell };
+    assert_eq!(later.evidence().process, None);
+}
+
+#[test]
+fn a_server_of_sessions_stands_for_none_of_them() {
+    for line in ["codex codex app-server", "opencode opencode serve --port 0"] {
+        let found = agent(&[line, "bash", "tenure"], &[]).unwrap();
+        assert_eq!(found.source, AgentSource::Parent(99), "{line}");
+    }
+    let alone = agent(&["codex codex exec hello", "bash", "tenure"], &[]).unwrap();
+    assert_eq!(alone.source, AgentSource::Program(Host::Codex));
 }
 
 #[test]

@@ -254,6 +254,8 @@ fn untrusted(
         key if key.decides_retention() => !matches!(url, StoreUrl::Remote(_)),
         // The user decides what is told about their commands.
         Key::Telemetry => true,
+        // Hooks ignore them: see `hook_context` of the command line.
+        key if key.decides_hooks() => false,
         _ => matches!(url, StoreUrl::Remote(_)),
     };
     let needs = |key: &Key| key.needs_trust() && settings.is_from_project(*key) && matters(*key);

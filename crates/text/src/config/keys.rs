@@ -74,12 +74,18 @@ impl Key {
     }
 
     /// Whether a project's file may set this only after its user has trusted the file: such a key
-    /// decides where data and credentials go, under which label the user acts, or which history is
-    /// removed.
+    /// decides where data and credentials go, under which label the user acts, which history is
+    /// removed, or whether hooks refuse.
     pub fn needs_trust(self) -> bool {
         matches!(self, Self::Store | Self::Agent | Self::Identity | Self::Telemetry)
             || self.name().starts_with("server.")
             || self.decides_retention()
+            || self.decides_hooks()
+    }
+
+    /// Whether this decides what hooks of agents' programs take and refuse.
+    pub fn decides_hooks(self) -> bool {
+        self.name().starts_with("hooks.")
     }
 
     /// Whether this decides how much history is kept.

@@ -6,6 +6,8 @@ use crate::failure::Failure;
 use tenure::Client;
 use tenure::agent::Agent;
 use tenure::core::{GrantId, HoldSnapshot, Owner, Proof};
+use tenure::place::StoreLocation;
+use tenure_frontend::config::Key;
 
 /// The agent that a hook acts for.
 pub(super) struct Caller {
@@ -25,10 +27,19 @@ impl Caller {
             Some(label) => Agent::chosen(label),
             None => Agent::of_session(event.host, event.session.as_deref()?, subagent),
         };
-        match context.known_sessions() {
-            Some(sessions) if event.what == What::SessionEnd => sessions.forget(&agent),
-            Some(sessions) => sessions.remember(&agent),
-            None => {}
+        let is_recorded = context.settings.text(Key::Identity) != Some("off");
+        if let Some(sessions) = context.known_sessions().filter(|_| is_recorded) {
+            match event.what {
+                What::SessionEnd => sessions.forget(&agent),
+                What::SessionStart => sessions.begin(&agent),
+                _ => sessions.remember(&agent),
+            }
+            if let Some(call) = &event.call {
+                sessions.remember_call(event.host, call, &agent);
+            }
+            if let Some(root) = context.place().ok().and_then(StoreLocation::root) {
+                sessions.heard(event.host, &agent, root);
+            }
         }
         Some(Caller { agent, grants: context.enclosing_grants() })
     }
@@ -47,8 +58,18 @@ impl Caller {
     pub(super) fn is_covered_by(&self, seen: &HoldSnapshot) -> bool {
         let parent = self.agent.parent.clone();
         let owner = Owner { parent, ..Owner::of_label(&self.agent.label) };
-        owner.owns_or_inherits(&seen.hold)
-            || self.grants.iter().any(|grant| Proof::Grant(*grant).recognises(seen))
+        owner.owns_or_inherits(&seen.hold) || self.is_around(seen)
+    }
+
+    /// Whether the agent itself has this hold, or a command around it. What is around a subagent is
+    /// around its siblings too.
+    pub(super) fn has(&self, seen: &HoldSnapshot) -> bool {
+        self.owns(seen) || (self.agent.parent.is_none() && self.is_around(seen))
+    }
+
+    /// Whether this is the hold of a command around the agent.
+    fn is_around(&self, seen: &HoldSnapshot) -> bool {
+        self.grants.iter().any(|grant| Proof::Grant(*grant).recognises(seen))
     }
 
     /// Whether this is a lease that belongs to the agent itself.

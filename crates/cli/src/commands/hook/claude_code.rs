@@ -22,8 +22,13 @@ pub(super) fn event(input: &Value) -> Event {
         false => (Host::ClaudeCode, text(input, "session_id")),
     };
     let subagent = text(input, "agent_id").filter(|_| !is_cursor);
-    Event { name, host, session, subagent, folder: path(input, "cwd"), what }
+    let is_own = text(input, "tool_name").is_some_and(|tool| tool.starts_with(OWN_TOOLS));
+    let call = text(input, "tool_use_id").filter(|_| is_own && name == "PreToolUse");
+    Event { name, host, session, subagent, call, folder: path(input, "cwd"), what }
 }
+
+/// How tools of the MCP server are called that `tenure setup` names.
+const OWN_TOOLS: &str = "mcp__tenure__";
 
 /// The events of a session, as Claude Code and Codex name them.
 pub(super) fn session_event(name: &str) -> What {

@@ -23,6 +23,7 @@ pub(super) fn event(input: &Value) -> Event {
         host: Host::Codex,
         session: text(input, "session_id"),
         subagent: text(input, "agent_id"),
+        call: None,
         folder: path(input, "cwd"),
         what,
     }

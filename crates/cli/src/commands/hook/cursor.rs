@@ -25,7 +25,7 @@ pub(super) fn event(input: &Value) -> Event {
     let first_root = input.get("workspace_roots").and_then(|roots| roots.get(0)?.as_str());
     let folder = path(input, "cwd").or(first_root.map(Into::into));
     let session = text(input, "conversation_id").or(text(input, "session_id"));
-    Event { name, host: Host::Cursor, session, subagent: None, folder, what }
+    Event { name, host: Host::Cursor, session, subagent: None, call: None, folder, what }
 }
 
 fn tool(input: &Value) -> What {

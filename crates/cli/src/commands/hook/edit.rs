@@ -77,7 +77,8 @@ pub(super) async fn before(
 /// What a look at the targets showed.
 struct Looked<'a> {
     conflicts: Vec<Conflict>,
-    /// The files that nothing of the agent covers yet.
+    /// The files that nothing of the agent itself covers yet. A subagent takes them for itself, also
+    /// below what its parent holds.
     uncovered: Vec<&'a Target>,
 }
 
@@ -94,9 +95,8 @@ async fn look<'a>(
     let others = live.iter().filter(|hold| !caller.is_covered_by(hold));
     let blockers: Vec<Blocker> = others.map(|hold| Blocker::Hold((**hold).clone())).collect();
     let is_covered = |target: &Target| {
-        live.iter().any(|hold| {
-            caller.is_covered_by(hold) && hold.hold.want.resource.includes(&target.resource)
-        })
+        live.iter()
+            .any(|hold| caller.has(hold) && hold.hold.want.resource.includes(&target.resource))
     };
     let uncovered =
         group.targets.iter().filter(|target| target.is_file && !is_covered(target)).collect();

@@ -16,6 +16,9 @@ pub(crate) struct Event {
     pub(crate) session: Option<String>,
     /// The id of the subagent in which it happened.
     pub(crate) subagent: Option<String>,
+    /// The id of a call of tenure's own tools that is about to be made, where the host names it to
+    /// the MCP server too.
+    pub(crate) call: Option<String>,
     /// The folder that the agent works in.
     pub(crate) folder: Option<PathBuf>,
     /// What happened.

@@ -19,7 +19,8 @@ pub(super) fn event(input: &Value) -> Event {
         _ => What::Other,
     };
     let session = text(input, "session_id");
-    Event { name, host: Host::Gemini, session, subagent: None, folder: path(input, "cwd"), what }
+    let folder = path(input, "cwd");
+    Event { name, host: Host::Gemini, session, subagent: None, call: None, folder, what }
 }
 
 fn tool(input: &Value) -> What {

@@ -25,6 +25,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::setup;
 use caller::Caller;
 use clap::{Args, ValueEnum};
 use event::{Event, Verdict, What};
@@ -34,6 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use targets::Targets;
+use tenure_frontend::config::Key;
 
 /// Answer an event of an agent's host (used by its hooks)
 ///
@@ -58,6 +60,9 @@ pub(crate) struct HookArgs {
     /// The program that the agent runs in
     #[arg(value_name = "HOST")]
     host: HostArg,
+    /// Act only where the project is set up and its own hook does not run (in the user's settings)
+    #[arg(long)]
+    user: bool,
 }
 
 /// The hosts that have hooks.
@@ -79,6 +84,19 @@ impl HostArg {
             HostArg::Gemini => gemini::event(input),
             HostArg::Opencode => opencode::event(input),
         }
+    }
+
+    /// Whether a hook in the user's settings is to act on this event.
+    fn user_hook_acts(self, event: &Event) -> bool {
+        let (hooks, variable) = match self {
+            HostArg::ClaudeCode => (&setup::CLAUDE_CODE_USER, "CLAUDE_PROJECT_DIR"),
+            HostArg::Gemini => (&setup::GEMINI_USER, "GEMINI_PROJECT_DIR"),
+            HostArg::Codex | HostArg::Cursor | HostArg::Opencode => return false,
+        };
+        let folder = event.folder.clone().unwrap_or_default();
+        #[expect(clippy::disallowed_methods, reason = "set by the host, no setting")]
+        let started_in = std::env::var_os(variable).map_or_else(|| folder.clone(), PathBuf::from);
+        hooks.acts(existing(&folder), &started_in)
     }
 
     fn answer(self, event: &Event, verdict: &Verdict) -> Option<Value> {
@@ -112,12 +130,12 @@ enum Report {
 /// Runs the command. The work is done by a thread of its own, so that neither a store that does not
 /// answer nor a panic can keep the host from going on.
 pub(crate) fn run(output: &Output, global: &Global, args: &HookArgs) -> i32 {
-    let host = args.host;
+    let (host, is_of_user) = (args.host, args.user);
     let (sender, reports) = mpsc::channel();
     // The sentence below says enough.
     std::panic::set_hook(Box::new(|_| {}));
     let (thread_global, thread_output) = (global.clone(), output.clone());
-    let work = move || work(host, &thread_global, &thread_output, &sender);
+    let work = move || work(host, is_of_user, &thread_global, &thread_output, &sender);
     let begun = Instant::now();
     let started = std::thread::Builder::new().name("hook".to_owned()).spawn(work);
     let (mut event, mut patience) = (None, PATIENCE);
@@ -159,10 +177,19 @@ fn print(output: &Output, answer: Option<Value>) {
 }
 
 /// Reads the event, and judges it.
-fn work(host: HostArg, global: &Global, output: &Output, reports: &Sender<Report>) {
+fn work(
+    host: HostArg,
+    is_of_user: bool,
+    global: &Global,
+    output: &Output,
+    reports: &Sender<Report>,
+) {
     let judged = read_input().and_then(|input| {
         let event = host.event(&input);
         let _ = reports.send(Report::Read(event.clone()));
+        if is_of_user && !host.user_hook_acts(&event) {
+            return Ok(Verdict::Allow);
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| fault(format!("no async runtime: {error}")))?;
         runtime.block_on(judge(&event, global, output))
@@ -188,7 +215,7 @@ fn read_input() -> Result<Value, Failure> {
 async fn judge(event: &Event, global: &Global, output: &Output) -> Result<Verdict, Failure> {
     let here = std::env::current_dir().unwrap_or_default();
     let folder = event.folder.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
-    let context = Context::for_folder(global, output.clone(), existing(&folder))?;
+    let context = hook_context(global, output, existing(&folder))?;
     let Some(caller) = Caller::of(event, &context) else {
         return Err(fault("the event names no session".to_owned()));
     };
@@ -220,6 +247,14 @@ async fn judge(event: &Event, global: &Global, output: &Output) -> Result<Verdic
         What::SessionEnd => turn_end::session(&caller, &context).await.map(|()| Verdict::Allow),
         What::Other => caller.sign_of_life(&context).await.map(|()| Verdict::Allow),
     }
+}
+
+/// The context of a folder for a hook. A repository that its user does not trust decides neither
+/// what hooks refuse, nor that all agents are one owner.
+fn hook_context(global: &Global, output: &Output, folder: &Path) -> Result<Context, Failure> {
+    let mut context = Context::for_folder(global, output.clone(), folder)?;
+    context.ignore_untrusted(|key| key.decides_hooks() || key == Key::Agent);
+    Ok(context)
 }
 
 /// Judges a shell command by what it clearly writes.

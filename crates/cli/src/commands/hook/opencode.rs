@@ -32,7 +32,7 @@ pub(super) fn event(input: &Value) -> Event {
         (None, session) => (session, None),
     };
     let folder = path(input, "directory");
-    Event { name, host: Host::Opencode, session, subagent, folder, what }
+    Event { name, host: Host::Opencode, session, subagent, call: None, folder, what }
 }
 
 fn tool(input: &Value) -> What {

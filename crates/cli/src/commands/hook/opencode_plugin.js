@@ -60,6 +60,11 @@ export const TenurePlugin = async ({ client, directory }) => {
   return {
     "tool.execute.before": async (input, output) => {
       const { tool, sessionID } = input
+      // Several sessions and subagents share one MCP server: it is told whose call this is.
+      if (tool.startsWith("tenure_") && sessionID && output.args) {
+        const parent = await parentOf(sessionID)
+        output.args.tenure_session = parent ? `${parent} ${sessionID}` : sessionID
+      }
       const answer = await send("tool.execute.before", sessionID, { tool, args: output.args })
       if (answer.deny) throw new Error(answer.deny)
       if (answer.warn) console.error(answer.warn)

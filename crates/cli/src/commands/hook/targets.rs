@@ -1,11 +1,12 @@
 //! Which resource each file is, and in which store it is held: that of the repository that the file
 //! is in.
 
+use super::hook_context;
 use crate::args::Global;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Output;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use tenure::core::glob::Glob;
 use tenure::core::{Kind, Resource};
 use tenure::place::{self, PlaceKind, Reach, StoreLocation, Surroundings, real_path};
@@ -51,21 +52,27 @@ impl<'a> Targets<'a> {
     /// Adds a file. Files outside of repositories, and what git and tenure keep for themselves,
     /// are left out.
     pub(super) fn add_file(&mut self, path: &Path) -> Result<(), Failure> {
-        let Some(real) = resolved(&self.folder.join(path)) else { return Ok(()) };
-        self.add(&real, true, |place, reach| place.resource_of(&real, reach).ok())
+        for real in meant(&self.folder.join(path)) {
+            self.add(&real, true, |place, reach| place.resource_of(&real, reach).ok())?;
+        }
+        Ok(())
     }
 
     /// Adds a folder with all that is in it.
     pub(super) fn add_tree(&mut self, path: &Path) -> Result<(), Failure> {
-        let Some(real) = resolved(&self.folder.join(path)) else { return Ok(()) };
-        self.add(&real, false, |place, reach| below(place, &real, "**", reach))
+        for real in meant(&self.folder.join(path)) {
+            self.add(&real, false, |place, reach| below(place, &real, "**", reach))?;
+        }
+        Ok(())
     }
 
     /// Adds the files of a folder that a pattern matches.
     pub(super) fn add_pattern(&mut self, folder: &Path, pattern: &str) -> Result<(), Failure> {
-        let Some(real) = resolved(&self.folder.join(folder)) else { return Ok(()) };
-        let shown = real.join(pattern);
-        self.add(&shown, false, |place, reach| below(place, &real, pattern, reach))
+        for real in meant(&self.folder.join(folder)) {
+            let shown = real.join(pattern);
+            self.add(&shown, false, |place, reach| below(place, &real, pattern, reach))?;
+        }
+        Ok(())
     }
 
     fn add(
@@ -101,7 +108,7 @@ impl<'a> Targets<'a> {
         let index = match known {
             Some(index) => index,
             None => {
-                let context = Context::for_folder(self.global, self.output.clone(), folder)?;
+                let context = hook_context(self.global, self.output, folder)?;
                 self.groups.push(Group { context, root, targets: Vec::new() });
                 self.groups.len() - 1
             }
@@ -150,6 +157,30 @@ fn below(place: &StoreLocation, folder: &Path, glob: &str, reach: Reach) -> Opti
     }
 }
 
+/// The files that a path can mean, without links. The system goes through a link before it goes up
+/// from it; many programs take `..` out of a path first. Where both lead to the same, it is one file.
+/// What cannot be resolved is the file that its text names.
+fn meant(path: &Path) -> Vec<PathBuf> {
+    let text = without_parents(path);
+    let by_text = resolved(&text).unwrap_or(text);
+    match resolved(path) {
+        Some(real) if real != by_text => vec![real, by_text],
+        _ => vec![by_text],
+    }
+}
+
+/// An absolute path without `.` and `..`, by its text alone.
+fn without_parents(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut whole, part| {
+        match part {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => {}
+            part => whole.push(part),
+        }
+        whole
+    })
+}
+
 /// The path without links, also of a file in folders that do not exist yet. `None` if it cannot be
 /// told.
 fn resolved(path: &Path) -> Option<PathBuf> {
@@ -175,18 +206,24 @@ mod tests {
     fn a_file_is_known_by_its_real_path_also_before_its_folders_exist() {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().canonicalize().unwrap();
-        std::fs::create_dir(root.join("src")).unwrap();
-        std::os::unix::fs::symlink("src", root.join("link")).unwrap();
-        let cases = [
-            ("src/a.rs", Some("src/a.rs")),
-            ("src/new/deep/a.rs", Some("src/new/deep/a.rs")),
-            ("link/new/a.rs", Some("src/new/a.rs")),
-            ("src/../a.rs", Some("a.rs")),
-            ("missing/../a.rs", None),
+        std::fs::create_dir_all(root.join("src/deep")).unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink("src/deep", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+        let cases: [(&str, &[&str]); 9] = [
+            ("src/a.rs", &["src/a.rs"]),
+            ("src/new/deep/a.rs", &["src/new/deep/a.rs"]),
+            ("link/new/a.rs", &["src/deep/new/a.rs"]),
+            ("src/../a.rs", &["a.rs"]),
+            ("missing/../a.rs", &["a.rs"]),
+            ("missing/../link/a.rs", &["src/deep/a.rs"]),
+            ("file/../a.rs", &["a.rs"]),
+            ("loop/a.rs", &["loop/a.rs"]),
+            ("link/../a.rs", &["src/a.rs", "a.rs"]),
         ];
         for (path, expected) in cases {
-            let expected = expected.map(|path| root.join(path));
-            assert_eq!(resolved(&root.join(path)), expected, "{path}");
+            let expected: Vec<PathBuf> = expected.iter().map(|path| root.join(path)).collect();
+            assert_eq!(meant(&root.join(path)), expected, "{path}");
         }
     }
 }

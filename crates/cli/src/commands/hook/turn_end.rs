@@ -8,11 +8,11 @@ use crate::context::Context;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tenure::Wait;
 use tenure::agent::Agent;
 use tenure::core::glob::Glob;
 use tenure::core::{HoldSnapshot, Kind, Proof, Resource};
 use tenure::place::{self, PlaceKind, StoreLocation, Surroundings};
+use tenure::{Client, Wait};
 use tenure_frontend::config::Key;
 
 /// Releases the files that hooks took for this agent and that have no uncommitted changes. What is
@@ -43,10 +43,9 @@ pub(super) async fn turn(caller: &Caller, context: &Context) -> Result<(), Failu
     if !clean.is_empty() {
         client.release(proof.clone(), Some(&resources(&clean))).await?;
     }
-    if let Some(parent) = &caller.agent.parent
-        && !changed.is_empty()
-    {
-        client.release(proof, Some(&resources(&changed))).await?;
+    if let Some(parent) = &caller.agent.parent {
+        // Nobody else can end what it took in other ways.
+        release_all(&client, |label| label == caller.agent.label).await?;
         let parent = Agent { label: parent.clone(), parent: None, ..caller.agent.clone() };
         hand_on(context, &changed, &parent).await?;
     }
@@ -121,14 +120,19 @@ async fn hand_on(
 /// Releases everything that belongs to the agent and its subagents, and returns their tasks.
 pub(super) async fn session(caller: &Caller, context: &Context) -> Result<(), Failure> {
     let Some(client) = caller.client(context, false).await? else { return Ok(()) };
-    let seen = client.look_everywhere().await?;
     let below = format!("{}/", caller.agent.label);
-    let is_subagent = |hold: &HoldSnapshot| {
+    release_all(&client, |label| label == caller.agent.label || label.starts_with(&below)).await
+}
+
+/// Releases all that belongs to these labels, and returns their tasks.
+async fn release_all(client: &Client, is_meant: impl Fn(&str) -> bool) -> Result<(), Failure> {
+    let seen = client.look_everywhere().await?;
+    let is_meant = |hold: &HoldSnapshot| {
         let holder = &hold.hold.holder;
-        holder.is_owned_by_label() && holder.label.starts_with(&below)
+        holder.is_owned_by_label() && is_meant(&holder.label)
     };
     let mut by_label: BTreeMap<&str, Vec<Resource>> = BTreeMap::new();
-    for hold in seen.holds.iter().filter(|hold| caller.owns(hold) || is_subagent(hold)) {
+    for hold in seen.holds.iter().filter(|hold| is_meant(hold)) {
         let resources = by_label.entry(&hold.hold.holder.label).or_default();
         resources.push(hold.hold.want.resource.clone());
     }
@@ -138,7 +142,7 @@ pub(super) async fn session(caller: &Caller, context: &Context) -> Result<(), Fa
             resources.iter().filter(|one| one.kind() == Kind::Task).cloned().collect();
         let mut returned = Vec::new();
         if !tasks.is_empty() {
-            returned = hand_back(&client, &proof, &tasks).await?;
+            returned = hand_back(client, &proof, &tasks).await?;
         }
         let rest: Vec<Resource> =
             resources.into_iter().filter(|one| !returned.contains(one)).collect();

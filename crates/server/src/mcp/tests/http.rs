@@ -224,13 +224,110 @@ async fn a_reader_does_not_prolong_what_a_session_of_its_token_held() {
 }
 
 async fn delete(router: &Router, session: Option<&str>) -> StatusCode {
+    delete_as(router, caller("bob", Role::Work), session).await
+}
+
+async fn delete_as(router: &Router, caller: Caller, session: Option<&str>) -> StatusCode {
     let mut close = Request::delete("/mcp").header("host", "example.org");
     if let Some(session) = session {
         close = close.header("mcp-session-id", session);
     }
-    let bob = Extension(caller("bob", Role::Work));
     let close = close.body(Body::empty()).unwrap();
-    router.clone().layer(bob).oneshot(close).await.unwrap().status()
+    router.clone().layer(Extension(caller)).oneshot(close).await.unwrap().status()
+}
+
+#[tokio::test]
+async fn a_session_is_closed_and_used_by_the_token_that_opened_it_alone() {
+    let (client, _) = store().await;
+    let app = App::new(client.clone());
+    let (router, session) = holding(&app).await;
+    for role in [Role::Read, Role::Admin] {
+        let eve = || caller("eve", role);
+        assert_eq!(delete_as(&router, eve(), Some(&session)).await, StatusCode::NOT_FOUND);
+        // Nor with another server, which the session may go on with.
+        let after = routes(app.clone()).into_router();
+        assert_eq!(delete_as(&after, eve(), Some(&session)).await, StatusCode::NOT_FOUND);
+    }
+    assert!(acquire(&router, &session).await.contains("already_owned"));
+    // When it is closed, what it held is free at once, and its id is known no more.
+    assert_eq!(delete(&router, Some(&session)).await, StatusCode::OK);
+    assert!(client.look_everywhere().await.unwrap().holds.is_empty());
+    let answer = acquire(&router, &session).await;
+    assert!(answer.contains("-32001"), "{answer}");
+    assert_eq!(client.look_everywhere().await.unwrap().holds.len(), 0, "nothing is taken for it");
+}
+
+#[tokio::test]
+async fn a_session_id_that_nobody_was_given_is_answered_with_404() {
+    let (client, _) = store().await;
+    let router = routes(App::new(client)).into_router();
+    for id in [uuid::Uuid::new_v4().to_string(), "made-up".to_owned(), String::new()] {
+        for method in ["POST", "GET", "DELETE"] {
+            let request = Request::builder()
+                .method(method)
+                .uri("/mcp")
+                .header("host", "example.org")
+                .header("content-type", "application/json")
+                .header("accept", "application/json, text/event-stream")
+                .header("mcp-session-id", &id)
+                .body(Body::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
+                .unwrap();
+            let bob = Extension(caller("bob", Role::Work));
+            let answer = router.clone().layer(bob).oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{method} {id:?}");
+        }
+    }
+}
+
+/// Opens a session of the protocol; returns its id, or the status of the refusal.
+async fn open(router: &Router, caller: Caller) -> Result<String, StatusCode> {
+    let hello = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": { "name": "http", "version": "1" },
+    });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello });
+    let request = Request::post("/mcp")
+        .header("host", "example.org")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .body(Body::from(hello.to_string()))
+        .unwrap();
+    let response = router.clone().layer(Extension(caller)).oneshot(request).await.unwrap();
+    let id = response.headers().get("mcp-session-id").cloned();
+    id.map(|id| id.to_str().unwrap().to_owned()).ok_or(response.status())
+}
+
+#[tokio::test]
+async fn a_token_has_a_bounded_number_of_sessions_and_keeps_those_that_hold_something() {
+    let (client, _) = store().await;
+    let options = crate::mcp::Options { sessions_max: 3, ..crate::mcp::Options::default() };
+    let router = crate::mcp::routes_with(App::new(client.clone()), options).into_router();
+    let bob = || caller("bob", Role::Work);
+    let eve = open(&router, caller("eve", Role::Read)).await.unwrap();
+    let first = open(&router, bob()).await.unwrap();
+    assert!(acquire(&router, &first).await.contains("acquired_new"));
+    let mut idle = Vec::new();
+    for _ in 0..10 {
+        idle.push(open(&router, bob()).await.unwrap());
+    }
+    // The one that holds something is there, and the last ones; the others' places went to them.
+    assert!(acquire(&router, &first).await.contains("already_owned"));
+    let last = idle.split_off(8);
+    for id in &idle {
+        assert_eq!(delete(&router, Some(id)).await, StatusCode::NOT_FOUND);
+    }
+    for id in &last {
+        let lock = json!({ "resources": [id] });
+        let params = json!({ "name": "acquire_lock", "arguments": lock });
+        let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+        assert!(send(&router, Some(id), call).await.1.contains("acquired_new"));
+    }
+    assert_eq!(open(&router, bob()).await, Err(StatusCode::TOO_MANY_REQUESTS));
+    // Nobody else is concerned.
+    assert_eq!(delete_as(&router, caller("eve", Role::Read), Some(&eve)).await, StatusCode::OK);
+    assert_eq!(delete(&router, Some(&first)).await, StatusCode::OK);
+    assert!(open(&router, bob()).await.is_ok());
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What an agent is offered, and what that costs it.
 
 use super::*;
+use crate::caller::Role;
 use crate::mcp::tools;
 use rmcp::model::{ListToolsResult, Tool};
 
@@ -13,8 +14,14 @@ fn tokens(text: &str) -> usize {
     pieces + marks.div_ceil(2)
 }
 
+/// What of the tools is part of a prompt: hosts keep annotations for themselves.
 fn json_of(tools: &[Tool]) -> String {
-    let list = ListToolsResult::with_all_items(tools.to_vec());
+    let bare = |tool: &Tool| {
+        let mut tool = tool.clone();
+        tool.annotations = None;
+        tool
+    };
+    let list = ListToolsResult::with_all_items(tools.iter().map(bare).collect());
     serde_json::to_string(&list).unwrap()
 }
 
@@ -70,6 +77,27 @@ async fn what_is_listed_is_what_is_offered() {
     let claim = &listed[2]["inputSchema"]["properties"];
     assert_eq!(claim["wait_seconds"]["type"], "number", "{claim}");
     assert_eq!(claim["agent_id"]["type"], "string", "{claim}");
+}
+
+#[test]
+fn hosts_are_told_what_each_tool_does_so_that_they_need_not_ask() {
+    for tool in &*tools::IN_SESSION {
+        let hints = tool.annotations.as_ref().unwrap();
+        let reads = tools::role(&tool.name) == Some(Role::Read);
+        assert_eq!(hints.read_only_hint, Some(reads), "{}", tool.name);
+        assert_eq!(hints.open_world_hint, Some(false), "{}", tool.name);
+        // What replaces the words of others is the one that a person may want to see first.
+        assert_eq!(hints.destructive_hint, Some(tool.name == "update_task"), "{}", tool.name);
+        let title = hints.title.as_deref().unwrap();
+        assert_eq!(title.to_lowercase().replace(' ', "_"), tool.name);
+        assert!(title.starts_with(char::is_uppercase), "{title}");
+    }
+    let is_idempotent = |name: &str| {
+        let tool = tools::IN_SESSION.iter().find(|tool| tool.name == name).unwrap();
+        tool.annotations.as_ref().unwrap().idempotent_hint
+    };
+    assert_eq!(is_idempotent("acquire_lock"), Some(true));
+    assert_eq!(is_idempotent("create_task"), Some(false));
 }
 
 #[test]
