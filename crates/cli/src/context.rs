@@ -12,11 +12,11 @@ use std::time::Duration;
 use tenure::Secret;
 use tenure::agent::{Agent, AgentSource, KnownSessions};
 use tenure::core::{GrantId, Kind, Resource, Retention};
-use tenure::locate::{self, LocateError, Located, Search, User};
+use tenure::locate::{self, LocateError, Located, NotCreated, Search, User};
 use tenure::locate::{Subject, Trust};
 use tenure::place::{self, PlaceError, PlaceKind, StoreLocation, Surroundings};
 use tenure::server_support::local_server::ServerFolder;
-use tenure::store::Dialect;
+use tenure::store::{Dialect, StoreError};
 use tenure::url::{RemoteOptions, StoreUrl};
 use tenure::{Client, ClientBuilder, Wait};
 use tenure_frontend::config::{Key, Origin, Settings, Sources};
@@ -337,7 +337,7 @@ impl Context {
         let url = self.store_url()?;
         refuse_memory(&url)?;
         if let Some(folder) = url.folder() {
-            std::fs::create_dir_all(folder).map_err(|error| {
+            place::create_folder(folder).map_err(|error| {
                 let message = format!("cannot create {}: {error}", folder.display());
                 Failure::new(Exit::Configuration, "STORE_PLACE", message)
             })?;
@@ -354,27 +354,27 @@ impl Context {
         if url.exists() {
             return Ok(());
         }
-        if *url == StoreUrl::machine() {
-            return Err(no_store(url));
-        }
-        if let StoreUrl::Sqlite { path } = url
-            && let Some(folder) = url.folder()
-            && folder.is_dir()
-        {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let Some(other) = other_store_in(folder, &name) else {
+        match locate::may_create(url) {
+            Err(NotCreated::Missing) => Err(no_store(url)),
+            Err(NotCreated::OtherStore(other)) => {
+                let path = url.paths().into_iter().next().unwrap_or_default();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let folder = url.folder().unwrap_or(Path::new(""));
+                let message = format!(
+                    "there is no store {name} in {}, but there is {other}",
+                    folder.display()
+                );
+                Err(Failure::new(Exit::Configuration, "NO_STORE", message).hint(NO_STORE_HINT))
+            }
+            Ok(()) => {
                 let new = format!("Creating the new store {url}");
                 match std::io::IsTerminal::is_terminal(&std::io::stderr()) {
                     true => self.output.note(&new),
                     false => self.output.detail(&new),
                 }
-                return Ok(());
-            };
-            let message =
-                format!("there is no store {name} in {}, but there is {other}", folder.display());
-            return Err(Failure::new(Exit::Configuration, "NO_STORE", message).hint(NO_STORE_HINT));
+                Ok(())
+            }
         }
-        Err(no_store(url))
     }
 
     /// A client for read-only commands. If there is no store yet, nothing is held.
@@ -410,9 +410,18 @@ impl Context {
             Ok(_) | Err(PlaceError::ReadOnly { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        let builder = self.builder()?.look_only();
-        let builder = if one_shot { builder.one_shot() } else { builder };
-        Ok(Some(builder.open_url(url).await?))
+        let builder = || -> Result<ClientBuilder, Failure> {
+            let builder = self.builder()?.look_only();
+            Ok(if one_shot { builder.one_shot() } else { builder })
+        };
+        match builder()?.open_url(url.clone()).await {
+            // A look does not bring a store of an older version up to date.
+            Err(tenure::Error::Store(StoreError::Unsupported { .. })) => {
+                drop(self.client().await?);
+                Ok(Some(builder()?.open_url(url).await?))
+            }
+            opened => Ok(Some(opened?)),
+        }
     }
 
     /// A read-only command must not create a named store by a mistyped path.
@@ -630,16 +639,4 @@ fn no_store(url: &StoreUrl) -> Failure {
     }
     let message = format!("no store at {url}");
     Failure::new(Exit::Configuration, "NO_STORE", message).hint(NO_STORE_HINT)
-}
-
-/// How many names of a folder are read to find another store in it.
-const NAMES_MAX: usize = 10_000;
-
-/// The name of another store in this folder than `own`, recognised by the folder beside it. Another
-/// process may have created `own` meanwhile.
-fn other_store_in(folder: &Path, own: &str) -> Option<String> {
-    let entries = std::fs::read_dir(folder).ok()?.take(NAMES_MAX).filter_map(Result::ok);
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut stores = names.filter_map(|name| Some(name.strip_suffix(".side")?.to_owned()));
-    stores.find(|name| name != own && folder.join(name).is_file())
 }

@@ -5,7 +5,11 @@ use serde_json::Value;
 use std::process::{Command, Output};
 
 fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tenure")).arg("bench").args(arguments).output().unwrap()
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("HOME", home.path()).env("TENURE_MACHINE_DIR", home.path().join("machine"));
+    command.arg("bench").args(arguments).output().unwrap()
 }
 
 #[test]

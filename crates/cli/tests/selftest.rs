@@ -8,9 +8,18 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
-fn selftest(folder: &Path, arguments: &[&str]) -> Output {
+/// A command in this folder, which sees nothing of the machine's own settings and stores.
+fn tenure(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-    command.current_dir(folder).arg("selftest").args(arguments).output().unwrap()
+    command.current_dir(folder).env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("HOME", folder).env("TENURE_MACHINE_DIR", folder.join("machine"));
+    command
+}
+
+fn selftest(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = tenure(folder);
+    command.arg("selftest").args(arguments).output().unwrap()
 }
 
 fn envelope(output: &Output) -> Value {
@@ -47,18 +56,17 @@ fn a_normal_folder_excludes_and_nothing_stays_behind() {
 #[test]
 fn a_store_that_is_there_is_not_touched() {
     let folder = tempfile::tempdir().unwrap();
-    let tenure = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-        command.current_dir(folder.path()).args(arguments).args(["--store", "file:locks"]);
-        let output = command.output().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = tenure(folder.path());
+        let output = command.args(arguments).args(["--store", "file:locks"]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         output
     };
-    tenure(&["init"]);
-    tenure(&["acquire", "selftest", "--as", "me"]);
-    let before = tenure(&["events", "--json"]).stdout;
-    tenure(&["selftest", "--for", "1s", "--processes", "2"]);
-    assert_eq!(tenure(&["events", "--json"]).stdout, before);
+    run(&["init"]);
+    run(&["acquire", "selftest", "--as", "me"]);
+    let before = run(&["events", "--json"]).stdout;
+    run(&["selftest", "--for", "1s", "--processes", "2"]);
+    assert_eq!(run(&["events", "--json"]).stdout, before);
 }
 
 /// Only builds for tests have the switch.
@@ -104,7 +112,8 @@ fn with_fuse(script: &str) -> Option<String> {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--map-root-user", "sh", "-c", &format!("{mount}\n{script}")]);
     command.env("T", env!("CARGO_BIN_EXE_tenure")).env("D", folder.path());
-    command.env_remove("TENURE_STORE").current_dir(folder.path());
+    command.env_remove("TENURE_STORE").env("HOME", folder.path()).current_dir(folder.path());
+    command.env("TENURE_MACHINE_DIR", folder.path().join("machine"));
     // The program that serves the files must not keep a pipe open.
     let (out, err) = (folder.path().join("out"), folder.path().join("err"));
     command.stdout(std::fs::File::create(&out).unwrap());

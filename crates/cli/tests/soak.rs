@@ -9,7 +9,9 @@ use std::process::{Command, Output};
 fn soak(arguments: &[&str], tenure: &Path, scratch: &Path) -> Output {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/soak");
     let mut command = Command::new(script);
-    command.args(arguments).env("TENURE", tenure).env("TMPDIR", scratch).output().unwrap()
+    command.args(arguments).env("TENURE", tenure).env("TMPDIR", scratch);
+    command.env("HOME", scratch).env("TENURE_MACHINE_DIR", scratch.join("machine"));
+    command.output().unwrap()
 }
 
 fn tenure() -> &'static Path {

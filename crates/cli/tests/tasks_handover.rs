@@ -33,6 +33,7 @@ impl Scene {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(TENURE);
         command.args(words).env_clear().env("HOME", self.folder.path()).env("TENURE", TENURE);
+        command.env("TENURE_MACHINE_DIR", self.folder.path().join("machine"));
         command.env("TENURE_STORE", &self.store).env("PATH", "/usr/bin:/bin");
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command

@@ -116,6 +116,21 @@ fn every_command_is_documented() {
     );
 }
 
+/// With the store, the state or the settings of the machine on which they run, tests would show
+/// something else on each machine, and change what is in use there.
+#[test]
+fn tests_do_not_see_the_machines_own_store() {
+    let starts = ["CARGO_BIN_EXE_", "tenure\")"].concat();
+    let seeing = rust_files().into_iter().filter(|path| {
+        let text = fs::read_to_string(path).unwrap();
+        let starts = text.contains(&format!("Command::new(env!(\"{starts}"))
+            || text.contains(".env_clear()") && shown(path).contains("/tests/");
+        let is_here = path.ends_with("tests/tidy.rs");
+        starts && !is_here && !text.contains("TENURE_MACHINE_DIR")
+    });
+    none("tests that start programs without TENURE_MACHINE_DIR", seeing.map(|path| shown(&path)));
+}
+
 #[test]
 fn no_file_is_too_long_to_read() {
     let long = rust_files().into_iter().filter_map(|path| {

@@ -1,7 +1,7 @@
 //! Files that many processes change.
 
 use crate::errors::Failure;
-use crate::holding::busy_json;
+use crate::holding::{self, busy_json};
 use crate::store::{Store, patience};
 use crate::waiting::{duration, wait};
 use pyo3::prelude::*;
@@ -38,8 +38,11 @@ impl FileUpdate {
     }
 }
 
-/// The resource of a file, as the command names it.
-fn resource_of(path: &Path) -> Result<Resource, Failure> {
+/// The resource of a file, as the command names it: its path, or the single lock of the folder.
+fn resource_of(client: &Client, path: &Path) -> Result<Resource, Failure> {
+    if let Some(only) = client.asynchronous().dialect().only_resource() {
+        return Ok(only);
+    }
     let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
     let place = place::find(&Surroundings::of_process(folder))?;
     Ok(place.resource_of(path, Reach::AllWorktrees)?)
@@ -75,11 +78,15 @@ pub(crate) fn begin_update(
     limit: Option<f64>,
     ttl: Option<f64>,
     operation: Option<String>,
+    keeps: Vec<Py<holding::Guard>>,
 ) -> PyResult<Begun> {
     // A file that cannot be replaced is refused before waiting for it.
     let path = Original::open(&path).map_err(Failure::from)?.path().to_owned();
     let client = store.handle().client();
-    let mut request = client.request(resource_of(&path)?).wait(patience(limit));
+    let mut request = client.request(resource_of(&client, &path)?).wait(patience(limit));
+    for grant in keeps.iter().filter_map(|guard| guard.get().grant()) {
+        request = request.while_holding(grant);
+    }
     if let Some(ttl) = ttl {
         request = request.ttl(duration(ttl));
     }

@@ -8,15 +8,19 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenure::core::{Blocker, HoldSnapshot};
+use tenure::core::{Blocker, GrantId, HoldSnapshot};
+use tenure::world::{Clock, SystemClock};
 use tenure::{Attempt, Busy, ReleaseOutcome};
+
+/// How often a thread that waits for the end of a hold looks.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A hold that is renewed in the background until it is released or dropped.
 #[pyclass(frozen, module = "tenure._native")]
 pub(crate) struct Guard {
     handle: Handle,
     /// Taken when it is released.
-    guard: Mutex<Option<Arc<tenure::Guard>>>,
+    guard: Arc<Mutex<Option<Arc<tenure::Guard>>>>,
     #[pyo3(get)]
     token: u64,
     #[pyo3(get)]
@@ -59,12 +63,39 @@ impl Guard {
                 .map(|over| over.from.hold.holder.label.clone())
                 .collect(),
             handle,
-            guard: Mutex::new(Some(Arc::new(guard))),
+            guard: Arc::new(Mutex::new(Some(Arc::new(guard)))),
         }
     }
 
     fn guard(&self) -> MutexGuard<'_, Option<Arc<tenure::Guard>>> {
         self.guard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The grant, until it is released.
+    pub(crate) fn grant(&self) -> Option<GrantId> {
+        self.guard().as_ref().map(|guard| guard.grant())
+    }
+
+    /// Returns when the lease is lost or released, or after a limit; says whether it is.
+    fn ended(&self, limit: Option<f64>) -> impl Future<Output = bool> + Send + 'static {
+        let guard = self.guard.clone();
+        let is_held = move || {
+            let guard = guard.lock().unwrap_or_else(PoisonError::into_inner);
+            guard.as_ref().is_some_and(|guard| guard.is_held())
+        };
+        let clock = SystemClock;
+        let end = limit.map_or(Duration::MAX, |limit| clock.now().saturating_add(duration(limit)));
+        async move {
+            // In short steps, so that a release by another thread is noticed.
+            while is_held() {
+                let left = end.saturating_sub(clock.now());
+                if left.is_zero() {
+                    return false;
+                }
+                tokio::time::sleep(left.min(LOOK_INTERVAL)).await;
+            }
+            true
+        }
     }
 
     /// Takes the guard to release it, as soon as no other thread confirms it.
@@ -104,32 +135,28 @@ impl Guard {
         Ok(confirmed.map_err(Failure::from)?)
     }
 
-    /// Waits until the lease is lost, up to a limit; says whether it is.
+    /// Waits until the lease is lost or released, up to a limit; says whether it is.
     #[pyo3(signature = (limit=None))]
     fn wait_lost(&self, py: Python<'_>, limit: Option<f64>) -> PyResult<bool> {
-        let limit = limit.map_or(Duration::MAX, duration);
-        let client = self.handle.client();
-        let begun = tenure::world::SystemClock;
-        let end = tenure::world::Clock::now(&begun).saturating_add(limit);
-        // In short steps, so that a release by another thread is noticed.
-        loop {
-            let left = end.saturating_sub(tenure::world::Clock::now(&begun));
-            if !self.is_held() {
-                return Ok(true);
-            }
-            if left.is_zero() {
-                return Ok(false);
-            }
-            let pause = left.min(crate::waiting::SIGNAL_INTERVAL);
-            wait(py, &client, async move { tokio::time::sleep(pause).await })?;
-        }
+        wait(py, &self.handle.client(), self.ended(limit))
     }
 
-    /// Gives it back; says whether it was held until now. `None` if it was given back before.
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_wait_lost(
+        &self,
+        py: Python<'_>,
+        limit: Option<f64>,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        let ended = self.ended(limit);
+        start(py, async move { Ok(ended.await) }, done)
+    }
+
+    /// Gives it back; says whether it was held until now. `None` if it was given back before. If a
+    /// signal handler raises, it is given back in the background.
     fn release(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         let Some(guard) = self.take(py) else { return Ok(None) };
-        let client = self.handle.client();
-        let released = py.detach(|| client.run(guard.release()));
+        let released = wait(py, &self.handle.client(), guard.release())?;
         let released = released.map_err(Failure::from)?;
         Ok(Some(released == ReleaseOutcome::Released))
     }

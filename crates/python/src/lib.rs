@@ -3,13 +3,15 @@
 //!
 //! - `store`: a client of a store. `holding`: what it holds. `tasks`: claims and finishes.
 //! - `files`: files that many processes change.
-//! - `waiting`: blocks without the GIL, and notices Ctrl-C. `background`: waits for asyncio.
+//! - `waiting`: blocks without the GIL, and notices Ctrl-C. `background`: waits for asyncio. `exiting`:
+//!   the end of a `with` block.
 //! - `errors`: what each error is in Python.
 //!
 //! Structured values cross the border as JSON texts.
 
 mod background;
 mod errors;
+mod exiting;
 mod files;
 mod holding;
 mod store;
@@ -21,6 +23,8 @@ mod waiting;
 mod _native {
     #[pymodule_export]
     use crate::background::Pending;
+    #[pymodule_export]
+    use crate::exiting::ExitsAlways;
     #[pymodule_export]
     use crate::files::{FileUpdate, append_lines, begin_update};
     #[pymodule_export]

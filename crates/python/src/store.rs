@@ -2,7 +2,7 @@
 
 use crate::background::{Pending, start};
 use crate::errors::Failure;
-use crate::holding::{Answer, hold_json};
+use crate::holding::{Answer, Guard, hold_json};
 use crate::waiting::{duration, wait};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tenure::blocking::Client;
 use tenure::core::act::Broken;
-use tenure::core::{Kind, Liveness, Mode, Resource, Token, VerifyAnswer};
+use tenure::core::{HoldSnapshot, Kind, Liveness, Mode, Resource, Token, VerifyAnswer, Witness};
 use tenure::place::{self, Reach, Surroundings};
+use tenure::url::StoreUrl;
 use tenure::{Request, Wait};
 
 /// A client, for all that is made by it. In a forked process it is a client of the same store under
@@ -75,7 +76,8 @@ struct Wanted {
 }
 
 impl Store {
-    fn request(&self, wanted: Wanted, wait: Wait) -> Result<Request, Failure> {
+    /// The request of a caller that keeps these while it waits.
+    fn request(&self, wanted: Wanted, wait: Wait, keeps: &[Py<Guard>]) -> Result<Request, Failure> {
         let client = self.handle.client();
         let mode = match wanted.slots {
             0 => Mode::Exclusive,
@@ -95,6 +97,9 @@ impl Store {
             request = request.also(further);
         }
         request = request.mode(mode).wait(wait);
+        for grant in keeps.iter().filter_map(|guard| guard.get().grant()) {
+            request = request.while_holding(grant);
+        }
         if let Some(ttl) = wanted.ttl {
             request = request.ttl(duration(ttl));
         }
@@ -138,6 +143,28 @@ pub(crate) fn resource(name: &str, is_path: bool) -> Result<Resource, Failure> {
     }
 }
 
+/// The label that the environment chooses for the store with this URL, as for the command.
+fn label_for(url: &str) -> Option<String> {
+    let url = url.parse::<StoreUrl>().ok()?;
+    let names = [Some("TENURE_AGENT"), url.dialect().defaults().label_variable];
+    let mut labels = names.into_iter().flatten().filter_map(|name| std::env::var(name).ok());
+    labels.find(|label| !label.is_empty())
+}
+
+/// Why this does not hold any more though nobody gave it back; nothing if it holds.
+fn stale_reason(seen: &HoldSnapshot, witness: &dyn Witness) -> Option<String> {
+    let holder = &seen.hold.holder;
+    if !seen.gone(witness) {
+        return None;
+    }
+    let process = holder.evidence.as_ref().and_then(|evidence| evidence.process);
+    Some(match (holder.liveness(witness), process) {
+        (Liveness::Dead, Some(process)) => format!("process {} is dead", process.pid),
+        (Liveness::Dead, None) => "its holder is dead".to_owned(),
+        _ => "its lease lapsed".to_owned(),
+    })
+}
+
 #[pymethods]
 impl Store {
     /// Opens the store that the URL names, or the one that the command would use in a folder.
@@ -151,7 +178,7 @@ impl Store {
     ) -> PyResult<Store> {
         let opened = py.detach(|| {
             let mut builder = tenure::Client::builder();
-            if let Some(label) = label {
+            if let Some(label) = label.or_else(|| label_for(url.as_deref()?)) {
                 builder = builder.label(label);
             }
             match (url, folder) {
@@ -170,15 +197,29 @@ impl Store {
         self.handle.client().asynchronous().info().url
     }
 
+    /// The single lock of the folder, if programs that share it have no other.
+    #[getter]
+    fn only_resource(&self) -> Option<String> {
+        let client = self.handle.client();
+        client.asynchronous().dialect().only_resource().map(|only| only.to_string())
+    }
+
     /// The name under which this program holds.
     #[getter]
     fn label(&self) -> String {
         self.handle.client().asynchronous().holder().label.clone()
     }
 
-    /// Takes what is wanted, waiting for it; a guard, or who is in the way as JSON.
-    fn hold(&self, py: Python<'_>, wanted: Wanted, limit: Option<f64>) -> PyResult<Answer> {
-        let request = self.request(wanted, patience(limit))?;
+    /// Takes what is wanted, waiting for it; a guard, or who is in the way as JSON. The caller gives
+    /// back nothing of what it keeps before it has an answer.
+    fn hold(
+        &self,
+        py: Python<'_>,
+        wanted: Wanted,
+        limit: Option<f64>,
+        keeps: Vec<Py<Guard>>,
+    ) -> PyResult<Answer> {
+        let request = self.request(wanted, patience(limit), &keeps)?;
         let attempt = wait(py, &self.handle.client(), request.hold())?;
         Ok(Answer::new(self.handle.clone(), attempt.map_err(Failure::from)?))
     }
@@ -189,9 +230,10 @@ impl Store {
         py: Python<'_>,
         wanted: Wanted,
         limit: Option<f64>,
+        keeps: Vec<Py<Guard>>,
         done: Py<PyAny>,
     ) -> PyResult<Pending> {
-        let request = self.request(wanted, patience(limit))?;
+        let request = self.request(wanted, patience(limit), &keeps)?;
         let handle = self.handle.clone();
         let hold = async move {
             let attempt = request.hold().await.map_err(Failure::from)?;
@@ -223,15 +265,14 @@ impl Store {
         })?;
         let seen = looked.map_err(Failure::from)?;
         let witness = asynchronous.witness();
-        let judged = |value: Value, is_gone: bool| match value {
-            Value::Object(mut fields) => {
-                fields.insert("is_stale".to_owned(), is_gone.into());
-                Value::Object(fields)
-            }
-            other => other,
+        let judged = |seen: &HoldSnapshot| {
+            let mut value = hold_json(seen);
+            let reason = stale_reason(seen, witness);
+            value["is_stale"] = reason.is_some().into();
+            value["stale_reason"] = reason.into();
+            value
         };
-        let holds: Vec<Value> =
-            seen.holds.iter().map(|hold| judged(hold_json(hold), hold.gone(witness))).collect();
+        let holds: Vec<Value> = seen.holds.iter().map(judged).collect();
         let waiting = seen.waiters.iter().map(|seen| {
             json!({
                 "holder": seen.waiter.holder.label,

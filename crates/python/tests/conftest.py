@@ -23,6 +23,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in [name for name in os.environ if name.startswith("TENURE_")]:
         if not name.startswith("TENURE_TEST_"):
             monkeypatch.delenv(name)
+    # Nothing of the machine's own settings, state and stores.
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TENURE_MACHINE_DIR", str(home / "machine"))
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     (tmp_path / ".tenure").mkdir()
     monkeypatch.chdir(tmp_path)
     before = tenure.use(None)

@@ -17,7 +17,9 @@ PATIENCE = 60.0
 class Program:
     """A Python program in another process, which talks to the test by lines."""
 
-    def __init__(self, code: str, *args: object) -> None:
+    def __init__(
+        self, code: str, *args: object, environment: Optional[Dict[str, str]] = None
+    ) -> None:
         # Killed with its test, should that end early.
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-c", textwrap.dedent(code), *map(str, args)],
@@ -25,6 +27,7 @@ class Program:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=environment,
         )
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import pickle
 from pathlib import Path
 
@@ -84,3 +85,24 @@ def test_processes_of_both_kinds_never_overlap(here: Path) -> None:
     records = (here / "log").read_text().splitlines()
     assert overlaps(records) == []
     assert len(records) == 2 * 30 * 4 and (here / "number").read_text() == "120"
+
+
+def test_it_excludes_without_a_writable_home(tmp_path: Path) -> None:
+    code = """
+        import os, sys, tenure.filelock
+        with tenure.filelock.FileLock(sys.argv[1]):
+            print("held")
+            input()
+    """
+    # No project is around it, so the store would be in the home.
+    path = tmp_path / "elsewhere" / "f.lock"
+    path.parent.mkdir()
+    (tmp_path / ".tenure").rmdir()
+    environment = {**os.environ, "HOME": "/proc/nowhere"}
+    with Program(code, path, environment=environment) as homeless:
+        assert homeless.line() == "held"
+        for kind in (FileLock, filelock.FileLock):
+            with pytest.raises(filelock.Timeout if kind is filelock.FileLock else Timeout):
+                kind(path, timeout=0).acquire()
+        homeless.tell()
+        assert homeless.end()[0] == 0

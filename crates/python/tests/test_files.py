@@ -49,6 +49,17 @@ def test_an_update_that_fails_changes_nothing(here: Path) -> None:
         assert data == {"n": 3}
 
 
+def test_a_default_is_never_changed(here: Path) -> None:
+    default = {"n": [0]}
+    with pytest.raises(KeyError), tenure.update_json("n.json", default=default) as data:
+        data["n"].append(1)
+        raise KeyError("inside")
+    with tenure.update_json("n.json", default=default) as data:
+        data["n"].append(2)
+    assert default == {"n": [0]}
+    assert json.loads((here / "n.json").read_text()) == {"n": [0, 2]}
+
+
 def test_no_update_of_many_processes_is_lost(here: Path) -> None:
     code = """
         import tenure

@@ -46,7 +46,7 @@ def test_a_hold_can_be_released_by_itself_many_times() -> None:
     for _ in range(3):
         lock.acquire().release()
     with lock as held:
-        assert [one for own in lock._holds.values() for one in own] == [held]
+        assert [one for own in lock._holds.values() for one, _ in own] == [held]
     assert "not held here" in repr(lock)
 
 
@@ -247,6 +247,28 @@ def test_a_store_in_memory_replaces_the_default_one(tenure_memory: tenure.Store)
         with tenure.testing.memory() as other:
             assert tenure.status() == [] and other.url.startswith("memory:")
         assert len(tenure.status()) == 1
+
+
+LOCK_OF_MODULE = tenure.lock("x")
+
+
+def test_a_lock_of_a_module_uses_the_store_of_when_it_is_taken(
+    tenure_memory: tenure.Store,
+) -> None:
+    with LOCK_OF_MODULE:
+        assert [hold["resource"] for hold in tenure_memory.status()] == ["x"]
+
+
+def test_a_store_that_a_variable_names_is_created(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENURE_STORE", "sqlite:new.db")
+    with tenure.lock("x"):
+        assert tenure.default_store().url == f"sqlite:{here}/new.db"
+    monkeypatch.setenv("TENURE_STORE", "sqlite:nwe.db")
+    tenure.use(None)
+    with pytest.raises(tenure.StoreUnavailable, match="there is no store"):
+        tenure.lock("x").acquire()
 
 
 def test_the_store_is_the_one_of_the_command(here: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import select
 import signal
+import subprocess
+import textwrap
 import threading
 from pathlib import Path
 
 import pytest
-from helpers import Program, until
+from helpers import Program, run, until
 
 import tenure
 
@@ -90,3 +93,62 @@ def test_a_signal_handler_that_does_not_raise_lets_the_wait_go_on() -> None:
         assert program.line() == "handled"
         held.release()
         assert program.line() == "held"
+
+
+@pytest.mark.parametrize("wait", ["held.release()", "held.lost.wait()", "held.confirm()"])
+def test_ctrl_c_ends_what_a_frozen_server_does_not_answer(wait: str, here: Path) -> None:
+    code = f"""
+import sys, tenure
+held = tenure.open(sys.argv[1]).lock("x", ttl=3600).acquire()
+try:
+    print("ready")
+    input()
+    {wait}
+    print("it did not wait")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    server = subprocess.Popen(
+        ["tenure", "serve", "--listen", "127.0.0.1:0", "--no-auth"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        url = next(word for line in server.stdout for word in line.split() if "http://" in word)
+        with Program(code, url.rstrip("/")) as program:
+            assert program.line() == "ready"
+            server.send_signal(signal.SIGSTOP)
+            program.tell()
+            # It may not wait yet; then it waits after the signal, and the next one ends it.
+            until(lambda: program.signal(signal.SIGINT) or is_readable(program))
+            assert program.line() == "interrupted"
+            assert program.process.wait(60) == 0
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout and server.stdout.close()
+
+
+def is_readable(program: Program) -> bool:
+    return bool(select.select([program.process.stdout], [], [], 0.2)[0])
+
+
+def test_an_interrupt_leaves_nothing_held() -> None:
+    code = """
+        import random, signal, time, tenure
+        lock = tenure.lock("x")
+        for number in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00005, 0.004))
+                while True:
+                    with lock:
+                        pass
+            except KeyboardInterrupt:
+                pass
+            with tenure.open().lock("x", timeout=20):
+                pass
+    """
+    start = "import signal\nsignal.signal(signal.SIGALRM, signal.default_int_handler)\n"
+    run(start + textwrap.dedent(code))

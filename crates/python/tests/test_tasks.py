@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import pickle
 import signal
+import sys
 import threading
 import time
 from typing import Any, List
@@ -204,6 +205,54 @@ def test_what_a_function_raises_fails_its_task() -> None:
     assert work.run() == tenure.Report(completed=2, failed=1)
     assert q.get("bad").error == "KeyError: 'no such thing'"
     assert q.get("own words").status == "review"
+
+
+BAD_RESULTS = {
+    "set": lambda: {1},
+    "time": lambda: datetime.datetime.now(),
+    "bytes": lambda: b"x",
+    "loop": lambda: loop(),
+    "exit": lambda: sys.exit(3),
+    "surrogate": lambda: fail("half \ud800"),
+    "unprintable": lambda: fail(Unprintable()),
+}
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def fail(reason: object) -> None:
+    raise RuntimeError(reason)
+
+
+def loop() -> List[Any]:
+    inside: List[Any] = []
+    inside.append(inside)
+    return inside
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_function_returns_or_raises_ends_no_other_task(is_async: bool) -> None:
+    q = tenure.Tasks()
+    for name in BAD_RESULTS:
+        q.add(name)
+    q.add_all([{"title": f"good {number}"} for number in range(6)])
+
+    def result(job: tenure.Job) -> Any:
+        return BAD_RESULTS[job.title]() if job.title in BAD_RESULTS else "done"
+
+    async def later(job: tenure.Job) -> Any:
+        return result(job)
+
+    work = q.worker(workers=3, retry=False)(later if is_async else result)
+    assert work.run() == tenure.Report(completed=6, failed=len(BAD_RESULTS))
+    assert q.counts() == {"completed": 6, "failed": len(BAD_RESULTS)}
+    task = q.get("set")
+    assert task.error == "TypeError: Object of type set is not JSON serializable"
+    assert "Traceback" in task.fields["notes"][0]["text"]
+    assert q.get("exit").error == "SystemExit: 3"
 
 
 def test_coroutines_work_beside_each_other() -> None:

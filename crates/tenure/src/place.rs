@@ -21,6 +21,7 @@ mod real_path;
 #[cfg(test)]
 mod tests;
 
+use crate::platform::access;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -123,7 +124,7 @@ impl StoreLocation {
     /// is kept, so that a team can choose what to commit, unless it is exactly the one of earlier
     /// versions.
     pub fn prepare(&self) -> Result<(), PlaceError> {
-        create_folder(&self.folder, matches!(self.kind, PlaceKind::User))
+        create_folder(&self.folder)
             .map_err(|source| PlaceError::from_writing(&self.folder, source))?;
         if self.folder.file_name().is_some_and(|name| name == FOLDER_NAME) {
             let file = self.folder.join(".gitignore");
@@ -145,6 +146,12 @@ const IGNORED: &[u8] = b"*\n!config.yaml\n";
 
 /// The `.gitignore` of earlier versions, with which the settings could not be committed.
 const IGNORED_BEFORE: &[u8] = b"*\n";
+
+/// Creates a folder for a store, and those above it that are missing: its owner's alone, or for the group
+/// that owns the folder around it.
+pub fn create_folder(folder: &Path) -> io::Result<()> {
+    access::make_folders(folder)
+}
 
 /// Makes a folder ignore itself, if possible.
 pub(crate) fn ignore_in_git(folder: &Path) {
@@ -212,15 +219,6 @@ fn canonical(path: &Path) -> Result<PathBuf, PlaceError> {
 
 fn absolute(value: Option<OsString>) -> Option<PathBuf> {
     value.map(PathBuf::from).filter(|path| path.is_absolute())
-}
-
-fn create_folder(folder: &Path, private: bool) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    if private {
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    }
-    builder.create(folder)
 }
 
 /// Writes a temporary file and links it into place: a killed process leaves no partial file, which

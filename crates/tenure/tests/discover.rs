@@ -24,6 +24,7 @@ async fn child() {
 fn discover(folder: &Path, store: Option<&str>) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "child", "--nocapture"]).env_clear().current_dir(folder);
+    command.env("TENURE_MACHINE_DIR", folder.join("machine"));
     command.env(CHILD, "1").env("HOME", folder.join("home")).env("TENURE_AGENT", "alice");
     if let Some(store) = store {
         command.env("TENURE_STORE", store);
@@ -53,14 +54,15 @@ fn the_nearest_folder_upward_has_the_store() {
 }
 
 #[test]
-fn a_store_that_is_set_must_exist() {
+fn a_store_that_is_set_is_created_where_the_command_would_create_it() {
     let (_folder, root) = project();
-    let refused = discover(&root, Some("sqlite:missing.db"));
-    assert_eq!(
-        refused,
-        format!("refused: there is no store at sqlite:{}/missing.db", root.display())
-    );
-    assert!(!root.join("missing.db").exists());
+    let url = |name: &str| format!("sqlite:{}", root.join(name).display());
+    assert_eq!(discover(&root, Some("sqlite:new.db")), format!("found {} as alice", url("new.db")));
+    for mistyped in ["nwe.db", "no-folder/new.db"] {
+        let refused = discover(&root, Some(&format!("sqlite:{mistyped}")));
+        assert_eq!(refused, format!("refused: there is no store at {}", url(mistyped)));
+        assert!(!root.join(mistyped).exists());
+    }
 }
 
 #[test]

@@ -80,6 +80,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings.extend(context.located().ok().and_then(owner));
     if let Some(folder) = url.folder() {
         findings.extend(permissions(folder));
+        findings.extend(url.readable_by_all().map(|path| readable(&path)));
         findings.push(match url.check_place() {
             Ok(Some(record)) => shown(&record),
             Err(error @ PlaceError::NotShown { .. }) => {
@@ -140,6 +141,16 @@ fn permissions(folder: &Path) -> Option<Finding> {
         let message = format!("members of group {} can write into {folder}", meta.gid());
         finding("permissions", true, message)
     })
+}
+
+/// Reports a store that every user of the machine can read.
+fn readable(path: &Path) -> Finding {
+    let path = path.display();
+    let message = format!(
+        "every user of this machine can read {path}, with the grants that prove ownership; close \
+         it: chmod -R o-rwx {path}*"
+    );
+    finding("permissions", false, message)
 }
 
 /// Reports a store that is in use but not selected here; perhaps it was meant.

@@ -92,7 +92,12 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
             (events, newest)
         }
     };
+    // What `--after` names may be older than all that is kept.
+    let mut gap = gap_after(&client, args.after.map(Revision)).await?;
     if !args.follow {
+        if let Some(gap) = gap {
+            context.output.note(&gap_text(gap));
+        }
         let data: Vec<view::Event> = events.iter().map(view::Event::from).collect();
         context.output.done(json!({ "events": data, "revision": newest }), || {
             match events.as_slice() {
@@ -103,14 +108,31 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
         return Ok(0);
     }
     loop {
+        if let Some(after) = gap.take() {
+            context.output.line(&json!({ "gap": { "after": after } }), || gap_text(after));
+        }
         for event in &events {
             context.output.line(&view::json(&view::Event::from(event)), || show::event_text(event));
         }
         let reached = client.changed(newest, PATIENCE).await?;
+        let seen = newest;
         (events, newest) = all(&client, &filter, newest).await?;
+        if reached > seen {
+            gap = gap_after(&client, Some(seen)).await?;
+        }
         // All events up to there have been read, and there may be none.
         newest = newest.max(reached);
     }
+}
+
+/// The event after which some may be missing, because the store keeps none that are so old.
+async fn gap_after(client: &Client, after: Option<Revision>) -> Result<Option<Revision>, Failure> {
+    let Some(after) = after else { return Ok(None) };
+    Ok(client.may_lack_events_after(after).await?.then_some(after))
+}
+
+fn gap_text(after: Revision) -> String {
+    format!("Events after {} may be missing: the store keeps none that are so old", after.0)
 }
 
 /// Accepts a name that looks like a path if the log has a lock of that name.

@@ -79,8 +79,6 @@ fn prepare_machine(group: Option<&str>) -> Result<(), Failure> {
         Failure::new(Exit::Configuration, "STORE_PLACE", message)
             .hint("Only an administrator can create it: run this with sudo.")
     })?;
-    // Files that this process creates from here on, which are the store's, are for the group too.
-    rustix::process::umask(rustix::fs::Mode::RWXO);
     Ok(())
 }
 

@@ -100,7 +100,7 @@ impl Side {
         look_only: bool,
     ) -> Result<Side, Failure> {
         if let Some(folder) = url.folder().filter(|_| !look_only) {
-            std::fs::create_dir_all(folder).map_err(|error| {
+            tenure::place::create_folder(folder).map_err(|error| {
                 let message = format!("cannot create {}: {error}", folder.display());
                 Failure::new(Exit::Configuration, "STORE_PLACE", message)
             })?;

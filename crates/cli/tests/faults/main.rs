@@ -14,6 +14,7 @@
 mod support;
 
 mod appended_file;
+mod crowds;
 mod faulty_disk;
 mod file_disk;
 mod file_steps;

@@ -1,12 +1,13 @@
 //! This test binary as a program: a process that uses the library, to be killed or stopped.
 
-use crate::{killed_workers, several_resources, stopped_writer};
+use crate::{crowds, killed_workers, several_resources, stopped_writer};
 
 /// Not a test but a program when `FAULTS_ROLE` says which; see `StoreLocation::role`.
 #[test]
 fn role() {
     let Ok(role) = std::env::var("FAULTS_ROLE") else { return };
     match role.as_str() {
+        "crowd" => crowds::crowd(),
         "increment" => killed_workers::increment(),
         "sit" => stopped_writer::sit(),
         "take-several" => several_resources::take_several(),

@@ -1,4 +1,5 @@
-//! A store that belongs to a group: made with a umask of 002, every member can use all of it.
+//! A store belongs to its owner, or to the group of its folder: then every member can use all of it,
+//! whatever the umasks are.
 
 use crate::support::{Ended, Engine, Running, StoreLocation, skip, until};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -45,7 +46,7 @@ fn member(place: &StoreLocation, user: u32, umask: &str, words: &[&str]) -> Comm
 }
 
 fn run(place: &StoreLocation, user: u32, words: &[&str]) -> Ended {
-    let ended = Running::start(member(place, user, "002", words)).end();
+    let ended = Running::start(member(place, user, "077", words)).end();
     assert!([0, 6].contains(&ended.code), "{user} {words:?}: {ended:?}");
     ended
 }
@@ -61,7 +62,7 @@ fn every_member_can_use_a_store_that_another_one_made() {
         assert_eq!(run(&place, BOB, &["tasks", "add", "--id", "one", "A task"]).code, 0);
         assert_eq!(run(&place, ALICE, &["tasks", "claim", "-n", "--as", "alice"]).code, 0);
         let waiter =
-            Running::start(member(&place, BOB, "002", &["run", "-w", "50", "x", "--", "true"]));
+            Running::start(member(&place, BOB, "022", &["run", "-w", "50", "x", "--", "true"]));
         until("the waiter in the queue", || {
             let why = run(&place, ALICE, &["--json", "why", "x"]).json();
             (why["data"]["waiters"].as_array()?.len() == 1).then_some(())
@@ -80,15 +81,69 @@ fn every_member_can_use_a_store_that_another_one_made() {
     }
 }
 
-#[test]
-fn a_store_made_with_a_closed_umask_is_closed() {
-    for (umask, expected) in [("022", 0o644), ("077", 0o600), ("002", 0o664)] {
-        let Some(place) = group_place(Engine::Sqlite) else { return };
-        let made = Running::start(member(&place, ALICE, umask, &["acquire", "x"])).end();
-        assert_eq!(made.code, 0, "{made:?}");
-        for suffix in ["", "-wal", ".side/seat", ".side/bell"] {
-            let path = place.path(&format!("tenure.db{suffix}"));
-            assert_eq!(mode(&path), expected, "umask {umask}: {path:?}");
+/// All files and folders of a store, with their modes.
+fn modes(place: &StoreLocation) -> Vec<(std::path::PathBuf, u32)> {
+    let mut found = Vec::new();
+    let mut folders = vec![place.path(".")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let is_others = ["home", "tenure"].iter().any(|name| path.ends_with(name));
+            if is_others || path.ends_with("wake") && path.is_file() {
+                continue;
+            }
+            found.push((path.clone(), mode(&path)));
+            if path.is_dir() {
+                folders.push(path);
+            }
         }
+    }
+    found
+}
+
+#[test]
+fn a_store_is_closed_to_all_but_its_owner_or_the_group_that_owns_its_folder() {
+    for engine in [Engine::Sqlite, Engine::Files] {
+        for (umask, folder) in [("022", 0o755), ("000", 0o755), ("022", 0o2775), ("077", 0o2775)] {
+            let Some(place) = group_place(engine) else { return };
+            chown(place.path("."), Some(ALICE), None).expect("a folder of the user");
+            set_mode(&place.path("."), folder);
+            let run = |words: &[&str]| {
+                let ended = Running::start(member(&place, ALICE, umask, words)).end();
+                assert_eq!(ended.code, 0, "{words:?}: {ended:?}");
+            };
+            run(&["init"]);
+            run(&["acquire", "x"]);
+            run(&["tasks", "add", "T", "--id", "t"]);
+            run(&["work", "--until-empty", "--", "echo", "done"]);
+            let for_group = folder == 0o2775;
+            for (path, mode) in modes(&place) {
+                let expected = match (path.is_dir(), for_group) {
+                    (true, false) => 0o700,
+                    (true, true) => 0o770,
+                    (false, false) => 0o600,
+                    (false, true) => 0o660,
+                };
+                assert_eq!(mode, expected, "umask {umask}: {path:?}");
+            }
+            run(&["doctor"]);
+        }
+    }
+}
+
+#[test]
+fn doctor_tells_of_a_store_that_every_user_can_read() {
+    for (engine, open) in [(Engine::Sqlite, "tenure.db"), (Engine::Files, "store/journal")] {
+        let place = StoreLocation::with(engine);
+        place.acquire(&["x"]);
+        assert_eq!(place.run(&["doctor"]).code, 0);
+        for folder in [".", "store", open] {
+            if place.path(folder).exists() {
+                set_mode(&place.path(folder), 0o755);
+            }
+        }
+        let ended = place.run(&["doctor"]);
+        assert_eq!(ended.code, 7, "{ended:?}");
+        assert!(ended.stdout.contains("every user of this machine can read"), "{ended:?}");
     }
 }

@@ -66,6 +66,7 @@ impl Sandbox {
         command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display()));
         command.env("HOME", self.root.join("home")).env("LC_ALL", "C");
         command.env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env("TENURE_MACHINE_DIR", self.root.join("machine"));
         // Each command stands for itself; tests of identity turn it on.
         command.env("TENURE_IDENTITY", "off");
         command.stdin(std::process::Stdio::null());

@@ -122,6 +122,7 @@ impl StoreLocation {
             command.env("PATH", path);
         }
         command.env("HOME", self.path("home")).env("D", self.folder.path()).env("T", TENURE);
+        command.env("TENURE_MACHINE_DIR", self.path("machine"));
         // Each command stands for itself; tests of identity turn it on.
         command.env("TENURE_IDENTITY", "off");
         command

@@ -38,6 +38,7 @@ impl StoreLocation {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
         command.args(args).env_clear().env("HOME", self.folder.path());
+        command.env("TENURE_MACHINE_DIR", self.folder.path().join("machine"));
         command.env("TENURE_IDENTITY", "off");
         command.env("TENURE_STORE", &self.store).env("PATH", "/usr/bin:/bin:/usr/local/bin");
         command.current_dir(self.folder.path()).stdin(Stdio::null());

@@ -66,6 +66,7 @@ impl StoreLocation {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
         let store = format!("sqlite:{}", self.folder.path().join("tasks.db").display());
         command.args(args).env_clear().env("HOME", self.folder.path()).env("TENURE_STORE", store);
+        command.env("TENURE_MACHINE_DIR", self.folder.path().join("machine"));
         command.env("TENURE_IDENTITY", "off");
         command.env("PATH", "/usr/bin:/bin").current_dir(self.folder.path()).stdin(Stdio::null());
         command

@@ -50,11 +50,10 @@ impl Bench {
 
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-        command.args(args).current_dir(self.folder.path());
-        for name in ["TENURE_STORE", "TENURE_AGENT", "TENURE_KEEPS", "TENURE_GRANT"] {
-            command.env_remove(name);
-        }
+        command.args(args).current_dir(self.folder.path()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.folder.path()).env("XDG_CONFIG_HOME", self.folder.path());
+        command.env("TENURE_MACHINE_DIR", self.folder.path().join("machine"));
         command.env("TENURE_IDENTITY", "off");
         command.stdin(Stdio::null());
         command

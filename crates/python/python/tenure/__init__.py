@@ -90,16 +90,27 @@ def lock(
     blocking: bool = True,
     ttl: Optional[float] = None,
     operation: Optional[str] = None,
+    reentrant: bool = False,
 ) -> Lock:
     """A lock: `with tenure.lock("deploy", timeout=5) as held:`.
 
     It waits for as long as it takes; with a `timeout` it raises `Timeout` after so many seconds, and with
     `blocking=False` it raises `Busy` at once. `shared` holds beside other shared holders. `ttl` is the
     lease in seconds, 30 unless said otherwise; it is renewed while this process lives. `operation` is what
-    it is for, shown to everyone who waits.
+    it is for, shown to everyone who waits. With `reentrant=True` a thread that holds it takes it again at
+    once; otherwise it raises `Deadlock`, for it would wait for itself.
+
+    The store is found when the lock is taken.
     """
-    return default_store().lock(
-        name, shared=shared, timeout=timeout, blocking=blocking, ttl=ttl, operation=operation
+    return _store.make_lock(
+        lambda: default_store()._native,
+        name,
+        shared=shared,
+        timeout=timeout,
+        blocking=blocking,
+        ttl=ttl,
+        operation=operation,
+        reentrant=reentrant,
     )
 
 
@@ -113,8 +124,14 @@ def slots(
     operation: Optional[str] = None,
 ) -> Lock:
     """One of so many slots; `held.index` is its number, from 0, which no other holder has."""
-    return default_store().slots(
-        name, count, timeout=timeout, blocking=blocking, ttl=ttl, operation=operation
+    return _store.make_slots(
+        lambda: default_store()._native,
+        name,
+        count,
+        timeout=timeout,
+        blocking=blocking,
+        ttl=ttl,
+        operation=operation,
     )
 
 
@@ -130,8 +147,14 @@ def paths(
 
     They are relative to the current folder, as on the command line.
     """
-    return default_store().paths(
-        *globs, shared=shared, timeout=timeout, blocking=blocking, ttl=ttl, operation=operation
+    return _store.make_paths(
+        lambda: default_store()._native,
+        *globs,
+        shared=shared,
+        timeout=timeout,
+        blocking=blocking,
+        ttl=ttl,
+        operation=operation,
     )
 
 
@@ -144,9 +167,11 @@ def locked(
     blocking: bool = True,
     ttl: Optional[float] = None,
     operation: Optional[str] = None,
+    reentrant: bool = False,
 ) -> Callable[[F], F]:
     """A decorator that holds a lock while a function runs.
 
+    A function that calls itself needs `reentrant=True`. A generator is refused: it runs after the call.
     If it is not free in time, the call raises `Timeout` or `Busy`; with `on_busy="skip"` it returns `None`
     without calling the function.
     """
@@ -159,6 +184,7 @@ def locked(
         blocking=blocking,
         ttl=ttl,
         operation=operation,
+        reentrant=reentrant,
     )
 
 
@@ -196,9 +222,10 @@ def append_line(
     """Appends one whole line: a text as it is, anything else as JSON.
 
     Lines of several writers never mix. With `sync` the line is on disk when the call returns. It takes the
-    kernel's lock on the file while it writes, and needs no store.
+    kernel's lock on the file while it writes, and needs no store; in a store of `dialect=memory` also the
+    lock of that folder.
     """
-    _files.append_line(path, line, timeout=timeout, sync=sync)
+    _store.append_line(path, line, timeout=timeout, sync=sync)
 
 
 def status() -> List[Dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import List, Optional, Tuple
 
-from . import _native
+from . import _greenlets, _native
 from .errors import Lost
 
 
@@ -23,7 +23,7 @@ class LostEvent:
 
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Waits until it is lost or released, and says whether it is."""
-        return self._guard.wait_lost(timeout)
+        return _greenlets.wait_lost(self._guard, timeout)
 
     def __repr__(self) -> str:
         return f"<lost: {self.is_set()}>"
@@ -35,11 +35,15 @@ class Held:
     In a process forked from its owner the copy counts as lost, and releases nothing.
     """
 
-    __slots__ = ("_guard", "_process")
+    __slots__ = ("__weakref__", "_guard", "_process", "_takers", "_was_lost")
 
     def __init__(self, guard: _native.Guard) -> None:
         self._guard = guard
         self._process = os.getpid()
+        #: By whom it was taken: by several, if a lock is reentrant.
+        self._takers: List[object] = []
+        #: Whether it had been lost when it was given back.
+        self._was_lost = False
 
     @property
     def token(self) -> int:
@@ -91,10 +95,36 @@ class Held:
 
     def release(self) -> None:
         """Gives it back. Raises `Lost` if it was lost before; does nothing if it was given back."""
-        if self._is_inherited():
-            return
-        if self._guard.release() is False:
+        self._leave(self._takers[-1] if self._takers else None)
+
+    def _take(self) -> object:
+        """Stands for one who took it."""
+        taker = object()
+        self._takers.append(taker)
+        return taker
+
+    def _leave(self, taker: object) -> None:
+        """Gives it back with the last who took it. Can be done again after Ctrl-C."""
+        if not self._is_inherited() and not self._leaves_others(taker):
+            self._given_back(_greenlets.release(self._guard))
+
+    def _leaves_others(self, taker: object) -> bool:
+        """Whether others who took it go on. Raises `Lost` if it was lost."""
+        others = [other for other in self._takers if other is not taker]
+        if others:
+            self._takers = others
+            self.check()
+        return bool(others)
+
+    def _given_back(self, was_held: Optional[bool]) -> None:
+        """Raises `Lost` if it was lost before."""
+        if was_held is False:
+            self._was_lost = True
             raise self._lost()
+
+    def has_ended(self) -> bool:
+        """Whether it was released or lost, or belongs to the parent process."""
+        return self._is_inherited() or not self._guard.is_held()
 
     def _is_inherited(self) -> bool:
         return self._process != os.getpid()
@@ -103,7 +133,7 @@ class Held:
         name = ", ".join(self._guard.resources)
         if self._is_inherited():
             return Lost(f"{name} is held by the parent process, not by this one", resource=name)
-        if self._guard.is_released():
+        if self._guard.is_released() and not self._was_lost:
             return Lost(f"{name} was released", resource=name)
         hint = "It lapsed, or an operator broke it: stop writing. `tenure events` shows which."
         return Lost(f"{name} is not held any more", resource=name, hint=hint)
@@ -111,7 +141,7 @@ class Held:
     def __repr__(self) -> str:
         if self._is_inherited():
             state = "of the parent process"
-        elif self._guard.is_released():
+        elif self._guard.is_released() and not self._was_lost:
             state = "released"
         else:
             state = "held" if self._guard.is_held() else "lost"

@@ -6,17 +6,16 @@ import functools
 import inspect
 import json
 import threading
-from types import TracebackType
-from typing import Any, Callable, Dict, List, Optional, Type, TypeVar, cast
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar, cast
 
-from . import _native, _request
+from . import _greenlets, _native, _own_holds, _request
 from ._held import Held
 from .errors import Busy, Deadlock, Timeout, busy
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Lock:
+class Lock(_native.ExitsAlways):
     """A lock, a shared lock, a slot or globs of files, to be held once or many times.
 
     `with lock as held:` holds it. One object may be used by many threads: they exclude each other as
@@ -25,17 +24,19 @@ class Lock:
 
     def __init__(
         self,
-        store: _native.Store,
+        store: Callable[[], _native.Store],
         wanted: _request.Wanted,
         *,
         blocking: bool = True,
         timeout: Optional[float] = None,
+        reentrant: bool = False,
     ) -> None:
         self._store = store
         self._wanted = wanted
         self._blocking = blocking
         self._timeout = timeout
-        self._holds: Dict[int, List[Held]] = {}
+        self._reentrant = reentrant
+        self._holds: Dict[int, List[Tuple[Held, object]]] = {}
 
     def acquire(
         self, blocking: Optional[bool] = None, timeout: Optional[float] = None
@@ -43,28 +44,47 @@ class Lock:
         """Holds it, and returns the hold.
 
         Raises `Timeout` if it did not become free in time, and `Busy` (which is a `Timeout`) if it is not
-        free and was not waited for.
+        free and was not waited for. Raises `Deadlock` if the wait would never end: for what this thread
+        holds itself, or for a holder that waits for what this thread holds.
         """
         if blocking is None:
             blocking = self._blocking
         limit = _request.patience(blocking, self._timeout if timeout is None else timeout)
+        store = self._store()
+        if self._reentrant:
+            held = _own_holds.again(store, self._wanted, is_async=False)
+            if held is not None:
+                self._remember(held)
+                return held
+        keeps: List[_native.Guard] = []
+        if limit is None:
+            keeps = _own_holds.kept_by_thread()
+            if _own_holds.has_all_slots(store, self._wanted, keeps):
+                shown = _request.shown(self._wanted)
+                raise Deadlock(f"this thread holds all slots of {shown} already")
+        elif limit > 0:
+            _own_holds.warn_of_own(store, self._wanted)
+        answer = None
+        try:
+            answer = _greenlets.hold(store, self._wanted, limit, keeps)
+            if isinstance(answer, str):
+                raise busy(Busy if limit == 0 else Timeout, answer)
+            held = Held(answer)
+            self._remember(held)
+            _own_holds.add(store, self._wanted, held)
+            return held
+        except BaseException:
+            # Ctrl-C just after it was taken.
+            if answer is not None and not isinstance(answer, str):
+                answer.release()
+            raise
+
+    def _remember(self, held: Held) -> None:
+        """This thread holds it by this object."""
         thread = threading.get_ident()
-        own = self._holds.get(thread)
-        if own:
-            # Holds that were given back by their own `release` are forgotten here.
-            own[:] = [held for held in own if not held._guard.is_released()]
-        if own and limit is None and self._wanted["slots"] == _request.EXCLUSIVE:
-            if any(not held.lost.is_set() for held in own):
-                raise Deadlock(f"this thread holds {_request.shown(self._wanted)} already")
-        answer = self._store.hold(self._wanted, limit)
-        if isinstance(answer, str):
-            raise busy(Busy if limit == 0 else Timeout, answer)
-        held = Held(answer)
-        if own is None:
-            self._holds[thread] = [held]
-        else:
-            own.append(held)
-        return held
+        # Holds that were given back by their own `release` are forgotten here.
+        own = [one for one in self._holds.get(thread, []) if not one[0]._guard.is_released()]
+        self._holds[thread] = [*own, (held, held._take())]
 
     def try_acquire(self) -> Optional[Held]:
         """Holds it if it is free now, and returns the hold; `None` if it is not."""
@@ -78,40 +98,45 @@ class Lock:
 
         Raises `Lost` if it was lost before, and `RuntimeError` if nothing was taken.
         """
-        self._pop().release()
-
-    def _pop(self) -> Held:
         thread = threading.get_ident()
         if thread not in self._holds:
             thread = next(iter(self._holds), thread)
         own = self._holds.get(thread)
         if not own:
             raise RuntimeError(f"{_request.shown(self._wanted)} is not held by this object")
-        held = own.pop()
-        if not own:
-            del self._holds[thread]
-        return held
+        held, taker = own[-1]
+        try:
+            held._leave(taker)
+        finally:
+            # Not before, so that it can be done again after Ctrl-C.
+            self._holds[thread] = [one for one in own if one[1] is not taker]
+            if not self._holds[thread]:
+                del self._holds[thread]
 
     @property
     def held(self) -> Optional[Held]:
         """What this thread took last by this object."""
         own = self._holds.get(threading.get_ident())
-        return own[-1] if own else None
+        return own[-1][0] if own else None
 
     def locked(self) -> bool:
         """Whether anyone holds it now."""
         return bool(self.status()["locked"])
 
     def status(self) -> Dict[str, Any]:
-        """Who holds it and who waits: `locked`, `holder`, `holders`, `waiting`, `we_hold_it`."""
-        seen = json.loads(self._store.look(self._wanted["names"], self._wanted["are_paths"]))
-        tokens = {held.token for own in list(self._holds.values()) for held in own}
+        """Who holds it and who waits: `locked`, `holder`, `holders`, `waiting`, `we_hold_it`; and whether it
+        is left of a holder that died or lapsed: `stale`, `is_stale`, `stale_reason`."""
+        seen = json.loads(self._store().look(self._wanted["names"], self._wanted["are_paths"]))
+        tokens = {held.token for own in list(self._holds.values()) for held, _ in own}
         holders = [hold for hold in seen["holds"] if not hold["is_stale"]]
+        stale = [hold for hold in seen["holds"] if hold["is_stale"]]
         return {
             "locked": bool(holders),
             "holder": holders[0] if holders else None,
             "holders": holders,
-            "stale": [hold for hold in seen["holds"] if hold["is_stale"]],
+            "stale": stale,
+            "is_stale": bool(stale) and not holders,
+            "stale_reason": stale[0]["stale_reason"] if stale and not holders else None,
             "waiting": seen["waiting"],
             "we_hold_it": any(hold["token"] in tokens for hold in holders),
         }
@@ -126,32 +151,37 @@ class Lock:
             raise ValueError("say why the lock is broken")
         broken = []
         for hold in self.status()["holders"]:
-            if self._store.break_hold(hold["resource"], hold["token"], reason):
+            if self._store().break_hold(hold["resource"], hold["token"], reason):
                 broken.append(hold)
         return broken
 
     def __enter__(self) -> Held:
         return self.acquire()
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        held = self._pop()
-        if kind is None:
-            held.release()
+    def _count(self) -> int:
+        """How much this thread holds by this object; see `ExitsAlways`."""
+        return len(self._holds.get(threading.get_ident(), []))
+
+    def _exit(self, kind: Optional[Type[BaseException]], count: int) -> None:
+        """Gives back what was taken last, unless that was done; see `ExitsAlways`."""
+        if self._count() < count:
             return
         try:
-            held.release()
+            self.release()
         except Exception:
             # What ended the block matters more than how the lock ended.
-            pass
+            if kind is None:
+                raise
 
     def __repr__(self) -> str:
         state = "held here" if self._holds else "not held here"
         return f"<tenure.Lock {_request.shown(self._wanted)} {state}>"
+
+
+def refuse_generator(function: Callable[..., Any]) -> None:
+    """Refuses what runs only after the call has returned, when nothing would be held any more."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError("a generator runs after it was called: use `with tenure.lock(...)` inside it")
 
 
 def decorate(lock: Callable[[], Lock], on_busy: str) -> Callable[[F], F]:
@@ -162,6 +192,7 @@ def decorate(lock: Callable[[], Lock], on_busy: str) -> Callable[[F], F]:
     def decorator(function: F) -> F:
         if inspect.iscoroutinefunction(function):
             raise TypeError("use tenure.aio.locked for a coroutine function")
+        refuse_generator(function)
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -47,11 +47,19 @@ class Store:
         blocking: bool = True,
         ttl: Optional[float] = None,
         operation: Optional[str] = None,
+        reentrant: bool = False,
     ) -> Lock:
         """A lock of this store; see `tenure.lock`."""
-        mode = _request.SHARED if shared else _request.EXCLUSIVE
-        wanted = _request.make([name], slots=mode, operation=operation, ttl=ttl)
-        return Lock(self._native, wanted, blocking=blocking, timeout=timeout)
+        return make_lock(
+            lambda: self._native,
+            name,
+            shared=shared,
+            timeout=timeout,
+            blocking=blocking,
+            ttl=ttl,
+            operation=operation,
+            reentrant=reentrant,
+        )
 
     def slots(
         self,
@@ -64,8 +72,15 @@ class Store:
         operation: Optional[str] = None,
     ) -> Lock:
         """One of so many slots; see `tenure.slots`."""
-        wanted = _request.make([name], slots=slot_count(count), operation=operation, ttl=ttl)
-        return Lock(self._native, wanted, blocking=blocking, timeout=timeout)
+        return make_slots(
+            lambda: self._native,
+            name,
+            count,
+            timeout=timeout,
+            blocking=blocking,
+            ttl=ttl,
+            operation=operation,
+        )
 
     def paths(
         self,
@@ -77,9 +92,15 @@ class Store:
         operation: Optional[str] = None,
     ) -> Lock:
         """The files of these globs, all or nothing; see `tenure.paths`."""
-        mode = _request.SHARED if shared else _request.EXCLUSIVE
-        wanted = _request.make(globs, are_paths=True, slots=mode, operation=operation, ttl=ttl)
-        return Lock(self._native, wanted, blocking=blocking, timeout=timeout)
+        return make_paths(
+            lambda: self._native,
+            *globs,
+            shared=shared,
+            timeout=timeout,
+            blocking=blocking,
+            ttl=ttl,
+            operation=operation,
+        )
 
     def locked(
         self,
@@ -91,6 +112,7 @@ class Store:
         blocking: bool = True,
         ttl: Optional[float] = None,
         operation: Optional[str] = None,
+        reentrant: bool = False,
     ) -> Callable[[F], F]:
         """A decorator that holds a lock while a function runs; see `tenure.locked`."""
         return locked(
@@ -102,6 +124,7 @@ class Store:
             blocking=blocking,
             ttl=ttl,
             operation=operation,
+            reentrant=reentrant,
         )
 
     def update_json(
@@ -136,7 +159,12 @@ class Store:
         sync: bool = False,
     ) -> None:
         """Appends one whole line to a file; see `tenure.append_line`."""
-        _files.append_line(path, line, timeout=timeout, sync=sync)
+        only = self._native.only_resource
+        if only is None:
+            _files.append_line(path, line, timeout=timeout, sync=sync)
+            return
+        with self.lock(only, timeout=timeout, operation="append", reentrant=True):
+            _files.append_line(path, line, timeout=timeout, sync=sync)
 
     def tasks(self) -> Tasks:
         """The tasks of this store; see `tenure.Tasks`."""
@@ -153,6 +181,53 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<tenure.Store {self.url} as {self.label}>"
+
+
+def make_lock(
+    store: Callable[[], _native.Store],
+    name: str,
+    *,
+    shared: bool,
+    timeout: Optional[float],
+    blocking: bool,
+    ttl: Optional[float],
+    operation: Optional[str],
+    reentrant: bool,
+) -> Lock:
+    """A lock of the store that is found when it is taken; see `tenure.lock`."""
+    mode = _request.SHARED if shared else _request.EXCLUSIVE
+    wanted = _request.make([name], slots=mode, operation=operation, ttl=ttl)
+    return Lock(store, wanted, blocking=blocking, timeout=timeout, reentrant=reentrant)
+
+
+def make_slots(
+    store: Callable[[], _native.Store],
+    name: str,
+    count: int,
+    *,
+    timeout: Optional[float],
+    blocking: bool,
+    ttl: Optional[float],
+    operation: Optional[str],
+) -> Lock:
+    """One of so many slots; see `tenure.slots`."""
+    wanted = _request.make([name], slots=slot_count(count), operation=operation, ttl=ttl)
+    return Lock(store, wanted, blocking=blocking, timeout=timeout)
+
+
+def make_paths(
+    store: Callable[[], _native.Store],
+    *globs: str,
+    shared: bool,
+    timeout: Optional[float],
+    blocking: bool,
+    ttl: Optional[float],
+    operation: Optional[str],
+) -> Lock:
+    """The files of these globs, all or nothing; see `tenure.paths`."""
+    mode = _request.SHARED if shared else _request.EXCLUSIVE
+    wanted = _request.make(globs, are_paths=True, slots=mode, operation=operation, ttl=ttl)
+    return Lock(store, wanted, blocking=blocking, timeout=timeout)
 
 
 #: The one that the program chose, and those that were found.
@@ -218,6 +293,14 @@ def of_file(path: _files.Path) -> Store:
         if folder not in _by_folder:
             _by_folder[folder] = open(folder=folder)
         return _by_folder[folder]
+
+
+def append_line(path: _files.Path, line: Any, *, timeout: Optional[float], sync: bool) -> None:
+    """Appends a line; under the single lock of the folder, if the store that was chosen has one."""
+    if _chosen is not None or "dialect=" in os.environ.get("TENURE_STORE", ""):
+        default().append_line(path, line, timeout=timeout, sync=sync)
+    else:
+        _files.append_line(path, line, timeout=timeout, sync=sync)
 
 
 def locked(

@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import json
 import threading
+import traceback
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from . import _native
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 #: How often a thread that waits for a task looks whether it is to stop.
 STOP_INTERVAL = 0.2
+
+#: How much of a traceback is kept, its end: a note has up to 8 KiB.
+TRACEBACK_MAX_BYTES = 7 * 1024
 
 
 @dataclasses.dataclass
@@ -107,13 +111,17 @@ class Worker:
             runner.leave()
 
     def _do(self, job: Job, report: Report) -> None:
+        finish, failure = None, None
         try:
-            result, failure = self.function(job), None
-        except Exception as error:
-            result, failure = None, error
-        finish = self._finish(job, result, failure)
+            result = self.function(job)
+            finish = _completion(job, result)
+        except (Exception, SystemExit) as error:
+            failure = error
+            finish = self._failure(job, error)
         try:
             if finish is not None:
+                if failure is not None:
+                    _keep_traceback(job, failure)
                 job._work.finish(finish)
             self._count(report, failure)
         except Lost as error:
@@ -156,29 +164,34 @@ class Worker:
             await loop.run_in_executor(None, runner.leave)
 
     async def _do_async(self, job: Job, report: Report) -> None:
+        finish, failure = None, None
         try:
-            result, failure = await self.function(job), None
-        except Exception as error:
-            result, failure = None, error
-        finish = self._finish(job, result, failure)
+            result = await self.function(job)
+            finish = _completion(job, result)
+        except (Exception, SystemExit) as error:
+            failure = error
+            finish = self._failure(job, error)
         try:
             if finish is not None:
+                if failure is not None:
+                    loop = asyncio.get_running_loop()
+                    await loop.run_in_executor(None, _keep_traceback, job, failure)
                 await call(lambda done: job._work.start_finish(finish, done))
             self._count(report, failure)
         except Lost as error:
             self._count(report, error)
 
-    def _finish(self, job: Job, result: Any, failure: Optional[Exception]) -> Optional[str]:
-        """What to say of the task; nothing if the function said it."""
+    def _failure(self, job: Job, failure: BaseException) -> Optional[str]:
+        """What to say of a task that failed; nothing if the function said it."""
         if job.is_finished:
             return None
-        if failure is None:
-            text = None if result is None else json.dumps(result)
-            return json.dumps({"complete": {"result": text}})
-        reason = f"{type(failure).__name__}: {failure}"
-        return json.dumps({"fail": {"reason": reason, "retry": self._retry}})
+        try:
+            reason = f"{type(failure).__name__}: {failure}"
+        except Exception:
+            reason = type(failure).__name__
+        return json.dumps({"fail": {"reason": _text(reason), "retry": self._retry}})
 
-    def _count(self, report: Report, failure: Optional[Exception]) -> None:
+    def _count(self, report: Report, failure: Optional[BaseException]) -> None:
         with self._counting:
             if failure is None:
                 report.completed += 1
@@ -186,3 +199,28 @@ class Worker:
                 report.lost += 1
             else:
                 report.failed += 1
+
+
+def _completion(job: Job, result: Any) -> Optional[str]:
+    """What to say of a task that is done; nothing if the function said it."""
+    if job.is_finished:
+        return None
+    text = None if result is None else json.dumps(result)
+    return json.dumps({"complete": {"result": text}})
+
+
+def _keep_traceback(job: Job, failure: BaseException) -> None:
+    """Leaves a note for the task's next worker. Without one the task fails all the same."""
+    if isinstance(failure, Lost):
+        return
+    try:
+        lines = traceback.format_exception(type(failure), failure, failure.__traceback__)
+        end = _text("".join(lines)).encode()[-TRACEBACK_MAX_BYTES:]
+        job.note(end.decode(errors="ignore").strip())
+    except Exception:
+        pass
+
+
+def _text(text: str) -> str:
+    """The text without what cannot be encoded, such as half a surrogate pair."""
+    return text.encode(errors="backslashreplace").decode()

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import functools
 from types import TracebackType
-from typing import Any, Awaitable, Callable, Dict, List, Optional, Type, TypeVar, cast
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple, Type, TypeVar, cast
 
-from . import _native, _request, _store
+from . import _native, _own_holds, _request, _store
 from ._asyncio import call
 from ._held import Held
-from .errors import Busy, Timeout, busy
+from ._lock import refuse_generator
+from .errors import Busy, Deadlock, Timeout, busy
 
 __all__ = ["Lock", "lock", "locked", "paths", "slots"]
 
@@ -25,57 +26,76 @@ class Lock:
 
     def __init__(
         self,
-        store: _native.Store,
+        store: Optional[_store.Store],
         wanted: _request.Wanted,
         *,
         blocking: bool = True,
         timeout: Optional[float] = None,
+        reentrant: bool = False,
     ) -> None:
         self._store = store
+        self._reentrant = reentrant
         self._wanted = wanted
         self._blocking = blocking
         self._timeout = timeout
-        self._holds: Dict[Any, List[Held]] = {}
+        self._holds: Dict[Any, List[Tuple[Held, object]]] = {}
 
     async def acquire(
         self, blocking: Optional[bool] = None, timeout: Optional[float] = None
     ) -> Held:
-        """Holds it, and returns the hold. Raises `Timeout` or `Busy`."""
+        """Holds it, and returns the hold. Raises `Timeout`, `Busy` or `Deadlock`; see `tenure.Lock`."""
         if blocking is None:
             blocking = self._blocking
         limit = _request.patience(blocking, self._timeout if timeout is None else timeout)
-        answer = await call(lambda done: self._store.start_hold(self._wanted, limit, done))
+        store = _store.native(self._store)
+        if self._reentrant:
+            held = _own_holds.again(store, self._wanted, is_async=True)
+            if held is not None:
+                self._remember(held)
+                return held
+        keeps: List[_native.Guard] = []
+        if limit is None:
+            keeps = _own_holds.kept_by_task()
+            if _own_holds.has_all_slots(store, self._wanted, keeps):
+                shown = _request.shown(self._wanted)
+                raise Deadlock(f"this task holds all slots of {shown} already")
+        answer = await call(lambda done: store.start_hold(self._wanted, limit, keeps, done))
         if isinstance(answer, str):
             raise busy(Busy if limit == 0 else Timeout, answer)
         held = Held(answer)
-        own = self._holds.setdefault(asyncio.current_task(), [])
-        # Holds that were given back by their own `release` are forgotten here.
-        own[:] = [*(one for one in own if not one._guard.is_released()), held]
+        self._remember(held)
+        _own_holds.add(store, self._wanted, held)
         return held
+
+    def _remember(self, held: Held) -> None:
+        """This task holds it by this object."""
+        task = asyncio.current_task()
+        # Holds that were given back by their own `release` are forgotten here.
+        own = [one for one in self._holds.get(task, []) if not one[0]._guard.is_released()]
+        self._holds[task] = [*own, (held, held._take())]
 
     async def release(self) -> None:
         """Gives back what this task took last. Raises `Lost` if it was lost before."""
-        await self._give_back(self._pop())
+        await self._give_back(*self._pop())
 
-    def _pop(self) -> Held:
+    def _pop(self) -> Tuple[Held, object]:
         task: Any = asyncio.current_task()
         if task not in self._holds:
             task = next(iter(self._holds), task)
         own = self._holds.get(task)
         if not own:
             raise RuntimeError(f"{_request.shown(self._wanted)} is not held by this object")
-        held = own.pop()
+        taken = own.pop()
         if not own:
             del self._holds[task]
-        return held
+        return taken
 
-    async def _give_back(self, held: Held) -> None:
-        if held._is_inherited():
+    async def _give_back(self, held: Held, taker: object) -> None:
+        if held._is_inherited() or held._leaves_others(taker):
             return
         # A cancelled task still gives back: it goes on in the background.
         released = asyncio.ensure_future(call(held._guard.start_release))
-        if await asyncio.shield(released) is False:
-            raise held._lost()
+        held._given_back(await asyncio.shield(released))
 
     async def __aenter__(self) -> Held:
         return await self.acquire()
@@ -86,12 +106,12 @@ class Lock:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        held = self._pop()
+        taken = self._pop()
         if kind is None:
-            await self._give_back(held)
+            await self._give_back(*taken)
             return
         try:
-            await self._give_back(held)
+            await self._give_back(*taken)
         except Exception:
             # What ended the block matters more than how the lock ended.
             pass
@@ -110,11 +130,12 @@ def lock(
     ttl: Optional[float] = None,
     operation: Optional[str] = None,
     store: Optional[_store.Store] = None,
+    reentrant: bool = False,
 ) -> Lock:
     """A lock of the default store, or of this one; see `tenure.lock`."""
     mode = _request.SHARED if shared else _request.EXCLUSIVE
     wanted = _request.make([name], slots=mode, operation=operation, ttl=ttl)
-    return Lock(_store.native(store), wanted, blocking=blocking, timeout=timeout)
+    return Lock(store, wanted, blocking=blocking, timeout=timeout, reentrant=reentrant)
 
 
 def slots(
@@ -129,7 +150,7 @@ def slots(
 ) -> Lock:
     """One of so many slots; see `tenure.slots`."""
     wanted = _request.make([name], slots=_store.slot_count(count), operation=operation, ttl=ttl)
-    return Lock(_store.native(store), wanted, blocking=blocking, timeout=timeout)
+    return Lock(store, wanted, blocking=blocking, timeout=timeout)
 
 
 def paths(
@@ -144,7 +165,7 @@ def paths(
     """The files of these globs, all or nothing; see `tenure.paths`."""
     mode = _request.SHARED if shared else _request.EXCLUSIVE
     wanted = _request.make(globs, are_paths=True, slots=mode, operation=operation, ttl=ttl)
-    return Lock(_store.native(store), wanted, blocking=blocking, timeout=timeout)
+    return Lock(store, wanted, blocking=blocking, timeout=timeout)
 
 
 def locked(
@@ -157,12 +178,14 @@ def locked(
     ttl: Optional[float] = None,
     operation: Optional[str] = None,
     store: Optional[_store.Store] = None,
+    reentrant: bool = False,
 ) -> Callable[[F], F]:
     """A decorator that holds a lock while a coroutine function runs; see `tenure.locked`."""
     if on_busy not in ("raise", "skip"):
         raise ValueError('on_busy is "raise" or "skip"')
 
     def decorator(function: F) -> F:
+        refuse_generator(function)
         what = operation or function.__name__
 
         @functools.wraps(function)
@@ -175,6 +198,7 @@ def locked(
                 ttl=ttl,
                 operation=what,
                 store=store,
+                reentrant=reentrant,
             )
             try:
                 await own.acquire()

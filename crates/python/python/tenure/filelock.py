@@ -37,7 +37,8 @@ from typing import (
     Union,
 )
 
-from . import _native, _request, _store
+from . import _greenlets, _native, _request, _store
+from .errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from ._async_filelock import (
@@ -700,7 +701,7 @@ class UnixFileLock(BaseFileLock):
                     hold.descriptor = hold.lease = None
                     os.close(descriptor)
                     if lease is not None:
-                        lease.release()
+                        _greenlets.release(lease)
                     raise
                 os.close(descriptor)
             wait.give_up_if_due()
@@ -718,21 +719,30 @@ class UnixFileLock(BaseFileLock):
                 time.sleep(pause)
             if os.fstat(descriptor).st_nlink == 0:
                 # It was removed meanwhile: other programs lock the file that is there now.
-                lease.release()
+                if lease is not None:
+                    _greenlets.release(lease)
                 return False
         except BaseException:
-            lease.release()
+            if lease is not None:
+                _greenlets.release(lease)
             raise
         hold.descriptor, hold.lease = descriptor, lease
         _LOGGER.debug("Lock %s acquired on %s", id(self), self.lock_file)
         return True
 
-    def _acquire_lease(self, path: str, wait: _Wait) -> _native.Guard:
-        """Waits in the queue of the store: served in order, and woken when its turn comes."""
-        store = _store.of_file(path)
+    def _acquire_lease(self, path: str, wait: _Wait) -> Optional[_native.Guard]:
+        """Waits in the queue of the store: served in order, and woken when its turn comes.
+
+        `None` where no store can be made, as without a home: the kernel's lock excludes others all the
+        same, in no order.
+        """
+        try:
+            store = _store.of_file(path)
+        except StoreUnavailable:
+            return None
         wanted = _request.make([f"lock:filelock:{path}"], operation=f"FileLock {path}")
         while True:
-            answer = store._native.hold(wanted, wait.limit())
+            answer = _greenlets.hold(store._native, wanted, wait.limit(), [])
             if not isinstance(answer, str):
                 return answer
             wait.give_up_if_due()
@@ -785,7 +795,7 @@ class UnixFileLock(BaseFileLock):
         finally:
             # A lease that had lapsed changes nothing: the kernel's lock excluded others all the time.
             if lease is not None:
-                lease.release()
+                _greenlets.release(lease)
 
 
 def _try_flock(descriptor: int) -> bool:

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Release;
-use tenure_core::{Evidence, GrantId, Proof, ReleaseAsk, Released, Resource, Scope, Token};
+use tenure_core::{Evidence, GrantId, Proof, ReleaseAsk, Released, Token};
 
 /// Holds what was asked for until it is released or dropped, renewing in the background.
 ///
@@ -104,16 +104,24 @@ impl Guard {
 
     /// Gives it back now, and says whether it was held until now. A guard made from a grant that
     /// held already ([`Request::with_grant`](super::Request::with_grant)) gives it back for all. One
-    /// that goes under a hold of its owner leaves it to that hold's taker.
+    /// that goes under a hold of its owner leaves it to that hold's taker. If the future is dropped, it is
+    /// given back in the background.
     pub async fn release(mut self) -> Result<ReleaseOutcome, Error> {
+        // Dropped before its end, it still gives it back.
+        self.shares = self.held.lease.is_covered;
+        let released = self.give_back().await;
         self.ended = true;
+        released
+    }
+
+    async fn give_back(&self) -> Result<ReleaseOutcome, Error> {
         if self.held.is_inherited(&*self.client.inner.world) {
             return Ok(ReleaseOutcome::Lost);
         }
         let lease = &self.held.lease;
         self.client.inner.keeper.forget(&self.held);
         if lease.is_covered {
-            let is_held = self.is_held() && !was_ended(&self.client, &self.held).await;
+            let is_held = self.is_held() && !self.client.inner.keeper.was_ended(&self.held).await;
             return Ok(if is_held { ReleaseOutcome::Released } else { ReleaseOutcome::Lost });
         }
         let released =
@@ -152,41 +160,9 @@ pub(super) async fn lost(client: &Client, held: &TrackedLease) {
             held.lose();
             return;
         }
-        let pause = left.min(LOOK_FOR_BREAK);
-        let noticed = world.timeout(pause, held.noticed_loss()).await;
-        // A store that hangs must not keep time from deciding, and some of it has passed by now.
-        let left = trusted_for(client, held);
-        let looked = async { world.timeout(left, was_ended(client, held)).await };
-        if noticed.is_none() && looked.await == Some(true) {
-            client.inner.keeper.forget(held);
-            held.lose();
-        }
+        // The keeper notices what ends it before its time.
+        world.timeout(left, held.noticed_loss()).await;
     }
-}
-
-/// How often [`lost`] looks whether the lease was broken: the next renewal may be far off, and a
-/// successor may hold by then.
-const LOOK_FOR_BREAK: Duration = Duration::from_secs(1);
-
-/// Whether the store knows that this is not held any more. What was held in a store that is gone is
-/// lost with it. A store that does not tell changes nothing: the lease's own time decides.
-async fn was_ended(client: &Client, held: &TrackedLease) -> bool {
-    let lease = &held.lease;
-    let look = Scope::At { resources: lease.resources.clone(), ticket: None };
-    let seen = match client.inner.backend.read(&look).await {
-        Ok(seen) => seen,
-        Err(error) => return matches!(error, StoreError::Gone { .. }),
-    };
-    // A server may show the grant veiled.
-    let own = Proof::Grant(lease.grant);
-    let holds = |resource: &Resource| {
-        seen.holds.iter().any(|seen| {
-            seen.hold.token == lease.token
-                && seen.hold.want.resource == *resource
-                && own.recognises(seen)
-        })
-    };
-    !lease.resources.iter().all(holds)
 }
 
 pub(super) async fn bind_group(
@@ -204,8 +180,11 @@ async fn renew(client: &Client, held: &TrackedLease, renewal: Renewal) -> Result
         return Ok(false);
     }
     let asked_at = client.inner.clock.now();
-    let answers = client.inner.backend.renew(&[renewal]).await?;
-    let renewed = answers == [Renewed::Renewed];
+    let answers = client.inner.backend.renew(&[renewal]).await;
+    if answers.as_ref().is_err_and(|error| !error.is_passing()) {
+        held.lose();
+    }
+    let renewed = answers? == [Renewed::Renewed];
     if renewed {
         held.renewed(asked_at);
     } else {

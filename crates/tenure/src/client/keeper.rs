@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tenure_core::GrantId;
 use tenure_core::act::{
     CallOff, CallOffClaim, DropWorker, FinishTask, Leave, PutWorker, Recover, Release,
 };
+use tenure_core::{GrantId, HoldSnapshot, Proof, Resource, Scope};
 use tokio::sync::Notify;
 
 /// A renewal that failed is tried again after a twentieth of the lease, within these bounds: often
@@ -32,6 +32,13 @@ const RETRY_MAX: Duration = Duration::from_secs(1);
 
 /// A renewal waits for its answer for a third of the lease, and for this long at least.
 const ANSWER_MIN: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether leases were broken, or their store was removed: the next renewal may
+/// be far off, and a successor may hold by then.
+const LOOK_FOR_BREAK: Duration = Duration::from_secs(1);
+
+/// How many leases a look each second is for. Where there are more, it is looked more seldom.
+const LOOKED_AT_EACH_SECOND: usize = 256;
 
 /// How long a client that is dropped waits for its last cleanups.
 const LAST_CLEANUPS: Duration = Duration::from_secs(2);
@@ -82,6 +89,21 @@ impl TrackedLease {
 
     pub(super) fn is_lost(&self) -> bool {
         self.lost.get()
+    }
+
+    /// Whether this is not held any more where these holds are all of its resources.
+    fn was_ended(&self, seen: &[HoldSnapshot]) -> bool {
+        let lease = &self.lease;
+        // A server may show the grant veiled.
+        let own = Proof::Grant(lease.grant);
+        let holds = |resource: &Resource| {
+            seen.iter().any(|seen| {
+                seen.hold.token == lease.token
+                    && seen.hold.want.resource == *resource
+                    && own.recognises(seen)
+            })
+        };
+        !lease.resources.iter().all(holds)
     }
 
     /// Returns when the loss was noticed.
@@ -156,6 +178,8 @@ struct State {
     backend: Option<Backend>,
     kept: BTreeMap<u64, Kept>,
     cleanups: VecDeque<BackgroundCleanup>,
+    /// When it is looked next whether the leases were broken.
+    look_at: Duration,
     /// When the task wakes by itself; `None` while it has no reason to.
     wakes_at: Option<Duration>,
     /// Whether the task is at work.
@@ -187,6 +211,7 @@ impl Keeper {
                 backend: Some(self.backend.clone()),
                 kept: BTreeMap::new(),
                 cleanups: VecDeque::new(),
+                look_at: Duration::ZERO,
                 wakes_at: None,
                 busy: false,
                 stop: false,
@@ -200,7 +225,8 @@ impl Keeper {
 
     /// Renews this lease from now on.
     pub(super) fn keep(&self, lease: Lease) -> Arc<TrackedLease> {
-        let due = self.clock.now() + lease.ttl / 3;
+        let now = self.clock.now();
+        let due = now + lease.ttl / 3;
         let here = self.here();
         let mut state = here.shared.state();
         state.tracked += 1;
@@ -212,10 +238,15 @@ impl Keeper {
             watchers: Mutex::default(),
             lease,
         });
+        if state.kept.is_empty() {
+            // Most leases are short, and are given back before the first look.
+            state.look_at = now + LOOK_FOR_BREAK;
+        }
         state.kept.insert(held.number, Kept { held: held.clone(), due });
-        let must_wake = state.wakes_at.is_none_or(|at| due < at);
+        let wakes_at = due.min(state.look_at);
+        let must_wake = state.wakes_at.is_none_or(|at| wakes_at < at);
         if must_wake {
-            state.wakes_at = Some(due);
+            state.wakes_at = Some(wakes_at);
         }
         drop(state);
         if must_wake {
@@ -229,6 +260,12 @@ impl Keeper {
         if !held.is_inherited(&*self.world) {
             self.here().shared.state().kept.remove(&held.number);
         }
+    }
+
+    /// Whether the store knows that this is not held any more.
+    pub(super) async fn was_ended(&self, held: &TrackedLease) -> bool {
+        let seen = look(&self.backend, held.lease.resources.clone()).await;
+        seen.is_some_and(|seen| held.was_ended(&seen))
     }
 
     /// Whether this is the grant, in its public form, of something that is renewed here.
@@ -276,6 +313,7 @@ impl Drop for Keeper {
 enum Work {
     Cleanup(BackgroundCleanup),
     Renew(Vec<Arc<TrackedLease>>),
+    Look(Vec<Arc<TrackedLease>>),
 }
 
 enum Next {
@@ -297,6 +335,10 @@ async fn run(shared: Arc<Shared>) {
             }
             Next::Work(Work::Renew(due), backend) => {
                 renew(&shared, &backend, due).await;
+                continue;
+            }
+            Next::Work(Work::Look(kept), backend) => {
+                look_for_breaks(&shared, &backend, kept).await;
                 continue;
             }
             Next::SleepUntil(at) => at,
@@ -342,7 +384,7 @@ impl Shared {
         if state.stop {
             return if is_cleaning { Next::SleepUntil(None) } else { Next::Stop };
         }
-        let next = state.kept.values().map(|kept| kept.due).min();
+        let next = state.kept.values().map(|kept| kept.due.min(state.look_at)).min();
         // Where all are gone, it sleeps on until the first of them would have been due: the next
         // one will be due later still, and need not wake it.
         state.wakes_at = next.or(state.wakes_at.filter(|at| *at > now));
@@ -360,7 +402,36 @@ impl State {
         }
         let due = self.kept.values().filter(|kept| kept.due <= now);
         let due: Vec<Arc<TrackedLease>> = due.map(|kept| kept.held.clone()).collect();
-        (!due.is_empty()).then_some(Work::Renew(due))
+        if !due.is_empty() {
+            return Some(Work::Renew(due));
+        }
+        if self.kept.is_empty() || now < self.look_at {
+            return None;
+        }
+        let seldom = u32::try_from(self.kept.len() / LOOKED_AT_EACH_SECOND).unwrap_or(u32::MAX);
+        self.look_at = now + LOOK_FOR_BREAK * (1 + seldom);
+        Some(Work::Look(self.kept.values().map(|kept| kept.held.clone()).collect()))
+    }
+}
+
+/// Notices what ended before its time. Renewals wait for that no longer than for each other.
+async fn look_for_breaks(shared: &Shared, backend: &Backend, kept: Vec<Arc<TrackedLease>>) {
+    let resources = kept.iter().flat_map(|held| held.lease.resources.clone()).collect();
+    let next_due = shared.state().kept.values().map(|kept| kept.due).min();
+    let patience = next_due.unwrap_or_default().saturating_sub(shared.clock.now());
+    let Some(Some(seen)) = shared.world.timeout(patience, look(backend, resources)).await else {
+        return;
+    };
+    kept.iter().filter(|held| held.was_ended(&seen)).for_each(|held| lose(shared, held));
+}
+
+/// What is held of these. Nothing is, in a store that is gone; `None` if the store does not tell: then
+/// the leases' own time decides.
+async fn look(backend: &Backend, resources: Vec<Resource>) -> Option<Vec<HoldSnapshot>> {
+    match backend.read(&Scope::At { resources, ticket: None }).await {
+        Ok(seen) => Some(seen.holds),
+        Err(StoreError::Gone { .. }) => Some(vec![]),
+        Err(_) => None,
     }
 }
 

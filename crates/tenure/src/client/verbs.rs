@@ -232,6 +232,15 @@ impl Client {
         Ok(self.inner.backend.read(EventsAfter { after, limit }).await?)
     }
 
+    /// Whether events that followed this one may be missing, because the store keeps none that are so old.
+    /// To be asked after these were read, so that events that are removed meanwhile are noticed.
+    pub async fn may_lack_events_after(&self, after: Revision) -> Result<bool, Error> {
+        let oldest = self.events(Revision::default(), 1).await?;
+        // Only who heard of an event can miss the ones after it.
+        let is_later = |oldest: &Event| oldest.revision > after;
+        Ok(after > Revision::default() && oldest.first().is_some_and(is_later))
+    }
+
     /// The newest events, oldest first. A server gives at most a thousand.
     pub async fn newest_events(&self, limit: u32) -> Result<Vec<Event>, Error> {
         Ok(self.inner.backend.read(NewestEvents { limit }).await?)

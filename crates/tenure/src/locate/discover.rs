@@ -115,7 +115,10 @@ impl ClientBuilder {
             .poll_interval(settings.duration(Key::PollInterval))
             .recoveries_max(settings.integer(Key::MaxRecoveries))
             .retention(super::retention(&settings));
-        if let Some(label) = settings.text(Key::Agent) {
+        let of_dialect = located.url.dialect().defaults().label_variable;
+        let of_dialect = of_dialect.and_then(|name| std::env::var(name).ok());
+        let chosen = settings.text(Key::Agent).or(of_dialect.as_deref());
+        if let Some(label) = chosen.filter(|label| !label.is_empty()) {
             builder = builder.label_unless_given(label);
         }
         if let StoreUrl::Remote(address) = &located.url {
@@ -144,7 +147,7 @@ fn prepare(
         place?.prepare()?;
     }
     located.url.check_place()?;
-    match is_default || located.url.exists() {
+    match is_default || located.url.exists() || super::may_create(&located.url).is_ok() {
         true => Ok(()),
         false => Err(DiscoverError::NoStore { url: located.url.to_string() }),
     }

@@ -7,6 +7,7 @@
 //!
 //! [`locate`] returns the store or the obstacle. It never falls back to another store.
 
+mod creating;
 mod discover;
 mod inside;
 mod ownership;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use crate::place::{PlaceKind, StoreLocation};
 use crate::url::{StoreUrl, UrlError};
+pub use creating::{NotCreated, may_create};
 pub use discover::{DiscoverError, TokenError, path_setting, token_for};
 pub use inside::Link;
 pub use ownership::{ForeignOwner, User};

@@ -2,12 +2,12 @@
 
 use super::{ProcessInfo, fork};
 use std::fs;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tenure_core::{Evidence, Group, Process};
 
+pub(crate) mod access;
 mod listening;
 pub(crate) mod mailbox;
 
@@ -95,8 +95,10 @@ pub(crate) fn create_whole(
         use std::io::Write;
         use std::os::fd::AsRawFd;
         let Some(folder) = path.parent() else { return Ok(None) };
+        let is_for_group = access::is_for_group(path);
+        let mode = Mode::from_raw_mode(if is_for_group { 0o660 } else { 0o600 });
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        let Ok(nameless) = open(folder, flags, Mode::from_raw_mode(0o666)) else {
+        let Ok(nameless) = open(folder, flags, mode) else {
             return Ok(None);
         };
         let mut file = fs::File::from(nameless);
@@ -361,32 +363,32 @@ fn group_is_known(leader: u32) -> bool {
     !matches!(rustix::process::test_kill_process_group(pid), Err(rustix::io::Errno::SRCH))
 }
 
-/// The suspended process that holds a kernel lock on one of these files, if there is one. `None` if
-/// the system does not tell.
-pub(crate) fn stopped_holder(files: &[PathBuf]) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    let inodes: Vec<u64> =
-        files.iter().filter_map(|file| Some(fs::metadata(file).ok()?.ino())).collect();
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    let holders = locks.lines().filter_map(parse_lock);
-    let ours = holders.filter(|(_, inode)| inodes.contains(inode));
-    ours.map(|(pid, _)| pid).find(|pid| is_stopped(*pid))
+/// A process of this machine, in numbers that other processes of the machine can judge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunningProcess {
+    pub(crate) pid: u32,
+    /// See [`Process::start`]; 0 if it cannot be read.
+    pub(crate) start: u64,
+    pub(crate) pid_namespace: u64,
 }
 
-/// Process and inode of a held `flock`, from a line such as `1: FLOCK  ADVISORY  WRITE 77
-/// fe:01:4711 0 EOF`; waiters have an arrow before the word. The device is not compared: some file
-/// systems show another one to their users.
-fn parse_lock(line: &str) -> Option<(u32, u64)> {
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [_, "FLOCK", _, _, pid, place, ..] = fields.as_slice() else { return None };
-    Some((pid.parse().ok()?, place.rsplit(':').next()?.parse().ok()?))
+/// This process. Costs no system call.
+pub(crate) fn running_process() -> RunningProcess {
+    let pid = fork::process_id();
+    let start = start_of(pid).flatten().unwrap_or(0);
+    RunningProcess { pid, start, pid_namespace: pid_namespace() }
 }
 
-/// Whether the process is suspended, by a signal or a debugger.
-fn is_stopped(pid: u32) -> bool {
-    let stat = read_stat(pid).unwrap_or_default();
+/// Whether the process is suspended, by a signal or a debugger. `false` if the system does not tell,
+/// or if its number means another process here.
+pub(crate) fn is_stopped(process: &RunningProcess) -> bool {
+    if process.pid_namespace != pid_namespace() || !proc_is_ours() {
+        return false;
+    }
+    let stat = read_stat(process.pid).unwrap_or_default();
     let state = stat.rfind(')').and_then(|end| stat[end + 1..].trim_start().chars().next());
     matches!(state, Some('T' | 't'))
+        && read_start(process.pid).flatten().unwrap_or(0) == process.start
 }
 
 fn to_pid(pid: u32) -> Option<rustix::process::Pid> {
@@ -456,15 +458,6 @@ mod tests {
         let stat = "7 (a) R 1 2) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         let parsed = parse_stat(stat).unwrap();
         assert_eq!((parsed.start, parsed.defunct), (12345, false));
-    }
-
-    #[test]
-    fn a_lock_that_is_held_is_told_from_one_that_is_waited_for() {
-        let held = "12: FLOCK  ADVISORY  WRITE 77 00:2b:4711 0 EOF";
-        assert_eq!(parse_lock(held), Some((77, 4711)));
-        assert_eq!(parse_lock("12: -> FLOCK  ADVISORY  WRITE 78 00:2b:4711 0 EOF"), None);
-        assert_eq!(parse_lock("13: POSIX  ADVISORY  READ 77 00:2b:4711 124 124"), None);
-        assert_eq!(parse_lock(""), None);
     }
 
     #[test]

@@ -363,6 +363,23 @@ impl StoreUrl {
         }
     }
 
+    /// What of the store every user of this machine can read, with the grants that prove ownership.
+    pub fn readable_by_all(&self) -> Option<PathBuf> {
+        use std::os::unix::fs::MetadataExt;
+        let path = match self {
+            StoreUrl::Sqlite { path } => path.clone(),
+            #[cfg(feature = "file-store")]
+            StoreUrl::File { folder, dialect, .. } => dialect.own_folder(folder).join("journal"),
+            StoreUrl::Memory | StoreUrl::Remote(_) | StoreUrl::Postgres(_) | StoreUrl::Etcd(_) => {
+                return None;
+            }
+        };
+        let may =
+            |path: &Path, what: u32| path.metadata().is_ok_and(|meta| meta.mode() & what != 0);
+        (may(&path, 0o004) && path.parent().is_some_and(|folder| may(folder, 0o001)))
+            .then_some(path)
+    }
+
     /// The folder that is tenure's own, for what lies beside the store.
     pub fn own_folder(&self) -> Option<PathBuf> {
         match self {

@@ -1,8 +1,10 @@
 //! After a reboot or a power loss no number comes twice, and what the disk lost is set aside.
 
 use crate::{HOUR, StoreLocation, held, is_in_order, take};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use tenure::core::{EventKind, Revision, Scope};
-use tenure::store::{Store, StoreExt};
+use tenure::store::{FileOptions, FileStore, Store, StoreExt};
 
 /// Further than changes could have been lost that were reported but not yet on disk.
 const JUMP: u64 = 1 << 20;
@@ -80,6 +82,38 @@ async fn holes_that_a_power_loss_left_are_set_aside_and_reported() {
     let findings = store.check().await.unwrap();
     assert!(findings.iter().any(|finding| finding.message.contains("unreadable")), "{findings:?}");
     assert!(take(&store, "d").await.unwrap().0 > JUMP);
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => drop(found.insert(path.clone(), std::fs::read(path).unwrap())),
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_look_does_not_write_down_that_the_machine_was_rebooted() {
+    let place = StoreLocation::new();
+    let folder = place.folder.path().join("store");
+    let token = take(&place.open(), "a").await.unwrap();
+    std::fs::remove_file(folder.join("side/bell")).unwrap();
+    let before = files(&folder);
+    place.clock.reboot("boot-2");
+    let clock = place.clock.clone();
+    let options = FileOptions { clock, look_only: true, ..FileOptions::default() };
+    let store = FileStore::open_with(&folder, options).unwrap();
+    assert_eq!(held(&store).await.len(), 1);
+    assert_eq!(store.info().ended_boots, ["boot-1"], "who looks knows it");
+    drop(store);
+    assert!(files(&folder) == before);
+    place.clock.reboot("boot-1");
+    assert_eq!(take(&place.open(), "b").await.unwrap().0, token.0 + 1, "it did not count");
 }
 
 #[tokio::test]

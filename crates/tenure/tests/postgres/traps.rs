@@ -348,3 +348,26 @@ async fn defaults_of_the_role_change_nothing() {
     let schema = schema_of(&url);
     psql(&server, &format!("DROP SCHEMA {schema} CASCADE; DROP ROLE {role}")).unwrap();
 }
+
+/// What waits holds no connection of the pool, which the release that ends the wait may need.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_wait_in_one_process_over_one_connection() {
+    let client = Client::open(&format!("{}&pool=1", fresh_url())).await.unwrap();
+    let held = client.acquire("a").await.unwrap();
+    let waiting: Vec<_> = (0..50)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let held = client.acquire("a").await?;
+                held.release().await
+            })
+        })
+        .collect();
+    while client.look_everywhere().await.unwrap().waiters.len() < 50 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    held.release().await.unwrap();
+    for waiter in waiting {
+        assert_eq!(waiter.await.unwrap().unwrap(), tenure::ReleaseOutcome::Released);
+    }
+}

@@ -3,7 +3,7 @@
 use crate::{StoreLocation, everything, resource, take};
 use rusqlite::Connection;
 use tenure::core::{Change, Decision, EventKind, Keep, NewEvent, Revision, Scope};
-use tenure::store::SqliteStore;
+use tenure::store::{SqliteOptions, SqliteStore};
 use tenure::store::{Store, StoreExt, Transaction, Trim};
 
 /// How many are kept.
@@ -70,4 +70,31 @@ async fn old_events_are_removed_and_the_tally_is_right() {
     record(&store, 2_000).await;
     trim(&store).await;
     assert_eq!(counts(&place), (KEPT, KEPT), "after a reboot and more");
+}
+
+#[tokio::test]
+async fn a_log_that_grew_long_is_told_of_and_becomes_short_again() {
+    let place = StoreLocation::new();
+    let options = SqliteOptions {
+        clock: place.clock.clone(),
+        checkpoint_pages: 10,
+        ..SqliteOptions::default()
+    };
+    let store = SqliteStore::open_with(&place.path(), options).unwrap();
+    take(&store, "first", 1).await.unwrap();
+    let log = place.path().with_file_name("store.db-wal");
+    let of_log = || async {
+        let findings = store.check().await.unwrap();
+        findings.into_iter().find(|finding| finding.subject == "log")
+    };
+    assert_eq!(of_log().await, None);
+    // As a reader that does not end would have made it, in which no frame counts.
+    std::fs::File::options().write(true).open(&log).unwrap().set_len(100 << 20).unwrap();
+    let finding = of_log().await.unwrap();
+    assert!(!finding.ok && finding.message.contains("100 MB"), "{finding:?}");
+    for number in 2..60 {
+        take(&store, &format!("lock {number}"), number).await.unwrap();
+    }
+    assert!(std::fs::metadata(&log).unwrap().len() <= 8 << 20);
+    assert_eq!(of_log().await, None);
 }

@@ -3,6 +3,7 @@
 use crate::{StoreLocation, all_events, everything, given_store, open_with, process, take};
 use std::sync::{Arc, Barrier};
 use tenure::core::EventKind;
+use tenure::store::StoreError;
 use tenure::world::SystemClock;
 
 const MANY: usize = 16;
@@ -80,4 +81,18 @@ async fn many_who_open_after_a_reboot_jump_once() {
     });
     let events = all_events(&place.open()).await;
     assert_eq!(events[1..], [EventKind::Rebooted]);
+}
+
+#[tokio::test]
+async fn a_store_that_is_in_use_is_not_written_to_after_it_became_newer() {
+    let place = StoreLocation::new();
+    let store = place.open();
+    take(&store, "a", 1).await.unwrap();
+    let plain = rusqlite::Connection::open(place.path()).unwrap();
+    let version: i32 = plain.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    plain.pragma_update(None, "user_version", version + 1).unwrap();
+    let error = take(&store, "b", 2).await.expect_err("it may mean something else by now");
+    assert!(matches!(error, StoreError::Unsupported { .. }), "{error:?}");
+    plain.pragma_update(None, "user_version", version).unwrap();
+    take(&store, "b", 2).await.unwrap();
 }

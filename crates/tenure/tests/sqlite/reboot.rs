@@ -6,7 +6,7 @@ use tenure::core::{
     Ask, Decision, EventKind, Evidence, Holder, NoWitness, Observer, Outcome, Process, Reason,
     Scope, Snapshot, Want, Witness, rules,
 };
-use tenure::store::SqliteStore;
+use tenure::store::{SqliteOptions, SqliteStore};
 use tenure::store::{Store, Transaction, transact_with};
 
 /// Further than changes could have been lost that were reported but not yet on disk.
@@ -173,6 +173,38 @@ async fn the_boots_that_ended_are_remembered_and_not_for_ever() {
     let ended = place.open().info().ended_boots;
     assert_eq!(ended.len(), 64);
     assert_eq!((ended[0].as_str(), ended[63].as_str()), ("boot-36", "boot-99"));
+}
+
+/// What is written of the store. Who reads leaves marks in the shared memory beside the database.
+fn written(place: &StoreLocation) -> Vec<(String, Vec<u8>)> {
+    let path = place.path();
+    let side = std::fs::read_dir(path.with_file_name("store.db.side")).into_iter().flatten();
+    let names = side.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut files: Vec<_> = names.map(|name| (name, vec![])).collect();
+    for suffix in ["", "-wal"] {
+        let path = path.with_file_name(format!("store.db{suffix}"));
+        files.push((suffix.to_owned(), std::fs::read(path).unwrap_or_default()));
+    }
+    files
+}
+
+#[tokio::test]
+async fn a_look_does_not_write_down_that_the_machine_was_rebooted() {
+    let place = StoreLocation::new();
+    let token = take(&place.open(), "a", 1).await.unwrap();
+    std::fs::remove_file(place.path().with_file_name("store.db.side").join("bell")).unwrap();
+    let before = written(&place);
+    assert_eq!(before.len(), 5, "two locks, the folder of mailboxes, the database, its log");
+    place.clock.reboot("boot-2");
+    let clock = place.clock.clone();
+    let options = SqliteOptions { clock, look_only: true, ..SqliteOptions::default() };
+    let store = SqliteStore::open_with(&place.path(), options).unwrap();
+    assert_eq!(everything(&store).await.holds[0].hold.token, token);
+    assert_eq!(store.info().ended_boots, ["boot-1"], "who looks knows it");
+    drop(store);
+    assert!(written(&place) == before);
+    place.clock.reboot("boot-1");
+    assert_eq!(take(&place.open(), "b", 2).await.unwrap().0, token.0 + 1, "it did not count");
 }
 
 #[tokio::test]

@@ -166,6 +166,9 @@ impl Recent {
             gap = (!is_whole).then_some(Gap { after: from, why: WhyGap::TooMany });
             events.retain(|event| event.revision > from);
         }
+        if !events.is_empty() && client.may_lack_events_after(from).await? {
+            gap = Some(Gap { after: from, why: WhyGap::Trimmed });
+        }
         Ok(Recent { events, gap })
     }
 
@@ -180,16 +183,7 @@ impl Recent {
             let events = client.newest_events(EVENTS_MAX).await?;
             return Ok(Recent { events, gap: Some(Gap { after: from, why: WhyGap::UnknownId }) });
         }
-        let mut recent = Recent::after(client, from).await?;
-        // Only a watcher that heard of an event can miss the ones after it. The oldest event is looked
-        // up last, so that events that are trimmed meanwhile are noticed.
-        if from > Revision::default() && from < newest {
-            let oldest = client.events(Revision::default(), 1).await?;
-            if oldest.first().is_some_and(|oldest| oldest.revision > from) {
-                recent.gap = Some(Gap { after: from, why: WhyGap::Trimmed });
-            }
-        }
-        Ok(recent)
+        Recent::after(client, from).await
     }
 
     /// The events as a message; none if there are none.

@@ -1,5 +1,6 @@
 //! Named pipes through which one process wakes another.
 
+use super::access::is_for_group;
 use rustix::fs::{FileType, Mode, OFlags, mknodat};
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,12 +11,9 @@ use std::path::Path;
 /// a reader is always abandoned.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let new = path.with_extension("new");
-    // Only its owner reads it. The umask decides who may write to it, as for all files here.
-    let mode = Mode::RUSR | Mode::WUSR | Mode::WGRP | Mode::WOTH;
-    mknodat(rustix::fs::CWD, &new, FileType::Fifo, mode, 0)?;
+    mknodat(rustix::fs::CWD, &new, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
     if is_for_group(path) {
-        // The process that releases may belong to another member of the group, and the umask of the
-        // waiter does not know about members. Other users have no access.
+        // Only its owner reads it. The process that releases may belong to another member.
         let _ = rustix::fs::chmod(&new, Mode::RUSR | Mode::WUSR | Mode::WGRP);
     }
     // Open for reading and writing: the pipe then never reports its end when the last writer
@@ -29,13 +27,6 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
         let _ = std::fs::remove_file(&new);
     }
     result
-}
-
-/// Whether the members of a group share the folder of this pipe.
-fn is_for_group(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let folder = path.parent().and_then(|folder| std::fs::metadata(folder).ok());
-    folder.is_some_and(|folder| folder.mode() & Mode::WGRP.bits() != 0)
 }
 
 /// Puts a message into another process's pipe. Returns false if it has no reader; never blocks.

@@ -10,11 +10,12 @@
 use super::failpoint::failpoint;
 use super::journal::{draft, open_regular, sync_folder};
 use super::line;
+use crate::platform::access;
 use crate::store::TaskFilter;
 use crate::store::file::error::FileStoreError;
 use crate::store::format::archive::{KeyLine, TaskLine};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tenure_core::{EndedTask, Task, TaskId};
@@ -176,7 +177,7 @@ impl Archive {
         let replaced = (|| {
             let mut bytes = kept.join(&b'\n');
             bytes.extend_from_slice(if kept.is_empty() { b"" } else { b"\n" });
-            let mut file = File::create_new(&draft)?;
+            let mut file = access::create_new(&draft)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
             failpoint("compact-drafted");
@@ -228,7 +229,7 @@ impl Archive {
             return Ok(());
         }
         if !self.folder.exists() {
-            std::fs::create_dir_all(&self.folder)?;
+            access::make_folders(&self.folder)?;
             self.folder.parent().map_or(Ok(()), sync_folder)?;
         }
         for (path, bytes) in files {
@@ -243,9 +244,7 @@ impl Archive {
 /// Appends lines to a file, after cutting off a line that a crashed writer left incomplete.
 fn append_whole(path: &Path, bytes: &[u8]) -> Result<(), FileStoreError> {
     let mut file = match open_regular(path) {
-        Err(trouble) if trouble.is_absent() => {
-            OpenOptions::new().create_new(true).read(true).write(true).open(path)?
-        }
+        Err(trouble) if trouble.is_absent() => access::create_new(path)?,
         opened => opened?,
     };
     let end = end_of_lines(&mut file)?;

@@ -7,6 +7,7 @@
 use super::failpoint::failpoint;
 use super::journal::{draft, open_regular, remove_if_there};
 use super::reusable_file::ReusableFile;
+use crate::platform::access;
 use crate::store::ledger::{Ledger, StoredHold};
 use crate::store::store_time::StoreTime;
 use serde::Serialize;
@@ -79,10 +80,10 @@ impl Held {
             return Ok(());
         }
         let draft = draft(kind);
-        let written = match std::fs::write(&draft, &content) {
+        let written = match access::write(&draft, &content) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                std::fs::create_dir_all(kind)?;
-                std::fs::write(&draft, &content)
+                access::make_folders(kind)?;
+                access::write(&draft, &content)
             }
             written => written,
         };

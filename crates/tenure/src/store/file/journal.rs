@@ -12,6 +12,7 @@ use super::error::FileStoreError;
 use super::failpoint::{failpoint, rotate_bytes};
 use super::line;
 use super::positional_io;
+use crate::platform::access;
 use crate::store::Trim;
 use crate::store::format::journal::VERSION;
 pub(super) use crate::store::format::journal::{Header, Line};
@@ -108,7 +109,7 @@ impl Journal {
     /// Opens the newest generation, making the first if there is none. Nothing is read but its
     /// header.
     pub(super) fn open(folder: &Path, boot: &str) -> Result<Journal, FileStoreError> {
-        std::fs::create_dir_all(folder)?;
+        access::make_folders(folder)?;
         if generations(folder)?.is_empty() {
             match create_first(folder, boot) {
                 // Another process was faster, and a later one tidied our temporary file away.
@@ -310,9 +311,11 @@ impl Journal {
     pub(super) fn set_aside(&self, aside: &Path) -> io::Result<()> {
         let mut bytes = Vec::new();
         positional_io::read_to_end(&self.file, self.end, &mut bytes)?;
-        std::fs::create_dir_all(aside)?;
+        access::make_folders(aside)?;
         let name = format!("journal-{:08}-at-{}.txt", self.header.generation, self.end);
-        let mut kept = File::create(aside.join(name))?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let mut kept = access::open(&mut options, &aside.join(name))?;
         kept.write_all(&bytes)?;
         // On disk there before it is off the disk here.
         kept.sync_all()?;
@@ -590,7 +593,7 @@ fn place(
     let target = folder.join(name(header.generation));
     let draft = draft(folder);
     let placed = (|| {
-        let mut file = File::create_new(&draft)?;
+        let mut file = access::create_new(&draft)?;
         file.write_all(&line::encode(&header))?;
         file.write_all(&body)?;
         file.sync_all()?;

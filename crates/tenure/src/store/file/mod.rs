@@ -26,6 +26,7 @@ pub use dialect::{Dialect, DialectError, HoldDefaults, TakeoverRules};
 #[doc(hidden)]
 pub use failpoint::{DIALECT_STEPS, STEPS};
 
+use crate::platform::access;
 use crate::store::boot::Reboot;
 use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
@@ -54,7 +55,8 @@ pub struct FileOptions {
     pub clock: Arc<dyn Clock>,
     /// How often to look for changes where the system cannot tell of them.
     pub poll_interval: Duration,
-    /// Whether a store that may not be written to is opened all the same.
+    /// Whether it is opened to look at it, and nothing is written, not even that the machine was
+    /// rebooted: it may be a store that may not be written to, or is not in use here.
     pub look_only: bool,
     /// Whose lock files are in the folder.
     pub dialect: Dialect,
@@ -86,6 +88,8 @@ pub struct FileStore {
     notifier: Notifier,
     /// Up to where the journal is known to be on disk.
     synced: Mutex<(u64, u64)>,
+    /// The boot that ended since the store was last used, which a look does not note in the store.
+    ended_boot: Option<String>,
     /// Which file the writers take their turn at.
     identity: Identity,
     /// Whether every change is synced: where no boot id can be read, a power loss would not be
@@ -116,8 +120,9 @@ impl FileStore {
         let notifier = Notifier::open(&side, options.look_only).map_err(io)?;
         let boot = options.clock.boot();
         let state = State::open(&folder, &shared, &boot, &options).map_err(report)?;
-        let store = FileStore {
+        let mut store = FileStore {
             identity,
+            ended_boot: None,
             sync_all: boot.is_empty(),
             watch: (!options.dialect.is_native()).then(|| (FolderWatch::new(), shared)),
             folder,
@@ -134,19 +139,22 @@ impl FileStore {
         Ok(store)
     }
 
-    /// Moves the tokens ahead when the machine was rebooted since the last use.
-    fn begin_boot(&self, boot: &str) -> Result<(), StoreError> {
+    /// Moves the tokens ahead when the machine was rebooted since the last use. A look changes nothing,
+    /// and sees leases as they were.
+    fn begin_boot(&mut self, boot: &str) -> Result<(), StoreError> {
         // What was not on disk when the power failed may have holes, which is looked at below.
         let judged = self.state().judge_reboot(boot, self.now());
-        if judged.map_err(|trouble| self.report(trouble))? == Reboot::None {
+        let judged = judged.map_err(|trouble| self.report(trouble))?;
+        if judged == Reboot::None {
+            return Ok(());
+        }
+        if self.options.look_only {
+            let before = self.state().boot().to_owned();
+            self.ended_boot = Some(before).filter(|_| judged == Reboot::Happened);
             return Ok(());
         }
         let io = |error: std::io::Error| self.report(error.into());
         let writer_queue = self.writer_queue.try_lock().expect("nobody else has the store yet");
-        if writer_queue.is_closed() {
-            // Who may only look sees leases as they were.
-            return Ok(());
-        }
         writer_queue.enter().map_err(io)?;
         let at = StoreTime::of(&*self.options.clock);
         let begun = self.state().begin_boot(boot, at);
@@ -287,22 +295,19 @@ fn store_name(folder: &Path, options: &FileOptions) -> String {
 fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf> {
     let dialect = options.dialect;
     let folder = dialect.own_folder(shared);
-    match std::fs::create_dir_all(folder.join("side").join("wake")) {
-        // Without write permission the store can still be read.
-        Err(_) if options.look_only && folder.join("journal").exists() => {}
-        made => made?,
+    if options.look_only && folder.join("journal").exists() {
+        return std::fs::canonicalize(&folder);
     }
+    access::make_folders(&folder.join("side").join("wake"))?;
     if !dialect.is_native() {
-        dialect::make_drafts(&folder, options.look_only)?;
+        dialect::make_drafts(&folder)?;
     }
     // All ways to the folder must meet in one place.
     let folder = std::fs::canonicalize(&folder)?;
     if !dialect.is_native() {
         crate::place::ignore_in_git(&folder);
-        if !options.look_only {
-            let shared = folder.parent().unwrap_or(&folder);
-            crate::place::exclude_in_git(shared, dialect.temporary_files());
-        }
+        let shared = folder.parent().unwrap_or(&folder);
+        crate::place::exclude_in_git(shared, dialect.temporary_files());
     }
     Ok(folder)
 }
@@ -327,7 +332,8 @@ impl Store for FileStore {
             engine: "files".to_owned(),
             local: true,
             limits: Limits::LOCAL,
-            ended_boots: self.state().ended_boots(),
+            ended_boots: [self.state().ended_boots(), Vec::from_iter(self.ended_boot.clone())]
+                .concat(),
         }
     }
 

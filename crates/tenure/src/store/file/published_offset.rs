@@ -3,6 +3,7 @@
 use super::error::FileStoreError;
 use super::journal::open_regular;
 use super::positional_io;
+use crate::platform::access;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
@@ -13,9 +14,9 @@ const BYTES: usize = 42;
 /// Opens the file with the offset; a read-only store does not create it.
 pub(super) fn open(path: &Path, look_only: bool) -> Result<Option<File>, FileStoreError> {
     let made = match open_regular(path) {
-        Err(trouble) if trouble.is_absent() => {
+        Err(trouble) if trouble.is_absent() && !look_only => {
             let mut options = OpenOptions::new();
-            options.create(true).truncate(false).read(true).write(true).open(path)
+            access::open(options.create(true).truncate(false).read(true).write(true), path)
         }
         opened => return opened.map(Some),
     };

@@ -6,11 +6,11 @@
 
 use super::journal::{draft, open_regular, remove_if_there, sync_folder};
 use super::line;
+use crate::platform::access;
 use crate::store::RecordSearch;
 use crate::store::format::journal::RecordLine;
 use crate::store::store_time::StoreTime;
 use sha2::{Digest, Sha256};
-use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -63,12 +63,12 @@ impl SmallRecords {
         });
         let is_new = !path.exists();
         if is_new {
-            std::fs::create_dir_all(&folder)?;
+            access::make_folders(&folder)?;
             self.make_room(record.kind, boot, at)?;
         }
         let draft = draft(&folder);
         let placed = (|| {
-            let mut file = File::create_new(&draft)?;
+            let mut file = access::create_new(&draft)?;
             file.write_all(&content)?;
             if durable {
                 file.sync_all()?;

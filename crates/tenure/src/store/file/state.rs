@@ -148,6 +148,11 @@ impl State {
         reboot(&self.ledger.boot, boot, newest_time, at)
     }
 
+    /// The boot of the machine in which the store was last used.
+    pub(super) fn boot(&self) -> &str {
+        &self.ledger.boot
+    }
+
     /// Earlier boots of this machine, as far as was read.
     pub(super) fn ended_boots(&self) -> Vec<String> {
         self.ledger.ended_boots.clone()

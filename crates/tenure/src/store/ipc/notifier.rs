@@ -3,6 +3,7 @@
 //! Neither ever touches the database's own files: closing any descriptor on those would drop the
 //! locks that SQLite holds on them.
 
+use crate::platform::access;
 use crate::store::StoreError;
 use crate::store::wake_registry::WakeRegistry;
 use parking_lot::Mutex;
@@ -33,9 +34,9 @@ pub(crate) struct Notifier {
 impl Notifier {
     pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<Notifier> {
         let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true);
+        options.create(!look_only).truncate(false).write(true);
         super::ensure_regular(&side.join(SIGNAL_FILE))?;
-        let signal = match options.open(side.join(SIGNAL_FILE)) {
+        let signal = match access::open(&mut options, &side.join(SIGNAL_FILE)) {
             Err(_) if look_only => None,
             signal => Some(signal?),
         };

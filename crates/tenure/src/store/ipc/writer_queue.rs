@@ -6,12 +6,17 @@
 //! that holds *writer* writes. A process that has written queues for *next* again, while the one
 //! that holds it becomes the writer and cannot be overtaken. The kernel frees both locks when a
 //! process dies.
+//!
+//! Each process writes down in the file who it is when it has the lock, for those who wait: only a
+//! stopped process keeps a lock and does not go on. The kernel's own list, `/proc/locks`, cannot be
+//! asked: it makes every file lock of the machine wait for its reader.
 
 use super::Identity;
-use crate::platform;
 use crate::platform::fork::OwnFile;
+use crate::platform::{self, RunningProcess, access};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,7 +39,9 @@ impl WriterQueue {
     pub(crate) fn open(side: &Path, look_only: bool) -> io::Result<WriterQueue> {
         let open = |path: &Path| {
             super::ensure_regular(path)?;
-            OpenOptions::new().create(true).truncate(false).write(true).open(path).map(OwnFile::new)
+            let mut options = OpenOptions::new();
+            options.create(!look_only).truncate(false).write(true);
+            access::open(&mut options, path).map(OwnFile::new)
         };
         let [next, writer] = files(side);
         let locks = open(&next).and_then(|next| Ok(Locks { next, writer: open(&writer)? }));
@@ -73,6 +80,9 @@ impl WriterQueue {
             return Ok(false);
         }
         let entered = try_lock(writer);
+        if let Ok(true) = entered {
+            sign(writer);
+        }
         next.unlock()?;
         entered
     }
@@ -81,7 +91,11 @@ impl WriterQueue {
     pub(crate) fn enter(&self) -> io::Result<()> {
         let Locks { next, writer } = self.locks()?;
         lock(next)?;
+        sign(next);
         let entered = lock(writer);
+        if entered.is_ok() {
+            sign(writer);
+        }
         next.unlock()?;
         entered
     }
@@ -119,13 +133,44 @@ pub(crate) async fn unless_stopped<T>(
             answer = &mut turn => return Ok(answer),
             () = tokio::time::sleep(CHECK_EVERY) => {}
         }
-        let now = platform::stopped_holder(&files(side));
+        let now = stopped_process(side);
         checks = if now.is_some() && now == stopped { checks + 1 } else { 1 };
         stopped = now;
         if let Some(pid) = stopped.filter(|_| checks == CHECKS) {
             return Err(pid);
         }
     }
+}
+
+/// How many bytes of a lock file say which process has the lock.
+const SIGNATURE_BYTES: usize = 64;
+
+/// Writes down that this process has the lock. If that fails, as on a full disk, the processes that
+/// wait know less and wait longer.
+fn sign(lock: &File) {
+    let RunningProcess { pid, start, pid_namespace } = platform::running_process();
+    let mut line = [b' '; SIGNATURE_BYTES];
+    let text = format!("{pid} {start} {pid_namespace}\n");
+    line[..text.len()].copy_from_slice(text.as_bytes());
+    let _ = lock.write_all_at(&line, 0);
+}
+
+/// The stopped process that keeps the others from writing, if there is one. A process that waits
+/// finds the right signature of *next*, perhaps its own; if that process is not stopped, it waits for
+/// *writer*, whose signature is then right too. So they are read in this order.
+fn stopped_process(side: &Path) -> Option<u32> {
+    let signed = files(side).into_iter().filter_map(|path| signature(&path));
+    signed.filter(platform::is_stopped).map(|process| process.pid).next()
+}
+
+fn signature(lock: &Path) -> Option<RunningProcess> {
+    let mut line = [0; SIGNATURE_BYTES];
+    File::open(lock).ok()?.read_exact_at(&mut line, 0).ok()?;
+    let mut numbers = std::str::from_utf8(&line).ok()?.split_ascii_whitespace();
+    let pid = numbers.next()?.parse().ok()?;
+    let start = numbers.next()?.parse().ok()?;
+    let pid_namespace = numbers.next()?.parse().ok()?;
+    Some(RunningProcess { pid, start, pid_namespace })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this module is the one place that queues writers")]

@@ -27,8 +27,9 @@ const BEGINNINGS_MAX: u32 = 6;
 enum Outcome {
     Done(Committed),
     /// It must begin again: with more locks, or a wider scope; over the same connection, so that it does
-    /// not meet the locks that it had.
-    Again(Box<Pooled>),
+    /// not meet the locks that it had. Without one if it waited: what waits holds no connection, which
+    /// others may need to end that wait.
+    Again(Option<Box<Pooled>>),
     /// It was written, but the answer did not come.
     Unknown {
         number: u64,
@@ -79,7 +80,7 @@ pub(super) async fn transact(
         match outcome {
             Ok(Outcome::Done(committed)) => return Ok(committed),
             Ok(Outcome::Again(session)) => {
-                used = Some(*session);
+                used = session.map(|session| *session);
                 attempt.beginnings += 1;
                 attempt.extra.whole |= attempt.beginnings >= BEGINNINGS_MAX;
             }
@@ -135,12 +136,12 @@ async fn begin(
         Shown::TooLittle => {
             session.leave_transaction();
             attempt.looks_at_all = true;
-            Ok(Outcome::Again(Box::new(session)))
+            Ok(Outcome::Again(Some(Box::new(session))))
         }
         Shown::Unlocked(missing) => {
             session.leave_transaction();
             attempt.extra.add(missing);
-            Ok(Outcome::Again(Box::new(session)))
+            Ok(Outcome::Again(Some(Box::new(session))))
         }
         Shown::All(look) => decide(inner, session, transaction, attempt, *look).await,
     }
@@ -159,7 +160,7 @@ async fn decide(
         Step::Wider(wider) => {
             session.leave_transaction();
             attempt.scope = wider;
-            Ok(Outcome::Again(Box::new(session)))
+            Ok(Outcome::Again(Some(Box::new(session))))
         }
         Step::Chosen(None) => {
             session.leave_transaction();
@@ -170,7 +171,7 @@ async fn decide(
             if let Some(missing) = look.locks.missing(&change) {
                 session.leave_transaction();
                 attempt.extra.add(missing);
-                return Ok(Outcome::Again(Box::new(session)));
+                return Ok(Outcome::Again(Some(Box::new(session))));
             }
             let queues = change
                 .writes
@@ -180,9 +181,10 @@ async fn decide(
                 // A wake must not come before anyone listens, and no lock is held meanwhile. If the
                 // connection cannot be made now, the waiter looks by itself.
                 session.leave_transaction();
+                give_back(session);
                 inner.listener.start(inner).await;
                 attempt.has_tried_to_listen = true;
-                return Ok(Outcome::Again(Box::new(session)));
+                return Ok(Outcome::Again(None));
             }
             if let Some(error) = withheld(&change, &look.moment) {
                 roll_back(session);

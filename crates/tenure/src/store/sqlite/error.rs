@@ -1,5 +1,6 @@
 //! What SQLite's errors mean to a caller.
 
+use super::schema::VERSION;
 use crate::store::StoreError;
 use crate::store::format::columns::FormatError;
 use rusqlite::ErrorCode;
@@ -73,6 +74,17 @@ pub(super) fn from_io(path: &Path, doing: &str, error: &std::io::Error) -> Store
             false => format!("{doing}: {error}"),
         },
         hint: Some("Check that the folder is writable, or choose another store.".to_owned()),
+    }
+}
+
+/// The store has a version that this program does not know.
+pub(super) fn too_new(path: &Path, version: i32) -> StoreError {
+    let store = store_name(path);
+    StoreError::Unsupported {
+        what: format!(
+            "the store at {store} has version {version}; this tenure supports versions up to {VERSION}"
+        ),
+        instead: "Use a newer tenure, or another store.".to_owned(),
     }
 }
 

@@ -57,7 +57,8 @@ pub struct SqliteOptions {
     pub one_shot: bool,
     /// How often to look for changes where the system cannot tell of them.
     pub poll_interval: Duration,
-    /// Whether a store that may not be written to is opened all the same, to look at it.
+    /// Whether it is opened to look at it, and nothing is written, not even that the machine was
+    /// rebooted: it may be a store that may not be written to, or is not in use here.
     pub look_only: bool,
 }
 
@@ -149,8 +150,7 @@ impl SqliteStore {
         let io = |error| error::from_io(path, "its side folder cannot be used", &error);
         let writer_queue = WriterQueue::open(&side, options.look_only).map_err(io)?;
         let notifier = Notifier::open(&side, options.look_only).map_err(io)?;
-        let ended_boots =
-            open::bring_up_to_date(path, &mut connection, &writer_queue, &*options.clock)?;
+        let ended_boots = open::bring_up_to_date(path, &mut connection, &writer_queue, &options)?;
         let log = options.one_shot.then(|| Log::new(path, options.checkpoint_pages));
         let synchronous = Cell::new(Some(Synchronous::Normal));
         let writer = Writer { connection, writer_queue, log, synchronous };
@@ -447,6 +447,7 @@ impl SqliteError {
         match self.error {
             RowError::Sqlite(error) => error::from_sqlite(path, self.stage, &error),
             RowError::Format(error) => error::from_format(path, &error),
+            RowError::Newer(version) => error::too_new(path, version),
         }
     }
 }
@@ -479,7 +480,14 @@ impl SqlTransaction<'_> {
         writer.commit_mode(mode)?;
         let begin = || connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]);
         begin().map_err(SqliteError::before)?;
-        Ok(SqlTransaction { connection, open: true })
+        let begun = SqlTransaction { connection, open: true };
+        // A newer program may have brought the store to its version since it was opened here.
+        let version = connection.prepare_cached("PRAGMA user_version");
+        let version = version.and_then(|mut sql| sql.query_row([], |row| row.get(0)));
+        match version.map_err(SqliteError::before)? {
+            schema::VERSION => Ok(begun),
+            newer => Err(RowError::Newer(newer).into()),
+        }
     }
 
     fn commit(mut self) -> Result<(), SqliteError> {
@@ -613,6 +621,7 @@ impl Store for SqliteStore {
             }
             Maintenance::Check => {
                 let mut findings = inner.with_reader(|connection| Ok(check(connection)?))?;
+                findings.extend(log::check(&inner.path));
                 findings.push(Finding::leftovers(inner.notifier.leftovers().len()));
                 Ok(Maintained::Checked(findings))
             }

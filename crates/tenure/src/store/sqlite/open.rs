@@ -2,15 +2,16 @@
 
 use super::SqliteOptions;
 use super::error::{self, Stage};
+use super::log;
 use super::read::RowError;
 use super::schema::{APPLICATION_ID, MIGRATIONS, VERSION};
 use super::session::Session;
 use super::write::{self, COUNT_EVERY};
+use crate::platform::access;
 use crate::store::boot::{Reboot, reboot};
 use crate::store::ipc::WriterQueue;
 use crate::store::store_time::StoreTime;
 use crate::store::{ENDED_BOOTS_MAX, StoreError};
-use crate::world::Clock;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::{Path, PathBuf};
@@ -67,14 +68,14 @@ pub(super) fn cannot_look(path: &Path, error: &std::io::Error) -> StoreError {
 pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
     let connection = connect(path, options.checkpoint_pages)?;
     recognise(path, &connection)?;
-    match make_side_folder(path) {
-        Err(error) if !options.look_only => Err(error),
-        _ => Ok(connection),
+    if !options.look_only {
+        make_side_folder(path)?;
     }
+    Ok(connection)
 }
 
 fn make_side_folder(path: &Path) -> Result<(), StoreError> {
-    std::fs::create_dir_all(side_folder(path).join("wake"))
+    access::make_folders(&side_folder(path).join("wake"))
         .map_err(|error| error::from_io(path, "its side folder cannot be made", &error))
 }
 
@@ -90,13 +91,7 @@ fn recognise(path: &Path, connection: &Connection) -> Result<(), StoreError> {
     }
     let version = pragma("user_version")?;
     if version > VERSION {
-        return Err(StoreError::Unsupported {
-            what: format!(
-                "the store at {} has version {version}; this tenure supports versions up to {VERSION}",
-                error::store_name(path)
-            ),
-            instead: "Use a newer tenure, or another store.".to_owned(),
-        });
+        return Err(error::too_new(path, version));
     }
     Ok(())
 }
@@ -120,6 +115,7 @@ fn configure(connection: &Connection, checkpoint_pages: u32) -> rusqlite::Result
     // What a statement may have to undo stays in memory, or a large batch would write it to a file.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "journal_size_limit", log::KEPT_BYTES)?;
     connection.pragma_update(None, "wal_autocheckpoint", checkpoint_pages)
 }
 
@@ -130,9 +126,8 @@ fn create(path: &Path) -> Result<(), StoreError> {
     refuse_stray_log(path)?;
     make_side_folder(path)?;
     let draft = side_folder(path).join(format!("draft-{}", uuid::Uuid::new_v4().simple()));
-    // SQLite would make it writable to its owner alone, whatever the umask says. It gives the log
-    // and the shared memory beside a database the mode of the database.
-    let file = std::fs::File::create_new(&draft);
+    // SQLite gives the log and the shared memory beside a database the mode of the database.
+    let file = access::create_new(&draft);
     drop(file.map_err(|error| error::from_io(path, "its file cannot be made", &error))?);
     let made = (|| {
         let mut connection = Connection::open(&draft)?;
@@ -182,29 +177,41 @@ fn migrate(connection: &mut Connection, from: i32) -> rusqlite::Result<()> {
 }
 
 /// Brings older files up to date, and moves the tokens ahead when the machine was rebooted since the
-/// last use. Returns the boots of this machine that have ended.
+/// last use. Returns the boots of this machine that have ended. A look changes nothing, and sees leases
+/// as they would begin anew.
 pub(super) fn bring_up_to_date(
     path: &Path,
     connection: &mut Connection,
     writer_queue: &WriterQueue,
-    clock: &dyn Clock,
+    options: &SqliteOptions,
 ) -> Result<Vec<String>, StoreError> {
+    let clock = &*options.clock;
     let sqlite = |error: RowError| match error {
         RowError::Sqlite(error) => error::from_sqlite(path, Stage::Before, &error),
         RowError::Format(error) => error::from_format(path, &error),
+        RowError::Newer(version) => error::too_new(path, version),
     };
     let version = |connection: &Connection| -> Result<i32, RowError> {
         Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
     };
     let boot = clock.boot();
     let is_current = version(connection).map_err(sqlite)? == VERSION;
-    let judged = is_current.then(|| judge_reboot(connection, &boot, StoreTime::of(clock)));
-    if judged.transpose().map_err(sqlite)? == Some(Reboot::None) {
-        return ended_boots(connection).map_err(sqlite);
+    if !is_current && options.look_only {
+        return Err(StoreError::Unsupported {
+            what: format!("the store at {} is of an older version", error::store_name(path)),
+            instead:
+                "`tenure doctor` brings it up to date, as all commands do that change something."
+                    .to_owned(),
+        });
     }
-    if is_current && writer_queue.is_closed() {
-        // Who may only look sees leases as they would begin anew.
-        return ended_boots(connection).map_err(sqlite);
+    let judged = is_current.then(|| judge_reboot(connection, &boot, StoreTime::of(clock)));
+    let judged = judged.transpose().map_err(sqlite)?;
+    if judged == Some(Reboot::None) || options.look_only {
+        let mut ended = ended_boots(connection).map_err(sqlite)?;
+        if judged == Some(Reboot::Happened) {
+            ended.extend(stored_boot(connection).map_err(|error| sqlite(error.into()))?);
+        }
+        return Ok(ended);
     }
     let io = |error: std::io::Error| error::from_io(path, "its queue cannot be entered", &error);
     writer_queue.enter().map_err(io)?;

@@ -27,6 +27,9 @@ pub(super) enum RowError {
     Sqlite(#[from] rusqlite::Error),
     #[error(transparent)]
     Format(#[from] FormatError),
+    /// Another process brought the store to this version meanwhile.
+    #[error("it has version {0}")]
+    Newer(i32),
 }
 
 /// Where waiting requests are to be woken.

@@ -8,6 +8,7 @@
 use super::LockFiles;
 use super::lock_content::LockContent;
 use crate::platform;
+use crate::platform::access;
 use crate::store::file::error::FileStoreError;
 use crate::store::file::failpoint::failpoint;
 use crate::store::file::journal::draft;
@@ -93,7 +94,7 @@ impl LockFile {
     ) -> io::Result<bool> {
         if let Some(aside) = aside {
             // Not later: what is swapped out must have a place to go to.
-            std::fs::create_dir_all(aside)?;
+            access::make_folders(aside)?;
         }
         let draft = write_draft(drafts, content)?;
         failpoint("lock-drafted");
@@ -153,7 +154,7 @@ impl LockFile {
             return Ok(false);
         }
         if let Some(aside) = aside {
-            std::fs::create_dir_all(aside)?;
+            access::make_folders(aside)?;
         }
         let away = draft(drafts);
         match std::fs::rename(&self.path, &away) {

@@ -2,6 +2,7 @@
 
 use super::lock_file::{self, LockFile};
 use super::{LockFiles, SharedFolder, Subject};
+use crate::platform::access;
 use crate::store::file::error::FileStoreError;
 use std::path::{Path, PathBuf};
 use tenure_core::{Kind, Resource, Scope, Snapshot, WallTime, format_duration};
@@ -21,12 +22,9 @@ pub(super) struct LockFolder {
     pub(super) aside: PathBuf,
 }
 
-/// Makes the folder for files that have no name yet. A process that may only read can do without.
-pub(crate) fn make_drafts(own: &Path, look_only: bool) -> std::io::Result<()> {
-    match std::fs::create_dir_all(own.join(DRAFTS)) {
-        Err(_) if look_only => Ok(()),
-        made => made,
-    }
+/// Makes the folder for files that have no name yet.
+pub(crate) fn make_drafts(own: &Path) -> std::io::Result<()> {
+    access::make_folders(&own.join(DRAFTS))
 }
 
 impl LockFolder {
@@ -213,7 +211,7 @@ impl LockFolder {
 
     /// Moves a temporary file that was left behind to where such files are kept.
     pub(super) fn set_aside(&self, path: &Path) -> Result<(), FileStoreError> {
-        std::fs::create_dir_all(&self.aside)?;
+        access::make_folders(&self.aside)?;
         match lock_file::keep(path, Some(&self.aside)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             kept => Ok(kept?),

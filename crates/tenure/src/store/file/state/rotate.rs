@@ -1,13 +1,13 @@
 //! How a handle begins the next generation of the journal.
 
 use super::State;
+use crate::platform::access;
 use crate::store::file::error::FileStoreError;
 use crate::store::file::failpoint::failpoint;
 use crate::store::file::journal::{Header, Line, draft, sync_folder, tasks_path};
 use crate::store::file::line;
 use crate::store::format::journal::VERSION;
 use crate::store::ledger::Record;
-use std::fs::File;
 use std::io::Write as _;
 use tenure_core::Status;
 
@@ -71,7 +71,7 @@ impl State {
         let folder = self.journal.folder();
         let draft = draft(folder);
         let placed = (|| {
-            let mut file = File::create_new(&draft)?;
+            let mut file = access::create_new(&draft)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
             failpoint("rotate-tasks-drafted");
