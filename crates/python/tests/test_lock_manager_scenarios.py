@@ -37,6 +37,8 @@ def test_the_status_dictionary() -> None:
         "holder": None,
         "holders": [],
         "stale": [],
+        "is_stale": False,
+        "stale_reason": None,
         "waiting": [],
         "we_hold_it": False,
     }

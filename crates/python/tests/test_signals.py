@@ -8,6 +8,7 @@ import subprocess
 import textwrap
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import Program, run, until
@@ -122,17 +123,21 @@ except KeyboardInterrupt:
             server.send_signal(signal.SIGSTOP)
             program.tell()
             # It may not wait yet; then it waits after the signal, and the next one ends it.
-            until(lambda: program.signal(signal.SIGINT) or is_readable(program))
+            until(lambda: is_interrupted(program))
             assert program.line() == "interrupted"
             assert program.process.wait(60) == 0
     finally:
         server.kill()
         server.wait()
-        server.stdout and server.stdout.close()
+        if server.stdout is not None:
+            server.stdout.close()
 
 
-def is_readable(program: Program) -> bool:
-    return bool(select.select([program.process.stdout], [], [], 0.2)[0])
+def is_interrupted(program: Program) -> bool:
+    """Presses Ctrl-C, and says whether the program says something then."""
+    program.signal(signal.SIGINT)
+    output: Any = program.process.stdout
+    return bool(select.select([output], [], [], 0.2)[0])
 
 
 def test_an_interrupt_leaves_nothing_held() -> None:

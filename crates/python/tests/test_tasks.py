@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, List
+from typing import Any, Callable, Dict, List
 
 import pytest
 from helpers import Program, until
@@ -207,7 +207,7 @@ def test_what_a_function_raises_fails_its_task() -> None:
     assert q.get("own words").status == "review"
 
 
-BAD_RESULTS = {
+BAD_RESULTS: Dict[str, Callable[[], Any]] = {
     "set": lambda: {1},
     "time": lambda: datetime.datetime.now(),
     "bytes": lambda: b"x",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any, Callable, List, Optional, Tuple, Union
 
@@ -49,10 +50,10 @@ def _has_greenlets() -> bool:
 def _wait(start: Callable[[Done], Optional[_native.Pending]]) -> Any:
     """Starts it and lets other greenlets run until it is done. If the greenlet is killed, nothing stays
     held or queued."""
-    import gevent
-    import gevent.event
-
-    woken = gevent.event.Event()
+    # It has no types.
+    gevent: Any = importlib.import_module("gevent")
+    event: Any = importlib.import_module("gevent.event")
+    woken = event.Event()
     watcher = gevent.get_hub().loop.async_()
     watcher.start(woken.set)
     answers: List[Tuple[Any, Optional[BaseException]]] = []
