@@ -10,9 +10,10 @@ pub(crate) use fork::process_id;
 #[cfg(debug_assertions)]
 pub(crate) use unix::die;
 pub(crate) use unix::{
-    RunningProcess, boot_id, create_whole, ended, exchange, group_exists, group_members, has_name, has_socket,
-    is_ours_alone, is_stopped, listening_sockets, machine_id, monotonic, monotonic_with_suspend,
-    own_listening_sockets, pid_namespace, process_info, rename_new, running_process, start_of,
+    RunningProcess, boot_id, create_whole, ended, exchange, group_exists, group_members, has_name,
+    has_socket, is_ours_alone, is_stopped, listening_sockets, machine_id, monotonic,
+    monotonic_with_suspend, own_listening_sockets, pid_namespace, process_info, rename_new,
+    running_process, start_of,
 };
 pub(crate) use unix::{access, mailbox};
 
