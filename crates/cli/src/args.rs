@@ -155,9 +155,11 @@ pub(crate) struct PatienceArgs {
     /// Do not wait: exit 6 if it is held
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "limit")]
     pub(crate) nonblock: bool,
-    /// Wait at most this long: seconds with fractions, or 5m; 0 means do not wait [default: on a terminal
-    /// forever, elsewhere locking.waitTimeout, 30m]
-    #[arg(short = 'w', long = "wait", visible_alias = "timeout", value_name = "SECS|forever", allow_negative_numbers = true, value_parser = patience)]
+    /// Wait at most this long: seconds with fractions, 5m or forever; 0 means do not wait
+    ///
+    /// Without it a command waits forever on a terminal, and elsewhere as long as the setting
+    /// locking.waitTimeout says (30m).
+    #[arg(short = 'w', long = "wait", visible_alias = "timeout", value_name = "SECS", allow_negative_numbers = true, value_parser = patience)]
     pub(crate) limit: Option<Duration>,
 }
 

@@ -209,8 +209,10 @@ fn print_json(value: &Value) {
 /// Ends the process with this code without running destructors: SQLite needs none, and exiting
 /// should be fast.
 pub(crate) fn end(code: i32) -> ! {
-    let _ = io::stdout().flush();
     crate::child::dismiss();
+    if !aside::has_begun() {
+        let _ = io::stdout().flush();
+    }
     if let Some(error) = aside::finish() {
         end_if_closed(Err(error));
     }

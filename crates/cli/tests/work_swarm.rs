@@ -166,3 +166,27 @@ fn each_worker_of_a_swarm_has_its_name() {
         serde_json::from_str(&bench.tenure(&["status", "db", "--json"]).stdout).unwrap();
     assert_eq!(held["data"]["holder"]["session_id"], label.trim(), "{held}");
 }
+
+#[test]
+fn a_swarm_that_waits_says_so_where_nothing_can_be_redrawn() {
+    let bench = Bench::new(json!([{ "id": "t0", "title": "T", "section": "S" }]));
+    let held = bench.tenure(&["acquire", "section:S", "--as", "bob", "-q"]);
+    assert_eq!(held.code, Some(0), "{}", held.stderr);
+    let swarm = bench.spawn(&["swarm", "-n", "2", "--", "true"]);
+    bench.await_words("Waiting for 1 pending");
+    assert_eq!(bench.tenure(&["release", "section:S", "--as", "bob"]).code, Some(0));
+    let said = Said::from(swarm.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(0), "{}", said.stdout);
+}
+
+/// Each command waits until all of them run.
+#[test]
+fn the_items_below_one_heading_of_a_checklist_are_done_at_once() {
+    let bench = Bench::new(json!([]));
+    let list: String = (0..3).map(|n| format!("- [ ] item {n}\n")).collect();
+    std::fs::write(bench.path("TODO.md"), format!("# Plan\n\n{list}")).unwrap();
+    let script = "echo >> begun; while [ $(wc -l < begun) -lt 3 ]; do sleep 0.02; done";
+    let words = ["swarm", "-n", "3", "--tasks", "TODO.md", "--", "sh", "-c", script];
+    let said = bench.tenure(&words);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+}

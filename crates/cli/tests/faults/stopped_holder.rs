@@ -147,8 +147,8 @@ fn a_command_does_not_start_under_a_lease_that_ended_while_tenure_was_stopped() 
     for engine in [Engine::Sqlite, Engine::Files] {
         let place = StoreLocation::with(engine);
         let is_held = || place.why("x")["free"] == false;
-        let dead = place.start(&["run", "x", "--", "sleep", "300"]);
-        until("the first holder", || is_held().then_some(()));
+        let dead = place.start(&["run", "x", "--", "sh", "-c", "touch $D/first; exec sleep 300"]);
+        place.wait_for("first");
         dead.kill();
         until("its end", || (!is_held()).then_some(()));
         // It cannot say whom it took over from, since nobody reads.

@@ -25,8 +25,8 @@ pub(super) struct ClaimOptions {
     /// Do not wait: exit 6 if it is held
     #[arg(short = 'n', long, visible_alias = "nb", conflicts_with = "limit")]
     nonblock: bool,
-    /// Wait at most this long, also for a task to become ready (fractions allowed; also 5m)
-    #[arg(short = 'w', long = "wait", value_name = "SECS|forever", value_parser = crate::args::patience)]
+    /// Wait at most this long, also for a task to become ready (fractions allowed; also 5m, forever)
+    #[arg(short = 'w', long = "wait", value_name = "SECS", value_parser = crate::args::patience)]
     limit: Option<Duration>,
     /// Length of the lease [default: locking.taskTimeout 60m]
     #[arg(long, value_name = "DURATION", value_parser = crate::args::lease)]
