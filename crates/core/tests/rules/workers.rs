@@ -144,3 +144,18 @@ fn a_registered_worker_counts_unless_it_was_proved_dead() {
         assert_eq!(overview.counts().workers, usize::from(counts), "{liveness:?}");
     }
 }
+
+#[test]
+fn a_worker_whose_process_is_dead_is_not_at_work_whatever_it_left() {
+    let mut world = World::new(View::Whole);
+    world.must_grant(&by(5, "alice", None, "task:t"));
+    world.kill(3);
+    for (pid, state, liveness) in [(2, "working", Liveness::Alive), (3, "holding", Liveness::Dead)]
+    {
+        let workers = vec![registered("1", "alice", Some(evidence_of(pid)))];
+        let seen = Snapshot { workers, ..world.show(&Scope::Everything) };
+        let overview = Overview::of(&seen, &world.dead);
+        let worker = &overview.workers()[0];
+        assert_eq!((worker.state(), worker.liveness, worker.counts()), (state, liveness, true));
+    }
+}
