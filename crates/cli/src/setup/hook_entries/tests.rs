@@ -3,12 +3,14 @@
 use super::*;
 
 const GROUPED: HookEntries = HookEntries {
+    is_of_user: false,
     host: "claude-code",
     shape: Shape::Groups,
     events: &[("PreToolUse", Some("Edit|Bash")), ("Stop", None)],
 };
 
 const VERSIONED: HookEntries = HookEntries {
+    is_of_user: false,
     host: "cursor",
     shape: Shape::Versioned,
     events: &[("preToolUse", Some("Write")), ("stop", None)],
