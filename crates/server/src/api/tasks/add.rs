@@ -12,11 +12,11 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tenure::core::rules::tasks::{AddError, Added, NewTask};
 use tenure::core::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT};
-use tenure::core::{GrantId, TaskId};
+use tenure::core::{GrantId, Task, TaskId};
 use tenure::{Client, Error};
 use tenure_frontend::naming::without_kind;
 use tenure_frontend::view;
@@ -135,10 +135,12 @@ pub(super) async fn add(
             Added::Existing(id) => (id, false),
         })
         .collect();
+    let found = client.tasks().get_all(ids.iter().map(|(id, _)| id.clone()).collect()).await?;
+    let found: HashMap<&TaskId, &Task> = found.iter().map(|task| (&task.id, task)).collect();
     let mut tasks = Vec::with_capacity(ids.len());
     for (id, created) in &ids {
-        let task = view::Task::new(&super::get(&client, id).await?, None);
-        tasks.push(schema::AddedTask { task, created: *created });
+        let task = found.get(id).ok_or_else(|| Error::NoSuchTask { text: id.to_string() })?;
+        tasks.push(schema::AddedTask { task: view::Task::new(task, None), created: *created });
     }
     let status = match ids.iter().any(|(_, created)| *created) {
         true => StatusCode::CREATED,
