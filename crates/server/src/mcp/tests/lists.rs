@@ -12,7 +12,7 @@ async fn length(agent: &mut Agent, tool: &str, arguments: Value) -> (usize, Valu
 async fn a_long_description_is_shown_in_part_and_in_full_where_it_is_needed() {
     let (client, _) = store().await;
     let mut agent = Agent::start(&client, Options::default()).await;
-    let long = format!("Title\n{}", "x".repeat(200_000));
+    let long = format!("Title\n{}", "x".repeat(90_000));
     agent.call("create_task", json!({ "id": "long", "description": long })).await;
     let (bytes, listed) = length(&mut agent, "get_all_tasks", json!({})).await;
     assert!(bytes < 2000, "{bytes}");
