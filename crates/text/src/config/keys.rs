@@ -480,7 +480,7 @@ mod tests {
     #[test]
     fn what_decides_where_things_go_needs_trust() {
         for info in &KEYS {
-            let groups = ["locking.", "tasks.", "rescue.", "hooks."];
+            let groups = ["locking.", "tasks.", "rescue."];
             let harmless = groups.iter().any(|group| info.name.starts_with(group));
             assert_eq!(info.key.needs_trust(), !harmless, "{}", info.name);
         }
