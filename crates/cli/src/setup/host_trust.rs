@@ -59,7 +59,6 @@ fn home() -> Option<PathBuf> {
     variable("HOME")
 }
 
-#[expect(clippy::disallowed_methods, reason = "where other programs keep their files")]
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -36,7 +36,7 @@ fn the_command_dies_with_its_tenure_and_the_lock_is_free_long_before_the_lease_e
     holder.kill();
     let ended = waiter.end();
     assert_eq!(ended.code, 0, "{ended:?}");
-    assert!(ended.stderr.contains("died"), "{ended:?}");
+    assert!(ended.stderr.contains("is dead"), "{ended:?}");
     println!("taken over {:.1?} after the kill", killed_at.elapsed());
     assert!(!is_alive(command));
     place.is_deserted();

@@ -199,11 +199,8 @@ impl TaskList {
             (TaskVerb::Skip, Pending | Blocked | Failed) => Skipped,
             _ => return false,
         };
-        match verb {
-            TaskVerb::Retry => {
-                (task.attempts, task.recoveries, task.not_before_ms) = (0, 0, None);
-            }
-            _ => {}
+        if verb == TaskVerb::Retry {
+            (task.attempts, task.recoveries, task.not_before_ms) = (0, 0, None);
         }
         if to != Completed {
             task.finished = None;

@@ -46,7 +46,7 @@ fn an_edit_of_the_same_size_in_the_same_tick_of_the_clock_is_rescued() {
     // The time of the file's entry in its folder cannot be set.
     repo.git(&["config", "core.trustctime", "false"]);
     let (file, index) = (repo.root.join("src/a.rs"), repo.root.join(".git/index"));
-    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
     let set = |path: &std::path::Path| {
         let file = std::fs::File::options().write(true).open(path).expect("a file");
         file.set_modified(then).expect("a time");

@@ -10,6 +10,7 @@
 
 use super::{Agent, AgentSource, Host, digest, process_name};
 use crate::platform;
+use crate::world::{Clock, SystemClock};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tenure_core::Evidence;
@@ -202,7 +203,8 @@ impl KnownSessions {
     fn touch(&self, file: &Path) -> std::io::Result<()> {
         self.make_folder_of(file)?;
         let file = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
-        file.set_modified(SystemTime::now())
+        let now_ms = u64::try_from(SystemClock.wall().0).unwrap_or(0);
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(now_ms))
     }
 
     fn make_folder_of(&self, file: &Path) -> std::io::Result<PathBuf> {

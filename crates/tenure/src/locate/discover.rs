@@ -116,7 +116,7 @@ impl ClientBuilder {
             .recoveries_max(settings.integer(Key::MaxRecoveries))
             .retention(super::retention(&settings));
         let of_dialect = located.url.dialect().defaults().label_variable;
-        let of_dialect = of_dialect.and_then(|name| std::env::var(name).ok());
+        let of_dialect = of_dialect.and_then(|name| std::env::var_os(name)?.into_string().ok());
         let chosen = settings.text(Key::Agent).or(of_dialect.as_deref());
         if let Some(label) = chosen.filter(|label| !label.is_empty()) {
             builder = builder.label_unless_given(label);

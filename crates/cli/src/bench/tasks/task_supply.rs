@@ -122,12 +122,13 @@ impl TaskSupply {
     }
 }
 
-/// A task with an id that no other one of this process had. What is left in the store says nothing of
-/// that: retention removes completed tasks.
+/// A task with an id that no other one had: of this process, and of the others that fill the store. What is
+/// left in the store says nothing of that: retention removes completed tasks.
 fn new_task() -> NewTask {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let id: TaskId = format!("bench-{number:07}").parse().expect("letters and digits are an id");
+    let id = format!("bench-{}-{number:07}", std::process::id());
+    let id: TaskId = id.parse().expect("letters and digits are an id");
     NewTask::new(id, format!("Task number {number}"))
 }
 

@@ -94,7 +94,6 @@ impl HostArg {
             HostArg::Codex | HostArg::Cursor | HostArg::Opencode => return false,
         };
         let folder = event.folder.clone().unwrap_or_default();
-        #[expect(clippy::disallowed_methods, reason = "set by the host, no setting")]
         let started_in = std::env::var_os(variable).map_or_else(|| folder.clone(), PathBuf::from);
         hooks.acts(existing(&folder), &started_in)
     }

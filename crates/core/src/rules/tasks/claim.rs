@@ -53,6 +53,7 @@ pub struct ClaimAsk {
     /// Whether to queue for the named task if others hold what it needs, and how long the place lasts
     /// without a sign of life. The place is that of the first grant.
     #[serde(rename = "queue_ms", with = "millis::optional", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Duration>,
     /// The process that waits, where it is another than the one that the claim is to be tied to.
     #[serde(default, skip_serializing_if = "Option::is_none")]

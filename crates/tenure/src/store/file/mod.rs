@@ -111,6 +111,9 @@ impl FileStore {
         let name = store_name(&shared, &options);
         let report = |trouble: FileStoreError| trouble.report(&name);
         let io = |error: std::io::Error| report(error.into());
+        // Where tenure has no files yet, there is nothing to leave as it is.
+        let has_files = options.dialect.own_folder(&shared).join("journal").exists();
+        let options = FileOptions { look_only: options.look_only && has_files, ..options };
         let folder = make_folder(&shared, &options).map_err(io)?;
         let shared = std::fs::canonicalize(&shared).map_err(io)?;
         let name = store_name(&shared, &options);
@@ -295,7 +298,7 @@ fn store_name(folder: &Path, options: &FileOptions) -> String {
 fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf> {
     let dialect = options.dialect;
     let folder = dialect.own_folder(shared);
-    if options.look_only && folder.join("journal").exists() {
+    if options.look_only {
         return std::fs::canonicalize(&folder);
     }
     access::make_folders(&folder.join("side").join("wake"))?;
