@@ -24,6 +24,9 @@ pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The word for it, where it is sent.
     const VERB: &'static str;
 
+    /// The lowest role that the caller of a server needs for any such act.
+    const ROLE: Role;
+
     /// Whether most of the time there is nothing to be done: then it is looked first, which needs
     /// no turn to write.
     const LOOKS_FIRST: bool = false;
@@ -45,9 +48,11 @@ pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
         self.scope()
     }
 
-    /// The role that the caller of a server needs for this. Every server checks it here, whatever way
-    /// the act came.
-    fn role(&self) -> Role;
+    /// The role that the caller of a server needs for this. It is checked where acts are decided, whatever
+    /// way the act came.
+    fn role(&self) -> Role {
+        Self::ROLE
+    }
 
     /// The labels in whose name this is asked: of the holder, of the owner, of a proof by label, of the
     /// author. A server admits only those that the caller's token may use.
@@ -93,6 +98,7 @@ impl Acquire {
 
 impl Act for Acquire {
     const VERB: &'static str = "acquire";
+    const ROLE: Role = Role::Work;
     type Answer = Outcome;
 
     fn scope(&self) -> Scope {
@@ -100,10 +106,6 @@ impl Act for Acquire {
             true => Scope::Queues(self.resources()),
             false => Scope::At { resources: self.resources(), ticket: self.ticket },
         }
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -128,14 +130,11 @@ pub struct Leave {
 
 impl Act for Leave {
     const VERB: &'static str = "leave";
+    const ROLE: Role = Role::Work;
     type Answer = bool;
 
     fn scope(&self) -> Scope {
         Scope::At { resources: self.resources.clone(), ticket: Some(self.ticket) }
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -161,16 +160,13 @@ pub struct CallOff {
 
 impl Act for CallOff {
     const VERB: &'static str = "call_off";
+    const ROLE: Role = Role::Work;
     const CALLS_OFF: bool = true;
     /// Whether there was anything to undo.
     type Answer = bool;
 
     fn scope(&self) -> Scope {
         Scope::Queues(self.resources.clone())
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -201,14 +197,11 @@ pub struct Release {
 
 impl Act for Release {
     const VERB: &'static str = "release";
+    const ROLE: Role = Role::Work;
     type Answer = Released;
 
     fn scope(&self) -> Scope {
         look_at(self.at.as_deref())
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -232,14 +225,11 @@ pub enum Broken {
 
 impl Act for BreakAsk {
     const VERB: &'static str = "break";
+    const ROLE: Role = Role::Admin;
     type Answer = Broken;
 
     fn scope(&self) -> Scope {
         look_at(Some(std::slice::from_ref(&self.resource)))
-    }
-
-    fn role(&self) -> Role {
-        Role::Admin
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -270,14 +260,11 @@ pub struct Reap {
 
 impl Act for Reap {
     const VERB: &'static str = "reap";
+    const ROLE: Role = Role::Admin;
     type Answer = Vec<HoldSnapshot>;
 
     fn scope(&self) -> Scope {
         Scope::Everything
-    }
-
-    fn role(&self) -> Role {
-        Role::Admin
     }
 
     fn labels(&self) -> Vec<&str> {

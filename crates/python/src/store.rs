@@ -147,7 +147,8 @@ pub(crate) fn resource(name: &str, is_path: bool) -> Result<Resource, Failure> {
 fn label_for(url: &str) -> Option<String> {
     let url = url.parse::<StoreUrl>().ok()?;
     let names = [Some("TENURE_AGENT"), url.dialect().defaults().label_variable];
-    let mut labels = names.into_iter().flatten().filter_map(|name| std::env::var_os(name)?.into_string().ok());
+    let mut labels =
+        names.into_iter().flatten().filter_map(|name| std::env::var_os(name)?.into_string().ok());
     labels.find(|label| !label.is_empty())
 }
 

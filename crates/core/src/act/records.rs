@@ -23,15 +23,12 @@ pub struct PutOutput {
 
 impl Act for PutOutput {
     const VERB: &'static str = "put_output";
+    const ROLE: Role = Role::Work;
     /// Whether it was kept; not if the worker no longer has the task.
     type Answer = bool;
 
     fn scope(&self) -> Scope {
         Scope::At { resources: vec![self.task.resource()], ticket: None }
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -57,14 +54,11 @@ pub struct PutWorker {
 
 impl Act for PutWorker {
     const VERB: &'static str = "put_worker";
+    const ROLE: Role = Role::Work;
     type Answer = ();
 
     fn scope(&self) -> Scope {
         Scope::At { resources: vec![], ticket: None }
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -85,14 +79,11 @@ pub struct DropWorker {
 
 impl Act for DropWorker {
     const VERB: &'static str = "drop_worker";
+    const ROLE: Role = Role::Work;
     type Answer = ();
 
     fn scope(&self) -> Scope {
         Scope::At { resources: vec![], ticket: None }
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {

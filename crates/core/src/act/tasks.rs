@@ -26,6 +26,7 @@ pub struct CallOffClaim {
 
 impl Act for CallOffClaim {
     const VERB: &'static str = "call_off_claim";
+    const ROLE: Role = Role::Work;
     const CALLS_OFF: bool = true;
     /// The tasks that were handed back.
     type Answer = Vec<TaskId>;
@@ -35,10 +36,6 @@ impl Act for CallOffClaim {
         // A section that the runner keeps may belong to a later claim by now.
         let in_progress = self.runner.is_some();
         Scope::Tasks(TaskScope { grants, in_progress, ..TaskScope::default() })
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -52,14 +49,11 @@ impl Act for CallOffClaim {
 
 impl Act for AddAsk {
     const VERB: &'static str = "add";
+    const ROLE: Role = Role::Work;
     type Answer = Result<Vec<Added>, AddError>;
 
     fn scope(&self) -> Scope {
         AddAsk::scope(self)
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -73,6 +67,7 @@ impl Act for AddAsk {
 
 impl Act for ImportAsk {
     const VERB: &'static str = "import";
+    const ROLE: Role = Role::Work;
     type Answer = Result<Imported, AddError>;
 
     fn scope(&self) -> Scope {
@@ -106,14 +101,11 @@ pub struct ClaimTasks {
 
 impl Act for ClaimTasks {
     const VERB: &'static str = "claim";
+    const ROLE: Role = Role::Work;
     type Answer = Result<Vec<Claimed>, NoClaim>;
 
     fn scope(&self) -> Scope {
         self.ask.look_wide(self.wider)
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -137,6 +129,7 @@ pub struct Recover {
 
 impl Act for Recover {
     const VERB: &'static str = "recover";
+    const ROLE: Role = Role::Work;
     const LOOKS_FIRST: bool = true;
     type Answer = Vec<Task>;
 
@@ -172,15 +165,12 @@ pub struct LeaveIdleSections {
 
 impl Act for LeaveIdleSections {
     const VERB: &'static str = "leave_idle_sections";
+    const ROLE: Role = Role::Work;
     const LOOKS_FIRST: bool = true;
     type Answer = Vec<Resource>;
 
     fn scope(&self) -> Scope {
         tasks::idle_look(self.runner)
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -204,14 +194,11 @@ pub struct FinishTask {
 
 impl Act for FinishTask {
     const VERB: &'static str = "finish";
+    const ROLE: Role = Role::Work;
     type Answer = Finished;
 
     fn scope(&self) -> Scope {
         self.ask.scope()
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -239,14 +226,11 @@ pub struct FinishTasks {
 
 impl Act for FinishTasks {
     const VERB: &'static str = "finish_all";
+    const ROLE: Role = Role::Work;
     type Answer = Vec<Finished>;
 
     fn scope(&self) -> Scope {
         tasks::finish_all_look(&self.asks)
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -260,14 +244,11 @@ impl Act for FinishTasks {
 
 impl Act for HeartbeatAsk {
     const VERB: &'static str = "heartbeat";
+    const ROLE: Role = Role::Work;
     type Answer = Heartbeat;
 
     fn scope(&self) -> Scope {
         HeartbeatAsk::scope(self)
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -288,14 +269,11 @@ pub struct StartTask {
 
 impl Act for StartTask {
     const VERB: &'static str = "start";
+    const ROLE: Role = Role::Work;
     type Answer = Finished;
 
     fn scope(&self) -> Scope {
         self.ask.scope()
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -309,6 +287,7 @@ impl Act for StartTask {
 
 impl Act for EditAsk {
     const VERB: &'static str = "edit";
+    const ROLE: Role = Role::Work;
     type Answer = Result<Task, EditError>;
 
     fn scope(&self) -> Scope {
@@ -336,14 +315,11 @@ impl Act for EditAsk {
 
 impl Act for AddNote {
     const VERB: &'static str = "note";
+    const ROLE: Role = Role::Work;
     type Answer = Result<Task, EditError>;
 
     fn scope(&self) -> Scope {
         AddNote::scope(self)
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -357,14 +333,11 @@ impl Act for AddNote {
 
 impl Act for DescribeTry {
     const VERB: &'static str = "describe_try";
+    const ROLE: Role = Role::Work;
     type Answer = Result<Task, EditError>;
 
     fn scope(&self) -> Scope {
         DescribeTry::scope(self)
-    }
-
-    fn role(&self) -> Role {
-        Role::Work
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -387,15 +360,12 @@ pub struct DeleteTasks {
 
 impl Act for DeleteTasks {
     const VERB: &'static str = "delete";
+    const ROLE: Role = Role::Admin;
     type Answer = Result<Task, EditError>;
 
     fn scope(&self) -> Scope {
         let ids = vec![self.task.clone()];
         Scope::Tasks(TaskScope { ids, dependents: true, ..TaskScope::default() })
-    }
-
-    fn role(&self) -> Role {
-        Role::Admin
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -409,11 +379,8 @@ impl Act for DeleteTasks {
 
 impl Act for RetireAsk {
     const VERB: &'static str = "retire";
+    const ROLE: Role = Role::Admin;
     type Answer = Vec<TaskId>;
-
-    fn role(&self) -> Role {
-        Role::Admin
-    }
 
     fn labels(&self) -> Vec<&str> {
         vec![&self.by]
@@ -439,14 +406,11 @@ pub struct PutSection {
 
 impl Act for PutSection {
     const VERB: &'static str = "put_section";
+    const ROLE: Role = Role::Admin;
     type Answer = Result<(), SectionError>;
 
     fn scope(&self) -> Scope {
         Scope::Tasks(TaskScope { all_sections: true, ..TaskScope::default() })
-    }
-
-    fn role(&self) -> Role {
-        Role::Admin
     }
 
     fn labels(&self) -> Vec<&str> {
@@ -472,14 +436,11 @@ pub struct ChangeSections {
 
 impl Act for ChangeSections {
     const VERB: &'static str = "change_sections";
+    const ROLE: Role = Role::Admin;
     type Answer = Result<Vec<Section>, SectionError>;
 
     fn scope(&self) -> Scope {
         Scope::Tasks(TaskScope { all_sections: true, ..TaskScope::default() })
-    }
-
-    fn role(&self) -> Role {
-        Role::Admin
     }
 
     fn labels(&self) -> Vec<&str> {

@@ -99,6 +99,7 @@ impl Asked {
 
     /// Decides an act, after what this server changes in it.
     async fn perform<A: Act>(&self, change: impl FnOnce(&mut A)) -> Result<Response, Problem> {
+        self.caller.require(A::ROLE)?;
         let mut act: A = self.read()?;
         change(&mut act);
         let deadline = self.app.clock.deadline(&self.headers)?;

@@ -472,7 +472,7 @@ async fn a_file_named_twice_is_held_once(harness: &dyn Harness) -> Verdict {
     Ok(())
 }
 
-/// A claim that waits for a named task queues for all that the task needs.
+/// A claim that waits for a named task has a place in the queue of the task.
 async fn those_who_wait_for_a_task_have_places(harness: &dyn Harness) -> Verdict {
     let store = harness.fresh().await;
     let task = NewTask {
@@ -494,7 +494,7 @@ async fn those_who_wait_for_a_task_have_places(harness: &dyn Harness) -> Verdict
     let places = store.read(&look_for(&["a"])).await?.waiters;
     let who: Vec<&str> = places.iter().map(|seen| seen.waiter.holder.label.as_str()).collect();
     ensure_eq!(who, vec!["v", "u"], "who waits, in order");
-    ensure_eq!(places[0].waiter.wants.len(), 4, "the task, its files and its section");
+    ensure_eq!(places[0].waiter.wants.len(), 1, "what it waits for: the task");
     let finish = FinishAsk {
         task: id("a"),
         proof: Proof::Grant(first.grants[0]),

@@ -185,7 +185,8 @@ pub fn claim(
         let Obstacle { why, by } = in_the_way.unwrap_or_default();
         let look_wider = seen.more_to_pick;
         if let Some(task) = ask.task.as_ref().and_then(|id| seen.task(id)) {
-            queue_up(&mut round.draft, seen, ask, task, by.is_some());
+            let is_held = by.as_ref().is_some_and(|by| by.hold.want.resource == task.id.resource());
+            queue_up(&mut round.draft, seen, ask, task, is_held);
         }
         let decision = look_again(seen, ask).unwrap_or_else(|| round.draft.decide(ask.place()));
         return (decision, Err(NoClaim::AllTaken { why, by, look_wider }));
@@ -201,8 +202,8 @@ impl ClaimAsk {
     }
 }
 
-/// Gives the asker a place in the queue for all that the named task needs, or keeps the place that it
-/// has. There is none for a task that nobody holds and that waits for something else.
+/// Gives the asker a place in the queue for the named task, or keeps the place that it has. There is none
+/// for a task that nobody holds: whoever keeps its section goes on with the tasks in it.
 fn queue_up(draft: &mut Draft<'_>, seen: &Snapshot, ask: &ClaimAsk, task: &Task, is_held: bool) {
     let (Some(grant), Some(ttl)) = (ask.place(), ask.queue) else { return };
     let place = seen.waiters.iter().find(|seen| seen.waiter.grant == grant);
@@ -219,7 +220,7 @@ fn queue_up(draft: &mut Draft<'_>, seen: &Snapshot, ask: &ClaimAsk, task: &Task,
     let waiter = Waiter {
         grant,
         ticket: place.map_or(seen.next, |place| place.waiter.ticket),
-        wants: place.map_or_else(|| all_wants(seen, task), |place| place.waiter.wants.clone()),
+        wants: vec![Want::exclusive(task.id.resource())],
         holder,
         operation: Some(task.title.clone()),
         keeps,
@@ -234,13 +235,6 @@ fn queue_up(draft: &mut Draft<'_>, seen: &Snapshot, ask: &ClaimAsk, task: &Task,
             draft.write(Write::Wait(waiter));
         }
     }
-}
-
-/// The task, its files and its section.
-fn all_wants(seen: &Snapshot, task: &Task) -> Vec<Want> {
-    let mut wants = task_wants(task);
-    wants.extend(task.section.as_deref().and_then(|name| section_want(&seen.section(name))));
-    wants
 }
 
 /// The task and its files.
