@@ -167,6 +167,12 @@ impl Store for Engine {
     }
 
     async fn query(&self, query: Query) -> Result<Answer, StoreError> {
+        // A holder that looks would notice that its renewals are worth nothing.
+        let is_look = matches!(query, Query::Snapshot(Scope::At { .. }));
+        if is_look && self.mutant == Some(Mutant::RenewAlways) {
+            let reason = "looks fail".to_owned();
+            return Err(StoreError::Unavailable { store: self.inner.info().url, reason, hint: None });
+        }
         let scope = match &query {
             Query::Snapshot(scope) => Some(scope.clone()),
             _ => None,

@@ -35,7 +35,7 @@ macro_rules! mutants {
 }
 
 mutants! {
-    RenewAlways, "renew-always", "a renewal succeeds without a look at grant, token and time";
+    RenewAlways, "renew-always", "a renewal succeeds without a look at grant, token and time, and looks fail";
     RenewForgets, "renew-forgets", "a heartbeat is accepted and does not extend the lease (seed 002)";
     RenewFirstPart, "renew-first-part", "a renewal of several resources extends only the first";
     TrustFromAnswer, "trust-from-answer", "trust is counted from the answer instead of the request";

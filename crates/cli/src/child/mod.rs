@@ -1,8 +1,8 @@
 //! Runs the command of `run`, `update`, `work` and `swarm`: starts, watches, signals and stops it.
 //!
 //! In reading order: [`ChildSpec`] describes what to start, [`spawn`] starts it while its lease can be
-//! trusted ([`Trust`]), [`Child`] is the running command, [`Ended`] is how it ended, [`Signals`] are the signals that tenure receives
-//! meanwhile.
+//! trusted, [`Child`] is the running command, [`Ended`] is how it ended, [`Signals`] are the signals that
+//! tenure receives meanwhile.
 //!
 //! ```ignore
 //! let mut signals = Signals::listen()?;

@@ -50,7 +50,7 @@ pub struct Child {
 
 /// Starts the command of `spec` in a new process group, if its lease may be trusted at that moment. From
 /// then on the command is ended in time, also where this process cannot do it: see
-/// [`guardian`](super::guardian).
+/// [`guardian`].
 ///
 /// Call it on the main thread, within a Tokio runtime with I/O and time enabled: on Linux the
 /// kernel kills the command when the thread that started it ends.
