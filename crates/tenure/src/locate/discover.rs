@@ -115,7 +115,10 @@ impl ClientBuilder {
             .poll_interval(settings.duration(Key::PollInterval))
             .recoveries_max(settings.integer(Key::MaxRecoveries))
             .retention(super::retention(&settings));
+        #[cfg(feature = "file-store")]
         let of_dialect = located.url.dialect().defaults().label_variable;
+        #[cfg(not(feature = "file-store"))]
+        let of_dialect: Option<&str> = None;
         let of_dialect = of_dialect.and_then(|name| std::env::var_os(name)?.into_string().ok());
         let chosen = settings.text(Key::Agent).or(of_dialect.as_deref());
         if let Some(label) = chosen.filter(|label| !label.is_empty()) {
