@@ -171,7 +171,11 @@ impl Store for Engine {
         let is_look = matches!(query, Query::Snapshot(Scope::At { .. }));
         if is_look && self.mutant == Some(Mutant::RenewAlways) {
             let reason = "looks fail".to_owned();
-            return Err(StoreError::Unavailable { store: self.inner.info().url, reason, hint: None });
+            return Err(StoreError::Unavailable {
+                store: self.inner.info().url,
+                reason,
+                hint: None,
+            });
         }
         let scope = match &query {
             Query::Snapshot(scope) => Some(scope.clone()),
