@@ -223,7 +223,7 @@ impl<'a> ClaimPlace<'a> {
     }
 
     fn call_off(&self) -> CallOff {
-        CallOff { grant: self.grant, resources: vec![self.task.resource()], is_new: true }
+        CallOff { grant: self.grant, resources: vec![self.task.resource()], is_new: false }
     }
 
     async fn leave(mut self) -> Result<(), Error> {
