@@ -124,7 +124,7 @@ fn without_tasks_the_ids_of_another_list_can_be_held() {
     assert_eq!(place.json(&["acquire", "task:JIRA-12", "--as", "alice"]).code, 4);
 }
 
-/// Whoever waits for a task by name has a place in its queue, whatever way it asks, and is shown there.
+/// Each command that waits for a task by name has a place in its queue and is shown there.
 #[test]
 fn those_who_wait_for_a_task_are_shown_and_served_in_order() {
     let (place, _) = place();

@@ -53,12 +53,12 @@ pub(crate) fn begin() {
     WRITERS.get_or_init(|| [Stream::Stdout, Stream::Stderr].map(Writer::start));
 }
 
-/// Whether threads write: one of them may hold the lock of its stream for as long as nobody reads.
+/// Whether threads write: one of them may hold the lock of its stream for as long as its reader does not read.
 pub(super) fn has_begun() -> bool {
     WRITERS.get().is_some()
 }
 
-/// Says that this process is to end soon, whoever reads.
+/// Says that this process is to end soon, whether or not its output is read.
 pub(crate) fn hurry() {
     IN_A_HURRY.store(true, Ordering::SeqCst);
 }

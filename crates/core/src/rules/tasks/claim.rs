@@ -203,7 +203,7 @@ impl ClaimAsk {
 }
 
 /// Gives the asker a place in the queue for the named task, or keeps the place that it has. There is none
-/// for a task that nobody holds: whoever keeps its section goes on with the tasks in it.
+/// for a task that is not held: the runner that keeps its section goes on with the tasks in it.
 fn queue_up(draft: &mut Draft<'_>, seen: &Snapshot, ask: &ClaimAsk, task: &Task, is_held: bool) {
     let (Some(grant), Some(ttl)) = (ask.place(), ask.queue) else { return };
     let place = seen.waiters.iter().find(|seen| seen.waiter.grant == grant);
