@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::{
-    Change, Decision, GrantId, Kind, Mode, Scope, Snapshot, Status, StoredReply, Write,
+    Change, Decision, GrantId, Kind, Mode, Scope, Snapshot, Status, StoredReply, Want, Write,
 };
 use tenure::store::{
     Answer, Committed, Decide, Maintained, Maintenance, MemoryStore, Query, Renewal, Renewed,
@@ -220,7 +220,18 @@ fn distort(mutant: Mutant, shown: &mut Snapshot, scope: &Scope, notes: &Notes) {
                 seen.hold.grant = GrantId::from_bits(seen.hold.grant.to_bits() ^ 1);
             }
         }
+        Mutant::FinishAfterLoss => {
+            let held = |part: &tenure::core::Part| {
+                shown.holds.iter().any(|seen| seen.hold.want.resource == part.resource)
+            };
+            for claim in shown.tasks.iter_mut().filter_map(|task| task.claim.as_mut()) {
+                claim.parts.retain(held);
+            }
+        }
         Mutant::Barging => shown.waiters.clear(),
+        Mutant::BargingReaders => hide_waits(shown, |want| want.mode == Mode::Shared),
+        Mutant::BargingSlots => hide_waits(shown, |want| matches!(want.mode, Mode::Slot { .. })),
+        Mutant::BargingPaths => hide_waits(shown, |want| want.resource.kind() == Kind::Path),
         Mutant::YoungIsFree => shown.holds.retain(|seen| seen.held_for > Duration::from_millis(60)),
         Mutant::OldLockIsFree | Mutant::OldClaimIsFree => {
             let meant = if mutant == Mutant::OldLockIsFree { Kind::Lock } else { Kind::Task };
@@ -283,6 +294,11 @@ fn distort(mutant: Mutant, shown: &mut Snapshot, scope: &Scope, notes: &Notes) {
         }
         _ => {}
     }
+}
+
+/// Hides requests that wait for something of this kind.
+fn hide_waits(shown: &mut Snapshot, meant: impl Fn(&Want) -> bool) {
+    shown.waiters.retain(|seen| !seen.waiter.wants.iter().any(&meant));
 }
 
 /// Writes something else than the rule chose.

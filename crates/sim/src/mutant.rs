@@ -43,7 +43,11 @@ mutants! {
     SuspendIsNotCounted, "suspend-not-counted", "trust is counted by a clock that stands still during suspend";
     StoreClockIsSet, "store-clock-is-set", "the store judges leases by a clock that can be set";
     LostWake, "lost-wake", "no waiter is woken when something is given back";
+    ActsWithoutLooking, "acts-without-looking", "a program starts its work without a look at its lease";
     Barging, "barging", "a new request does not look at those that wait";
+    BargingReaders, "barging-readers", "a shared request does not look at those that wait";
+    BargingSlots, "barging-slots", "a request for a slot does not look at those that wait";
+    BargingPaths, "barging-paths", "a request for a path does not look at those that wait";
     TaskKeepsToken, "task-keeps-token", "a recovered task is claimed with its old token";
     TokensRestart, "tokens-restart", "the numbers of the store go back when it is restarted";
     UnknownIsDead, "unknown-is-dead", "a holder of which nothing is known counts as dead";
@@ -78,6 +82,7 @@ mutants! {
     SplitBrain, "split-brain", "processes that start after a restart use another store";
     HalfOfMany, "half-of-many", "of several resources asked for together only the first is taken";
     FinishIgnoresParts, "finish-ignores-parts", "a finish looks at the task alone, not at the section and files of its claim";
+    FinishAfterLoss, "finish-after-loss", "a finish is accepted after a part of its claim was broken, if that is free";
     CloneIsReboot, "clone-is-reboot", "another boot under the same machine id counts as a reboot";
     CyclesIgnored, "cycles-ignored", "a wait that closes a cycle with another program is not refused";
     SelfDeadlock, "self-deadlock", "a wait for what the same program keeps is not refused";

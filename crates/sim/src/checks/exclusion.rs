@@ -1,6 +1,6 @@
 //! Holders that trust their lease never overlap, and their tokens rise.
 
-use super::names::{CONFIRM, EXCLUSION, FENCE, TOKENS, VERIFY};
+use super::names::{CONFIRM, EXCLUSION, FENCE, LOOK, TOKENS, VERIFY};
 use super::observer::Observer;
 use crate::machines::Run;
 use parking_lot::Mutex;
@@ -149,7 +149,8 @@ fn files(path: &str) -> &'static [&'static str] {
     }
 }
 
-fn overlap(one: &str, other: &str) -> bool {
+/// Whether what uses one of these is in the way of what uses the other.
+pub(super) fn overlap(one: &str, other: &str) -> bool {
     match one.starts_with("path:") && other.starts_with("path:") {
         true => files(one).iter().any(|file| files(other).contains(file)),
         false => one == other,
@@ -217,6 +218,7 @@ impl Observer {
         for (name, usage) in held.iter().filter(|(name, _)| !name.starts_with("section:")) {
             self.note_token(name, *usage, grant, token, is_trusted, who);
         }
+        let held_now = trusted.clone();
         let number = {
             let mut state = self.state();
             state.acquisitions += 1;
@@ -226,8 +228,17 @@ impl Observer {
             holders.entries.insert(holders.count, entry);
             holders.count
         };
+        self.starts(who, &names, &held_now);
         self.audit_pairs(Some(number));
         Registered { observer: self.clone(), number }
+    }
+
+    /// A program is handed this as held, or starts something under it.
+    pub fn starts(&self, who: &str, names: &str, trusted: &Trusted) {
+        if !trusted.is_held() {
+            let token = trusted.token();
+            self.violation(LOOK, format!("{who} has {names} token={token}, whose lease is over"));
+        }
     }
 
     fn note_token(
@@ -357,6 +368,15 @@ impl Observer {
         let entries = holders.entries.values().filter(|entry| entry.uses_alone(resource));
         let trusted = entries.filter(|entry| entry.is_trusted(self, holders));
         trusted.map(|entry| entry.trusted.token()).collect()
+    }
+
+    /// How many trust that they use this now, in whatever way.
+    pub(super) fn users(&self, resource: &str) -> usize {
+        let state = self.state();
+        let holders = &state.holders;
+        let uses = |entry: &&Entry| entry.held.iter().any(|(name, _)| name == resource);
+        let entries = holders.entries.values().filter(uses);
+        entries.filter(|entry| entry.is_trusted(self, holders)).count()
     }
 
     /// Those that trust that they use something of this alone now.

@@ -20,6 +20,8 @@ pub use queue::Waiter;
 pub mod names {
     /// Holders that trust their lease at the same time exclude each other.
     pub const EXCLUSION: &str = "exclusion";
+    /// What is handed out as held can be trusted then, and nothing is started under a lease that is over.
+    pub const LOOK: &str = "look";
     /// Tokens rise, and none is given twice.
     pub const TOKENS: &str = "tokens";
     /// The token of a holder that trusts its lease is accepted by what it guards.

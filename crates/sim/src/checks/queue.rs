@@ -1,8 +1,10 @@
 //! Requests that stay are served in order, and what is given back is handed on at once.
 //!
-//! Only requests for one resource, used alone, are judged, and only while nothing went wrong for them:
-//! a process that is stopped, cut off or answered late may lose its place or its turn.
+//! A request may go first only if those that waited when it came could be served beside it. Only requests
+//! for which nothing went wrong are judged: a process that is stopped, cut off or answered late may lose
+//! its place or its turn. Hand-offs are judged for the lock `q`, which is always asked for alone.
 
+use super::exclusion::{Held, Use, overlap};
 use super::names::{HAND_OFF, ORDER};
 use super::observer::Observer;
 use std::collections::BTreeMap;
@@ -14,13 +16,35 @@ const HAND_OFF_MAX: Duration = Duration::from_millis(1000);
 /// How long it must be calm before hand-offs are judged: what faults left behind has lapsed by then.
 const SETTLED: Duration = Duration::from_secs(20);
 
+#[derive(Clone)]
 struct Request {
     pid: u32,
     who: String,
-    resource: String,
+    wanted: Vec<Held>,
     sent: Duration,
+    /// When it gives up by itself.
+    until: Option<Duration>,
     queued: Option<Duration>,
 }
+
+impl Request {
+    /// Whether it has had a place since before another was sent, and surely has it still.
+    fn waited_at(&self, sent: Duration, now: Duration) -> bool {
+        self.queued.is_some_and(|queued| queued < sent)
+            && self.until.is_none_or(|until| now < until)
+    }
+
+    fn names(&self) -> String {
+        self.wanted.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// How much earlier than it says a request may give up, as a divisor of its wait: its clock drifts by up
+/// to a fiftieth, and it stops waiting before it says so.
+const EARLY: u32 = 10;
+
+/// The lock whose hand-offs are judged.
+const HANDED_ON: &str = "q";
 
 /// All requests that have not been served yet.
 #[derive(Default)]
@@ -36,14 +60,15 @@ pub struct Queues {
 pub struct Waiter(u64);
 
 impl Observer {
-    /// A process asks for a resource.
-    pub fn asks(&self, pid: u32, who: &str, resource: &str) -> Waiter {
+    /// A process asks for something, and gives up by itself after `patience`, if that is given.
+    pub fn asks(&self, pid: u32, who: &str, wanted: &[Held], patience: Option<Duration>) -> Waiter {
         let sent = self.now();
+        let until = patience.map(|patience| sent + patience - patience / EARLY);
+        let (who, wanted) = (who.to_owned(), wanted.to_vec());
         let mut state = self.state();
         let queues = &mut state.queues;
         queues.count += 1;
-        let request =
-            Request { pid, who: who.to_owned(), resource: resource.to_owned(), sent, queued: None };
+        let request = Request { pid, who, wanted, sent, until, queued: None };
         queues.requests.insert(queues.count, request);
         Waiter(queues.count)
     }
@@ -67,59 +92,66 @@ impl Observer {
         self.state().queues.requests.retain(|_, request| request.pid != pid);
     }
 
-    /// It was served.
+    /// It was served. It may be among the holders already.
     pub fn served(&self, waiter: Waiter) {
         let now = self.now();
-        let (request, released) = {
+        let (request, earlier) = {
             let mut state = self.state();
             let Some(request) = state.queues.requests.remove(&waiter.0) else { return };
-            let released = state.queues.released.remove(&request.resource);
-            (request, released)
+            let others = state.queues.requests.values();
+            let earlier = others.filter(|other| other.waited_at(request.sent, now));
+            (request.clone(), earlier.cloned().collect::<Vec<_>>())
         };
-        let overtaken = {
-            let state = self.state();
-            let earlier = state.queues.requests.values().filter(|other| {
-                other.resource == request.resource
-                    && other.queued.is_some_and(|queued| queued < request.sent)
-            });
-            earlier.map(|other| (other.pid, other.who.clone(), other.sent)).collect::<Vec<_>>()
-        };
-        for (pid, who, sent) in overtaken {
-            if self.undisturbed_since(pid, sent) {
-                let resource = &request.resource;
-                self.violation(
-                    ORDER,
-                    format!(
-                        "{} gets {resource} before {who}, which waited when it came",
-                        request.who
-                    ),
-                );
+        let earlier = earlier.into_iter().filter(|one| self.undisturbed_since(one.pid, one.sent));
+        self.judge_order(&request, &earlier.collect::<Vec<_>>());
+        self.judge_hand_off(&request, now);
+    }
+
+    /// Those that waited when this request came must have room beside it.
+    fn judge_order(&self, request: &Request, earlier: &[Request]) {
+        for (name, usage) in &request.wanted {
+            let waiting: Vec<(&str, Use)> = earlier
+                .iter()
+                .flat_map(|one| one.wanted.iter().map(move |(name, usage)| (one, name, *usage)))
+                .filter(|(_, other, _)| overlap(name, other))
+                .map(|(one, _, usage)| (one.who.as_str(), usage))
+                .collect();
+            let overtaken = match usage {
+                Use::Alone => waiting.first(),
+                Use::Shared => waiting.iter().find(|(_, usage)| *usage != Use::Shared),
+                Use::OneOf(most) => {
+                    let used = self.users(name).max(1);
+                    waiting.first().filter(|_| used + waiting.len() > *most)
+                }
+            };
+            if let Some((who, _)) = overtaken {
+                let text =
+                    format!("{} gets {name} before {who}, which waited when it came", request.who);
+                self.violation(ORDER, text);
+                return;
             }
         }
-        let waited_before = |released: &Duration| request.queued.is_some_and(|at| at < *released);
-        if let Some(released) = released.filter(waited_before)
+    }
+
+    fn judge_hand_off(&self, request: &Request, now: Duration) {
+        let Some(released) = self.state().queues.released.remove(&request.names()) else { return };
+        let waited_before = request.queued.is_some_and(|at| at < released);
+        if waited_before
             // Calm already when it was given back.
             && self.calm_for() > SETTLED + (now - released)
             && now - released > HAND_OFF_MAX
             && self.undisturbed_since(request.pid, request.sent)
         {
             let late = (now - released).as_millis();
-            let text = format!(
-                "{} gets {} {late} ms after it was given back",
-                request.who, request.resource
-            );
+            let names = request.names();
+            let text = format!("{} gets {names} {late} ms after it was given back", request.who);
             self.violation(HAND_OFF, text);
         }
     }
 
-    /// A request that may give up by itself was served: what was given back is held again.
-    pub fn taken(&self, resource: &str) {
-        self.state().queues.released.remove(resource);
-    }
-
     /// A holder was told that it gave this back. The next one may have been told earlier.
     pub fn released(&self, resource: &str) {
-        if !self.users_alone(resource).is_empty() {
+        if resource != HANDED_ON || !self.users_alone(resource).is_empty() {
             return;
         }
         let now = self.now();

@@ -4,6 +4,7 @@ use super::exclusion::Held;
 use super::names::{DEPENDENCIES, FINISH};
 use super::observer::Observer;
 use std::collections::{BTreeMap, BTreeSet};
+use tenure::core::GrantId;
 
 /// What was observed of tasks.
 #[derive(Default)]
@@ -18,6 +19,8 @@ pub struct TaskChecks {
     pub(super) completed: BTreeMap<String, u64>,
     /// Finishes that were accepted, whatever they said.
     accepted: BTreeSet<(String, u64)>,
+    /// Parts of claims that an operator broke, each with its grant.
+    broken: BTreeSet<(String, GrantId)>,
     /// Claims that were observed.
     pub(super) claimed: BTreeSet<(String, u64)>,
 }
@@ -68,6 +71,29 @@ impl Observer {
     /// A reviewer is about to approve a task.
     pub fn may_complete(&self, task: &str) {
         self.state().tasks.complete_sent.insert(task.to_owned());
+    }
+
+    /// The store said that a part of a claim is broken.
+    pub fn broke_part(&self, resource: &str, grant: GrantId) {
+        self.state().tasks.broken.insert((resource.to_owned(), grant));
+    }
+
+    /// The part of a claim that is known to be broken, if one is: a finish that is sent now must be refused.
+    pub fn broken_part(&self, parts: &[Held], grants: &[GrantId]) -> Option<String> {
+        let state = self.state();
+        let mut broken = state.tasks.broken.iter();
+        let is_part = |name: &str| parts.iter().any(|(part, _)| part == name);
+        broken
+            .find(|(name, grant)| is_part(name) && grants.contains(grant))
+            .map(|(name, _)| name.clone())
+    }
+
+    /// The store accepted how a task ended. `broken` names the part of its claim that was known to be
+    /// broken when the finish was sent.
+    pub fn finished_after(&self, who: &str, task: &str, repeated: bool, broken: Option<String>) {
+        if let Some(part) = broken.filter(|_| !repeated) {
+            self.violation(FINISH, format!("{who} finished {task} after its {part} was broken"));
+        }
     }
 
     /// The store accepted how a task ended. `others` trusted, when that was asked, that they use a part

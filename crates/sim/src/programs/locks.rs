@@ -1,7 +1,7 @@
 //! Programs that hold locks and paths.
 
 use super::Context;
-use crate::checks::{Held, Registered, Trusted, Use, Waiter};
+use crate::checks::{Held, Registered, Trusted, Use};
 use crate::mutant::Mutant;
 use crate::plan::Pace;
 use std::sync::Arc;
@@ -96,39 +96,44 @@ async fn one(context: &Context, wish: Wish) -> Result<(), Error> {
         "asks for {names} {:?} wait={:?} ttl={:?}",
         wish.held[0].1, wish.wait, wish.ttl
     ));
-    // A request that gives up by itself does not stay, and only a lock that is always asked for alone
-    // has one queue.
-    let waiter =
-        (names == "q" && wish.wait == Wait::Forever).then(|| observer.asks(pid, who, &names));
+    let patience = match wish.wait {
+        Wait::Forever => None,
+        Wait::UpTo(patience) => Some(patience),
+        Wait::No => Some(Duration::ZERO),
+    };
+    let waiter = observer.asks(pid, who, &wish.held, patience);
     let request = request(context, &wish).wait(wish.wait).ttl(wish.ttl).on_wait({
         let observer = observer.clone();
-        move |_| waiter.into_iter().for_each(|waiter| observer.waits(waiter))
+        move |_| observer.waits(waiter)
     });
     let guard = match request.hold().await {
         Ok(Attempt::Held(guard)) => guard,
         Ok(Attempt::Busy(_)) => {
             context.say(format_args!("does not get {names}"));
-            give_up(context, waiter);
+            observer.gives_up(waiter);
             return Ok(());
         }
         Err(error) => {
-            give_up(context, waiter);
+            observer.gives_up(waiter);
             return Err(error);
         }
     };
-    match waiter {
-        Some(waiter) => observer.served(waiter),
-        None => observer.taken(&names),
-    }
     let guard = Arc::new(guard);
     let trusted = Trusted::Guard(guard.clone());
     let registered = observer.holds(pid, who, wish.held.clone(), trusted);
-    work(context, &wish, &guard).await;
+    observer.served(waiter);
+    // It is held up before it starts anything: by a slow reader of what it prints, or by a stop.
+    if context.roll(|dice| dice.percent(10)) {
+        let pause = context.roll(|dice| dice.time(0, 1000));
+        context.sleep(pause).await;
+    }
+    if guard.is_held() || context.world.machines.mutant() == Some(Mutant::ActsWithoutLooking) {
+        observer.starts(who, &names, &Trusted::Guard(guard.clone()));
+        work(context, &wish, &guard).await;
+    } else {
+        context.say(format_args!("lost {names} before it started"));
+    }
     end(context, &names, guard, registered).await
-}
-
-fn give_up(context: &Context, waiter: Option<Waiter>) {
-    waiter.into_iter().for_each(|waiter| context.observer.gives_up(waiter));
 }
 
 /// Writes while it holds, and sometimes after it has lost what it held.
@@ -190,7 +195,7 @@ async fn end(
     context.say(format_args!("releases {names} token={token}"));
     let outcome = guard.release().await?;
     context.say(format_args!("released {names} token={token}: {outcome:?}"));
-    if names == "q" && outcome == ReleaseOutcome::Released {
+    if outcome == ReleaseOutcome::Released {
         context.observer.released(names);
     }
     Ok(())
@@ -216,6 +221,9 @@ pub(super) async fn operator(context: &Context) {
             (false, _) => context.observer.breaks(name, token.0),
         }
         match context.client.break_hold(name, token, "to see what happens").await {
+            Ok(Broken::Ended(_)) if name.starts_with("section:") => {
+                context.observer.broke_part(name, hold.hold.grant);
+            }
             Ok(Broken::Ended(_)) => context.observer.broke(name, token.0),
             Ok(_) => {}
             Err(error) => context.wait_out(&error).await,

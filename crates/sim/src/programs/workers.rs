@@ -132,6 +132,7 @@ async fn one(context: &Context, runner: &Runner, work: Work) -> Result<(), Error
     drop(registered);
     let (id, token, parts) = (task_name(work.task()), work.lease().token, held(&work));
     let grant = work.lease().grant;
+    let grants: Vec<_> = std::iter::once(grant).chain(work.section_grant()).collect();
     // A careless worker reports its end although it was told that its claim is lost.
     if lost && context.roll(|dice| dice.percent(50)) {
         context.say(format_args!("lost {id} token={}", token.0));
@@ -141,6 +142,7 @@ async fn one(context: &Context, runner: &Runner, work: Work) -> Result<(), Error
     let finish = ending(context);
     let completes = matches!(finish, Finish::Complete { .. });
     context.observer.finishes(&context.who, &id, token.0, completes);
+    let broken = context.observer.broken_part(&parts, &grants);
     let mut others = context.observer.rivals(&parts);
     let Some(work) = Arc::into_inner(work) else { return Ok(()) };
     let task = work.task().id.clone();
@@ -156,6 +158,7 @@ async fn one(context: &Context, runner: &Runner, work: Work) -> Result<(), Error
             context.client.tasks().finish(&task, proof, Some(token), None, finish.clone()).await;
     }
     if let Finished::Done { repeated, .. } = finished? {
+        context.observer.finished_after(&context.who, &id, repeated, broken);
         context.observer.finished_beside(&context.who, &id, &parts, repeated, &others);
         context.observer.finish_accepted(&context.who, &id, token.0, completes, repeated);
     } else {
