@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::core::{
-    Change, Decision, GrantId, Kind, Mode, Scope, Snapshot, Status, StoredReply, Want, Write,
+    Change, Claim, Decision, GrantId, Hold, HoldSnapshot, Kind, Mode, Scope, Snapshot, Status,
+    StoredReply, WallTime, Want, Write,
 };
 use tenure::store::{
     Answer, Committed, Decide, Maintained, Maintenance, MemoryStore, Query, Renewal, Renewed,
@@ -32,6 +33,8 @@ struct Notes {
     numbers_back: u64,
     /// The token with which each task was last claimed.
     task_tokens: BTreeMap<String, u64>,
+    /// The last claim of each task, with the hold of the task.
+    last_claims: BTreeMap<String, (Claim, Hold)>,
     /// Tokens of what was held at the last restart: lower than this.
     forgotten_below: u64,
     highest_token: u64,
@@ -220,12 +223,23 @@ fn distort(mutant: Mutant, shown: &mut Snapshot, scope: &Scope, notes: &Notes) {
                 seen.hold.grant = GrantId::from_bits(seen.hold.grant.to_bits() ^ 1);
             }
         }
-        Mutant::FinishAfterLoss => {
-            let held = |part: &tenure::core::Part| {
-                shown.holds.iter().any(|seen| seen.hold.want.resource == part.resource)
-            };
-            for claim in shown.tasks.iter_mut().filter_map(|task| task.claim.as_mut()) {
-                claim.parts.retain(held);
+        // Only a finish looks at one task and at those that wait for it, and picks none.
+        Mutant::FinishAfterLoss if matches!(scope, Scope::Tasks(asked) if asked.dependents && asked.pick.is_none()) => {
+            for task in shown.tasks.iter_mut().filter(|task| task.status == Status::Pending) {
+                let Some((claim, hold)) = notes.last_claims.get(task.id.as_str()) else { continue };
+                task.status = Status::InProgress;
+                let mut claim = claim.clone();
+                claim.parts.clear();
+                task.claim = Some(claim);
+                shown.holds.push(HoldSnapshot {
+                    left: hold.ttl,
+                    hold: hold.clone(),
+                    held_for: Duration::ZERO,
+                    acquired_at: WallTime::default(),
+                    renewed_at: WallTime::default(),
+                    expires_at: WallTime::default(),
+                    stale: None,
+                });
             }
         }
         Mutant::Barging => shown.waiters.clear(),
@@ -356,6 +370,22 @@ fn spoil(mutant: Mutant, mut change: Change, notes: &mut Notes) -> Decision {
             change
                 .writes
                 .retain(|write| !matches!(write, Write::Hold(_)) || std::mem::take(&mut first));
+        }
+        Mutant::FinishAfterLoss => {
+            let holds = |write: &Write| match write {
+                Write::Hold(hold) if hold.want.resource.kind() == Kind::Task => Some(hold.clone()),
+                _ => None,
+            };
+            let holds: Vec<Hold> = change.writes.iter().filter_map(holds).collect();
+            for write in &change.writes {
+                let Write::Task(task) = write else { continue };
+                let Some(claim) = &task.claim else { continue };
+                let hold = holds.iter().find(|hold| hold.grant == claim.grant);
+                if let Some(hold) = hold {
+                    let noted = (claim.clone(), hold.clone());
+                    notes.last_claims.insert(task.id.to_string(), noted);
+                }
+            }
         }
         Mutant::TaskKeepsToken => {
             for write in &change.writes {

@@ -82,7 +82,7 @@ mutants! {
     SplitBrain, "split-brain", "processes that start after a restart use another store";
     HalfOfMany, "half-of-many", "of several resources asked for together only the first is taken";
     FinishIgnoresParts, "finish-ignores-parts", "a finish looks at the task alone, not at the section and files of its claim";
-    FinishAfterLoss, "finish-after-loss", "a finish is accepted after a part of its claim was broken, if that is free";
+    FinishAfterLoss, "finish-after-loss", "a finish is accepted after its claim was ended, if no other has the task";
     CloneIsReboot, "clone-is-reboot", "another boot under the same machine id counts as a reboot";
     CyclesIgnored, "cycles-ignored", "a wait that closes a cycle with another program is not refused";
     SelfDeadlock, "self-deadlock", "a wait for what the same program keeps is not refused";

@@ -57,6 +57,17 @@ pub enum Error {
     Deadlock(Cycle),
 }
 
+impl Error {
+    /// Whether trying again later may help.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Error::Store(error) => error.is_passing(),
+            Error::TooLate => true,
+            _ => false,
+        }
+    }
+}
+
 /// A request that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

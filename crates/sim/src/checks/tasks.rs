@@ -4,7 +4,6 @@ use super::exclusion::Held;
 use super::names::{DEPENDENCIES, FINISH};
 use super::observer::Observer;
 use std::collections::{BTreeMap, BTreeSet};
-use tenure::core::GrantId;
 
 /// What was observed of tasks.
 #[derive(Default)]
@@ -19,8 +18,8 @@ pub struct TaskChecks {
     pub(super) completed: BTreeMap<String, u64>,
     /// Finishes that were accepted, whatever they said.
     accepted: BTreeSet<(String, u64)>,
-    /// Parts of claims that an operator broke, each with its grant.
-    broken: BTreeSet<(String, GrantId)>,
+    /// Parts of claims that an operator broke, by token.
+    broken: BTreeSet<(String, u64)>,
     /// Claims that were observed.
     pub(super) claimed: BTreeSet<(String, u64)>,
 }
@@ -74,25 +73,27 @@ impl Observer {
     }
 
     /// The store said that a part of a claim is broken.
-    pub fn broke_part(&self, resource: &str, grant: GrantId) {
-        self.state().tasks.broken.insert((resource.to_owned(), grant));
+    pub fn broke_part(&self, resource: &str, token: u64) {
+        self.state().tasks.broken.insert((resource.to_owned(), token));
     }
 
-    /// The part of a claim that is known to be broken, if one is: a finish that is sent now must be refused.
-    pub fn broken_part(&self, parts: &[Held], grants: &[GrantId]) -> Option<String> {
-        let state = self.state();
-        let mut broken = state.tasks.broken.iter();
-        let is_part = |name: &str| parts.iter().any(|(part, _)| part == name);
-        broken
-            .find(|(name, grant)| is_part(name) && grants.contains(grant))
-            .map(|(name, _)| name.clone())
+    /// Whether a part of a claim is known to be broken: a finish that is sent now must be refused.
+    pub fn is_broken_part(&self, resource: &str, token: u64) -> bool {
+        self.state().tasks.broken.contains(&(resource.to_owned(), token))
     }
 
-    /// The store accepted how a task ended. `broken` names the part of its claim that was known to be
+    /// The store accepted how a task ended. `broken` is the part of its claim that was known to be
     /// broken when the finish was sent.
-    pub fn finished_after(&self, who: &str, task: &str, repeated: bool, broken: Option<String>) {
-        if let Some(part) = broken.filter(|_| !repeated) {
-            self.violation(FINISH, format!("{who} finished {task} after its {part} was broken"));
+    pub fn finished_after(
+        &self,
+        who: &str,
+        task: &str,
+        repeated: bool,
+        broken: Option<(String, u64)>,
+    ) {
+        if let Some((part, token)) = broken.filter(|_| !repeated) {
+            let text = format!("{who} finished {task} after its {part} token={token} was broken");
+            self.violation(FINISH, text);
         }
     }
 

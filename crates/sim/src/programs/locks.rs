@@ -123,8 +123,12 @@ async fn one(context: &Context, wish: Wish) -> Result<(), Error> {
     let registered = observer.holds(pid, who, wish.held.clone(), trusted);
     observer.served(waiter);
     // It is held up before it starts anything: by a slow reader of what it prints, or by a stop.
-    if context.roll(|dice| dice.percent(10)) {
-        let pause = context.roll(|dice| dice.time(0, 1000));
+    let is_held_up = context.roll(|dice| match context.pace {
+        Pace::Steady => dice.percent(25),
+        Pace::Busy => dice.permille(5),
+    });
+    if is_held_up {
+        let pause = context.roll(|dice| dice.time(0, 3000));
         context.sleep(pause).await;
     }
     if guard.is_held() || context.world.machines.mutant() == Some(Mutant::ActsWithoutLooking) {
@@ -222,7 +226,7 @@ pub(super) async fn operator(context: &Context) {
         }
         match context.client.break_hold(name, token, "to see what happens").await {
             Ok(Broken::Ended(_)) if name.starts_with("section:") => {
-                context.observer.broke_part(name, hold.hold.grant);
+                context.observer.broke_part(name, token.0);
             }
             Ok(Broken::Ended(_)) => context.observer.broke(name, token.0),
             Ok(_) => {}

@@ -132,7 +132,8 @@ async fn one(context: &Context, runner: &Runner, work: Work) -> Result<(), Error
     drop(registered);
     let (id, token, parts) = (task_name(work.task()), work.lease().token, held(&work));
     let grant = work.lease().grant;
-    let grants: Vec<_> = std::iter::once(grant).chain(work.section_grant()).collect();
+    let section =
+        work.task().claimed_section().map(|part| (part.resource.to_string(), part.token.0));
     // A careless worker reports its end although it was told that its claim is lost.
     if lost && context.roll(|dice| dice.percent(50)) {
         context.say(format_args!("lost {id} token={}", token.0));
@@ -142,7 +143,7 @@ async fn one(context: &Context, runner: &Runner, work: Work) -> Result<(), Error
     let finish = ending(context);
     let completes = matches!(finish, Finish::Complete { .. });
     context.observer.finishes(&context.who, &id, token.0, completes);
-    let broken = context.observer.broken_part(&parts, &grants);
+    let broken = section.filter(|(name, token)| context.observer.is_broken_part(name, *token));
     let mut others = context.observer.rivals(&parts);
     let Some(work) = Arc::into_inner(work) else { return Ok(()) };
     let task = work.task().id.clone();

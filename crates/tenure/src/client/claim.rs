@@ -31,6 +31,7 @@ pub struct ClaimBuilder {
     request: ClaimRequest,
     wait: Wait,
     look_every: Duration,
+    margin: Duration,
     leaves_idle_sections: bool,
 }
 
@@ -51,6 +52,7 @@ impl Tasks {
     pub fn request(&self, request: ClaimRequest) -> ClaimBuilder {
         ClaimBuilder {
             tasks: self.clone(),
+            margin: default_margin(request.ttl),
             request,
             wait: Wait::No,
             look_every: LOOK_EVERY,
@@ -103,6 +105,12 @@ impl ClaimBuilder {
         self
     }
 
+    /// How long before its end a claim is no longer trusted.
+    pub(super) fn margin(mut self, margin: Duration) -> ClaimBuilder {
+        self.margin = margin;
+        self
+    }
+
     /// Gives up the sections that its runner keeps and in which others ended the last tasks, whether
     /// or not a task is claimed.
     pub fn leave_idle_sections(mut self) -> ClaimBuilder {
@@ -121,13 +129,13 @@ impl ClaimBuilder {
     /// section.
     pub async fn take_work(mut self) -> Result<Result<Vec<Work>, NoClaim>, Error> {
         self.request.runner = None;
-        let (tasks, ttl) = (self.tasks.clone(), self.request.ttl);
+        let (tasks, ttl, margin) = (self.tasks.clone(), self.request.ttl, self.margin);
         Ok(match self.take().await? {
             Claims::None(none) => Err(none),
             Claims::Claimed { tasks: claimed, asked_at } => {
                 let keep = |claimed| {
                     let kept = Kept { runner: None, section: None };
-                    tasks.keep(claimed, ttl, default_margin(ttl), asked_at, kept)
+                    tasks.keep(claimed, ttl, margin, asked_at, kept)
                 };
                 Ok(claimed.into_iter().map(keep).collect())
             }
@@ -143,8 +151,20 @@ impl ClaimBuilder {
         G: FnMut(ClaimWaiting) -> F,
     {
         let claims = self.claim_and_wait(go_on).await?;
-        if let Some(runner) = self.request.runner.filter(|_| self.leaves_idle_sections) {
-            self.tasks.leave_idle_sections(runner).await?;
+        let Some(runner) = self.request.runner.filter(|_| self.leaves_idle_sections) else {
+            return Ok(claims);
+        };
+        let left = self.tasks.leave_idle_sections(runner).await;
+        match &claims {
+            // What was claimed is not lost with the answer to another question: a section that cannot be
+            // left now is left by the next claim, or lapses.
+            Claims::Claimed { tasks, asked_at } => {
+                if !self.tasks.is_trusted_with(self.request.ttl, self.margin, *asked_at) {
+                    self.tasks.call_off(tasks, Some(runner)).await?;
+                    return Err(Error::TooLate.into());
+                }
+            }
+            Claims::None(_) => drop(left?),
         }
         Ok(claims)
     }
@@ -162,7 +182,7 @@ impl ClaimBuilder {
         let queue = place.as_ref().map(|_| PLACE_LEASE);
         let mut seen = None;
         loop {
-            let none = match tasks.claim_or_queue(&request, queue).await? {
+            let none = match tasks.claim_or_queue(&request, queue, self.margin).await? {
                 Claims::None(none) if none != NoClaim::NotFound => none,
                 claims => {
                     if let (Claims::Claimed { tasks, .. }, Some(place)) = (&claims, &mut place) {

@@ -140,7 +140,7 @@ impl Tasks {
     /// If this future is dropped, nothing stays claimed: what the store may have granted by then is
     /// handed back in the background.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
-        self.claim_or_queue(request, None).await
+        self.claim_or_queue(request, None, default_margin(request.ttl)).await
     }
 
     /// The same; a named task that is held is queued for, if a place is to last this long. The place is
@@ -149,6 +149,7 @@ impl Tasks {
         &self,
         request: &ClaimRequest,
         queue: Option<Duration>,
+        margin: Duration,
     ) -> Result<Claims, Error> {
         let presence = queue.map(|_| self.client.inner.world.this_process());
         let ask = ClaimAsk { queue, presence, ..self.ask(request)? };
@@ -167,7 +168,7 @@ impl Tasks {
                 Ok(tasks) => tasks,
                 Err(none) => return Ok(Claims::None(none)),
             };
-            if self.is_trusted(request.ttl, asked_at) {
+            if self.is_trusted_with(request.ttl, margin, asked_at) {
                 return Ok(Claims::Claimed { tasks, asked_at });
             }
             // The answer came late, or this process was stopped: another may have the task by now.
@@ -192,7 +193,16 @@ impl Tasks {
     /// Whether a claim that was asked for at this time, on the client's clock, may be trusted now: the
     /// moment to ask is right before it is handed on.
     pub fn is_trusted(&self, ttl: Duration, asked_at: Duration) -> bool {
-        self.client.inner.clock.now() < (asked_at + ttl).saturating_sub(default_margin(ttl))
+        self.is_trusted_with(ttl, default_margin(ttl), asked_at)
+    }
+
+    pub(super) fn is_trusted_with(
+        &self,
+        ttl: Duration,
+        margin: Duration,
+        asked_at: Duration,
+    ) -> bool {
+        self.client.inner.clock.now() < (asked_at + ttl).saturating_sub(margin)
     }
 
     fn ask(&self, request: &ClaimRequest) -> Result<ClaimAsk, Error> {

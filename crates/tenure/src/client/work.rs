@@ -3,6 +3,7 @@
 use super::Client;
 use super::claim::{ClaimBuilder, ClaimWaiting};
 use super::claimed_work::Work;
+use super::guard;
 use super::keeper::TrackedLease;
 use super::lease::Lease;
 use super::registration::Registration;
@@ -59,7 +60,7 @@ impl Runner {
 
     /// The claim for the next task.
     pub(super) fn claim(&self) -> ClaimBuilder {
-        self.tasks.request(self.request.clone())
+        self.tasks.request(self.request.clone()).margin(self.margin)
     }
 
     /// Takes the next task by this claim; see [`ClaimBuilder::take_while`].
@@ -91,10 +92,11 @@ impl Runner {
     fn keep_section(&self, task: &Task, asked_at: Duration) -> Option<Arc<TrackedLease>> {
         let part = task.claimed_section()?;
         let mut section = self.section();
+        // Where trust in it has ended meanwhile, the claim that was just accepted is a new reason to trust it.
         let is_it = |held: &&Arc<TrackedLease>| {
             held.lease.resources == [part.resource.clone()]
                 && held.lease.token == part.token
-                && !held.is_lost()
+                && guard::is_held(&self.tasks.client, held)
         };
         if let Some(held) = section.as_ref().filter(is_it) {
             return Some(held.clone());

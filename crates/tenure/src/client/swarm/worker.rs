@@ -8,7 +8,7 @@ use crate::client::request::Wait;
 use crate::client::tasks::ClaimRequest;
 use crate::client::work::{Next, Runner};
 use crate::error::Error;
-use crate::store::{StoreError, TaskFilter};
+use crate::store::TaskFilter;
 use crate::world::World;
 use parking_lot::Mutex;
 use std::pin::pin;
@@ -57,7 +57,7 @@ where
             match self.one(worker, &runner, &idle_since).await {
                 Ok(true) => trouble = Trouble { pause: TROUBLE_PAUSE },
                 Ok(false) => break,
-                Err(Error::Store(error)) if error.is_passing() => {
+                Err(error) if error.is_passing() => {
                     self.wait_out(worker, &error, &mut trouble).await;
                 }
                 Err(error) => {
@@ -74,7 +74,7 @@ where
         Ok(())
     }
 
-    async fn wait_out(&self, worker: usize, error: &StoreError, trouble: &mut Trouble) {
+    async fn wait_out(&self, worker: usize, error: &Error, trouble: &mut Trouble) {
         (self.watcher)(WorkEvent::Trouble { worker, message: error.to_string() });
         self.world().timeout(trouble.pause, self.swarm.stop.changed()).await;
         trouble.pause = (trouble.pause * 2).min(TROUBLE_PAUSE_MAX);
@@ -173,7 +173,7 @@ where
                 Ok(Finished::NotFound | Finished::NotYours(_) | Finished::ClaimLost { .. }) => {
                     return Ok(None);
                 }
-                Err(Error::Store(error)) if error.is_passing() && work.is_held() => {
+                Err(error) if error.is_passing() && work.is_held() => {
                     self.wait_out(worker, &error, &mut trouble).await;
                 }
                 Err(error) => return Err(error),
