@@ -6,16 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure::core::rules::tasks::NewTask;
-use tenure::core::{Proof, Status};
+use tenure::core::{Proof, Section, Status};
 use tenure::store::Renewed;
 use tenure::world::{ManualClock, SystemWorld};
-use tenure::{ClaimRequest, Claims, Client, Error, GUARD_LEASE, Trust};
+use tenure::{
+    ClaimRequest, Claims, Client, Error, Finish, GUARD_LEASE, Next, Runner, Swarm, Trust, Wait,
+    WorkEvent,
+};
 
 on_every_store!(
     a_grant_that_came_too_late_is_renewed_before_it_is_handed_out,
     where_every_answer_comes_too_late_nothing_is_handed_out_or_kept,
     a_claim_that_came_too_late_is_made_again,
     where_every_claim_comes_too_late_the_task_is_untouched,
+    a_section_that_a_runner_keeps_is_trusted_anew_with_its_next_task,
+    a_worker_goes_on_after_answers_that_came_too_late,
     a_renewal_that_came_too_late_is_a_loss,
     a_guard_whose_first_answer_was_lost_gives_back_when_it_is_dropped,
     those_who_watch_a_lease_are_told_of_its_end,
@@ -89,6 +94,42 @@ async fn where_every_claim_comes_too_late_the_task_is_untouched(stores: &Stores)
     place.answers_late(0);
     let claims = place.client.tasks().claim(&ClaimRequest::default()).await.unwrap();
     assert!(matches!(claims, Claims::Claimed { .. }));
+}
+
+async fn a_section_that_a_runner_keeps_is_trusted_anew_with_its_next_task(stores: &Stores) {
+    let place = Place::of(stores);
+    let tasks = place.client.tasks();
+    tasks.put_section(&Section::named("narrow")).await.unwrap();
+    let in_section = |name: &str| NewTask {
+        section: Some("narrow".to_owned()),
+        ..NewTask::new(name.parse().unwrap(), name)
+    };
+    tasks.add(vec![in_section("one"), in_section("two")]).await.unwrap();
+    let runner = Runner::new(&place.client, ClaimRequest::default());
+    let Next::Work(work) = runner.next(Wait::No).await.unwrap() else { panic!("no task") };
+    runner.finish(work, Finish::completed()).await.unwrap();
+    // Renewals did not arrive for longer than it may trust the section, by a clock that is ahead of the store's.
+    place.clock.advance(ClaimRequest::default().section_ttl);
+    let Next::Work(work) = runner.next(Wait::No).await.unwrap() else { panic!("no task") };
+    assert!(work.is_held());
+}
+
+async fn a_worker_goes_on_after_answers_that_came_too_late(stores: &Stores) {
+    let place = Place::of(stores);
+    with_task(&place).await;
+    // Three claims and what called them off, and one more.
+    place.answers_late(7);
+    let swarm = Swarm::new(&place.client, ClaimRequest::default());
+    let late = Arc::new(AtomicBool::new(false));
+    let told = late.clone();
+    let watcher = move |event| {
+        if matches!(event, WorkEvent::Trouble { .. }) {
+            told.store(true, Ordering::SeqCst);
+        }
+    };
+    let report = swarm.run(|_| async { Finish::completed() }, watcher).await.unwrap();
+    assert_eq!(report.completed, 1);
+    assert!(late.load(Ordering::SeqCst), "no answer was too late");
 }
 
 async fn a_renewal_that_came_too_late_is_a_loss(stores: &Stores) {
