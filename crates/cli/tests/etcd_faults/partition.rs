@@ -47,7 +47,7 @@ fn cut_off(machine: &Machine, clients: &str) {
         while begun.elapsed() < fault_time() {
             // Every second time it leads when it is cut off.
             if cut.len() % 2 == 0 {
-                cluster.make_leader(0);
+                cluster.make_leader(0, fault_time());
             }
             leaders += usize::from(cluster.leader() == Some(0));
             machine.cut();
