@@ -3,7 +3,7 @@
 //! In reading order: [`serve`] starts a server; `listen.rs` and `connections.rs` accept requests, also
 //! on sockets of the service manager (`passed_sockets.rs`), which `service_manager.rs` keeps informed;
 //! `request_checks.rs` checks each request with `hosts.rs`, `auth.rs`, `rate.rs` and `limits.rs`, and
-//! completes its response with `responses.rs`. [`tokens`] is the token file, `own_token.rs` the token
+//! completes its response with `responses.rs` and `unread_body.rs`. [`tokens`] is the token file, `own_token.rs` the token
 //! that a server creates for its user if there is no such file, `keyring.rs` the valid tokens of a
 //! running server.
 
@@ -31,6 +31,7 @@ mod tests;
 mod tls;
 pub mod tokens;
 mod unix_socket;
+mod unread_body;
 
 pub use error::ServeError;
 pub use limits::LARGE_BODY_BYTES_MAX;

@@ -9,6 +9,7 @@ use super::peer::Peer;
 use super::rate::Rate;
 use super::request_id::{REQUEST_ID, RequestId};
 use super::tls::Tls;
+use super::unread_body::BodyWatch;
 use super::{auth, responses};
 use crate::app::App;
 use crate::caller::{Caller, Role};
@@ -57,7 +58,9 @@ async fn check_request(
     let id = RequestId::of(request.headers());
     let span = tracing::info_span!(target: LOG, "request", request_id = %id);
     let declared = declarations.of(&request);
+    let (request, body) = BodyWatch::of(request);
     let mut response = respond(&checks, declared, request, next).instrument(span).await;
+    body.complete(&mut response);
     response.headers_mut().insert(REQUEST_ID, id.header());
     response
 }

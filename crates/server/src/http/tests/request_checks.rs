@@ -325,6 +325,30 @@ async fn bodies_have_an_end() {
 }
 
 #[tokio::test]
+async fn a_response_to_a_body_that_is_not_read_closes_the_connection() {
+    let scene = Scene::new().await;
+    // With a token file, strangers are refused.
+    let secret = scene.token("ci", Role::Work, None);
+    let closes = async |request| {
+        let response = scene.ask(request).await;
+        (response.status().as_u16(), response.headers().get(header::CONNECTION).is_some())
+    };
+    let with_token = |method: &str, path: &str, length: usize| {
+        let mut request = request(method, path, Body::from(vec![b'x'; length]));
+        let value = format!("Bearer {secret}").parse().unwrap();
+        request.headers_mut().insert(header::AUTHORIZATION, value);
+        request.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+        request
+    };
+    assert_eq!(closes(request("POST", "/echo", Body::from("x"))).await, (401, true));
+    assert_eq!(closes(with_token("POST", "/none", 100)).await, (404, true));
+    assert_eq!(closes(with_token("PATCH", "/echo", 100)).await, (405, true));
+    assert_eq!(closes(with_token("POST", "/echo", 1024 * 1024 + 1)).await, (413, true));
+    assert_eq!(closes(with_token("POST", "/echo", 100)).await, (200, false));
+    assert_eq!(closes(with_token("GET", "/none", 0)).await, (404, false));
+}
+
+#[tokio::test]
 async fn one_caller_may_not_ask_too_often() {
     let scene = Scene::with(Some(5)).await;
     let mut refused = None;
