@@ -47,6 +47,12 @@ pub(crate) async fn import(context: &Context, args: ImportArgs) -> Result<i32, F
     for note in &notes {
         context.output.note(note);
     }
+    if !imported.kept_sections.is_empty() {
+        let names = imported.kept_sections.join(", ");
+        context.output.note(&format!(
+            "Sections that exist stay as they are: {names}. Change them with `tenure sections update`."
+        ));
+    }
     let data = json!({
         "file": args.file,
         "format": format.word(),
@@ -54,6 +60,7 @@ pub(crate) async fn import(context: &Context, args: ImportArgs) -> Result<i32, F
         "added": imported.added.len(),
         "existing": imported.existing.len(),
         "sections": imported.sections,
+        "kept_sections": imported.kept_sections,
         "notes": notes,
     });
     context.output.confirm(data, || words(&imported, args.dry_run));
@@ -94,8 +101,13 @@ pub(crate) async fn export(context: &Context, args: ExportArgs) -> Result<i32, F
     let text = exchange::write(&tasks, &sections, format).map_err(|error| {
         Failure::new(Exit::Error, "TASK_FILE", error.to_string()).hint(error.hint())
     })?;
+    let left_out = exchange::left_out(&sections, format);
+    if let Some(note) = &left_out {
+        context.output.note(note);
+    }
     let mut data = json!({
         "format": format.word(),
+        "notes": left_out,
         "tasks": tasks.len(),
         "sections": sections.len(),
         "output": args.output,

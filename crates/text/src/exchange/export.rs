@@ -32,6 +32,22 @@ pub fn write(
     }
 }
 
+/// What this format cannot say of these sections, for a person who writes it.
+pub fn left_out(sections: &[Section], format: Format) -> Option<String> {
+    let plain = |section: &&Section| {
+        section.max_runners.is_none() && section.depends_on.is_empty() && !section.paused
+    };
+    let names: Vec<&str> =
+        sections.iter().filter(|one| !plain(one)).map(|one| one.name.as_str()).collect();
+    let keeps_all = matches!(format, Format::Json | Format::Yaml);
+    (!keeps_all && !names.is_empty()).then(|| {
+        format!(
+            "Not written: limits, dependencies and pauses of sections ({}). JSON and YAML keep them.",
+            names.join(", ")
+        )
+    })
+}
+
 fn pretty(value: &Value) -> Result<String, String> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| error.to_string())
 }

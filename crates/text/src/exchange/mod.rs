@@ -24,8 +24,8 @@ mod tree;
 pub use detect::{Format, FormatWordError};
 pub use document::Problem;
 pub use error::ExchangeError;
-pub use export::write;
 pub use export::{coordination_status, coordination_task, queue_task};
+pub use export::{left_out, write};
 
 use std::io::Read;
 use std::path::Path;

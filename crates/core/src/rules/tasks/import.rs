@@ -27,6 +27,9 @@ pub struct Imported {
     pub existing: Vec<TaskId>,
     /// The sections that are described now.
     pub sections: Vec<String>,
+    /// The sections that were there already and stay as they are, though the list describes them otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_sections: Vec<String>,
 }
 
 impl ImportAsk {
@@ -44,7 +47,8 @@ impl ImportAsk {
 /// Adds what is not there yet, or says why nothing.
 ///
 /// A task exists already if one has its key, or both its id and its title; with the id alone it is
-/// another task, and refused. An existing section record is never overwritten.
+/// another task, and refused. A section that is there, with a record or with open tasks, stays as it is: a list
+/// of tasks does not change how many others may work there, or when.
 pub fn import(seen: &Snapshot, ask: &ImportAsk) -> (Decision, Result<Imported, AddError>) {
     let there: HashMap<&TaskId, &Task> = seen.tasks.iter().map(|task| (&task.id, task)).collect();
     let is_there =
@@ -70,9 +74,14 @@ pub fn import(seen: &Snapshot, ask: &ImportAsk) -> (Decision, Result<Imported, A
         Decision::Write(change) => change,
         _ => Change::default(),
     };
-    let sections: Vec<Section> =
-        ask.sections.iter().filter(|section| is_new(seen, section)).cloned().collect();
-    imported.sections = sections.iter().map(|section| section.name.clone()).collect();
+    let (there, new): (Vec<&Section>, Vec<&Section>) =
+        ask.sections.iter().partition(|section| is_known(seen, section));
+    let differs = |section: &&Section| seen.section(&section.name) != **section;
+    let names = |sections: Vec<&Section>| -> Vec<String> {
+        sections.into_iter().filter(differs).map(|section| section.name.clone()).collect()
+    };
+    let sections: Vec<Section> = new.iter().copied().filter(differs).cloned().collect();
+    (imported.sections, imported.kept_sections) = (names(new), names(there));
     if !sections.is_empty() {
         match put_all(seen, sections, &ask.add.by) {
             Err(error) => return (Decision::Nothing, Err(error.into())),
@@ -87,9 +96,6 @@ pub fn import(seen: &Snapshot, ask: &ImportAsk) -> (Decision, Result<Imported, A
     (change.decide(), Ok(imported))
 }
 
-/// Whether the section has no record yet and this one differs from the default.
-fn is_new(seen: &Snapshot, section: &Section) -> bool {
-    let usual = Section::named(&section.name);
-    let known = seen.sections.iter().find(|seen| seen.section.name == section.name);
-    *section != usual && known.is_none_or(|seen| seen.section == usual)
+fn is_known(seen: &Snapshot, section: &Section) -> bool {
+    seen.sections.iter().any(|known| known.section.name == section.name)
 }
