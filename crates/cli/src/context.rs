@@ -53,14 +53,25 @@ pub(crate) const AGENT_VARIABLE: &str = "TENURE_AGENT";
 /// The grant under which this command was started.
 pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
 
+/// Whether the project's settings count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Project {
+    Counts,
+    IsIgnored,
+}
+
+/// The folder in which the command was started.
+pub(crate) fn current_folder() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        let message = format!("cannot use the current folder: {error}");
+        Failure::new(Exit::Configuration, "DIRECTORY", message)
+    })
+}
+
 impl Context {
     /// The context of the current folder.
     pub(crate) fn new(global: &Global, output: Output) -> Result<Context, Failure> {
-        let directory = std::env::current_dir().map_err(|error| {
-            let message = format!("cannot use the current folder: {error}");
-            Failure::new(Exit::Configuration, "DIRECTORY", message)
-        })?;
-        Context::at(global, output, directory)
+        Context::at(global, output, current_folder()?, Project::Counts)
     }
 
     /// The context of another folder.
@@ -69,7 +80,25 @@ impl Context {
         output: Output,
         folder: &Path,
     ) -> Result<Context, Failure> {
-        Context::at(global, output, folder.to_owned())
+        Context::at(global, output, folder.to_owned(), Project::Counts)
+    }
+
+    /// The context of a folder for what protects its files: hooks and guards. A project's settings that
+    /// its user does not trust, or that cannot be read, must not turn that off, so they do not count.
+    pub(crate) fn for_protection(
+        global: &Global,
+        output: Output,
+        folder: &Path,
+    ) -> Result<Context, Failure> {
+        let context = Context::at(global, output.clone(), folder.to_owned(), Project::Counts);
+        match context {
+            Ok(context) if !context.has_untrusted_claims() => return Ok(context),
+            Ok(_) => {}
+            Err(failure) => {
+                output.detail(&format!("{}; the project's settings are not used", failure.message));
+            }
+        }
+        Context::at(global, output, folder.to_owned(), Project::IsIgnored)
     }
 
     /// The context of the folder that a file is in.
@@ -79,10 +108,15 @@ impl Context {
         file: &Path,
     ) -> Result<Context, Failure> {
         let file = tenure::file::real_path(file)?;
-        Context::at(global, output, file.parent().unwrap_or(&file).to_owned())
+        Context::at(global, output, file.parent().unwrap_or(&file).to_owned(), Project::Counts)
     }
 
-    fn at(global: &Global, output: Output, directory: PathBuf) -> Result<Context, Failure> {
+    fn at(
+        global: &Global,
+        output: Output,
+        directory: PathBuf,
+        project: Project,
+    ) -> Result<Context, Failure> {
         let surroundings = Surroundings::of_process(directory);
         let place = place::find(&surroundings);
         let servers = ServerFolder::of(&surroundings);
@@ -90,7 +124,9 @@ impl Context {
         let trust = Trust::of_process(user_folder.clone()).map_err(LocateError::from)?;
         let mut sources = Sources::of_process()?;
         sources.explicit_file = global.config.clone();
-        sources.project_file = place.as_ref().ok().map(StoreLocation::config_file);
+        if project == Project::Counts {
+            sources.project_file = place.as_ref().ok().map(StoreLocation::config_file);
+        }
         sources.project_is_own = place.as_ref().is_ok_and(|place| place.kind == PlaceKind::User);
         let mut flag = |key: Key, value: &Option<String>| {
             if let Some(value) = value {
@@ -201,11 +237,10 @@ impl Context {
         })
     }
 
-    /// Ignores what a project that is not trusted says about these keys.
-    pub(crate) fn ignore_untrusted(&mut self, is_ignored: impl Fn(Key) -> bool) {
-        if !self.trusts_project() {
-            self.settings.ignore_project(is_ignored);
-        }
+    /// Whether the project's file says something that needs trust, which it does not have.
+    fn has_untrusted_claims(&self) -> bool {
+        let project = self.settings.project();
+        project.is_some_and(|project| !project.claims.is_empty()) && !self.trusts_project()
     }
 
     /// Other stores of this machine that exist and may have been meant, with a name for each.

@@ -5,6 +5,7 @@ use crate::child::{self, Child, ChildSpec, Ended, Signals, SpawnError};
 use crate::context::{AGENT_VARIABLE, Context, GRANT_VARIABLE, KEEPS_VARIABLE};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::aside;
 use crate::show;
 use crate::telemetry;
 use crate::wait_display::WaitDisplay;
@@ -130,11 +131,16 @@ fn announce(context: &Context, guard: &Guard) {
     let lease = guard.lease();
     let names = show::names(&lease.resources);
     context.output.detail(&format!("Holding {names}, token {}", lease.token));
+    if !lease.takeovers.is_empty() {
+        // A reader that does not read must not keep the lock from being used, or given back.
+        aside::begin();
+    }
     for takeover in &lease.takeovers {
         let from = &takeover.from.hold;
         let (name, why) = (show::name(&from.want.resource), view::takeover_reason(takeover));
         context.output.note(&format!("Took over {name} from {}: {why}", from.holder.label));
     }
+    aside::settle();
 }
 
 fn environment(context: &Context, guard: &Guard) -> Result<Vec<(OsString, OsString)>, Failure> {

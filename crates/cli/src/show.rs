@@ -7,7 +7,7 @@ use tenure::core::{
 use tenure::server_support::platform::left_running;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::view::{process_of, slots_taken, why_left};
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub(crate) use tenure_frontend::view::spelling::name;
 pub(crate) use tenure_frontend::view::{names, one_line, seconds, stale_reason, time};
@@ -100,7 +100,7 @@ pub(crate) fn hold_table(
     table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
 }
 
-/// Formats rows as columns; the first row is the header. On a terminal the widest column is cut to what
+/// Formats rows as columns; the first row is the header. On a terminal the widest columns are cut to what
 /// fits into a line.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     table_within(rows, crate::output::line_width())
@@ -111,9 +111,12 @@ fn table_within<const N: usize>(rows: &[[String; N]], limit: Option<usize>) -> S
     let width = |column: usize| rows.iter().map(|row| row[column].width()).max();
     let mut widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));
     if let Some(limit) = limit {
-        let excess = (widths.iter().sum::<usize>() + GAP.len() * (N - 1)).saturating_sub(limit);
-        if let Some(widest) = widths.iter_mut().max() {
-            *widest = (*widest).saturating_sub(excess).max((*widest).min(CUT_MIN));
+        let mut excess = (widths.iter().sum::<usize>() + GAP.len() * (N - 1)).saturating_sub(limit);
+        while let Some(widest) = widths.iter_mut().max().filter(|_| excess > 0)
+            && *widest > CUT_MIN
+        {
+            *widest -= 1;
+            excess -= 1;
         }
     }
     let line = |row: &[String; N]| {
@@ -135,9 +138,12 @@ const CUT_MIN: usize = 12;
 fn padded(text: &str, width: usize) -> String {
     let mut cell = text.to_owned();
     if cell.width() > width {
-        while cell.width() >= width.max(1) {
-            cell.pop();
-        }
+        let mut used = 0;
+        let end = cell.char_indices().find(|(_, character)| {
+            used += character.width().unwrap_or(0);
+            used >= width.max(1)
+        });
+        cell.truncate(end.map_or(cell.len(), |(end, _)| end));
         cell.push('…');
     }
     let missing = width.saturating_sub(cell.width());
@@ -204,4 +210,22 @@ pub(crate) fn event_text(event: &Event) -> String {
     let through = what.actor.as_ref().map(|actor| styled(DIM, format!(" [token {actor}]")));
     let through = through.map(|through| through.to_string()).unwrap_or_default();
     format!("{} {sentence}{through}", styled(DIM, time(event.at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_fits_into_the_terminal_though_several_columns_are_wide() {
+        let rows = [["ID", "SECTION", "TITLE"], ["t", &"sec ".repeat(20), &"日本 ".repeat(40)]];
+        let rows = rows.map(|row| row.map(str::to_owned));
+        for limit in [40, 80, 120] {
+            let text = table_within(&rows, Some(limit));
+            let row = text.lines().last().unwrap_or_default();
+            assert!(row.width() <= limit && row.width() + 3 > limit, "{limit}: {row}");
+            assert_eq!(row.matches('…').count(), 2, "{limit}: {row}");
+        }
+        assert!(!table_within(&rows, None).contains('…'));
+    }
 }

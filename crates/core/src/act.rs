@@ -15,6 +15,7 @@ pub use tasks::{
 use crate::decision::Decision;
 use crate::rules::{self, Ask, BreakAsk, Outcome, Proof, ReleaseAsk, Released};
 use crate::snapshot::{HoldSnapshot, Scope, Snapshot};
+use crate::text::{OPERATION_MAX, TextError, check_text};
 use crate::{GrantId, Holder, Kind, Owner, Resource, Role, Witness};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,12 @@ pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// way the act came.
     fn role(&self) -> Role {
         Self::ROLE
+    }
+
+    /// Fails if a text is longer than a store keeps. It is checked where acts are decided, whatever way the
+    /// act came.
+    fn check(&self) -> Result<(), TextError> {
+        Ok(())
     }
 
     /// The labels in whose name this is asked: of the holder, of the owner, of a proof by label, of the
@@ -106,6 +113,11 @@ impl Act for Acquire {
             true => Scope::Queues(self.resources()),
             false => Scope::At { resources: self.resources(), ticket: self.ticket },
         }
+    }
+
+    fn check(&self) -> Result<(), TextError> {
+        let operation = self.ask.operation.as_deref().unwrap_or_default();
+        check_text("operation", operation, OPERATION_MAX)
     }
 
     fn labels(&self) -> Vec<&str> {

@@ -20,6 +20,9 @@ pub const REASON_MAX: usize = 10_000;
 /// of which etcd's is the smallest.
 pub const PAYLOAD_MAX: usize = 300_000;
 
+/// The longest text that says what something is held for, in characters: it is shown in lists.
+pub const OPERATION_MAX: usize = 1000;
+
 /// The longest label of a task, in characters.
 pub const TASK_LABEL_MAX: usize = 256;
 
@@ -44,6 +47,16 @@ pub enum TextError {
         /// The longest that is accepted.
         max: usize,
     },
+    /// A name has a character that names cannot have.
+    #[error(
+        "the {what} {text:?} has a control character, or one that changes the direction of text"
+    )]
+    Unfit {
+        /// What it is.
+        what: String,
+        /// The name.
+        text: String,
+    },
     /// There are too many.
     #[error("there are {count} {what}; the most allowed is {max}")]
     TooMany {
@@ -64,6 +77,14 @@ pub fn check_text(what: &str, text: &str, max: usize) -> Result<(), TextError> {
         return Ok(());
     }
     Err(TextError::TooLong { what: what.to_owned(), count, max })
+}
+
+/// Fails if a name is too long, or has characters that no name can have.
+pub fn check_name(what: &str, name: &str, max: usize) -> Result<(), TextError> {
+    if name.chars().any(is_unfit_for_names) {
+        return Err(TextError::Unfit { what: what.to_owned(), text: name.to_owned() });
+    }
+    check_text(what, name, max)
 }
 
 /// Fails if a list is too long.

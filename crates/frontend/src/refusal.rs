@@ -310,6 +310,7 @@ impl From<Error> for Refusal {
             Error::Store(StoreError::Unknown { .. }) => (Kind::StoreFailed, "OUTCOME_UNKNOWN"),
             Error::Store(StoreError::Refused { .. }) => (Kind::NotAllowed, "FORBIDDEN"),
             Error::Store(StoreError::Contended { .. }) => (Kind::StoreFailed, "STORE_CONTENDED"),
+            Error::Store(StoreError::Text(_)) => (Kind::Usage, "USAGE"),
             Error::Resource(_) | Error::Label(_) | Error::Request(_) => (Kind::Usage, "USAGE"),
             Error::Url(_) => (Kind::StoreUnusable, "STORE_URL"),
             Error::Deadlock(_) => (Kind::Locked, "DEADLOCK"),

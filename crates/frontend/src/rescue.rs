@@ -112,7 +112,7 @@ impl Rescuer {
         let act = DescribeTry {
             task: task.id.clone(),
             token: last.token,
-            grant: None,
+            grant: task.claim.as_ref().map(|claim| claim.grant),
             worktree: None,
             branch: None,
             rescue: reference,

@@ -78,6 +78,7 @@ impl From<StoreError> for Failure {
         let class = match &error {
             StoreError::Unknown { .. } => "UnknownOutcome",
             StoreError::Gone { .. } => "StoreGone",
+            StoreError::Text(_) => "InvalidRequest",
             StoreError::Unavailable { .. } | StoreError::Contended { .. } => "StoreUnavailable",
             _ => "StoreError",
         };

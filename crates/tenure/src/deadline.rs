@@ -67,15 +67,29 @@ struct Known {
     came_at: Duration,
 }
 
+impl Known {
+    /// What the server's clock shows now at the least.
+    fn shows_at_least(&self, now: Duration) -> Duration {
+        let since = now.saturating_sub(self.came_at);
+        self.time.at + since - since / DRIFT
+    }
+}
+
 impl KnownClocks {
-    /// Notes what a server's clock showed, in an answer that has just come.
+    /// Notes what a server's clock showed, in an answer that has just come. An answer that was on its way
+    /// for long says less than an earlier one that came quickly.
     pub fn learn(&self, time: ServerTime, now: Duration) {
         let mut known = self.known.lock();
-        known.retain(|known| known.time.clock != time.clock);
+        let before = known.iter().position(|known| known.time.clock == time.clock);
+        let before = before.map(|index| known.remove(index));
         if known.len() == CLOCKS_MAX {
             known.remove(0);
         }
-        known.push(Known { time, came_at: now });
+        let heard = Known { time, came_at: now };
+        known.push(match before {
+            Some(before) if before.shows_at_least(now) > heard.time.at => before,
+            _ => heard,
+        });
     }
 
     /// The deadline of a request that is sent now and given up after this time, by each clock that is
@@ -137,6 +151,21 @@ mod tests {
                 assert!(deadline.at > server(sent + 3 * SECOND), "{permille} {sent:?}");
             }
         }
+    }
+
+    #[test]
+    fn an_answer_that_was_on_its_way_for_long_does_not_shorten_deadlines() {
+        let clocks = KnownClocks::default();
+        let left = |now| {
+            let deadlines = clocks.deadlines(now, SECOND);
+            deadlines[0].at.saturating_sub(now)
+        };
+        clocks.learn(at("a", 10 * SECOND), 10 * SECOND);
+        let before = left(12 * SECOND);
+        clocks.learn(at("a", 10 * SECOND + SECOND / 2), 12 * SECOND);
+        assert_eq!(left(12 * SECOND), before);
+        clocks.learn(at("a", 12 * SECOND), 12 * SECOND);
+        assert!(left(12 * SECOND) > before);
     }
 
     #[test]

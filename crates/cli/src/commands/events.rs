@@ -99,11 +99,13 @@ pub(crate) async fn run(context: &Context, args: EventsArgs) -> Result<i32, Fail
             context.output.note(&gap_text(gap));
         }
         let data: Vec<view::Event> = events.iter().map(view::Event::from).collect();
-        context.output.done(json!({ "events": data, "revision": newest }), || {
-            match events.as_slice() {
-                [] => "No events".to_owned(),
-                events => events.iter().map(show::event_text).collect::<Vec<_>>().join("\n"),
-            }
+        let mut answer = json!({ "events": data, "revision": newest });
+        if let Some(after) = gap {
+            answer["gap"] = json!({ "after": after });
+        }
+        context.output.done(answer, || match events.as_slice() {
+            [] => "No events".to_owned(),
+            events => events.iter().map(show::event_text).collect::<Vec<_>>().join("\n"),
         });
         return Ok(0);
     }

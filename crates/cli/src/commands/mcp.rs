@@ -4,6 +4,7 @@ use crate::args;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::aside;
 use crate::setup::{self, Project};
 use crate::worker::stop_signals;
 use clap::Args;
@@ -72,6 +73,7 @@ pub(crate) async fn run(context: &Context, args: McpArgs) -> Result<i32, Failure
     let mut signals = stop_signals::listen()?;
     let stop = async {
         signals.next().await;
+        aside::hurry();
     };
     serve_stdio(client, options, stop).await.map_err(|error| match error {
         StdioError::Store(error) => error.into(),

@@ -149,6 +149,7 @@ fn summary(report: &SwarmReport, totals: &TaskTotals, took: Duration, logs: &Pat
         text += &format!("\nSlowest: {title:?} in {}", event_lines::span(*took));
     }
     text + &match totals.all_done() {
+        true if totals.total() == 0 => "\nNo task matched".to_owned(),
         true => format!("\n{}", styled(GOOD, format!("All {} tasks are done", totals.total()))),
         false => format!(
             "\n{}: {}; see the logs in {}",

@@ -91,6 +91,9 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
     if let Some(failure) = command.broken() {
         return Err(failure);
     }
+    if args.until_empty && report.taken() == 0 {
+        context.output.note(&args.worker.nothing_done());
+    }
     if args.once { once(&report, command.last_code()) } else { Ok(0) }
 }
 

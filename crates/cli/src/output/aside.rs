@@ -18,6 +18,9 @@ const FULL: usize = 1024 * 1024;
 /// How long a worker that was told to stop waits for its readers.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// How long a command waits for a line before it that is not read.
+const MOMENT: Duration = Duration::from_millis(100);
+
 /// A stream of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
@@ -58,6 +61,24 @@ pub(super) fn has_begun() -> bool {
     WRITERS.get().is_some()
 }
 
+/// Writes entries of a log to stderr. Where nobody reads them, further ones are dropped.
+pub(crate) struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
+        match writer(Stream::Stderr) {
+            None => io::stderr().write_all(entry)?,
+            Some(writer) if *writer.waiting.lock() >= FULL => {}
+            Some(_) => drop(hand_over(Stream::Stderr, Piece::Bytes(entry.to_vec()))),
+        }
+        Ok(entry.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Says that this process is to end soon, whether or not its output is read.
 pub(crate) fn hurry() {
     IN_A_HURRY.store(true, Ordering::SeqCst);
@@ -81,6 +102,14 @@ pub(super) fn hand_over(stream: Stream, piece: Piece) -> Result<(), Piece> {
     let length = piece.length();
     *writer.waiting.lock() += length;
     writer.pieces.send(piece).map_err(|refused| refused.0)
+}
+
+/// Waits for a moment until all is written, so that it comes before what a command prints.
+pub(crate) fn settle() {
+    for writer in WRITERS.get().into_iter().flatten() {
+        let mut waiting = writer.waiting.lock();
+        while *waiting > 0 && !writer.written.wait_for(&mut waiting, MOMENT).timed_out() {}
+    }
 }
 
 /// Waits until all is written, but not for ever in a process that was told to stop. Returns the error

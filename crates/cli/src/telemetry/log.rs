@@ -1,5 +1,6 @@
 //! The log of a server, on standard error.
 
+use crate::output::aside::LogWriter;
 use clap::ValueEnum;
 use tenure_server::log::LOG;
 use tracing::Subscriber;
@@ -36,7 +37,7 @@ where
         LogOptions { quiet: true, .. } => LevelFilter::OFF,
         LogOptions { .. } => LevelFilter::WARN,
     };
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| LogWriter).with_ansi(false);
     let only_ours = Targets::new().with_target(LOG, level);
     match options.format {
         LogFormat::Text => lines.with_target(false).with_filter(only_ours).boxed(),

@@ -96,6 +96,17 @@ impl WorkerArgs {
         Ok(())
     }
 
+    /// What a worker says that stops because nothing is left, and that did nothing.
+    pub(crate) fn nothing_done(&self) -> String {
+        let section = self.section.as_ref().map(|name| format!("in section {name:?}"));
+        let labels = self.labels.iter().map(|label| format!("with label {label:?}"));
+        let filters: Vec<String> = section.into_iter().chain(labels).collect();
+        match filters.as_slice() {
+            [] => "No task is left to do".to_owned(),
+            filters => format!("No task {} is left to do", filters.join(" ")),
+        }
+    }
+
     /// Refuses a section that has neither tasks nor a record: all of nothing would count as done.
     pub(crate) async fn refuse_unknown_section(&self, client: &Client) -> Result<(), Failure> {
         let Some(name) = &self.section else { return Ok(()) };

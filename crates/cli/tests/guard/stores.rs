@@ -77,14 +77,21 @@ fn what_cannot_be_read_lets_the_commit_through() {
     is_not_checked(&commit(&[("TENURE_STORE", "http://127.0.0.1:1")]));
     is_not_checked(&commit(&[("TENURE_STORE", "nonsense:x")]));
     is_not_checked(&commit(&[("TENURE_TASK_TIMEOUT", "5 parsecs")]));
-    let settings = repository.root.join(".tenure/config.yaml");
-    for text in ["a: [", "store: sqlite:/etc/elsewhere.db\n"] {
-        fs::write(&settings, text).expect("settings");
-        is_not_checked(&commit(&[]));
-    }
-    fs::remove_file(&settings).expect("settings");
     fs::write(repository.root.join(".tenure/tenure.db"), "no database\n").expect("garbage");
     is_not_checked(&commit(&[]));
+}
+
+#[test]
+fn a_project_that_is_not_trusted_does_not_turn_the_guard_off() {
+    let repository = Repository::with_files(&["a"]);
+    repository.hold(&["path:a"]);
+    let settings = repository.root.join(".tenure/config.yaml");
+    let store = "store: sqlite:/etc/elsewhere.db";
+    for text in ["a: [", store, "agent: holder", "identity: off", "hooks: {policy: off}", "no: 1"] {
+        fs::write(&settings, text).expect("settings");
+        repository.write("a", text);
+        is_refused(&repository.commit_all(), &["a"]);
+    }
 }
 
 #[test]

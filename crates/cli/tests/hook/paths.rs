@@ -250,6 +250,7 @@ fn a_repository_that_is_not_trusted_does_not_weaken_hooks() {
         "hooks: {policy: check, lease: 1s}",
         "hooks: {scope: worktree}",
         "agent: alice",
+        "hooks: {policy: off}",
     ];
     for config in weak {
         scene.write(".tenure/config.yaml", &format!("{config}\n"));
@@ -258,6 +259,11 @@ fn a_repository_that_is_not_trusted_does_not_weaken_hooks() {
         let taken = scene.json(&["status", "path:src/main.rs"]);
         assert!(!taken["free"].as_bool().unwrap(), "{config}: {taken}");
         scene.is_allowed(&scene.event("one", "SessionEnd"));
+    }
+    // Commands refuse these settings. Hooks protect the files without them.
+    for config in ["store: sqlite:other.db", "telemetry: otlp", "nonsense: 1", "{broken", "a: ["] {
+        scene.write(".tenure/config.yaml", &format!("{config}\n"));
+        assert!(scene.refused(&scene.edit("one", "a.txt")).is_some(), "{config}");
     }
     scene.write(".tenure/config.yaml", "hooks: {policy: warn}\n");
     assert_eq!(scene.tenure(&["trust", "--show"]).code, 3);

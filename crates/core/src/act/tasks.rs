@@ -10,6 +10,7 @@ use crate::rules::tasks::{
 };
 use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{Section, Task, TaskId};
+use crate::text::TextError;
 use crate::{GrantId, Resource, Role, Witness, output};
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +58,12 @@ impl Act for AddAsk {
     }
 
     fn labels(&self) -> Vec<&str> {
-        vec![&self.by]
+        // A task can be added with a history, whose authors are labels too.
+        let authors = self.tasks.iter().flat_map(|task| {
+            let notes = task.notes.iter().map(|note| note.by.as_str());
+            notes.chain(task.finished_by.as_deref())
+        });
+        authors.chain([self.by.as_str()]).collect()
     }
 
     fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
@@ -81,7 +87,7 @@ impl Act for ImportAsk {
     }
 
     fn labels(&self) -> Vec<&str> {
-        vec![&self.add.by]
+        self.add.labels()
     }
 
     fn decide(&self, seen: &Snapshot, _: &dyn Witness) -> (Decision, Self::Answer) {
@@ -201,6 +207,10 @@ impl Act for FinishTask {
         self.ask.scope()
     }
 
+    fn check(&self) -> Result<(), TextError> {
+        self.ask.check()
+    }
+
     fn labels(&self) -> Vec<&str> {
         proof_labels(&self.ask.proof)
     }
@@ -231,6 +241,10 @@ impl Act for FinishTasks {
 
     fn scope(&self) -> Scope {
         tasks::finish_all_look(&self.asks)
+    }
+
+    fn check(&self) -> Result<(), TextError> {
+        self.asks.iter().try_for_each(FinishAsk::check)
     }
 
     fn labels(&self) -> Vec<&str> {

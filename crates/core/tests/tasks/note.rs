@@ -307,6 +307,10 @@ fn more_is_said_of_a_try_once() {
     assert!(matches!(world.act(&branch), Err(EditError::NotYours { .. })), "its worker lost it");
     let (rescue, note) = (Some("refs/tenure/rescue/a/1".to_owned()), Some("kept".to_owned()));
     let rescued = DescribeTry { rescue: rescue.clone(), note, ..describe(token) };
+    let refused = world.act(&rescued);
+    assert!(matches!(refused, Err(EditError::NotYours { .. })), "another has the task");
+    let grant = world.task("a").claim.as_ref().map(|claim| claim.grant);
+    let rescued = DescribeTry { grant, ..rescued };
     for _ in 0..2 {
         let task = world.act(&rescued).unwrap();
         let [first, second] = task.tries.as_slice() else { panic!("{task:?}") };

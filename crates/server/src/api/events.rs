@@ -103,6 +103,8 @@ async fn events(api: Api, Params(asked): Params<Asked>) -> Result<Json<schema::E
     };
     let events = api.unless_stopping(api.wait(asked.wait_ms), look).await?;
     let revision = events.last().map_or(after, |event| event.revision);
+    let lacks = api.client().may_lack_events_after(after).await?;
     let events = events.iter().map(Event::from).collect();
-    Ok(Json(schema::Events { events, revision: revision.0 }))
+    let gap_after = lacks.then_some(after.0);
+    Ok(Json(schema::Events { events, revision: revision.0, gap_after }))
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tenure::Client;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -21,6 +22,9 @@ pub enum StdioError {
     #[error(transparent)]
     Store(#[from] tenure::Error),
 }
+
+/// How long a session that is told to stop waits for its host to read.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves the agent at the other end of standard input and output until it disconnects, or until
 /// `stop` resolves; then releases what the agent holds. If the process is killed, what it holds is
@@ -63,7 +67,8 @@ pub(super) async fn serve(
         () = stop => {
             sessions.call_off();
             cancellation.cancel();
-            let _ = conversation.await;
+            // A host that does not read must not keep what is held from being released.
+            let _ = tokio::time::timeout(LAST_WORDS, conversation).await;
         }
     }
     sessions.end().await?;

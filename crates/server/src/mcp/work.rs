@@ -165,8 +165,14 @@ async fn no_claim(
         let left = client.tasks().left(request).await?;
         message = format!("No task was claimed: {}", left.clauses().join("; "));
         if left.is_empty() {
-            message = "No task was claimed: none is left to do".to_owned();
-            next = "All tasks are done; see get_status.";
+            let is_chosen = request.section.is_some() || !request.labels.is_empty();
+            let which = if is_chosen { " of those that you asked for" } else { "" };
+            message = format!("No task was claimed: none{which} is left to do");
+            next = if pending + in_progress > 0 {
+                "Other tasks are left: call claim_task without section and labels, or see get_status."
+            } else {
+                "All tasks are done; see get_status."
+            };
         }
     }
     Ok(json!({

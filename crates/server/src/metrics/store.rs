@@ -97,6 +97,7 @@ pub fn error_kind(error: &StoreError) -> &'static str {
         StoreError::Unsupported { .. } => "unsupported",
         StoreError::Refused { .. } => "refused",
         StoreError::Contended { .. } => "contended",
+        StoreError::Text(_) => "text",
         _ => "other",
     }
 }

@@ -37,6 +37,12 @@ impl Message {
         Message { id: format!("tenure-started-{random}"), body: body.to_string() }
     }
 
+    /// Events after this revision may be missing: the store keeps none that are so old.
+    pub(super) fn gap(after: Revision) -> Message {
+        let body = json!({ "type": "server.gap", "data": { "after_revision": after.0 } });
+        Message { id: format!("tenure-gap-{}", after.0), body: body.to_string() }
+    }
+
     /// Messages that a receiver was too slow for.
     pub(super) fn missed(count: u64) -> Message {
         let body = json!({ "type": "server.missed", "data": { "count": count } });

@@ -129,10 +129,14 @@ async fn follow(app: App, selection: EventSelection, queues: Vec<Arc<Queue>>) {
         let next = async {
             let changed = client.changed(revision, PATIENCE).await?;
             let events = client.events(revision, PAGE).await?;
-            Ok::<_, tenure::Error>((changed, events))
+            let lacks = changed > revision && client.may_lack_events_after(revision).await?;
+            Ok::<_, tenure::Error>((changed, events, lacks))
         };
         match next.await {
-            Ok((changed, events)) => {
+            Ok((changed, events, lacks)) => {
+                if lacks {
+                    push(Message::gap(revision));
+                }
                 let told = events.iter().filter(|event| selection.has(event));
                 told.for_each(|event| push(Message::of(event)));
                 revision = events.last().map_or(changed, |event| event.revision);

@@ -202,8 +202,12 @@ async fn has_time_left(inner: &Inner, lease: &mut Lease) -> Result<bool, StoreEr
         if asked_at < lease.trusted_until {
             return Ok(true);
         }
-        if inner.backend.renew(&[lease.renewal()]).await? != [Renewed::Renewed] {
-            return Ok(false);
+        match inner.backend.renew(&[lease.renewal()]).await {
+            Ok(renewed) if renewed == [Renewed::Renewed] => {}
+            // It is asked for again.
+            Ok(_) => return Ok(false),
+            Err(error) if error.is_passing() => return Ok(false),
+            Err(error) => return Err(error),
         }
         lease.start_anew(asked_at, inner.clock.wall());
     }

@@ -1,6 +1,7 @@
 //! What can go wrong in a store, named by what the caller can do.
 
 use serde::{Deserialize, Serialize};
+use tenure_core::text::TextError;
 
 /// A store could not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -62,6 +63,9 @@ pub enum StoreError {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// The request has a text that is longer than a store keeps. Nothing was written.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// Others were faster too many times in a row; nothing was written.
     #[error("the store at {store} is too busy: gave up after {tries} attempts")]
     Contended {
@@ -95,6 +99,9 @@ impl StoreError {
                     .to_owned(),
             ),
             StoreError::Unsupported { instead, .. } => Some(instead.clone()),
+            StoreError::Text(_) => {
+                Some("Put a long text into a file, and its name here.".to_owned())
+            }
             StoreError::Contended { .. } => Some("Try again in a moment.".to_owned()),
         }
     }

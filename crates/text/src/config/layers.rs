@@ -22,7 +22,7 @@ pub(super) fn load(sources: &Sources) -> Result<Settings, ConfigError> {
     for info in &KEYS {
         all.push(check(info.key, info.default, Origin::BuiltIn, None)?);
     }
-    let (mut project, mut below_project) = (None, vec![]);
+    let mut project = None;
     for file in files(sources) {
         let Some(text) = read_text(file.path, file.named)? else {
             if file.named {
@@ -40,11 +40,7 @@ pub(super) fn load(sources: &Sources) -> Result<Settings, ConfigError> {
         for (key, value, position) in found {
             let path = file.path.to_owned();
             let origin = if file.is_project { Origin::Project(path) } else { Origin::File(path) };
-            let setting = check(key, &value, origin, Some(position))?;
-            let below = std::mem::replace(&mut all[key as usize], setting);
-            if file.is_project {
-                below_project.push(below);
-            }
+            all[key as usize] = check(key, &value, origin, Some(position))?;
         }
     }
     for info in &KEYS {
@@ -60,7 +56,7 @@ pub(super) fn load(sources: &Sources) -> Result<Settings, ConfigError> {
         let key = known(name, Origin::Flag, None)?;
         all[key as usize] = check(key, value, Origin::Flag, None)?;
     }
-    Ok(Settings { all, project, below_project })
+    Ok(Settings { all, project })
 }
 
 /// A file to read.

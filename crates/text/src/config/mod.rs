@@ -132,8 +132,6 @@ pub struct Settings {
     /// In the order of [`KEYS`].
     all: Vec<Setting>,
     project: Option<ProjectFile>,
-    /// What the settings of the project's file would be without it.
-    below_project: Vec<Setting>,
 }
 
 /// A project's file, as it was read.
@@ -168,16 +166,6 @@ impl Settings {
     /// The setting with this name, such as `locking.taskTimeout`.
     pub fn get(&self, name: &str) -> Option<&Setting> {
         Key::named(name).map(|key| self.setting(key))
-    }
-
-    /// Ignores what the project's file says about these keys: the layers below it count.
-    pub fn ignore_project(&mut self, is_ignored: impl Fn(Key) -> bool) {
-        for below in self.below_project.iter().filter(|below| is_ignored(below.key)) {
-            let setting = &mut self.all[below.key as usize];
-            if matches!(setting.origin, Origin::Project(_)) {
-                *setting = below.clone();
-            }
-        }
     }
 
     /// All settings, in the order of [`KEYS`].

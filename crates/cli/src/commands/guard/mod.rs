@@ -8,7 +8,7 @@ mod git;
 mod report;
 
 use crate::args::Global;
-use crate::context::Context;
+use crate::context::{Context, current_folder};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -78,7 +78,7 @@ pub(crate) fn run(output: &Output, global: &Global, args: &GuardArgs) -> i32 {
 
 /// The files that others hold, of those in the commit or push.
 fn judge(output: &Output, global: &Global, hook: &Hook) -> Result<Vec<Conflict>, Failure> {
-    let context = Context::new(global, output.clone())?;
+    let context = Context::for_protection(global, output.clone(), &current_folder()?)?;
     let Ok(place) = context.place() else { return Ok(vec![]) };
     // Without a root there are no paths that could be held.
     let Some(root) = place.root().map(Path::to_owned) else { return Ok(vec![]) };

@@ -35,7 +35,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use targets::Targets;
-use tenure_frontend::config::Key;
 
 /// Answer an event of an agent's host (used by its hooks)
 ///
@@ -214,7 +213,7 @@ fn read_input() -> Result<Value, Failure> {
 async fn judge(event: &Event, global: &Global, output: &Output) -> Result<Verdict, Failure> {
     let here = std::env::current_dir().unwrap_or_default();
     let folder = event.folder.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
-    let context = hook_context(global, output, existing(&folder))?;
+    let context = Context::for_protection(global, output.clone(), existing(&folder))?;
     let Some(caller) = Caller::of(event, &context) else {
         return Err(fault("the event names no session".to_owned()));
     };
@@ -246,14 +245,6 @@ async fn judge(event: &Event, global: &Global, output: &Output) -> Result<Verdic
         What::SessionEnd => turn_end::session(&caller, &context).await.map(|()| Verdict::Allow),
         What::Other => caller.sign_of_life(&context).await.map(|()| Verdict::Allow),
     }
-}
-
-/// The context of a folder for a hook. A repository that its user does not trust decides neither
-/// what hooks refuse, nor that all agents are one owner.
-fn hook_context(global: &Global, output: &Output, folder: &Path) -> Result<Context, Failure> {
-    let mut context = Context::for_folder(global, output.clone(), folder)?;
-    context.ignore_untrusted(|key| key.decides_hooks() || key == Key::Agent);
-    Ok(context)
 }
 
 /// Judges a shell command by what it clearly writes.

@@ -1,7 +1,6 @@
 //! Which resource each file is, and in which store it is held: that of the repository that the file
 //! is in.
 
-use super::hook_context;
 use crate::args::Global;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -108,7 +107,7 @@ impl<'a> Targets<'a> {
         let index = match known {
             Some(index) => index,
             None => {
-                let context = hook_context(self.global, self.output, folder)?;
+                let context = Context::for_protection(self.global, self.output.clone(), folder)?;
                 self.groups.push(Group { context, root, targets: Vec::new() });
                 self.groups.len() - 1
             }

@@ -6,6 +6,7 @@ use crate::args;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::aside;
 use crate::output::{NAME, styled};
 use crate::telemetry::{self, LogFormat, LogOptions};
 use clap::{Args, ValueHint};
@@ -116,6 +117,8 @@ pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failu
         requests: args.log || args.log_format.is_some(),
         quiet: context.output.quiet,
     };
+    // A reader that does not read must keep the server neither from answering nor from ending.
+    aside::begin();
     telemetry::start(Some(&log), context.sends_telemetry())?;
     let metrics = Metrics::new();
     let client = context.server_client(&metrics).await?;
@@ -131,14 +134,16 @@ pub(crate) async fn run(context: &Context, args: ServeArgs) -> Result<i32, Failu
     let app = App::counting(client, metrics).in_place(place).rescuing(rescuer).adopting(adopt);
     // The file is removed when the server ends.
     let mut page = None;
-    http::serve(app, options, |listening| {
+    let served = http::serve(app, options, |listening| {
         tell(context, listening, &store);
         if open {
             page = browser::show(context, listening);
         }
     })
-    .await?;
+    .await;
+    aside::hurry();
     drop(page);
+    served?;
     Ok(0)
 }
 

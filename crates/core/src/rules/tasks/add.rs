@@ -10,7 +10,7 @@ use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{MAX_ATTEMPTS_DEFAULT, PRIORITY_DEFAULT, PRIORITY_MAX, Status, Task, TaskId};
 use crate::text::{
     DESCRIPTION_MAX, KEY_MAX, LIST_MAX, PAYLOAD_MAX, REASON_MAX, TASK_LABEL_MAX, TITLE_MAX,
-    TextError, check_count, check_text,
+    TextError, check_count, check_name, check_text,
 };
 use crate::{Kind, Resource, WallTime};
 use serde::{Deserialize, Serialize};
@@ -345,7 +345,7 @@ fn check_texts(task: &NewTask) -> Result<(), TextError> {
     optional("key", &task.key, KEY_MAX)?;
     check_count("labels", task.labels.len(), LIST_MAX)?;
     check_count("files", task.files.len(), LIST_MAX)?;
-    task.labels.iter().try_for_each(|label| check_text("label", label, TASK_LABEL_MAX))
+    task.labels.iter().try_for_each(|label| check_name("label", label, TASK_LABEL_MAX))
 }
 
 fn unmet(

@@ -11,7 +11,7 @@ use crate::rules::tasks::dependents_after;
 use crate::rules::tasks::parts::{ClaimState, claim_state, kept_section};
 use crate::snapshot::{HoldSnapshot, Scope, Snapshot, TaskScope};
 use crate::task::{Claim, FinishedClaim, Status, Task, TaskId, Verb, after};
-use crate::text::{REASON_MAX, shortened};
+use crate::text::{PAYLOAD_MAX, REASON_MAX, TextError, check_text, shortened};
 use crate::{GrantId, Resource, Token, WallTime, Witness};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -91,6 +91,16 @@ pub struct FinishAsk {
 }
 
 impl FinishAsk {
+    /// Fails if the result is longer than a task can keep.
+    pub fn check(&self) -> Result<(), TextError> {
+        match &self.finish {
+            Finish::Complete { result: Some(result) } | Finish::Review { result: Some(result) } => {
+                check_text("result", result, PAYLOAD_MAX)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What must be seen to decide: the task, those that wait for it, and for a worker that keeps
     /// its section, what else the section has to offer.
     pub fn scope(&self) -> Scope {

@@ -38,7 +38,8 @@ pub struct DescribeTry {
     pub task: TaskId,
     /// The token of the try.
     pub token: Token,
-    /// The grant of the claim: only the worker says where it works, while it has the task.
+    /// The grant of the claim: while a worker has the task, only it says where it works and what it found
+    /// of the try before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantId>,
     /// The root of the worker's git worktree; none leaves it as it is, here and below.
@@ -117,7 +118,8 @@ fn described(seen: &Snapshot, ask: &DescribeTry) -> Result<Option<Task>, EditErr
     }
     let of_token = |one: &&mut Try| one.token == ask.token;
     let (id, token) = (ask.task.clone(), ask.token);
-    let is_own = owns(seen, &task, ask);
+    let is_own = owns(seen, &task, ask, Some(token));
+    let (is_claimed, has_claim) = (task.claim.is_some(), owns(seen, &task, ask, None));
     let Some(one) = task.tries.iter_mut().find(of_token) else {
         return Err(EditError::NoSuchTry { id, token });
     };
@@ -127,6 +129,10 @@ fn described(seen: &Snapshot, ask: &DescribeTry) -> Result<Option<Task>, EditErr
     if let Some(reference) = &ask.rescue {
         if one.outcome.is_none() {
             return Err(EditError::TryGoesOn { id, token });
+        }
+        // While another has the task, only that worker says what it found of the work before.
+        if is_claimed && !has_claim {
+            return Err(EditError::NotYours { id });
         }
         if !is_rescue_reference(&id, one.number, reference) {
             return Err(EditError::NoRescueReference { id });
@@ -157,8 +163,9 @@ fn described(seen: &Snapshot, ask: &DescribeTry) -> Result<Option<Task>, EditErr
 }
 
 /// Whether this is said by the worker that has the task, under the claim that it has.
-fn owns(seen: &Snapshot, task: &Task, ask: &DescribeTry) -> bool {
-    let own = |grant| own_hold(seen, task, &Proof::Grant(grant), Some(ask.token));
+/// Whether the grant is that of the task's claim, and of this token if one is given.
+fn owns(seen: &Snapshot, task: &Task, ask: &DescribeTry, token: Option<Token>) -> bool {
+    let own = |grant| own_hold(seen, task, &Proof::Grant(grant), token);
     ask.grant.and_then(own).is_some()
 }
 

@@ -50,6 +50,9 @@ pub struct Events {
     pub events: Vec<Event>,
     /// Ask with `after` this for what comes next.
     pub revision: u64,
+    /// Events after this revision, which was asked for, may be missing: the store keeps none that are so old.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_after: Option<u64>,
 }
 
 /// All holders.

@@ -8,7 +8,7 @@ use crate::client::request::Wait;
 use crate::client::tasks::ClaimRequest;
 use crate::client::work::{Next, Runner};
 use crate::error::Error;
-use crate::store::TaskFilter;
+use crate::store::{StoreError, TaskFilter};
 use crate::world::World;
 use parking_lot::Mutex;
 use std::pin::pin;
@@ -172,6 +172,11 @@ where
                 Ok(Finished::Done { task, .. }) => return Ok(Some(task)),
                 Ok(Finished::NotFound | Finished::NotYours(_) | Finished::ClaimLost { .. }) => {
                     return Ok(None);
+                }
+                // One bad result ends its own task, not the worker.
+                Err(Error::Store(StoreError::Text(error))) => {
+                    let failed = Finish::failed(error.to_string());
+                    return Box::pin(self.finish(worker, runner, work, &failed)).await;
                 }
                 Err(error) if error.is_passing() && work.is_held() => {
                     self.wait_out(worker, &error, &mut trouble).await;

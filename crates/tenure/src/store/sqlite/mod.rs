@@ -391,7 +391,7 @@ impl Inner {
         if self.options.one_shot
             && let Ok(writer) = self.writer.try_lock()
         {
-            let acted = act(&writer.connection);
+            let acted = check_version(&writer.connection).and_then(|()| act(&writer.connection));
             return acted.map_err(|error| self.report(error.into()));
         }
         let mut reader = self.reader.lock();
@@ -399,7 +399,17 @@ impl Inner {
             *reader = Some(open::connect(&self.path, self.options.checkpoint_pages)?);
         }
         let connection = reader.as_ref().expect("it was opened just above");
-        act(connection).map_err(|error| self.report(error.into()))
+        let acted = check_version(connection).and_then(|()| act(connection));
+        acted.map_err(|error| self.report(error.into()))
+    }
+}
+
+/// Fails if a newer program brought the store to its version since it was opened here.
+fn check_version(connection: &Connection) -> Result<(), RowError> {
+    let mut version = connection.prepare_cached("PRAGMA user_version")?;
+    match version.query_row([], |row| row.get(0))? {
+        schema::VERSION => Ok(()),
+        newer => Err(RowError::Newer(newer)),
     }
 }
 
@@ -481,13 +491,8 @@ impl SqlTransaction<'_> {
         let begin = || connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]);
         begin().map_err(SqliteError::before)?;
         let begun = SqlTransaction { connection, open: true };
-        // A newer program may have brought the store to its version since it was opened here.
-        let version = connection.prepare_cached("PRAGMA user_version");
-        let version = version.and_then(|mut sql| sql.query_row([], |row| row.get(0)));
-        match version.map_err(SqliteError::before)? {
-            schema::VERSION => Ok(begun),
-            newer => Err(RowError::Newer(newer).into()),
-        }
+        check_version(connection)?;
+        Ok(begun)
     }
 
     fn commit(mut self) -> Result<(), SqliteError> {
