@@ -250,7 +250,6 @@ fn a_repository_that_is_not_trusted_does_not_weaken_hooks() {
         "hooks: {policy: check, lease: 1s}",
         "hooks: {scope: worktree}",
         "agent: alice",
-        "hooks: {policy: off}",
     ];
     for config in weak {
         scene.write(".tenure/config.yaml", &format!("{config}\n"));
@@ -261,7 +260,14 @@ fn a_repository_that_is_not_trusted_does_not_weaken_hooks() {
         scene.is_allowed(&scene.event("one", "SessionEnd"));
     }
     // Commands refuse these settings. Hooks protect the files without them.
-    for config in ["store: sqlite:other.db", "telemetry: otlp", "nonsense: 1", "{broken", "a: ["] {
+    for config in [
+        "store: sqlite:other.db",
+        "telemetry: otlp",
+        "hooks: {policy: off}",
+        "nonsense: 1",
+        "{broken",
+        "a: [",
+    ] {
         scene.write(".tenure/config.yaml", &format!("{config}\n"));
         assert!(scene.refused(&scene.edit("one", "a.txt")).is_some(), "{config}");
     }
