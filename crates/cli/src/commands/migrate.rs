@@ -37,8 +37,8 @@ pub(crate) struct MigrateArgs {
     /// What becomes of holds, waiting requests and tasks in progress
     #[arg(long, value_name = "POLICY", value_enum, default_value = "refuse")]
     held: HeldPolicy,
-    /// With --held wait: wait at most this long, then exit 6
-    #[arg(short = 'w', long = "wait", value_name = "SECS", value_parser = args::seconds)]
+    /// With --held wait: wait at most this long (or `forever`), then exit 6
+    #[arg(short = 'w', long = "wait", value_name = "SECS", value_parser = args::patience)]
     limit: Option<Duration>,
     /// Leave the source paused, so that workers that still use it get no task
     #[arg(long)]
