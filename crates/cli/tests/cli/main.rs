@@ -17,6 +17,7 @@ mod config;
 mod doctor;
 mod events;
 mod few_files;
+mod friendly;
 mod gc;
 mod help;
 mod init;
