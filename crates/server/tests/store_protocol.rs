@@ -282,7 +282,9 @@ async fn nonsense_is_refused() {
 #[tokio::test]
 async fn a_worker_does_not_reach_into_the_work_of_others() {
     let client = Client::open("memory:").await.unwrap();
-    client.tasks().add(vec![NewTask::new("t".parse().unwrap(), "T")]).await.unwrap();
+    let section = Some("T".to_owned());
+    let task = NewTask { section, ..NewTask::new("t".parse().unwrap(), "T") };
+    client.tasks().add(vec![task]).await.unwrap();
     let bob = client.with_label("bob").unwrap();
     let request = ClaimRequest { tie: Binding::Nothing, ..ClaimRequest::default() };
     let Claims::Claimed { tasks, .. } = bob.tasks().claim(&request).await.unwrap() else {
@@ -301,6 +303,17 @@ async fn a_worker_does_not_reach_into_the_work_of_others() {
     };
     let section = json!({ "name": "S", "priority": 50, "position": 0, "paused": true });
     let add = json!({ "tasks": [], "by": "alice" });
+    let author = |by: &str| json!([{ "by": by, "at": 0, "text": "looks fine" }]);
+    let with_notes = |by: &str| {
+        let task = NewTask::new("n".parse().unwrap(), "N");
+        let mut task = serde_json::to_value(task).unwrap();
+        task["notes"] = author(by);
+        json!({ "tasks": [task], "by": "alice" })
+    };
+    let mut finished = with_notes("alice");
+    finished["tasks"][0]["finished_by"] = json!("bob");
+    let wide = json!({ "name": "T", "max_runners": null, "priority": 50, "position": 0,
+        "depends_on": ["S"], "paused": false });
     let made_up = GrantId::random();
     for (verb, ask, refusal) in [
         ("describe_try", describe(json!({ "rescue": "x;touch${IFS}PWNED;" })), "try_goes_on"),
@@ -308,6 +321,10 @@ async fn a_worker_does_not_reach_into_the_work_of_others() {
         ("describe_try", describe(json!({ "branch": "x", "grant": made_up })), "not_yours"),
         ("import", json!({ "add": add, "sections": [section] }), "FORBIDDEN"),
         ("edit", json!({ "task": "t", "verb": "cancel", "by": "alice" }), "FORBIDDEN"),
+        ("add", with_notes("bob"), "FORBIDDEN"),
+        ("import", json!({ "add": finished, "sections": [] }), "FORBIDDEN"),
+        // A section that is there stays as it is.
+        ("import", json!({ "add": add, "sections": [wide] }), "kept_sections"),
         (
             "put_worker",
             json!({ "id": "0".repeat(32), "worker": { "label": "bob",

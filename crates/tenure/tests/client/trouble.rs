@@ -2,11 +2,13 @@
 
 use crate::faulty::{ALWAYS, Faulty};
 use crate::{Stores, events, held, on_every_store, until_waiting};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tenure::core::rules::tasks::{Added, NewTask};
+use tenure::core::text::PAYLOAD_MAX;
 use tenure::core::{EventKind, Reason};
 use tenure::store::StoreError;
-use tenure::{ClaimRequest, Claims, Client, Error};
+use tenure::{ClaimRequest, Claims, Client, Error, Finish, Swarm, Work};
 
 on_every_store!(
     a_grant_whose_answer_was_lost_is_recognised,
@@ -16,6 +18,7 @@ on_every_store!(
     a_store_that_fails_is_reported_and_nothing_is_held,
     a_task_whose_adding_was_not_answered_is_there_once,
     a_claim_that_fails_takes_nothing,
+    a_result_that_is_too_long_fails_its_own_task,
 );
 
 fn keyed() -> Vec<NewTask> {
@@ -45,6 +48,22 @@ async fn a_claim_that_fails_takes_nothing(stores: &Stores) {
     let claimed = one.tasks().claim(&ClaimRequest::default()).await.unwrap();
     assert!(matches!(claimed, Claims::Claimed { .. }), "{claimed:?}");
     assert_eq!(events(&one).await.len(), 2);
+}
+
+async fn a_result_that_is_too_long_fails_its_own_task(stores: &Stores) {
+    let client = stores.anonymous();
+    let task = |id: &str| NewTask::new(id.parse().unwrap(), id);
+    client.tasks().add(vec![task("long"), task("short")]).await.unwrap();
+    let swarm = Swarm::new(&client, ClaimRequest::default());
+    let work = |work: Arc<Work>| async move {
+        let length = if work.task().id.as_str() == "long" { PAYLOAD_MAX } else { 1 };
+        Finish::completed_with(&"x".repeat(length)).unwrap()
+    };
+    let report = swarm.run(work, |_| {}).await.unwrap();
+    assert_eq!((report.completed, report.failed), (1, 1));
+    let failed = client.tasks().get(&"long".parse().unwrap()).await.unwrap().unwrap();
+    let expected = "the result has 300002 characters; the most allowed is 300000";
+    assert_eq!(failed.error.as_deref(), Some(expected));
 }
 
 async fn a_grant_whose_answer_was_lost_is_recognised(stores: &Stores) {
