@@ -115,8 +115,8 @@ where
             }
         };
         let took = self.swarm.client.inner.clock.now().saturating_sub(begun);
-        match self.finish(worker, runner, work, &finish).await? {
-            Some(task) => {
+        match self.finish(worker, runner, work, finish).await? {
+            Some((task, finish)) => {
                 self.report().note(&task, &finish, took);
                 (self.watcher)(WorkEvent::Finished { worker, task: Box::new(task), finish, took });
                 Ok(true)
@@ -158,25 +158,25 @@ where
     }
 
     /// Says how it ended, again and again while the store is in trouble and the claim is held:
-    /// what was done must not be done again because of that. Nothing if the claim was lost.
+    /// what was done must not be done again because of that. Returns how it ended in the end; nothing if the
+    /// claim was lost.
     async fn finish(
         &self,
         worker: usize,
         runner: &Runner,
         work: Arc<Work>,
-        finish: &Finish,
-    ) -> Result<Option<Task>, Error> {
+        mut finish: Finish,
+    ) -> Result<Option<(Task, Finish)>, Error> {
         let mut trouble = Trouble { pause: TROUBLE_PAUSE };
         loop {
-            match runner.try_finish(&work, finish).await {
-                Ok(Finished::Done { task, .. }) => return Ok(Some(task)),
+            match runner.try_finish(&work, &finish).await {
+                Ok(Finished::Done { task, .. }) => return Ok(Some((task, finish))),
                 Ok(Finished::NotFound | Finished::NotYours(_) | Finished::ClaimLost { .. }) => {
                     return Ok(None);
                 }
                 // One bad result ends its own task, not the worker.
                 Err(Error::Store(StoreError::Text(error))) => {
-                    let failed = Finish::failed(error.to_string());
-                    return Box::pin(self.finish(worker, runner, work, &failed)).await;
+                    finish = Finish::failed(error.to_string());
                 }
                 Err(error) if error.is_passing() && work.is_held() => {
                     self.wait_out(worker, &error, &mut trouble).await;
