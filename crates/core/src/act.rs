@@ -15,7 +15,7 @@ pub use tasks::{
 use crate::decision::Decision;
 use crate::rules::{self, Ask, BreakAsk, Outcome, Proof, ReleaseAsk, Released};
 use crate::snapshot::{HoldSnapshot, Scope, Snapshot};
-use crate::text::{OPERATION_MAX, TextError, check_text};
+use crate::text::{OPERATION_MAX, REASON_MAX, TextError, check_text};
 use crate::{GrantId, Holder, Kind, Owner, Resource, Role, Witness};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -242,6 +242,10 @@ impl Act for BreakAsk {
 
     fn scope(&self) -> Scope {
         look_at(Some(std::slice::from_ref(&self.resource)))
+    }
+
+    fn check(&self) -> Result<(), TextError> {
+        check_text("reason", &self.reason, REASON_MAX)
     }
 
     fn labels(&self) -> Vec<&str> {

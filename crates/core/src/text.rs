@@ -13,7 +13,7 @@ pub const TITLE_MAX: usize = 1000;
 /// The longest description of a task, in characters; also of feedback.
 pub const DESCRIPTION_MAX: usize = 100_000;
 
-/// The longest reason of a failure, in characters. A longer one is cut.
+/// The longest reason, in characters. That of a failure is cut, because its command has ended.
 pub const REASON_MAX: usize = 10_000;
 
 /// The longest payload of a task, in characters of JSON: one task must fit into a request of every store,

@@ -8,7 +8,7 @@
 //! what is left of the command.
 //!
 //! It cannot be told by a signal, leads a session of its own so that signals for tenure's group do not
-//! reach it, and ends with tenure.
+//! reach it, and ends with tenure. If it is killed itself, another one goes on when the next command starts.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -202,7 +202,10 @@ impl Shared {
 struct Guardian {
     shared: &'static Shared,
     process: Pid,
-    /// The guardian has the other end: it looks anew at each byte, and ends what is left at the end.
+    /// What the guardian reads. Tenure has it open too: so writing never ends tenure or a command with a
+    /// signal because no guardian reads, and the next guardian gets it.
+    ear: OwnedFd,
+    /// The guardian looks anew at each byte, and ends what is left when this is closed.
     line: OwnedFd,
 }
 
@@ -212,11 +215,24 @@ impl Guardian {
     fn start() -> io::Result<Guardian> {
         let shared = Shared::map()?;
         let (ear, line) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let ear_number = ear.as_raw_fd();
-        match sys::fork_bare()? {
-            Some(process) => Ok(Guardian { shared, process, line }),
-            None => guard(shared, ear_number),
+        let process = Guardian::fork(shared, &ear)?;
+        Ok(Guardian { shared, process, ear, line })
+    }
+
+    fn fork(shared: &'static Shared, ear: &OwnedFd) -> io::Result<Pid> {
+        let ear = ear.as_raw_fd();
+        sys::fork_bare()?.map_or_else(|| guard(shared, ear), Ok)
+    }
+
+    /// Starts another process in the place of one that was killed. It watches the same commands.
+    fn replace_if_ended(&mut self) -> io::Result<()> {
+        let ended = process::waitpid(Some(self.process), process::WaitOptions::NOHANG);
+        // Without such a child, something else has waited for it.
+        if matches!(ended, Ok(None)) {
+            return Ok(());
         }
+        self.process = Guardian::fork(self.shared, &self.ear)?;
+        Ok(())
     }
 }
 
@@ -244,7 +260,7 @@ pub fn dismiss() {
 /// A command that the guardian watches, until it is dropped.
 pub(super) struct Ward {
     slot: &'static Slot,
-    line: Option<RawFd>,
+    line: RawFd,
     /// Whether the slot is this command's: a watcher may be called a moment too late.
     is_ours: Arc<Mutex<bool>>,
     _watcher: Arc<dyn Fn() + Send + Sync>,
@@ -254,12 +270,15 @@ impl Ward {
     /// Prepares the guardian to watch a command that is about to start.
     pub(super) fn new(trust: impl Trust, grace: Duration) -> io::Result<Ward> {
         let mut guardian = GUARDIAN.lock();
-        let shared = match &*guardian {
-            Some(guardian) => guardian.shared,
-            None => guardian.insert(Guardian::start()?).shared,
+        let watching = match &mut *guardian {
+            Some(watching) => {
+                watching.replace_if_ended()?;
+                watching
+            }
+            none => none.insert(Guardian::start()?),
         };
-        let slot = shared.take()?;
-        let line = guardian.as_ref().map(|guardian| guardian.line.as_raw_fd());
+        let slot = watching.shared.take()?;
+        let line = watching.line.as_raw_fd();
         drop(guardian);
         slot.counts_suspend.store(trust.counts_suspend(), Ordering::SeqCst);
         slot.margin.store(nanoseconds(trust.margin()), Ordering::SeqCst);
@@ -304,8 +323,8 @@ impl Ward {
 }
 
 /// Has the guardian look anew. Only system calls: it is called between fork and exec too.
-fn wake(line: Option<RawFd>) {
-    line.into_iter().for_each(sys::write_byte);
+fn wake(line: RawFd) {
+    sys::write_byte(line);
 }
 
 impl std::fmt::Debug for Ward {

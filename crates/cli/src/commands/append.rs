@@ -104,10 +104,8 @@ impl FolderLock {
         global: &Global,
         args: &AppendArgs,
     ) -> Result<Option<FolderLock>, Failure> {
-        // Any other store is not needed, so neither is a usable location or setting.
-        let Ok(context) = Context::for_file(global, output.clone(), &args.file) else {
-            return Ok(None);
-        };
+        // Settings that cannot be read may name a folder whose lock another program holds.
+        let context = Context::for_file(global, output.clone(), &args.file)?;
         let Some(resource) = context.only_resource() else { return Ok(None) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| {

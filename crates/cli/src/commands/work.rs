@@ -9,7 +9,12 @@ use crate::worker::{OutputTarget, Preparation, TaskCommand, WorkerArgs, event_li
 use clap::Args;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::{Client, Swarm, SwarmReport};
+use tenure::{Client, Swarm, SwarmReport, WorkEvent};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// How long a worker waits before it says so.
+const MOMENT: Duration = Duration::from_secs(3);
 
 /// Run a command for one task after another
 ///
@@ -73,12 +78,17 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
     let mut signals = stop_signals::listen()?;
     let (stop, policy) = (swarm.stopper(), StopPolicy::Grace(args.worker.grace(context)));
     let (runs, output) = (command.clone(), context.output.clone());
+    let (is_idle, idle) = watch::channel(false);
+    let stopped = swarm.stopper();
     let work = swarm.run(
         move |work| TaskCommand::run(runs.clone(), work),
-        move |event| match (output.json, event_lines::words(&event)) {
-            (true, _) => output.line(&event_lines::json(&event), String::new),
-            (false, Some(words)) => output.note(&words),
-            (false, None) => {}
+        move |event| {
+            is_idle.send_replace(matches!(event, WorkEvent::Idle { .. }));
+            if output.json {
+                output.line(&event_lines::json(&event), String::new);
+            } else if let Some(words) = event_lines::words(&event) {
+                output.note(&words);
+            }
         },
     );
     let report = tokio::select! {
@@ -86,15 +96,30 @@ pub(crate) async fn run(context: &Context, args: WorkArgs) -> Result<i32, Failur
         () = stop_signals::obey(&mut signals, &stop, policy, |text| context.output.note(text)) => {
             unreachable!("obeying signals has no end")
         }
+        () = tell_waits(idle, context) => unreachable!("telling waits has no end"),
     };
     command.tidy().await;
     if let Some(failure) = command.broken() {
         return Err(failure);
     }
-    if args.until_empty && report.taken() == 0 {
+    if args.until_empty && report.taken() == 0 && !stopped.is_stopped() {
         context.output.note(&args.worker.nothing_done());
     }
     if args.once { once(&report, command.last_code()) } else { Ok(0) }
+}
+
+/// Says once in each wait that the worker waits, unless that is a moment between two tasks. Never resolves.
+async fn tell_waits(mut idle: watch::Receiver<bool>, context: &Context) {
+    loop {
+        // The sender lives as long as the worker; after it there is nothing to tell.
+        if idle.wait_for(|idle| *idle).await.is_err() {
+            return std::future::pending().await;
+        }
+        if timeout(MOMENT, idle.wait_for(|idle| !idle)).await.is_err() {
+            context.output.note("Waiting for a task; `tenure why TASK` tells what a task waits for");
+            let _ = idle.wait_for(|idle| !idle).await;
+        }
+    }
 }
 
 fn swarm(context: &Context, client: &Client, args: &WorkArgs) -> Swarm {

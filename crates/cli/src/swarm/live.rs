@@ -1,11 +1,11 @@
 //! The live view of a swarm: a line for each worker and a bar, redrawn in place.
 
 use super::{TaskTotals, worker_of};
-use crate::output::{DIM, WARN, styled};
+use crate::output::{self, DIM, WARN, styled};
 use crate::worker::event_lines;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use tenure::WorkEvent;
 use tenure::core::rules::tasks::Finish;
@@ -34,13 +34,16 @@ impl Live {
         let (next, shown) = mpsc::channel();
         let (clear, cleared) = mpsc::channel();
         let draw = move || {
-            let drawing = Drawing::new(workers);
-            for one in shown {
-                match one {
-                    Shown::Event(event) => drawing.tell(&event),
-                    Shown::Note(text) => drawing.note(&text),
-                    Shown::Progress(totals) => drawing.progress(&totals),
+            let mut drawing = Drawing::new(workers);
+            loop {
+                match shown.recv_timeout(TICK) {
+                    Ok(Shown::Event(event)) => drawing.tell(&event),
+                    Ok(Shown::Note(text)) => drawing.note(&text),
+                    Ok(Shown::Progress(totals)) => drawing.progress(&totals),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
                 }
+                drawing.leave_terminal_to_others();
             }
             drawing.end();
             let _ = clear.send(());
@@ -66,10 +69,17 @@ impl Live {
 /// How long to wait for the view to be removed.
 const CLEARING: Duration = Duration::from_secs(1);
 
+/// How many notes are kept while another job has the terminal.
+const NOTES_MAX: usize = 1000;
+
 struct Drawing {
     all: MultiProgress,
     workers: Vec<ProgressBar>,
     total: ProgressBar,
+    /// Whether another job has the terminal, over which nothing may be drawn.
+    is_hidden: bool,
+    /// Notes to show when it is back.
+    notes: Vec<String>,
 }
 
 impl Drawing {
@@ -87,10 +97,27 @@ impl Drawing {
         let bar = style("[{bar:30}] {pos}/{len} done, {elapsed} elapsed {wide_msg}");
         total.set_style(bar.progress_chars("=> "));
         total.enable_steady_tick(TICK);
-        Drawing { all, workers, total }
+        Drawing { all, workers, total, is_hidden: false, notes: vec![] }
     }
 
-    fn tell(&self, event: &WorkEvent) {
+    /// Draws nothing while this process is in the background of its terminal, as after Ctrl-Z and `bg`.
+    fn leave_terminal_to_others(&mut self) {
+        let is_hidden = !output::is_in_foreground();
+        if is_hidden == self.is_hidden {
+            return;
+        }
+        self.is_hidden = is_hidden;
+        if is_hidden {
+            self.all.set_draw_target(ProgressDrawTarget::hidden());
+        } else {
+            self.all.set_draw_target(ProgressDrawTarget::stderr());
+            for text in std::mem::take(&mut self.notes) {
+                self.note(&text);
+            }
+        }
+    }
+
+    fn tell(&mut self, event: &WorkEvent) {
         let Some(bar) = self.workers.get(worker_of(event)) else { return self.keep(event) };
         match event {
             WorkEvent::Claimed { task, .. } => {
@@ -114,7 +141,7 @@ impl Drawing {
     }
 
     /// Keeps failures on the screen when the view moves on.
-    fn keep(&self, event: &WorkEvent) {
+    fn keep(&mut self, event: &WorkEvent) {
         let well = match event {
             WorkEvent::Finished { finish, .. } => {
                 if matches!(finish, Finish::Complete { .. }) {
@@ -130,8 +157,12 @@ impl Drawing {
         }
     }
 
-    fn note(&self, text: &str) {
-        let _ = self.all.println(text);
+    fn note(&mut self, text: &str) {
+        if !self.is_hidden {
+            let _ = self.all.println(text);
+        } else if self.notes.len() < NOTES_MAX {
+            self.notes.push(text.to_owned());
+        }
     }
 
     fn progress(&self, totals: &TaskTotals) {

@@ -2,8 +2,10 @@
 
 use crate::output::Output;
 use crate::output::aside::{self, Stream};
+use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tenure::core::Task;
 
@@ -36,7 +38,14 @@ impl LogFile {
         let file = match &mut self.file {
             Some(file) => file,
             // A task that was snoozed or returned can have the same attempt twice.
-            none => none.insert(OpenOptions::new().create(true).append(true).open(&self.path)?),
+            none => none.insert(
+                OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    // A pipe in its place would keep the worker from stopping; a file is never waited for.
+                    .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+                    .open(&self.path)?,
+            ),
         };
         file.write_all(bytes)
     }

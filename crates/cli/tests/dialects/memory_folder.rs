@@ -57,6 +57,23 @@ fn updates_and_appended_lines_wait_for_the_folders_lock() {
     assert!(!folder.lock().exists(), "it is held for the moment of writing");
 }
 
+/// What the settings say cannot be known: it may be this folder's lock.
+#[test]
+fn nothing_is_written_where_the_settings_cannot_be_read() {
+    let folder = Folder::new(Dialect::Memory);
+    let file = folder.path("events.jsonl");
+    let path = file.to_str().expect("a plain path");
+    std::fs::create_dir_all(folder.path(".tenure")).expect("a folder");
+    std::fs::write(folder.path(".tenure/config.yaml"), "{broken").expect("settings");
+    for arguments in
+        [&["update", "-n", path, "--", "echo", "{}"][..], &["append", "-n", path, "--line", "{}"]]
+    {
+        let refused = folder.run(arguments);
+        assert_eq!(refused.code, 3, "{arguments:?}: {refused:?}");
+    }
+    assert!(std::fs::read(&file).unwrap_or_default().is_empty(), "nothing was written");
+}
+
 /// Held by itself, it would only seem to exclude the other programs.
 #[test]
 fn nothing_but_the_one_lock_can_be_held() {

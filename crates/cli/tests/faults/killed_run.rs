@@ -144,3 +144,21 @@ fn a_polite_signal_is_passed_on_and_the_lock_is_given_back() {
     assert_eq!(place.run(&["run", "-n", "x", "--", "true"]).code, 0);
     place.is_deserted();
 }
+
+#[test]
+fn a_worker_whose_guardian_was_killed_goes_on_and_gets_another() {
+    let place = StoreLocation::new();
+    for title in ["first", "second"] {
+        assert_eq!(place.run(&["tasks", "add", title]).code, 0);
+    }
+    let script = "if [ ! -e $D/first ]; then touch $D/first; until [ -e $D/go ]; do sleep 0.02; done; \
+        else sleep 300 & echo $! >$D/grandchild; touch $D/second; wait; fi";
+    let worker = place.start(&["work", "--until-empty", "--", "sh", "-c", script]);
+    place.wait_for("first");
+    kill_guardian(&place);
+    place.touch("go");
+    place.wait_for("second");
+    let grandchild = place.number("grandchild");
+    worker.kill();
+    until("the end of the grandchild", || (!is_alive(grandchild)).then_some(()));
+}

@@ -2,5 +2,6 @@
 
 mod breaking;
 mod labels;
+mod lengths;
 mod output;
 mod workers;

@@ -81,14 +81,19 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         ..ClaimRequest::default()
     };
     match claim(call, request.clone(), limit).await? {
-        Ok(claimed) if call.is_cancelled() => {
+        Ok((claimed, _)) if call.is_cancelled() => {
             call.session.hand_back(&claimed).await?;
             Err(Refused::cancelled())
         }
-        Ok(mut claimed) => {
+        Ok((mut claimed, asked_at)) => {
             call.session.keep_task(&claimed).await?;
             let hand_over = options.rescuer.take_over(&call.client, &claimed.task).await;
             hand_over.update(&mut claimed.task);
+            // To keep what an earlier worker left may have taken longer than the lease.
+            if !call.client.tasks().is_trusted(options.task_ttl, asked_at) {
+                call.session.hand_back(&claimed).await?;
+                return Err(Error::TooLate.into());
+            }
             let task = terse(view::json(&view::Task::claimed(&claimed)));
             let mut value = json!({ "success": true, "task": task });
             if let Some(reference) = rescue::reference(&claimed.task) {
@@ -107,13 +112,13 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
 
 type Claiming = Pin<Box<dyn Future<Output = Result<Claims, Error>> + Send>>;
 
-/// Waits for a task, and reports progress now and then. If the agent cancels the call, the claim is
+/// Waits for a task, and reports progress now and then. Also says when it was asked for, on the client's clock. If the agent cancels the call, the claim is
 /// dropped, which returns what it may have got.
 async fn claim(
     call: &Call,
     request: ClaimRequest,
     limit: Duration,
-) -> Result<Result<Claimed, NoClaim>, Refused> {
+) -> Result<Result<(Claimed, Duration), NoClaim>, Refused> {
     let (tell, told) = watch::channel(Progress::default());
     let claim = call.client.tasks().request(request).wait(call::patience(limit));
     let mut claiming: Claiming = Box::pin(claim.take_while(move |waiting| {
@@ -123,7 +128,7 @@ async fn claim(
     }));
     match call.wait(&mut claiming, told, limit).await {
         Some(claims) => Ok(match claims? {
-            Claims::Claimed { mut tasks, .. } => Ok(tasks.remove(0)),
+            Claims::Claimed { mut tasks, asked_at, .. } => Ok((tasks.remove(0), asked_at)),
             Claims::None(none) => Err(none),
         }),
         None => Err(Refused::cancelled()),

@@ -210,7 +210,9 @@ def hostile_titles_are_text(url, control):
         "{{constructor.constructor('window.hacked = 1')()}}",
     ]
     control.add(tasks=[
-        {"id": f"h{n}", "title": title, "description": title, "labels": [title[:60]],
+        # A label is a name, which has no characters that change the direction of text.
+        {"id": f"h{n}", "title": title, "description": title,
+         "labels": [] if "\u202e" in title else [title[:60]],
          "section": "<b>bold</b>", "status": "failed" if n % 2 else "pending", "error": title}
         for n, title in enumerate(hostile)
     ])

@@ -184,13 +184,13 @@ async fn renew(client: &Client, held: &TrackedLease, renewal: Renewal) -> Result
     if answers.as_ref().is_err_and(|error| !error.is_passing()) {
         held.lose();
     }
-    let renewed = answers? == [Renewed::Renewed];
-    if renewed {
+    if answers? == [Renewed::Renewed] {
         held.renewed(asked_at);
     } else {
         held.lose();
     }
-    Ok(renewed)
+    // The answer may have come so late that even the renewed lease is over.
+    Ok(is_held(client, held))
 }
 
 impl Drop for Guard {

@@ -265,6 +265,8 @@ fn lease(
         ttl: ask.ttl,
     };
     let owned = grant.owned.map_or_else(new, |owned| *owned);
+    // The hold that covers the request may be much shorter than what was asked for.
+    let margin = margin.min(owned.ttl / 3);
     Lease {
         is_covered: owned.grant != ask.grant,
         is_shared: grant.reason == Reason::AlreadyOwned,

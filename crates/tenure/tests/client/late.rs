@@ -22,6 +22,8 @@ on_every_store!(
     a_section_that_a_runner_keeps_is_trusted_anew_with_its_next_task,
     a_worker_goes_on_after_answers_that_came_too_late,
     a_renewal_that_came_too_late_is_a_loss,
+    a_confirmation_that_came_too_late_is_a_loss,
+    a_short_lease_covers_what_asks_for_a_longer_one,
     a_guard_whose_first_answer_was_lost_gives_back_when_it_is_dropped,
     those_who_watch_a_lease_are_told_of_its_end,
 );
@@ -140,6 +142,25 @@ async fn a_renewal_that_came_too_late_is_a_loss(stores: &Stores) {
     assert_eq!(renew().await, Renewed::Renewed);
     place.answers_late(1);
     assert_eq!(renew().await, Renewed::Lost);
+}
+
+async fn a_confirmation_that_came_too_late_is_a_loss(stores: &Stores) {
+    let place = Place::of(stores);
+    let guard = held(place.client.request("a").hold().await.unwrap());
+    assert!(guard.confirm().await.unwrap());
+    place.answers_late(1);
+    assert!(!guard.confirm().await.unwrap());
+    assert!(!guard.is_held());
+}
+
+/// The margin that suits the longer lease may be longer than the whole short one.
+async fn a_short_lease_covers_what_asks_for_a_longer_one(stores: &Stores) {
+    let place = Place::of(stores);
+    let outer = place.client.request("a").ttl(Duration::from_secs(4)).hold().await.unwrap();
+    let outer = held(outer);
+    let inner = place.client.request("a").under(outer.grant()).ttl(Duration::from_secs(60));
+    let inner = held(inner.margin(Duration::from_secs(5)).hold().await.unwrap());
+    assert!(inner.is_held());
 }
 
 async fn a_guard_whose_first_answer_was_lost_gives_back_when_it_is_dropped(stores: &Stores) {

@@ -237,7 +237,8 @@ fn verb_and_event(task: &Task, finish: &Finish) -> (Verb, EventKind) {
         Finish::Fail { reason, retry } => {
             let retry = *retry && task.attempts < task.max_attempts;
             let verb = if retry { Verb::FailRetry } else { Verb::FailFinally };
-            (verb, EventKind::Failed { reason: reason.clone(), retry })
+            let reason = shortened(reason, REASON_MAX).into_owned();
+            (verb, EventKind::Failed { reason, retry })
         }
     }
 }

@@ -77,10 +77,15 @@ pub(super) async fn claim(
     let claims = api.unless_stopping(wait, claim.take()).await?;
     let holder = client.holder().label.clone();
     match claims {
-        Claims::Claimed { mut tasks, .. } => {
+        Claims::Claimed { mut tasks, asked_at, .. } => {
             for one in &mut tasks {
                 let hand_over = api.rescuer().take_over(&client, &one.task).await;
                 hand_over.update(&mut one.task);
+            }
+            // To keep what earlier workers left may have taken longer than the lease.
+            if !client.tasks().is_trusted(ttl, asked_at) {
+                client.tasks().call_off(&tasks, request.runner).await?;
+                return Err(Error::TooLate.into());
             }
             let tasks = tasks.iter().map(claimed).collect();
             Ok(Json(schema::Claimed { tasks, holder, why: None }))

@@ -48,6 +48,11 @@ impl Stopper {
         self.stop.update(|before| before.max(how));
     }
 
+    /// Whether the swarm was asked to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.get() > Stop::No
+    }
+
     fn get(&self) -> Stop {
         self.stop.get()
     }
