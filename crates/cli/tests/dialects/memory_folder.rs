@@ -212,6 +212,12 @@ fn git_does_not_see_lock_files_and_no_file_of_the_user_is_changed() {
         git(&folder, &["init", "--quiet"]);
         std::fs::write(folder.path("state.json"), "{}").expect("a file");
         std::fs::write(folder.path(".gitignore"), "mine\n").expect("a file");
+        // A look leaves git's own list alone.
+        let exclude = folder.place.path(".git/info/exclude");
+        let read = || std::fs::read_to_string(&exclude).expect("git's own list");
+        let fresh = read();
+        assert_eq!(folder.run(&["locks"]).code, 0);
+        assert_eq!(read(), fresh);
         assert_eq!(folder.run(&["acquire", &dialect.resource(), "--ttl", "10m"]).code, 0);
         assert!(folder.lock().exists());
         let seen = git(&folder, &["status", "--porcelain", "--untracked-files=all", "locks"]);
@@ -219,9 +225,8 @@ fn git_does_not_see_lock_files_and_no_file_of_the_user_is_changed() {
         let text = std::fs::read_to_string(folder.path(".gitignore")).expect("the user's file");
         assert_eq!(text, "mine\n");
         // Once, however many commands follow.
-        let exclude = folder.place.path(".git/info/exclude");
-        let before = std::fs::read_to_string(&exclude).expect("git's own list");
+        let before = read();
         folder.run(&["acquire", "-n", &dialect.resource()]);
-        assert_eq!(std::fs::read_to_string(&exclude).expect("git's own list"), before);
+        assert_eq!(read(), before);
     }
 }

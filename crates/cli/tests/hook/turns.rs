@@ -96,6 +96,35 @@ fn subagents_exclude_each_other_and_go_under_their_parent() {
     scene.is_allowed(&edit_in(&scene, "sub2", "a.txt"));
 }
 
+/// A lock file that other programs read names one holder.
+#[test]
+fn where_lock_files_are_shared_a_subagent_does_not_take_its_parents() {
+    let scene = Scene::new();
+    let store = format!("file:{}?dialect=swarm", scene.root.join("locks").display());
+    assert_eq!(scene.tenure(&["--store", &store, "init"]).code, 0);
+    let hook = |event: &serde_json::Value| {
+        let ended = scene.hook_with("claude-code", event, &[("TENURE_STORE", &store)]);
+        assert_eq!(ended.code, 0, "{ended:?}");
+    };
+    let locks = || -> Vec<String> {
+        let files = std::fs::read_dir(scene.root.join("locks")).expect("the folder of locks");
+        let paths = files.map(|file| file.expect("a file").path());
+        let locks = paths.filter(|path| path.extension().is_some_and(|end| end == "lock"));
+        locks.map(|path| std::fs::read_to_string(path).expect("a lock")).collect()
+    };
+    hook(&scene.edit("one", "a.txt"));
+    let owner = |text: &String| -> serde_json::Value {
+        serde_json::from_str::<serde_json::Value>(text).expect("JSON")["agent_id"].clone()
+    };
+    let before: Vec<_> = locks().iter().map(owner).collect();
+    assert_eq!(before.len(), 1);
+    hook(&edit_in(&scene, "sub1", "a.txt"));
+    let mut end = scene.event("one", "SubagentStop");
+    end["agent_id"] = json!("sub1");
+    hook(&end);
+    assert_eq!(locks().iter().map(owner).collect::<Vec<_>>(), before);
+}
+
 #[test]
 fn what_a_subagent_left_uncommitted_goes_on_to_its_parent() {
     let scene = Scene::new();

@@ -30,6 +30,7 @@ cases!("tasks":
     what_a_silent_worker_had_is_taken_back,
     a_file_named_twice_is_held_once,
     those_who_wait_for_a_task_have_places,
+    those_who_wait_for_a_file_of_a_task_have_places,
     notes_and_tries_reach_the_next_worker,
     lists_leave_out_the_history_where_asked_to,
     tasks_survive_reopening,
@@ -510,6 +511,39 @@ async fn those_who_wait_for_a_task_have_places(harness: &dyn Harness) -> Verdict
     let left = store.read(&look_for(&["a"])).await?.waiters;
     let who: Vec<&str> = left.iter().map(|seen| seen.waiter.holder.label.as_str()).collect();
     ensure_eq!(who, vec!["u"], "who waits still");
+    Ok(())
+}
+
+/// Another task has one of the files: the claims of the named task wait in order.
+async fn those_who_wait_for_a_file_of_a_task_have_places(harness: &dyn Harness) -> Verdict {
+    let store = harness.fresh().await;
+    let with_files = |name: &str, file: &str| NewTask { files: vec![file.to_owned()], ..new(name) };
+    add(&*store, vec![with_files("a", "src/**"), with_files("b", "src/x")]).await?;
+    let ask = |worker: &str, task: &str| ClaimAsk {
+        task: Some(id(task)),
+        queue: Some(LONG),
+        ..claim_ask(worker, LONG)
+    };
+    let (first, second, third) = (ask("w", "b"), ask("v", "a"), ask("u", "a"));
+    ensure!(try_claim(&*store, &first).await?.is_ok(), "the file is free");
+    for ask in [&second, &third, &second] {
+        ensure!(try_claim(&*store, ask).await?.is_err(), "the file is held");
+    }
+    let places = store.read(&look_for(&["a"])).await?.waiters;
+    let who: Vec<&str> = places.iter().map(|seen| seen.waiter.holder.label.as_str()).collect();
+    ensure_eq!(who, vec!["v", "u"], "who waits, in order");
+    let finish = FinishAsk {
+        task: id("b"),
+        proof: Proof::Grant(first.grants[0]),
+        token: None,
+        runner: None,
+        finish: Finish::Complete { result: None },
+    };
+    let scope = finish.scope();
+    let rule = move |seen: &Snapshot| tasks::finish(seen, &finish, &NoWitness);
+    apply(&*store, None, scope, rule).await?;
+    ensure!(try_claim(&*store, &third).await?.is_err(), "an earlier waiter goes first");
+    ensure!(try_claim(&*store, &second).await?.is_ok(), "the one whose turn it is gets it");
     Ok(())
 }
 

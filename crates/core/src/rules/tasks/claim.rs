@@ -148,7 +148,8 @@ pub fn claim(
                 let why = why_not(seen, task, witness);
                 let mut draft = Draft::new(seen, witness);
                 let is_held = task.status == Status::InProgress;
-                queue_up(&mut draft, seen, ask, task, is_held);
+                let wants = is_held.then(|| vec![Want::exclusive(task.id.resource())]);
+                queue_up(&mut draft, seen, ask, task, wants);
                 return (draft.decide(ask.place()), Err(NoClaim::NotReady { why }));
             }
             Some(_) => {}
@@ -182,11 +183,15 @@ pub fn claim(
         }
     }
     if round.claimed.is_empty() {
-        let Obstacle { why, by } = in_the_way.unwrap_or_default();
+        let Obstacle { why, by, is_section_held } = in_the_way.unwrap_or_default();
         let look_wider = seen.more_to_pick;
         if let Some(task) = ask.task.as_ref().and_then(|id| seen.task(id)) {
-            let is_held = by.as_ref().is_some_and(|by| by.hold.want.resource == task.id.resource());
-            queue_up(&mut round.draft, seen, ask, task, is_held);
+            let wants = by.as_ref().and_then(|by| match by.hold.want.resource.kind() {
+                Kind::Task => Some(vec![Want::exclusive(task.id.resource())]),
+                Kind::Path if !is_section_held => Some(task_wants(task)),
+                _ => None,
+            });
+            queue_up(&mut round.draft, seen, ask, task, wants);
         }
         let decision = look_again(seen, ask).unwrap_or_else(|| round.draft.decide(ask.place()));
         return (decision, Err(NoClaim::AllTaken { why, by, look_wider }));
@@ -202,14 +207,18 @@ impl ClaimAsk {
     }
 }
 
-/// Gives the asker a place in the queue for the named task, or keeps the place that it has. There is none
-/// for a task that is not held: the runner that keeps its section goes on with the tasks in it.
-fn queue_up(draft: &mut Draft<'_>, seen: &Snapshot, ask: &ClaimAsk, task: &Task, is_held: bool) {
+/// Gives the asker a place in the queue for what it waits for, or keeps the place that it has. There is none
+/// for a task whose section is held: the runner that keeps it goes on with the tasks in it.
+fn queue_up(
+    draft: &mut Draft<'_>,
+    seen: &Snapshot,
+    ask: &ClaimAsk,
+    task: &Task,
+    wants: Option<Vec<Want>>,
+) {
     let (Some(grant), Some(ttl)) = (ask.place(), ask.queue) else { return };
     let place = seen.waiters.iter().find(|seen| seen.waiter.grant == grant);
-    if !is_held && place.is_none() {
-        return;
-    }
+    let Some(wants) = place.map(|place| place.waiter.wants.clone()).or(wants) else { return };
     let holder = match &ask.presence {
         Some(evidence) => ask.holder.clone().with_evidence(evidence.clone()),
         None => ask.holder.clone(),
@@ -220,7 +229,7 @@ fn queue_up(draft: &mut Draft<'_>, seen: &Snapshot, ask: &ClaimAsk, task: &Task,
     let waiter = Waiter {
         grant,
         ticket: place.map_or(seen.next, |place| place.waiter.ticket),
-        wants: vec![Want::exclusive(task.id.resource())],
+        wants,
         holder,
         operation: Some(task.title.clone()),
         keeps,
@@ -310,11 +319,13 @@ fn order(seen: &Snapshot, task: &Task, kept: &[&str]) -> (bool, u8, u8, i64, i64
 struct Obstacle {
     why: Vec<String>,
     by: Option<Box<HoldSnapshot>>,
+    /// Whether another runner has the task's section.
+    is_section_held: bool,
 }
 
 impl Obstacle {
     fn because(why: String) -> Obstacle {
-        Obstacle { why: vec![why], by: None }
+        Obstacle { why: vec![why], ..Obstacle::default() }
     }
 }
 
@@ -408,8 +419,13 @@ impl Round<'_> {
         if compatible(wants, held.chain(waited).chain(self.draft.added())) {
             return Ok(());
         }
-        let by = others()
-            .find(|seen| wants.iter().any(|want| want.resource.overlaps(&seen.hold.want.resource)));
+        let in_the_way = || {
+            let touches = |held: &Resource| wants.iter().any(|want| want.resource.overlaps(held));
+            others().filter(move |seen| touches(&seen.hold.want.resource))
+        };
+        let is_section_held =
+            in_the_way().any(|seen| seen.hold.want.resource.kind() == Kind::Section);
+        let by = in_the_way().next();
         Err(match by {
             Some(seen) => Obstacle {
                 why: vec![format!(
@@ -417,6 +433,7 @@ impl Round<'_> {
                     seen.hold.want.resource, seen.hold.holder.label
                 )],
                 by: Some(Box::new(seen.redacted())),
+                is_section_held,
             },
             None => Obstacle::because("other requests are ahead in the queue".to_owned()),
         })

@@ -113,8 +113,13 @@ impl FileStore {
         let io = |error: std::io::Error| report(error.into());
         // Where tenure has no files yet, there is nothing to leave as it is.
         let has_files = options.dialect.own_folder(&shared).join("journal").exists();
-        let options = FileOptions { look_only: options.look_only && has_files, ..options };
+        let is_look = options.look_only;
+        let options = FileOptions { look_only: is_look && has_files, ..options };
         let folder = make_folder(&shared, &options).map_err(io)?;
+        if !is_look && !options.dialect.is_native() {
+            let around = folder.parent().unwrap_or(&folder);
+            crate::place::exclude_in_git(around, options.dialect.temporary_files());
+        }
         let shared = std::fs::canonicalize(&shared).map_err(io)?;
         let name = store_name(&shared, &options);
         let side = folder.join("side");
@@ -309,8 +314,6 @@ fn make_folder(shared: &Path, options: &FileOptions) -> std::io::Result<PathBuf>
     let folder = std::fs::canonicalize(&folder)?;
     if !dialect.is_native() {
         crate::place::ignore_in_git(&folder);
-        let shared = folder.parent().unwrap_or(&folder);
-        crate::place::exclude_in_git(shared, dialect.temporary_files());
     }
     Ok(folder)
 }

@@ -305,6 +305,7 @@ impl ForeignLocks {
         at: StoreTime,
     ) -> Result<FileChange, FileStoreError> {
         records.iter().try_for_each(|record| self.admit(record))?;
+        self.refuse_second_holders(records, ledger)?;
         let mut made: Vec<&StoredHold> = Vec::new();
         for record in records {
             let won = match record {
@@ -336,6 +337,32 @@ impl ForeignLocks {
             }
         }
         Ok(FileChange::Done)
+    }
+
+    /// A lock file names one holder: that of a subagent, below what its parent holds, would take the place of
+    /// its parent's, and nothing would be left of it when the subagent ends.
+    fn refuse_second_holders(
+        &self,
+        records: &[Record],
+        ledger: &Ledger,
+    ) -> Result<(), FileStoreError> {
+        let ends = |other: &Hold| {
+            records.iter().any(|record| {
+                matches!(record, Record::DropHold { resource, grant }
+                    if *resource == other.want.resource && *grant == other.grant)
+            })
+        };
+        for record in records {
+            let Record::Hold(StoredHold { hold, .. }) = record else { continue };
+            let resource = &hold.want.resource;
+            let mut others = ledger.holders(resource).iter().map(|stored| &stored.hold);
+            if self.folder.path_of(resource).is_some()
+                && others.any(|other| other.grant != hold.grant && !ends(other))
+            {
+                return Err(FileStoreError::OnlyExclusive { resource: resource.to_string() });
+            }
+        }
+        Ok(())
     }
 
     /// Removes the lock files that [`take`](Self::take) made, because the change is not remembered
