@@ -24,7 +24,7 @@ fn is_empty(folder: &Path) -> bool {
 
 #[test]
 fn a_short_soak_finds_nothing_on_each_kind_of_store() {
-    for store in ["sqlite", "file", "server"] {
+    for store in ["sqlite", "file", "server", "proxy"] {
         let scratch = tempfile::tempdir().unwrap();
         let output = soak(&["8s", "--store", store], tenure(), scratch.path());
         let text = String::from_utf8_lossy(&output.stdout);

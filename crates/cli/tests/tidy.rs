@@ -131,6 +131,18 @@ fn tests_do_not_see_the_machines_own_store() {
     none("tests that start programs without TENURE_MACHINE_DIR", seeing.map(|path| shown(&path)));
 }
 
+/// The kernel stops all file locks of the machine while it lists them.
+#[test]
+fn the_list_of_file_locks_is_read_by_no_program() {
+    let list = ["/proc", "locks"].join("/");
+    let reading = rust_files().into_iter().filter(|path| {
+        let is_code = |line: &str| !line.trim_start().starts_with("//");
+        let text = fs::read_to_string(path).unwrap();
+        is_source(path) && text.lines().any(|line| is_code(line) && line.contains(&list))
+    });
+    none("programs that read the list of file locks", reading.map(|path| shown(&path)));
+}
+
 #[test]
 fn no_file_is_too_long_to_read() {
     let long = rust_files().into_iter().filter_map(|path| {

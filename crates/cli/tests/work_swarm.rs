@@ -179,6 +179,19 @@ fn a_swarm_that_waits_says_so_where_nothing_can_be_redrawn() {
     assert_eq!(said.code, Some(0), "{}", said.stdout);
 }
 
+#[test]
+fn a_worker_that_waits_says_so_and_does_not_call_it_done_when_it_is_stopped() {
+    let bench = Bench::new(json!([{ "id": "t0", "title": "T", "section": "S" }]));
+    let held = bench.tenure(&["acquire", "section:S", "--as", "bob", "-q"]);
+    assert_eq!(held.code, Some(0), "{}", held.stderr);
+    let worker = bench.spawn(&["work", "--until-empty", "--", "true"]);
+    bench.await_words("Waiting for a task");
+    kill_process(Pid::from_raw(worker.id() as i32).unwrap(), Signal::TERM).unwrap();
+    worker.wait_with_output().unwrap();
+    let words = std::fs::read_to_string(bench.path("stderr")).unwrap();
+    assert!(words.contains("Stopping: ") && !words.contains("No task is left"), "{words}");
+}
+
 /// Each command waits until all of them run.
 #[test]
 fn the_items_below_one_heading_of_a_checklist_are_done_at_once() {

@@ -44,6 +44,18 @@ fn formats_and_sections() {
 }
 
 #[test]
+fn a_follower_that_fell_behind() {
+    let sandbox = Sandbox::new();
+    sandbox.see("for turn in 1 2 3 4; do tenure run x -- true; done");
+    assert_snapshot!(sandbox.see_all(&[
+        "tenure events --after 3 --json >all; jq -c .data.gap all",
+        "TENURE_RETENTION_EVENTS=2 tenure gc",
+        "tenure events --after 3 --json >left; jq '.data.gap.after' left",
+        "tenure events --after 3 >/dev/null",
+    ]));
+}
+
+#[test]
 fn waits_and_durations() {
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.see_all(&[

@@ -4,7 +4,7 @@ use crate::{PATIENCE, Stores};
 use std::sync::Arc;
 use tenure::core::rules::tasks::NewTask;
 use tenure::core::{EventKind, Keep, Retention, Revision};
-use tenure::store::TaskFilter;
+use tenure::store::{StoreExt, TaskFilter, Trim};
 use tenure::{Client, Status};
 
 const KEPT: u64 = 20;
@@ -40,6 +40,25 @@ async fn a_client_that_lives_long_removes_what_is_too_much_beside_its_work() {
         let names: Vec<&str> = kept.iter().map(|task| task.id.as_str()).collect();
         let newest: Vec<String> = (280..300).map(|number| format!("t{number:05}")).collect();
         assert_eq!(names, newest);
+    }
+}
+
+/// A follower is told that events are missing if it fell behind, and only then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_follower_that_fell_behind_is_told() {
+    for stores in [Stores::memory(), Stores::sqlite()] {
+        let client = stores.client("writer");
+        add_completed(&client, 0, 5).await;
+        let heard = client.events(Revision::default(), 1).await.unwrap()[0].revision;
+        assert!(!client.may_lack_events_after(heard).await.unwrap());
+        add_completed(&client, 5, 30).await;
+        assert!(!client.may_lack_events_after(heard).await.unwrap(), "all are there");
+        let trim = Trim { keep: Keep::newest(10), limit: u32::MAX, dry_run: false };
+        stores.handle().trim(trim).await.unwrap();
+        assert!(client.may_lack_events_after(heard).await.unwrap());
+        let kept = client.events(Revision::default(), 1).await.unwrap()[0].revision;
+        assert!(!client.may_lack_events_after(kept).await.unwrap());
+        assert!(!client.may_lack_events_after(Revision::default()).await.unwrap(), "it is new");
     }
 }
 

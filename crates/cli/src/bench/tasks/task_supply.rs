@@ -132,6 +132,24 @@ fn new_task() -> NewTask {
     NewTask::new(id, format!("Task number {number}"))
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_that_were_removed_do_not_matter_to_the_ids_of_further_ones() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite:{}", folder.path().join("db").display());
+        let supply = TaskSupply::of(&url).expect("a new store");
+        supply.fill_up(3).expect("three tasks");
+        let tasks = supply.client.asynchronous().tasks();
+        let first = supply.client.run(tasks.list(&Default::default())).expect("a list")[0].clone();
+        supply.client.run(tasks.delete(&first.id)).expect("it is gone");
+        supply.fill_up(5).expect("further tasks");
+        assert_eq!(counts(&supply.client).expect("counts").pending, 5);
+    }
+}
+
 /// Waits until everything written is on disk.
 pub(super) fn sync_all() {
     rustix::fs::sync();
