@@ -17,6 +17,8 @@ pub struct Proxy {
     pub port: u16,
     state: Arc<AtomicU8>,
     streams: Arc<Mutex<Vec<TcpStream>>>,
+    /// Connections of earlier generations than this one are passed nothing.
+    generation: Arc<AtomicU64>,
     late_commit: LateCommit,
     late_rollbacks: LateRollbacks,
 }
@@ -36,6 +38,8 @@ impl Proxy {
         let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
         let (late_commit, late_rollbacks) = (LateCommit::default(), LateRollbacks::default());
         let (states, kept) = (state.clone(), streams.clone());
+        let generation = Arc::new(AtomicU64::new(0));
+        let generations = generation.clone();
         let late = (late_commit.clone(), late_rollbacks.clone());
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -43,19 +47,24 @@ impl Proxy {
                     drop(client);
                     continue;
                 }
+                let generation = generations.load(Ordering::SeqCst);
                 let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
                 let _ = (client.set_nodelay(true), server.set_nodelay(true));
                 let directions = [(&client, &server, Some(late.clone())), (&server, &client, None)];
                 for (from, to, late) in directions {
                     let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { continue };
-                    let state = states.clone();
-                    std::thread::spawn(move || pass(from, to, &state, late));
+                    let (state, newest) = (states.clone(), generations.clone());
+                    let is_frozen = move || {
+                        state.load(Ordering::SeqCst) == FROZEN
+                            || newest.load(Ordering::SeqCst) > generation
+                    };
+                    std::thread::spawn(move || pass(from, to, is_frozen, late));
                 }
                 let mut kept = kept.lock().expect("no thread panics with it");
                 kept.extend([client, server]);
             }
         });
-        Proxy { port, state, streams, late_commit, late_rollbacks }
+        Proxy { port, state, streams, generation, late_commit, late_rollbacks }
     }
 
     /// Ends the client's side of the connection that sends the next commit to PostgreSQL, and passes
@@ -88,6 +97,12 @@ impl Proxy {
         self.state.store(FROZEN, Ordering::SeqCst);
     }
 
+    /// Passes nothing more on over the connections that there are, which stay open, as when a firewall forgot
+    /// them. New ones are passed on.
+    pub fn forget_connections(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// Passes everything on.
     pub fn open(&self) {
         self.state.store(OPEN, Ordering::SeqCst);
@@ -97,12 +112,12 @@ impl Proxy {
 fn pass(
     mut from: TcpStream,
     mut to: TcpStream,
-    state: &AtomicU8,
+    is_frozen: impl Fn() -> bool,
     late: Option<(LateCommit, LateRollbacks)>,
 ) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
-        while state.load(Ordering::SeqCst) == FROZEN {
+        while is_frozen() {
             std::thread::sleep(Duration::from_millis(5));
         }
         let has = |word: &[u8]| bytes[..count].windows(word.len()).any(|part| part == word);

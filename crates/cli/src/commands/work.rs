@@ -116,7 +116,9 @@ async fn tell_waits(mut idle: watch::Receiver<bool>, context: &Context) {
             return std::future::pending().await;
         }
         if timeout(MOMENT, idle.wait_for(|idle| !idle)).await.is_err() {
-            context.output.note("Waiting for a task; `tenure why TASK` tells what a task waits for");
+            context
+                .output
+                .note("Waiting for a task; `tenure why TASK` tells what a task waits for");
             let _ = idle.wait_for(|idle| !idle).await;
         }
     }

@@ -93,7 +93,9 @@ fn a_long_result_is_refused_and_a_long_reason_of_a_failure_is_cut_everywhere() {
     let mut world = World::with(vec![plain("a")]);
     world.claim("w", "a");
     let fail = Finish::Fail { reason: long(REASON_MAX), retry: false };
-    let Finished::Done { task, .. } = world.finish("w", "a", fail) else { panic!("it was claimed") };
+    let Finished::Done { task, .. } = world.finish("w", "a", fail) else {
+        panic!("it was claimed")
+    };
     let cut = |text: &str| text.chars().count() == REASON_MAX && text.ends_with('…');
     assert!(cut(task.error.as_deref().unwrap_or_default()));
     let told = world.events.iter().find_map(|event| match &event.kind {

@@ -247,6 +247,7 @@ impl ClientBuilder {
             one_shot: self.one_shot,
             poll_interval: self.poll_interval,
             look_only: self.look_only,
+            warn: self.warn.clone(),
             remote: RemoteOptions { label: self.own_label(), ..self.remote.clone() },
         };
         match url::open(url, options)? {

@@ -437,6 +437,8 @@ pub(crate) struct OpenOptions {
     pub(crate) poll_interval: std::time::Duration,
     /// Whether a store that may not be written to is opened all the same.
     pub(crate) look_only: bool,
+    /// Is told what the user should know, a sentence each.
+    pub(crate) warn: Arc<dyn Fn(&str) + Send + Sync>,
     /// How to reach a server.
     pub(crate) remote: RemoteOptions,
 }
@@ -500,8 +502,8 @@ fn open_sqlite(path: &Path, options: OpenOptions) -> Result<Arc<dyn Store>, Erro
 #[cfg(feature = "postgres")]
 fn open_postgres(url: EngineUrl, options: OpenOptions) -> Result<Arc<dyn Store>, Error> {
     use crate::store::postgres::{PostgresOptions, PostgresStore};
-    let options =
-        PostgresOptions { one_shot: options.one_shot, poll_interval: options.poll_interval };
+    let OpenOptions { one_shot, poll_interval, warn, .. } = options;
+    let options = PostgresOptions { one_shot, poll_interval, warn };
     let open = move || -> Result<Arc<dyn Store>, StoreError> {
         Ok(Arc::new(PostgresStore::open_with(&url, options.clone())?))
     };

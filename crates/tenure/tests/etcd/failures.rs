@@ -444,3 +444,38 @@ async fn leases_are_renewed_though_the_servers_have_no_space() {
         "{findings:?}"
     );
 }
+
+/// Each has locks of its own: through such a URL two processes would hold the same, both with token 1.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_two_clusters_are_not_one_store() {
+    let (one, other) = (Etcd::start(1), Etcd::start(1));
+    let both = one.endpoints().into_iter().chain(other.endpoints());
+    let hosts: Vec<String> = both
+        .map(|url| url.split_once("//").map_or(url.clone(), |(_, host)| host.to_owned()))
+        .collect();
+    let url = format!("etcd://{}/both", hosts.join(","));
+    for _ in 0..4 {
+        let client = Client::open(&url).await.unwrap();
+        let error = client.acquire("deploy").await.unwrap_err().to_string();
+        assert!(error.contains("different clusters"), "{error}");
+    }
+}
+
+/// A new process begins with any of the servers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_processes_pass_a_member_that_is_silent() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let url = fresh_url().replace("etcd://", &format!("etcd://{address},"));
+    let clients = (0..8).map(|number| {
+        let url = url.clone();
+        tokio::spawn(async move {
+            let client = Client::open(&url).await.unwrap();
+            let held = client.acquire(format!("lock-{number}").as_str()).await.unwrap();
+            held.release().await.unwrap();
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await.unwrap();
+    }
+}

@@ -8,6 +8,8 @@ mod costs;
 mod faults;
 mod opening;
 mod pooler;
+mod silence;
+mod strangers;
 mod traps;
 
 use std::sync::Arc;

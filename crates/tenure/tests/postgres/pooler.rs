@@ -9,7 +9,7 @@ use tenure_testkit::postgres::{psql, shared_url};
 use tenure_testkit::process::{Server, find, free_port};
 
 /// Starts pgbouncer before a database of the shared server.
-fn pgbouncer(folder: &std::path::Path, database: &str, setting: &str) -> (Server, u16) {
+pub fn pgbouncer(folder: &std::path::Path, database: &str, setting: &str) -> (Server, u16) {
     let port = free_port();
     let server = shared_port();
     let users = folder.join("users");

@@ -86,6 +86,11 @@ impl Address {
         })
     }
 
+    /// One of the servers, as people write it.
+    pub(super) fn host(&self, server: usize) -> &str {
+        self.endpoints[server].split_once("//").map_or("", |(_, host)| host)
+    }
+
     /// Whether the URL names a user.
     pub(super) fn has_user(&self) -> bool {
         self.user.is_some()

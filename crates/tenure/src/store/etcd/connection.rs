@@ -4,12 +4,13 @@ use super::address::Address;
 use super::error::Failure;
 use crate::store::StoreError;
 use etcd_client::{
-    Client, Compare, Error, GetOptions, KeyValue, SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse,
-    TxnResponse,
+    Client, Compare, Error, GetOptions, KeyValue, ResponseHeader, SortOrder, SortTarget, Txn,
+    TxnOp, TxnOpResponse, TxnResponse,
 };
+use futures_util::future::join_all;
 use std::future::Future;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::sync::{OnceCell, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -29,14 +30,14 @@ const LARGE_WRITE_TIMEOUT: Duration = Duration::from_secs(8);
 const LARGE: usize = 200;
 
 /// How long calls are tried again where servers do not answer: the time of an election with some to
-/// spare.
+/// spare, and of asking each of several servers of which one is silent.
 const PATIENCE: Duration = Duration::from_secs(8);
-
-/// The same for a handle that never had an answer: probably nothing listens at this address.
-const FIRST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The longest pause between two tries.
 const PAUSE_MAX: Duration = Duration::from_millis(400);
+
+/// How long the first change waits for servers that are asked for their cluster: they are in one network.
+const COMPARED_WITHIN: Duration = Duration::from_millis(300);
 
 /// The largest answer that is accepted: all holds and places of a large store.
 const ANSWER_MAX_BYTES: usize = 512 << 20;
@@ -56,8 +57,10 @@ pub(super) struct Connection {
     clients: Vec<OnceCell<Client>>,
     /// Which of them is asked.
     current: watch::Sender<usize>,
-    /// Whether a server ever answered.
-    answered: AtomicBool,
+    /// The cluster of the server that answered first.
+    cluster: OnceLock<u64>,
+    /// Filled once the other servers were asked for theirs.
+    compared: OnceCell<()>,
 }
 
 /// One read of some keys.
@@ -187,7 +190,13 @@ impl Connection {
         // Each handle begins somewhere else, so that the servers share the work.
         let first = super::random_below(clients.len() as u64) as usize;
         let current = watch::Sender::new(first);
-        Connection { address, clients, current, answered: AtomicBool::new(false) }
+        Connection {
+            address,
+            clients,
+            current,
+            cluster: OnceLock::new(),
+            compared: OnceCell::new(),
+        }
     }
 
     pub(super) fn address(&self) -> &Address {
@@ -223,6 +232,29 @@ impl Connection {
         Ok(self.clients[server].get_or_try_init(connect).await?.clone())
     }
 
+    /// Before the first change: asks all servers at once for their cluster. One that does not answer is
+    /// compared when it is asked something.
+    async fn compare_clusters(&self) -> Result<(), Failure> {
+        if self.clients.len() == 1 {
+            return Ok(());
+        }
+        let one = async |server: usize| {
+            let client = self.client(server).await.ok()?;
+            let options = GetOptions::new().with_serializable().with_keys_only();
+            let asked = client.kv_client().get(self.address.prefix.as_str(), Some(options)).await;
+            asked.ok()?.header().cloned()
+        };
+        let compare = async || {
+            let asking =
+                (0..self.clients.len()).map(|server| timeout(COMPARED_WITHIN, one(server)));
+            for answer in join_all(asking).await {
+                self.check_cluster(answer.ok().flatten().as_ref())?;
+            }
+            Ok(())
+        };
+        self.compared.get_or_try_init(compare).await.map(|_| ())
+    }
+
     /// Makes one call, once. If the server does not answer, the next call goes to another one.
     pub(super) async fn call<T, F>(
         &self,
@@ -239,16 +271,25 @@ impl Connection {
             answer.map_err(|error| Failure::of(error, &self.address.url))
         };
         let answer = timeout(limit, asking).await.unwrap_or_else(|_| Err(no_answer(limit)));
-        match answer {
-            Ok(_) => self.answered.store(true, Ordering::Relaxed),
-            Err(Failure::NoAnswer(reason)) => {
-                self.turn_away_from(server);
-                let (_, host) = self.address.endpoints[server].split_once("//").unwrap_or_default();
-                return Err(Failure::NoAnswer(format!("{host} does not answer ({reason})")));
-            }
-            Err(_) => {}
+        if let Err(Failure::NoAnswer(reason)) = answer {
+            self.turn_away_from(server);
+            let host = self.address.host(server);
+            return Err(Failure::NoAnswer(format!("{host} does not answer ({reason})")));
         }
         answer
+    }
+
+    /// Fails if a server is of another cluster than the one that answered first: what is held there excludes
+    /// nobody here.
+    pub(super) fn check_cluster(&self, answer: Option<&ResponseHeader>) -> Result<(), Failure> {
+        let Some(header) = answer else { return Ok(()) };
+        if *self.cluster.get_or_init(|| header.cluster_id()) == header.cluster_id() {
+            return Ok(());
+        }
+        Err(Failure::Refused(StoreError::Unsupported {
+            what: format!("the servers of {} are of different clusters", self.address.url),
+            instead: "Name servers of one cluster; `etcdctl member list` shows them.".to_owned(),
+        }))
     }
 
     /// Makes a call that changes nothing when it is repeated, until it is answered or patience ends.
@@ -267,9 +308,7 @@ impl Connection {
 
     /// Counts the patience of a series of tries from now on.
     pub(super) fn retry(&self) -> Retry {
-        let answered = self.answered.load(Ordering::Relaxed);
-        let patience = if answered { PATIENCE } else { FIRST_PATIENCE };
-        Retry { end: Instant::now() + patience, pause: Duration::from_millis(10) }
+        Retry { end: Instant::now() + PATIENCE, pause: Duration::from_millis(10) }
     }
 
     /// Reads all of these at one revision: the newest, or the one that is given.
@@ -283,6 +322,7 @@ impl Connection {
                 async move { keys.txn(txn).await }
             })
             .await?;
+        self.check_cluster(answer.header())?;
         let mut pages = Vec::with_capacity(asks.len());
         let newest = answer.header().map_or(0, |header| header.revision());
         collect(&answer, &mut pages);
@@ -292,6 +332,7 @@ impl Connection {
     /// Writes, once; returns the revision with what was read, or none where a comparison failed. If no
     /// answer comes, it may have been written or not.
     pub(super) async fn write(&self, write: Write) -> Result<Option<Pages>, Failure> {
+        self.compare_clusters().await?;
         let is_large = write.operations.len() >= LARGE;
         let limit = if is_large { LARGE_WRITE_TIMEOUT } else { WRITE_TIMEOUT };
         let txn = write.transaction();
@@ -301,6 +342,7 @@ impl Connection {
                 async move { keys.txn(txn).await }
             })
             .await?;
+        self.check_cluster(answer.header())?;
         let revision = answer.header().map_or(0, |header| header.revision());
         let mut pages = Vec::new();
         collect(&answer, &mut pages);

@@ -67,6 +67,7 @@ impl Handle {
         let address = self.connection.address();
         let (mut answered, mut led) = (0, false);
         let mut versions = BTreeSet::new();
+        let mut clusters = BTreeSet::new();
         let mut silent = Vec::new();
         let mut largest = 0;
         for endpoint in &address.endpoints {
@@ -76,6 +77,7 @@ impl Handle {
                     led |= status.leader() != 0;
                     largest = largest.max(status.db_size());
                     versions.insert(status.version().to_owned());
+                    clusters.extend(status.header().map(|header| header.cluster_id()));
                 }
                 Err(Failure::Refused(StoreError::Refused { .. })) => {
                     let message = "this user may not ask the servers how they are".to_owned();
@@ -92,6 +94,11 @@ impl Handle {
             false => format!("{answered} answered{members}, not {}", silent.join(", ")),
         };
         findings.push(finding("servers", silent.is_empty(), message));
+        if clusters.len() > 1 {
+            let message = "the servers are of different clusters, of which each has locks of its own: name \
+                           servers of one cluster";
+            findings.push(finding("cluster", false, message.to_owned()));
+        }
         let leader = if led { "there is one" } else { "there is none, so nothing can be changed" };
         findings.push(finding("leader", led, leader.to_owned()));
         findings.push(finding("space", true, format!("the database has {} KiB", largest / 1024)));

@@ -86,6 +86,8 @@ pub(super) async fn check(inner: &Arc<Inner>) -> Result<Vec<Finding>, PgError> {
     ));
     findings.push(privileges(server.get(6)));
     findings.push(snapshots(server.get(7)));
+    let schema = [Value::Text(inner.names.schema.clone())];
+    findings.push(locks(&session.query(BLOCKERS, &schema).await?));
     drop(session);
     inner.listener.start(inner).await;
     findings.push(match inner.listener.hearing() {
@@ -130,6 +132,45 @@ fn snapshots(oldest_s: i64) -> Finding {
         ),
     };
     finding("snapshots", oldest_s < 600, message)
+}
+
+/// Sessions that keep others waiting: with a strong lock on one of the tables for some seconds, or in the way of
+/// a session of this program.
+const BLOCKERS: &str = "WITH strong AS (
+    SELECT l.pid FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE l.granted AND l.locktype = 'relation' AND n.nspname = $1 AND l.mode IN
+        ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')),
+ blocking AS (
+    SELECT unnest(pg_blocking_pids(pid)) AS pid FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = current_setting('application_name')
+        AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - interval '2 seconds')
+ SELECT pid::bigint, coalesce(usename::text, ''), coalesce(application_name, ''),
+    coalesce(state, 'state unknown'),
+    coalesce(extract(epoch FROM clock_timestamp() - xact_start), 0)::bigint
+ FROM pg_stat_activity WHERE pid IN (SELECT pid FROM strong UNION SELECT pid FROM blocking)
+    AND pid <> pg_backend_pid()
+    AND coalesce(xact_start < clock_timestamp() - interval '2 seconds', true)
+ ORDER BY xact_start LIMIT 5";
+
+fn locks(rows: &[Row]) -> Finding {
+    let one = |row: &Row| {
+        let (pid, user, program): (i64, &str, &str) = (row.get(0), row.get(1), row.get(2));
+        let (state, seconds): (&str, i64) = (row.get(3), row.get(4));
+        format!("session {pid} ({user}, {program:?}, {state}, for {seconds}s)")
+    };
+    match rows {
+        [] => finding("locks", true, "no session keeps the tables from others".to_owned()),
+        rows => {
+            let sessions: Vec<String> = rows.iter().map(one).collect();
+            let message = format!(
+                "{} keeps locks that changes need; end its transaction, or the session with \
+                 pg_terminate_backend",
+                sessions.join(", ")
+            );
+            finding("locks", false, message)
+        }
+    }
 }
 
 /// Folds counts, and removes old answers and small records. Of several processes one does it.

@@ -16,6 +16,12 @@ pub(super) enum PgError {
     /// No answer came in time.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
+    /// A host does not answer while a connection is made: the server, or what is between, is silent.
+    #[error("{0} did not answer within {1:?} (connect_timeout)")]
+    Silent(String, Duration),
+    /// A host has no address.
+    #[error("{0}: {1}")]
+    Address(String, std::io::Error),
     /// All connections of the pool are in use.
     #[error("all {0} connections of this process are in use")]
     Exhausted(usize),
@@ -58,7 +64,7 @@ impl PgError {
     /// failed, no answer came.
     pub(super) fn is_lost_connection(&self) -> bool {
         match self {
-            PgError::Timeout(_) => true,
+            PgError::Timeout(_) | PgError::Silent(..) | PgError::Address(..) => true,
             PgError::Postgres(error) => match error.code() {
                 None => true,
                 Some(code) => {
@@ -83,6 +89,8 @@ impl PgError {
                 &SqlState::T_R_DEADLOCK_DETECTED,
                 &SqlState::T_R_SERIALIZATION_FAILURE,
                 &SqlState::UNIQUE_VIOLATION,
+                // The session that keeps the lock may be one of a stopped process, which the server ends.
+                &SqlState::LOCK_NOT_AVAILABLE,
             ]
             .contains(&state)
         })
@@ -182,7 +190,7 @@ impl PgError {
             SqlState::LOCK_NOT_AVAILABLE => StoreError::Unavailable {
                 store,
                 reason: "another session keeps a lock that this change needs".to_owned(),
-                hint: Some("Look for idle transactions: `tenure doctor`.".to_owned()),
+                hint: Some("`tenure doctor` names the session.".to_owned()),
             },
             SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE => {
                 StoreError::Contended { store, tries: 1 }

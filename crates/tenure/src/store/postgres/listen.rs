@@ -150,8 +150,8 @@ impl Drop for Listener {
 
 /// Writers tell of changes while some process shares this lock.
 async fn watch_changes(client: &Client, names: &Names) {
-    let sql = format!("SELECT pg_advisory_lock_shared({}, 2)", names.space);
-    let _ = client.batch_execute(&sql).await;
+    let sql = format!("SELECT pg_catalog.pg_advisory_lock_shared({}, 2)", names.space);
+    let _ = tokio::time::timeout(ECHO_TIMEOUT, client.batch_execute(&sql)).await;
 }
 
 /// Keeps a connection for messages, until the store is closed.
@@ -217,7 +217,8 @@ async fn hear(inner: &Arc<Inner>) -> Result<mpsc::UnboundedReceiver<()>, Deaf> {
     let changes = inner.names.changes_channel();
     let own = &listener.channel;
     let sql = format!("LISTEN {own}; LISTEN {changes}");
-    client.batch_execute(&sql).await.map_err(|_| Deaf)?;
+    let listening = tokio::time::timeout(ECHO_TIMEOUT, client.batch_execute(&sql)).await;
+    listening.map_err(|_| Deaf)?.map_err(|_| Deaf)?;
     // Over another connection: a pooler passes on what comes while it serves the same client.
     let session = inner.pool.get().await.map_err(|_| Deaf)?;
     let echo = [Value::Text(own.clone()), Value::Text(ECHO.to_owned())];

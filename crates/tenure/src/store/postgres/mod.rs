@@ -1,6 +1,7 @@
 //! The store in a PostgreSQL database, for many machines.
 //!
-//! - `settings`, `tls` — how to reach the server. `pool`, `session` — connections and statements.
+//! - `settings`, `tls` — how to reach the server. `pool`, `session` — connections and statements. `limits` — how
+//!   long each step may take.
 //! - `literal`, `row` — several statements as one message, and its answer.
 //! - `names`, `schema` — the tables.
 //! - `locks`, `claimed` — which advisory locks a change takes. `transact` — a change in two round trips;
@@ -17,6 +18,7 @@ mod claimed;
 mod error;
 mod first_flight;
 mod follow;
+mod limits;
 mod listen;
 mod literal;
 mod locks;
@@ -54,22 +56,26 @@ use pool::{Pool, Pooled};
 use session::Value;
 use settings::Settings;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tenure_core::{Change, GrantId, Revision};
 use tokio::task::{JoinError, JoinHandle};
 
 /// Opens a [`PostgresStore`] with other than the usual settings.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PostgresOptions {
     /// Whether the process ends soon and does one thing at a time.
     pub one_shot: bool,
     /// How often to look for changes although messages tell of them.
     pub poll_interval: Duration,
+    /// Is told once that the server does not answer and is tried again.
+    pub warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 impl Default for PostgresOptions {
     fn default() -> PostgresOptions {
-        PostgresOptions { one_shot: false, poll_interval: Duration::from_secs(5) }
+        let poll_interval = Duration::from_secs(5);
+        PostgresOptions { one_shot: false, poll_interval, warn: Arc::new(|_| ()) }
     }
 }
 
@@ -86,13 +92,8 @@ struct Inner {
     options: PostgresOptions,
     picks: Picks,
     claimed: ClaimedTasks,
+    has_told_trouble: AtomicBool,
 }
-
-/// How long a change is tried again over a connection that was lost: as long as a server restarts.
-const PATIENCE: Duration = Duration::from_secs(15);
-
-/// The same for a server that this process never reached: it may not be there at all.
-const FIRST_PATIENCE: Duration = Duration::from_millis(1500);
 
 /// How often waiters look where no messages arrive.
 const POLL: Duration = Duration::from_millis(200);
@@ -119,7 +120,9 @@ impl PostgresStore {
             let listener = Listener::new(&names, settings.pooled);
             let pool = Pool::new(settings, names.clone())?;
             let (picks, claimed) = (Picks::default(), ClaimedTasks::default());
-            Ok(Inner { url: shown.clone(), names, pool, listener, options, picks, claimed })
+            let has_told_trouble = AtomicBool::new(false);
+            let url = shown.clone();
+            Ok(Inner { url, names, pool, listener, options, picks, claimed, has_told_trouble })
         };
         let inner = inner().map_err(|error| error.report(&shown))?;
         Ok(PostgresStore { inner: Arc::new(inner) })
@@ -256,14 +259,18 @@ struct Retry {
 
 impl Retry {
     fn new(inner: &Arc<Inner>) -> Retry {
-        let is_known = !inner.pool.connector().store_id().is_empty();
         Retry {
             store: inner.url.clone(),
             begun: Instant::now(),
-            patience: if is_known { PATIENCE } else { FIRST_PATIENCE },
+            patience: limits::PATIENCE,
             pause: Duration::from_millis(20),
             inner: inner.clone(),
         }
+    }
+
+    /// The same for what is worth nothing after this time.
+    fn within(inner: &Arc<Inner>, patience: Duration) -> Retry {
+        Retry { patience: patience.min(limits::PATIENCE), ..Retry::new(inner) }
     }
 
     /// Pauses after an error that may pass; fails with it if it may not, or if it lasts too long.
@@ -272,11 +279,20 @@ impl Retry {
         if error.is_missing_statement() {
             self.inner.pool.stop_preparing();
         }
+        if matches!(error, PgError::Timeout(_)) {
+            self.inner.pool.forget_idle();
+        }
         if error.is_missing_table() && is_known {
             return Err(PgError::Replaced.report(&self.store));
         }
-        if !error.is_passing() || self.begun.elapsed() + self.pause > self.patience {
+        // The time to connect was chosen by the user, and is over.
+        let is_given_up = matches!(error, PgError::Silent(..)) && !is_known;
+        if is_given_up || !error.is_passing() || self.begun.elapsed() + self.pause > self.patience {
             return Err(error.report(&self.store));
+        }
+        if !self.inner.has_told_trouble.swap(true, Ordering::Relaxed) {
+            let patience = self.patience.as_secs();
+            (self.inner.options.warn)(&format!("{}: {error}; trying for {patience}s", self.store));
         }
         // Not all at once, when a server comes back.
         let jitter = uuid::Uuid::new_v4().as_u128() as u64 % 1000;

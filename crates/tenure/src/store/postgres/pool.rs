@@ -1,22 +1,24 @@
 //! The connections of one process.
 
 use super::error::PgError;
+use super::limits;
 use super::names::Names;
-use super::schema;
+use super::schema::{self, Found};
 use super::session::{self, Session};
 use super::settings::Settings;
 use super::tls;
 use deadpool::managed::{
     Manager, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult,
 };
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use tokio::time::timeout;
+use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
-
-/// How long a change waits for a free connection.
-const WAIT: Duration = Duration::from_secs(10);
 
 /// A connection in use.
 pub(super) type Pooled = Object<Connector>;
@@ -35,34 +37,89 @@ pub(super) struct Connector {
     store_id: OnceLock<String>,
 }
 
+/// The configurations of all addresses of one host.
+async fn addresses(host: &Config) -> std::io::Result<Vec<Config>> {
+    let ([Host::Tcp(name)], [port]) = (host.get_hosts(), host.get_ports()) else {
+        return Ok(vec![host.clone()]);
+    };
+    let found = tokio::net::lookup_host((name.as_str(), *port)).await?;
+    let at = |address: SocketAddr| {
+        let mut config = host.clone();
+        config.hostaddr(address.ip());
+        config
+    };
+    let found: Vec<Config> = found.map(at).collect();
+    if found.is_empty() {
+        return Err(std::io::Error::new(std::io::ErrorKind::NotFound, "it has no address"));
+    }
+    Ok(found)
+}
+
+/// A host with its port, as people write them.
+fn spelled(host: &Config) -> String {
+    let name = host.get_hosts().first().map(|host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(folder) => folder.display().to_string(),
+    });
+    let port = host.get_ports().first().copied().unwrap_or(5432);
+    format!("{}:{port}", name.unwrap_or_default())
+}
+
 /// The pool.
 pub(super) struct Pool {
     pool: deadpool::managed::Pool<Connector>,
     size: usize,
 }
 
+/// A connection that was just made, and what drives it.
+type Connected =
+    (Client, Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>);
+
 impl Connector {
-    /// Connects, without looking at the tables.
-    pub(super) async fn connect(
-        &self,
-    ) -> Result<
-        (
-            tokio_postgres::Client,
-            tokio_postgres::Connection<
-                tokio_postgres::Socket,
-                <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<
-                    tokio_postgres::Socket,
-                >>::Stream,
-            >,
-        ),
-        PgError,
-    > {
-        let plain = &self.settings.config;
+    /// Connects to the first host that accepts writes, without looking at the tables.
+    pub(super) async fn connect(&self) -> Result<Connected, PgError> {
+        self.first_host(|config| async move { self.connect_to(&config).await }).await
+    }
+
+    /// Tries one address after the other of one host after the other, each for no longer than the time-out:
+    /// a server that accepts a connection and never answers is left like one that is not there.
+    async fn first_host<T, F>(&self, attempt: impl Fn(Config) -> F) -> Result<T, PgError>
+    where
+        F: Future<Output = Result<T, PgError>>,
+    {
+        let limit = self.settings.connect_timeout;
+        let mut failed = None;
+        for host in &self.settings.hosts {
+            let addresses = match timeout(limit, addresses(host)).await {
+                Ok(Ok(addresses)) => addresses,
+                Ok(Err(error)) => {
+                    failed = Some(PgError::Address(spelled(host), error));
+                    continue;
+                }
+                Err(_) => {
+                    failed = Some(PgError::Silent(spelled(host), limit));
+                    continue;
+                }
+            };
+            for config in addresses {
+                match timeout(limit, attempt(config)).await {
+                    Ok(Ok(done)) => return Ok(done),
+                    Ok(Err(error)) => failed = Some(error),
+                    Err(_) => failed = Some(PgError::Silent(spelled(host), limit)),
+                }
+            }
+        }
+        // There is always a host, and it has an address.
+        Err(failed.unwrap_or(PgError::Replaced))
+    }
+
+    /// Connects to one address.
+    async fn connect_to(&self, plain: &Config) -> Result<Connected, PgError> {
         if !self.may_prepare.load(Ordering::Relaxed) {
             return Ok(plain.connect(self.tls.clone()).await?);
         }
         let mut marked = plain.clone();
-        marked.options(format!("-c tenure.process={}{}", self.mark, session::SETTINGS));
+        marked.options(session::options(&self.mark));
         match marked.connect(self.tls.clone()).await {
             // How pgbouncer refuses what it cannot pass on.
             Err(error) if error.code() == Some(&SqlState::PROTOCOL_VIOLATION) => {
@@ -71,6 +128,19 @@ impl Connector {
                 Ok(connected)
             }
             connected => Ok(connected?),
+        }
+    }
+
+    /// Connects to one address, and looks at the tables, which may be missing.
+    async fn open(&self, config: &Config) -> Result<(Session, Result<Found, PgError>), PgError> {
+        let (client, connection) = self.connect_to(config).await?;
+        tokio::spawn(connection);
+        let session = Session::new(client, self.names.clone(), self.may_prepare.clone());
+        let found = schema::look(&session).await;
+        match found {
+            // The connection itself may be good for nothing.
+            Err(error) if error.is_lost_connection() => Err(error),
+            found => Ok((session, found)),
         }
     }
 
@@ -85,10 +155,9 @@ impl Manager for Connector {
     type Error = PgError;
 
     async fn create(&self) -> Result<Session, PgError> {
-        let (client, connection) = self.connect().await?;
-        tokio::spawn(connection);
-        let session = Session::new(client, self.names.clone(), self.may_prepare.clone());
-        let found = schema::ensure(&session, self.store_id.get().is_none()).await?;
+        let (session, found) =
+            self.first_host(|config| async move { self.open(&config).await }).await?;
+        let found = schema::ensure(&session, found, self.store_id.get().is_none()).await?;
         match found.process.as_ref() == Some(&self.mark) {
             true => session.keep_settings(found.commits_without_flush).await?,
             false => self.may_prepare.store(false, Ordering::Relaxed),
@@ -123,7 +192,7 @@ impl Pool {
             .max_size(size)
             // The one that was used last: what its server process needs is still at hand.
             .queue_mode(QueueMode::Lifo)
-            .wait_timeout(Some(WAIT))
+            .wait_timeout(Some(limits::FREE_CONNECTION))
             .runtime(deadpool::Runtime::Tokio1)
             .build();
         let pool = pool.map_err(|error| PgError::Settings {
@@ -143,6 +212,12 @@ impl Pool {
             PoolError::Backend(error) => error,
             _ => PgError::Exhausted(self.size),
         })
+    }
+
+    /// Closes the connections that are not in use. Where one has died without a word, as when a firewall
+    /// forgot it, so have those beside it.
+    pub(super) fn forget_idle(&self) {
+        self.pool.retain(|_, _| false);
     }
 
     /// From now on no prepared statements are used, because something between does not keep them.

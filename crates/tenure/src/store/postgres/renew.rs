@@ -2,6 +2,7 @@
 
 use super::error::PgError;
 use super::first_flight::{begin_ask, keys_ask};
+use super::limits::ANSWER;
 use super::locks::LockSet;
 use super::moment::{MOMENT, Moment};
 use super::session::{Ask, Value};
@@ -13,7 +14,12 @@ use crate::store::{Renewal, Renewed, StoreError};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_core::Scope;
+use tokio::time::timeout;
+
+/// How long a renewal waits for its answer at least, however short the lease: a busy server needs a moment.
+const ANSWER_MIN: Duration = Duration::from_secs(1);
 
 /// Under the locks of the resources: a renewal that is not committed yet and a look that finds the
 /// lease lapsed must not both succeed. Of what a renewal names all is held, or nothing changes.
@@ -38,9 +44,16 @@ pub(super) async fn renew(
     inner: Arc<Inner>,
     renewals: Vec<Renewal>,
 ) -> Result<Vec<Renewed>, StoreError> {
-    let mut retry = Retry::new(&inner);
+    let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or(ANSWER);
+    let mut retry = Retry::within(&inner, shortest);
+    // Where no answer comes, another connection must be tried before the lease ends.
+    let limit = (shortest / 4).clamp(ANSWER_MIN, ANSWER);
     loop {
-        match attempt(&inner, &renewals).await {
+        let renewed = match timeout(limit, attempt(&inner, &renewals)).await {
+            Ok(renewed) => renewed,
+            Err(_) => Err(PgError::Timeout(limit)),
+        };
+        match renewed {
             Ok(renewed) => return Ok(renewed),
             Err(error) => retry.after(error).await?,
         }

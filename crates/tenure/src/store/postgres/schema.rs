@@ -217,7 +217,8 @@ pub(super) struct Found {
     pub(super) commits_without_flush: bool,
 }
 
-async fn look(session: &Session) -> Result<Found, PgError> {
+/// Reads it.
+pub(super) async fn look(session: &Session) -> Result<Found, PgError> {
     let rows = session
         .query(
             "SELECT version, store_id,
@@ -238,10 +239,14 @@ async fn look(session: &Session) -> Result<Found, PgError> {
     })
 }
 
-/// Makes the tables if they are missing and `may_create`, brings older ones up to date, and refuses
+/// Makes the tables if a look did not find them and `may_create`, brings older ones up to date, and refuses
 /// newer ones.
-pub(super) async fn ensure(session: &Session, may_create: bool) -> Result<Found, PgError> {
-    let found = match look(session).await {
+pub(super) async fn ensure(
+    session: &Session,
+    looked: Result<Found, PgError>,
+    may_create: bool,
+) -> Result<Found, PgError> {
+    let found = match looked {
         Ok(found) => found,
         Err(error) if error.is_missing_table() && may_create => {
             migrate(session, 0).await?;
@@ -268,8 +273,8 @@ async fn migrate(session: &Session, from: i32) -> Result<(), PgError> {
     session.set_in_transaction(true);
     let begun = session
         .run(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0;
-             SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock($SPACE, 1)",
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog;
+             SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock($SPACE, 1)",
         )
         .await;
     let done = match begun {
@@ -316,7 +321,7 @@ async fn note_failover(session: &Session) -> Result<(), PgError> {
     session.set_in_transaction(true);
     let noted = session
         .run_text(&format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED;
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog;
              SELECT pg_advisory_xact_lock($SPACE, 0);
              SELECT setval('@numbers', last_value + {FAILOVER_JUMP}) FROM @numbers, @meta
                 WHERE timeline <> {TIMELINE};

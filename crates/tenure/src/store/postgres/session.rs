@@ -1,46 +1,45 @@
 //! One connection, and the statements that it has prepared.
 
 use super::error::PgError;
+use super::limits::{self, ANSWER, LARGE_ANSWER, LARGE_STATEMENTS};
 use super::literal;
 use super::names::Names;
 use super::row::Row;
-use futures_util::future::{join, join_all};
+use futures_util::future::{join, join_all, join3};
 use futures_util::{FutureExt, StreamExt, pin_mut};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, SimpleQueryMessage};
-
-/// How long one answer may take. Far longer than a lock may be waited for in the server.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// After so many changes over a connection its statements are prepared: that costs a round trip,
 /// which a command that makes one change would not get back.
 const PREPARE_AFTER: u32 = 3;
 
-/// How every change runs. Statements are planned once for each connection and use indexes even where
-/// a table is still small, because the plan stays when it has grown. What an index has in order is not
-/// sorted: of a limit that is a value, the planner expects a tenth of all rows, and would rather read
-/// and sort all of them. Bitmaps are off because only a plain scan of an index marks entries of rows that
-/// are gone: the rows of a busy lock come and go, and each look would read all of them again until the
-/// next vacuum.
-pub(super) const SETTINGS: &str = " -c lock_timeout=10s -c statement_timeout=15s \
-    -c idle_in_transaction_session_timeout=15s -c plan_cache_mode=force_generic_plan \
-    -c enable_seqscan=off -c enable_sort=off -c enable_bitmapscan=off -c jit=off";
+/// What a connection is made with: the settings, and the mark of this process.
+pub(super) fn options(mark: &str) -> String {
+    let set = |(name, value): (&str, String)| format!(" -c {name}={value}");
+    let settings: String = limits::settings().into_iter().map(set).collect();
+    format!("-c tenure.process={mark}{settings}")
+}
 
-/// The same for one transaction, where a pooler keeps no settings. A committed change is on disk,
+/// The same settings for one transaction, where a pooler keeps none. A committed change is on disk,
 /// whatever the database's default is: numbers that were given out must not come again after a crash.
-const SET_LOCAL: &str = "SELECT set_config('lock_timeout', '10s', true),
-    set_config('idle_in_transaction_session_timeout', '15s', true),
-    set_config('statement_timeout', '15s', true),
-    set_config('plan_cache_mode', 'force_generic_plan', true),
-    set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
-    set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true),
-    set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'off'
-        THEN 'on' ELSE current_setting('synchronous_commit') END, true)";
+fn set_local() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let set = |(name, value): (&str, String)| format!("SET LOCAL {name} = '{value}'; ");
+        let settings: String = limits::settings().into_iter().map(set).collect();
+        format!(
+            "{settings}SELECT set_config('synchronous_commit',
+                CASE WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
+                    ELSE current_setting('synchronous_commit') END, true)"
+        )
+    })
+}
 
 /// A value of a statement.
 #[derive(Clone, Debug)]
@@ -99,8 +98,10 @@ pub(super) struct Session {
     prepared: Mutex<HashMap<StatementKey, Arc<str>>>,
     seen: Mutex<HashMap<StatementKey, (&'static str, Vec<Type>)>>,
     uses: AtomicU32,
-    /// Whether [`SETTINGS`] hold.
+    /// Whether the settings of [`options`] hold.
     keeps_settings: AtomicBool,
+    /// Whether the transaction that is open has [`LARGE_STATEMENTS`].
+    is_large: AtomicBool,
     /// Whether it was left inside a transaction, so that it must not be used again.
     unclean: AtomicBool,
 }
@@ -115,6 +116,7 @@ impl Session {
             seen: Mutex::default(),
             uses: AtomicU32::new(0),
             keeps_settings: AtomicBool::new(false),
+            is_large: AtomicBool::new(false),
             unclean: AtomicBool::new(false),
         }
     }
@@ -127,6 +129,9 @@ impl Session {
     /// Says whether a transaction is open.
     pub(super) fn set_in_transaction(&self, open: bool) {
         self.unclean.store(open, Ordering::Relaxed);
+        if !open {
+            self.is_large.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Ends a transaction that wrote nothing, without waiting for the answer: what is sent over this
@@ -141,39 +146,61 @@ impl Session {
     /// in their order. Once one has failed inside a transaction, the rest of it fail too, or are
     /// not carried out and have no answers.
     pub(super) async fn flight(&self, asks: &[Ask]) -> Vec<Answered> {
+        for ask in asks {
+            if let Ask::Begin(sql) = ask {
+                self.is_large.store(sql.contains(LARGE_STATEMENTS), Ordering::Relaxed);
+            }
+        }
         // Outside of a transaction, each is one of its own.
         let begin = asks.iter().position(|ask| matches!(ask, Ask::Begin(_)));
-        let from = begin.unwrap_or(match self.unclean.load(Ordering::Relaxed) {
-            true => 0,
-            false => asks.len(),
-        });
+        let is_inside = self.unclean.load(Ordering::Relaxed);
+        let from = begin.unwrap_or(if is_inside { 0 } else { asks.len() });
         let (single, rest) = asks.split_at(from);
         let rest = async {
             match self.message(rest) {
                 Some(message) => self.together(message).await,
-                None => self.one_by_one(rest).await,
+                None => self.one_by_one(rest, true).await,
             }
         };
         // A statement is sent when it is polled for the first time, so all are polled in order.
-        let (mut answers, rest) = join(self.one_by_one(single), rest).await;
+        let (mut answers, rest) = join(self.one_by_one(single, false), rest).await;
         answers.extend(rest);
         answers
     }
 
-    async fn one_by_one(&self, asks: &[Ask]) -> Vec<Answered> {
+    /// The same one by one, inside a transaction from the start or not.
+    async fn one_by_one(&self, asks: &[Ask], mut is_inside: bool) -> Vec<Answered> {
         debug_assert!(asks.len() < 30, "join_all polls more than these in no order");
-        join_all(asks.iter().map(|ask| async move {
-            match ask {
-                Ask::Begin(sql) => self.begin(sql).await.map(|()| vec![]),
-                Ask::Run(sql) => self.run(sql).await.map(|()| vec![]),
-                Ask::Query(sql, values) => self.query(sql, values).await,
+        join_all(asks.iter().map(|ask| {
+            let is_alone = !is_inside;
+            is_inside &= !matches!(ask, Ask::Run("COMMIT"));
+            async move {
+                match ask {
+                    Ask::Begin(sql) => self.begin(sql).await.map(|()| vec![]),
+                    Ask::Run(sql) => self.run(sql).await.map(|()| vec![]),
+                    Ask::Query(sql, values) if is_alone => self.query(sql, values).await,
+                    Ask::Query(sql, values) => self.query_inside(sql, values).await,
+                }
             }
         }))
         .await
     }
 
-    /// One statement alone.
+    /// One statement alone. Where a pooler keeps no settings, it is put into a transaction with them, in
+    /// the same round trip.
     pub(super) async fn query(&self, sql: &'static str, values: &[Value]) -> Answered {
+        if self.keeps_settings.load(Ordering::Relaxed) {
+            return self.query_inside(sql, values).await;
+        }
+        let statement = self.query_inside(sql, values);
+        let (begun, rows, ended) = join3(self.begin("BEGIN"), statement, self.run("COMMIT")).await;
+        begun?;
+        let rows = rows?;
+        ended.map(|()| rows)
+    }
+
+    /// One statement with the settings that hold already.
+    async fn query_inside(&self, sql: &'static str, values: &[Value]) -> Answered {
         let mut message = Message::default();
         if self.push_prepared(&mut message, sql, values).is_some() {
             return self.together(message).await.pop().unwrap_or(Ok(vec![]));
@@ -182,7 +209,7 @@ impl Session {
         self.seen.lock().entry(key(sql)).or_insert_with(types);
         let sql = self.names.fit(sql);
         let values: Vec<_> = values.iter().map(|value| (value.sql(), value.kind())).collect();
-        let rows = answered(self.client.query_typed(&sql, &values)).await?;
+        let rows = self.answered(self.client.query_typed(&sql, &values)).await?;
         Ok(rows.into_iter().map(Row::Binary).collect())
     }
 
@@ -243,9 +270,9 @@ impl Session {
             }
             Ok(())
         };
-        let failed = match tokio::time::timeout(ANSWER_TIMEOUT, received).await {
+        let failed = match tokio::time::timeout(self.limit(), received).await {
             Ok(received) => received.err(),
-            Err(_) => Some(PgError::Timeout(ANSWER_TIMEOUT)),
+            Err(_) => Some(PgError::Timeout(self.limit())),
         };
         // A statement that was answered was carried out, whatever came of the rest.
         if let Some(error) = failed.filter(|_| answers.len() < message.counts.len()) {
@@ -268,24 +295,40 @@ impl Session {
             return self.run(sql).await;
         }
         let (begin, rest) = sql.split_once(';').unwrap_or((sql, "SELECT 1"));
-        let sql = format!("{begin}; {SET_LOCAL}; {rest}");
-        answered(self.client.batch_execute(&self.names.fit_text(&sql))).await
+        let sql = format!("{begin}; {}; {rest}", set_local());
+        self.answered(self.client.batch_execute(&self.names.fit_text(&sql))).await
     }
 
     /// Sends statements without values, separated by semicolons.
     pub(super) async fn run(&self, sql: &'static str) -> Result<(), PgError> {
         let sql = self.names.fit(sql);
-        answered(self.client.batch_execute(&sql)).await
+        self.answered(self.client.batch_execute(&sql)).await
     }
 
     /// The same for a text that is made at run time.
     pub(super) async fn run_text(&self, sql: &str) -> Result<(), PgError> {
-        answered(self.client.batch_execute(&self.names.fit_text(sql))).await
+        self.answered(self.client.batch_execute(&self.names.fit_text(sql))).await
+    }
+
+    /// How long to wait for an answer.
+    fn limit(&self) -> Duration {
+        if self.is_large.load(Ordering::Relaxed) { LARGE_ANSWER } else { ANSWER }
+    }
+
+    async fn answered<T>(
+        &self,
+        request: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, PgError> {
+        let limit = self.limit();
+        match tokio::time::timeout(limit, request).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(PgError::Timeout(limit)),
+        }
     }
 
     /// The first column of the first row, as text.
     pub(super) async fn text(&self, sql: &str) -> Result<Option<String>, PgError> {
-        let rows = answered(self.client.simple_query(&self.names.fit_text(sql))).await?;
+        let rows = self.answered(self.client.simple_query(&self.names.fit_text(sql))).await?;
         Ok(rows.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
             _ => None,
@@ -317,7 +360,7 @@ impl Session {
                 false => format!("({})", types.join(",")),
             };
             let text = format!("PREPARE {name}{types} AS {}", self.names.fit(sql));
-            (*key, name, answered(self.client.batch_execute(&text)).await)
+            (*key, name, self.answered(self.client.batch_execute(&text)).await)
         });
         for (key, name, outcome) in join_all(prepared).await {
             if outcome.is_ok() {
@@ -352,14 +395,5 @@ impl Message {
     fn end(&mut self, count: usize) {
         self.text.push(';');
         self.counts.push(count);
-    }
-}
-
-async fn answered<T>(
-    request: impl Future<Output = Result<T, tokio_postgres::Error>>,
-) -> Result<T, PgError> {
-    match tokio::time::timeout(ANSWER_TIMEOUT, request).await {
-        Ok(answer) => Ok(answer?),
-        Err(_) => Err(PgError::Timeout(ANSWER_TIMEOUT)),
     }
 }

@@ -12,7 +12,10 @@ use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 /// All that a connection needs.
 #[derive(Clone)]
 pub(super) struct Settings {
-    pub(super) config: Config,
+    /// One for each host, in the order in which they are tried.
+    pub(super) hosts: Vec<Config>,
+    /// How long it may take to reach one address of a host, until the tables were looked at.
+    pub(super) connect_timeout: Duration,
     pub(super) tls: TlsSettings,
     pub(super) schema: String,
     pub(super) prefix: String,
@@ -41,6 +44,11 @@ pub(super) struct TlsSettings {
 
 /// Connections at most, of one process.
 const POOL: usize = 8;
+
+/// How long it may take to connect, unless the URL says something else, and at least: libpq also takes one
+/// second for two.
+const CONNECT_SECONDS: u64 = 5;
+const CONNECT_SECONDS_MIN: u64 = 2;
 
 /// The schema, where none is named.
 const SCHEMA: &str = "tenure";
@@ -134,46 +142,24 @@ impl Settings {
             .unwrap_or_else(|| "postgres".to_owned());
         let database = values.remove("dbname").unwrap_or_else(|| user.clone());
         config.user(&user).dbname(&database);
-        let hosts = values.remove("host").unwrap_or_default();
-        let ports = values.remove("port").unwrap_or_else(|| "5432".to_owned());
-        for host in hosts.split(',') {
-            match host {
-                "" => default_host(&mut config),
-                path if path.starts_with('/') => drop(config.host_path(path)),
-                host => drop(config.host(host.trim_start_matches('[').trim_end_matches(']'))),
-            }
-        }
-        for port in ports.split(',') {
-            let port = if port.is_empty() { "5432" } else { port };
-            let number = port.parse().map_err(|_| {
-                wrong(format!("{port:?} is not a port"), "Write postgres://HOST:PORT/DATABASE.")
-            })?;
-            config.port(number);
-        }
-        let first_host = hosts.split(',').next().unwrap_or_default().to_owned();
-        let first_port = ports.split(',').next().unwrap_or("5432").to_owned();
-        let password = values.remove("password").map(Secret::new).or_else(|| {
-            let file = values
-                .get("passfile")
-                .map(PathBuf::from)
-                .or_else(|| Some(Path::new(&variable("HOME")?).join(".pgpass")))?;
-            let host = if first_host.is_empty() { "localhost" } else { &first_host };
-            password_from(&file, [host, &first_port, &database, &user])
-        });
-        if let Some(password) = password {
-            config.password(password.reveal());
-        }
         let application = values.remove("application_name").unwrap_or_else(|| "tenure".to_owned());
         config.application_name(&application);
+        let hosts = values.remove("host").unwrap_or_default();
+        let ports = values.remove("port").unwrap_or_default();
+        let password = values.remove("password").map(Secret::new);
+        let pass_file = values
+            .remove("passfile")
+            .map(PathBuf::from)
+            .or_else(|| Some(Path::new(&variable("HOME")?).join(".pgpass")));
         let seconds = match values.remove("connect_timeout") {
             Some(text) => text.parse().map_err(|_| {
                 wrong(format!("{text:?} is not a number of seconds"), "Write connect_timeout=5.")
             })?,
-            None => 5,
+            None => CONNECT_SECONDS,
         };
         // A server that does not answer is noticed while a lease can still be given up in time.
+        let connect_timeout = Duration::from_secs(seconds.max(CONNECT_SECONDS_MIN));
         config
-            .connect_timeout(Duration::from_secs(seconds.max(1)))
             .tcp_user_timeout(Duration::from_secs(10))
             .keepalives_idle(Duration::from_secs(10))
             .target_session_attrs(TargetSessionAttrs::ReadWrite);
@@ -214,15 +200,54 @@ impl Settings {
                 return Err(wrong(format!("{name:?} cannot name a schema or a prefix"), hint));
             }
         }
-        Ok(Settings { config, tls, schema, prefix, pool, pooled })
+        let hosts = each_host(&hosts, &ports, |host, port| {
+            let mut config = config.clone();
+            match host {
+                "" => default_host(&mut config),
+                path if path.starts_with('/') => drop(config.host_path(path)),
+                host => drop(config.host(host.trim_start_matches('[').trim_end_matches(']'))),
+            }
+            config.port(port);
+            let host = if host.is_empty() { "localhost" } else { host };
+            let wanted = [host, &port.to_string(), &database, &user];
+            let found = || password_from(pass_file.as_ref()?, wanted);
+            if let Some(password) = password.clone().or_else(found) {
+                config.password(password.reveal());
+            }
+            config
+        })?;
+        Ok(Settings { hosts, connect_timeout, tls, schema, prefix, pool, pooled })
     }
 }
 
+/// A configuration for each host of a list, with its port from the other list: one port may count for all.
+fn each_host(
+    hosts: &str,
+    ports: &str,
+    config: impl Fn(&str, u16) -> Config,
+) -> Result<Vec<Config>, PgError> {
+    let hosts: Vec<&str> = hosts.split(',').collect();
+    let ports: Vec<u16> = ports.split(',').map(port_number).collect::<Result<_, _>>()?;
+    if ports.len() != 1 && ports.len() != hosts.len() {
+        let hint = "Write one port for all hosts, or one for each: postgres://A:1,B:2/DATABASE.";
+        return Err(wrong(format!("{} hosts and {} ports", hosts.len(), ports.len()), hint));
+    }
+    let at = |(index, host): (usize, &&str)| config(host, *ports.get(index).unwrap_or(&ports[0]));
+    Ok(hosts.iter().enumerate().map(at).collect())
+}
+
+fn port_number(text: &str) -> Result<u16, PgError> {
+    let text = if text.is_empty() { "5432" } else { text };
+    let hint = "Write postgres://HOST:PORT/DATABASE.";
+    text.parse().map_err(|_| wrong(format!("{text:?} is not a port"), hint))
+}
+
 fn default_host(config: &mut Config) {
-    match Path::new("/var/run/postgresql").is_dir() {
-        true => config.host_path("/var/run/postgresql"),
-        false => config.host("localhost"),
-    };
+    if Path::new("/var/run/postgresql").is_dir() {
+        config.host_path("/var/run/postgresql");
+    } else {
+        config.host("localhost");
+    }
 }
 
 /// `a:1,b,[::1]:2` as `a,b,[::1]` and `1,,2`.
@@ -337,10 +362,11 @@ mod tests {
         let variables =
             [("PGSERVICEFILE", service), ("PGSERVICE", "mine"), ("PGPORT", "6"), ("PGUSER", "v")];
         let settings = read("postgres:///d?sslmode=disable", &variables).unwrap();
-        assert_eq!(settings.config.get_hosts(), [Host::Tcp("from-service".to_owned())]);
-        assert_eq!(settings.config.get_ports(), [6]);
-        assert_eq!(settings.config.get_dbname(), Some("d"));
-        assert_eq!(settings.config.get_user(), Some("v"));
+        let [host] = settings.hosts.as_slice() else { panic!("one host is named") };
+        assert_eq!(host.get_hosts(), [Host::Tcp("from-service".to_owned())]);
+        assert_eq!(host.get_ports(), [6]);
+        assert_eq!(host.get_dbname(), Some("d"));
+        assert_eq!(host.get_user(), Some("v"));
         assert!(read("postgres:///?service=none", &variables).is_err());
     }
 
@@ -348,15 +374,17 @@ mod tests {
     fn several_hosts_and_options() {
         let url = "postgres://u:p@a:1,[::1]:2/d?sslmode=verify-full&sslrootcert=/ca&schema=s&prefix=t_&pool=3";
         let settings = read(url, &[]).unwrap();
-        assert_eq!(settings.config.get_ports(), [1, 2]);
-        assert_eq!(settings.config.get_hosts()[1], Host::Tcp("::1".to_owned()));
-        assert_eq!(settings.config.get_password(), Some(&b"p"[..]));
+        let [one, other] = settings.hosts.as_slice() else { panic!("two hosts are named") };
+        assert_eq!((one.get_ports(), other.get_ports()), (&[1][..], &[2][..]));
+        assert_eq!(other.get_hosts(), [Host::Tcp("::1".to_owned())]);
+        assert_eq!(other.get_password(), Some(&b"p"[..]));
         assert_eq!((settings.tls.mode, settings.pool), (TlsMode::VerifyFull, 3));
         assert_eq!((settings.schema.as_str(), settings.prefix.as_str()), ("s", "t_"));
         for url in [
             "postgres://h/d?sslmode=maybe",
             "postgres://h/d?colour=red",
             "postgres://h:x/d",
+            "postgres://a,b,c/d?port=1,2",
             "postgres://h/d?schema=a'b",
         ] {
             assert!(read(url, &[]).is_err(), "{url}");
@@ -371,7 +399,8 @@ mod tests {
         let path = file.to_str().unwrap();
         let password = |url: &str| {
             let settings = read(url, &[("PGPASSFILE", path)]).unwrap();
-            settings.config.get_password().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+            let last = settings.hosts.last().unwrap();
+            last.get_password().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
         };
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(password("postgres://u@h/d"), None);
@@ -380,5 +409,7 @@ mod tests {
         assert_eq!(password("postgres://w@x/y").as_deref(), Some("any"));
         assert_eq!(password("postgres://v@x/y"), None);
         assert_eq!(password("postgres://v:p@x/y").as_deref(), Some("p"));
+        // Each host has its own line.
+        assert_eq!(password("postgres://u@other:1,h:5432/d").as_deref(), Some("wrong:one"));
     }
 }

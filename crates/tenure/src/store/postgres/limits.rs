@@ -1,0 +1,70 @@
+//! How long each step may take, in one order: a step ends before what waits for it gives up, so that each
+//! error names its cause, and each change is tried at least twice.
+
+use std::time::Duration;
+
+/// How long the server lets a transaction stay open between two messages: its process was stopped or cut off,
+/// and others wait for its locks.
+pub(super) const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(5);
+
+/// How long a statement waits for a lock: longer than for a process that was stopped.
+pub(super) const LOCK: Duration = Duration::from_secs(7);
+
+/// How long a statement may take, with its wait for locks.
+pub(super) const STATEMENT: Duration = Duration::from_secs(9);
+
+/// How long to wait for the answer to one message, after which the connection counts as lost.
+pub(super) const ANSWER: Duration = Duration::from_secs(11);
+
+/// How long to wait for a free connection of the pool: longer than one change has it.
+pub(super) const FREE_CONNECTION: Duration = Duration::from_secs(13);
+
+/// How long a change is tried again: as long as a server restarts. The last try may begin just before, and
+/// ends by itself.
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Sets for one transaction how long each of its statements may take: a change of the whole store, or a look at
+/// much.
+pub(super) const LARGE_STATEMENTS: &str = "SET LOCAL statement_timeout = '60s'";
+
+/// The same as [`ANSWER`] for them.
+pub(super) const LARGE_ANSWER: Duration = Duration::from_secs(65);
+
+/// What is set for every connection, or for one transaction where a pooler keeps no settings.
+///
+/// Names are looked up in PostgreSQL's own schema alone: in another one, another role may have made a function
+/// that fits better than the one that is meant, and would run as ours.
+///
+/// Statements are planned once for each connection and use indexes even where
+/// a table is still small, because the plan stays when it has grown. What an index has in order is not
+/// sorted: of a limit that is a value, the planner expects a tenth of all rows, and would rather read
+/// and sort all of them. Bitmaps are off because only a plain scan of an index marks entries of rows that
+/// are gone: the rows of a busy lock come and go, and each look would read all of them again until the
+/// next vacuum.
+pub(super) fn settings() -> Vec<(&'static str, String)> {
+    let limit = |limit: Duration| format!("{}ms", limit.as_millis());
+    let mut settings = vec![
+        ("search_path", "pg_catalog".to_owned()),
+        ("lock_timeout", limit(LOCK)),
+        ("statement_timeout", limit(STATEMENT)),
+        ("idle_in_transaction_session_timeout", limit(IDLE_IN_TRANSACTION)),
+        ("plan_cache_mode", "force_generic_plan".to_owned()),
+    ];
+    let off = ["enable_seqscan", "enable_sort", "enable_bitmapscan", "jit"];
+    settings.extend(off.map(|name| (name, "off".to_owned())));
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_ends_before_what_waits_for_it_gives_up() {
+        let order = [IDLE_IN_TRANSACTION, LOCK, STATEMENT, ANSWER, FREE_CONNECTION, PATIENCE];
+        assert!(order.is_sorted_by(|one, next| one < next), "{order:?}");
+        let large = LARGE_STATEMENTS.split('\'').nth(1).and_then(|text| text.strip_suffix('s'));
+        let large = Duration::from_secs(large.unwrap().parse().unwrap());
+        assert!(STATEMENT < large && large < LARGE_ANSWER);
+    }
+}
