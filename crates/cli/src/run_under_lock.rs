@@ -18,7 +18,7 @@ use tenure::{Attempt, Client, Guard, ReleaseOutcome, Request, Wait};
 use tenure_frontend::config::Key;
 use tenure_frontend::duration::format_duration;
 use tenure_frontend::refusal::Refusal;
-use tenure_frontend::view::{self, spelling};
+use tenure_frontend::view::spelling;
 use tenure_server::log::TRACE;
 use tracing::Instrument;
 
@@ -137,7 +137,7 @@ fn announce(context: &Context, guard: &Guard) {
     }
     for takeover in &lease.takeovers {
         let from = &takeover.from.hold;
-        let (name, why) = (show::name(&from.want.resource), view::takeover_reason(takeover));
+        let (name, why) = (show::name(&from.want.resource), takeover.words());
         context.output.note(&format!("Took over {name} from {}: {why}", from.holder.label));
     }
     aside::settle();

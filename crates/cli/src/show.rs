@@ -157,14 +157,17 @@ pub(crate) fn event_text(event: &Event) -> String {
     let resource =
         what.resource.as_ref().map(|resource| styled(NAME, name(resource))).unwrap_or_default();
     let token = what.token.map(|token| format!(" (token {token})")).unwrap_or_default();
+    let why = event.takeover_words().map(|words| format!(" ({words})")).unwrap_or_default();
     let sentence = match &what.kind {
         EventKind::Acquired { operation: Some(operation) } => {
             format!("{holder} acquired {resource}{token} for {:?}", one_line(operation))
         }
         EventKind::Acquired { operation: None } => format!("{holder} acquired {resource}{token}"),
         EventKind::Released => format!("{holder} released {resource}{token}"),
-        EventKind::Lapsed { .. } => format!("{resource}{token} lapsed; it was held by {holder}"),
-        EventKind::Died => format!("{resource}{token} was freed: {holder} died"),
+        EventKind::Lapsed { .. } => {
+            format!("{resource}{token} lapsed; it was held by {holder}{why}")
+        }
+        EventKind::Died { .. } => format!("{resource}{token} was freed: {holder} died{why}"),
         EventKind::Broken { by, reason } => {
             let broken = styled(BAD, "broken");
             format!("{resource}{token} of {holder} was {broken} by {by}: {reason:?}")

@@ -12,7 +12,7 @@ use dice::Dice;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
-use std::process::Child;
+use std::process::{Child, Command};
 use task_support::StoreLocation;
 use tenure::core::Status;
 use work_support::Bench;
@@ -46,6 +46,38 @@ fn files_that_another_took_end_the_claim() {
     assert_eq!(place.ok(&["locks"]), "Nothing is held");
     let next = place.claim(&["--as", "w2", "-n"]);
     assert_eq!((&next["id"], &next["attempts"]), (&json!("a"), &json!(2)));
+}
+
+#[test]
+fn a_claim_says_whether_its_last_worker_died_or_fell_silent() {
+    let place = StoreLocation::new();
+    let one = place.add(&["One", "--file", "src/**"]);
+    assert_eq!(place.claim(&["--as", "w1", "--ttl", "300ms"])["reason"], "acquired_new");
+    assert_eq!(place.claim(&["--as", "w2", "-w", "30", &one])["reason"], "claimed_expired");
+    assert_eq!(place.claim(&["--as", "w2", &one])["reason"], "already_owned");
+    place.ok(&["tasks", "release", &one, "--as", "w2"]);
+    assert_eq!(place.claim(&["--as", "w3"])["reason"], "acquired_new");
+    place.ok(&["tasks", "complete", &one, "--as", "w3"]);
+
+    let dead = |task: &str| {
+        let mut worker = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = worker.id().to_string();
+        let claimed = place.claim(&["--as", "w1", "--pid", &pid]);
+        assert_eq!((&claimed["id"], &claimed["reason"]), (&json!(task), &json!("acquired_new")));
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+    };
+    let two = place.add(&["Two"]);
+    dead(&two);
+    assert_eq!(place.claim(&["--as", "w2", "-w", "30"])["reason"], "claimed_dead");
+    let three = place.add(&["Three"]);
+    dead(&three);
+    let update = ["tasks", "update", &three, "--status", "in_progress", "--as", "w2"];
+    assert_eq!(place.json(&update).data()["task"]["reason"], "claimed_dead");
+    let four = place.add(&["Four"]);
+    dead(&four);
+    let said = place.ok(&["tasks", "claim", "--as", "w2", "-w", "30"]);
+    assert!(said.starts_with("Took over \"Four\""), "{said}");
 }
 
 #[test]

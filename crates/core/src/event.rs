@@ -1,7 +1,9 @@
 //! Events: what happened, for the audit log and its followers.
 
+use crate::rules::lapse_words;
 use crate::{Kind, Resource, Revision, Token, WallTime};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Something that happened to a resource. A store adds the revision and the time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +84,21 @@ impl Event {
         let at = event.at.take().unwrap_or(at);
         Event { revision, at, event }
     }
+
+    /// Why a hold ended without its holder's request, as text; none for other events, and where the
+    /// holder gave up a lease that had not ended.
+    pub fn takeover_words(&self) -> Option<String> {
+        match &self.event.kind {
+            EventKind::Died { reason } | EventKind::Lapsed { reason: reason @ Some(_), .. } => {
+                reason.clone()
+            }
+            EventKind::Lapsed { ended_at: Some(ended_at), reason: None } => {
+                let ago = u64::try_from(self.at.0.saturating_sub(ended_at.0)).ok()?;
+                Some(lapse_words(Duration::from_millis(ago)))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The kinds of event. Renewals are none: they would drown the rest.
@@ -102,9 +119,16 @@ pub enum EventKind {
         /// When the lease ran out, for showing: it is removed later, by the next who asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ended_at: Option<WallTime>,
+        /// Of another program's lock that grew too old: why, in that program's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// The holder's process was proved dead and the hold was removed.
-    Died,
+    Died {
+        /// Which process that was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// An operator ended it.
     Broken {
         /// Who did.
@@ -217,7 +241,10 @@ impl EventKind {
     ];
 
     /// A lapse; when the lease ran out is filled in from the hold that is removed.
-    pub const LAPSED: EventKind = EventKind::Lapsed { ended_at: None };
+    pub const LAPSED: EventKind = EventKind::Lapsed { ended_at: None, reason: None };
+
+    /// A death; which process died is filled in from the hold that is removed.
+    pub const DIED: EventKind = EventKind::Died { reason: None };
 
     /// One word for it.
     pub fn word(&self) -> &'static str {
@@ -225,7 +252,7 @@ impl EventKind {
             EventKind::Acquired { .. } => "acquired",
             EventKind::Released => "released",
             EventKind::Lapsed { .. } => "lapsed",
-            EventKind::Died => "died",
+            EventKind::Died { .. } => "died",
             EventKind::Broken { .. } => "broken",
             EventKind::Waiting => "waiting",
             EventKind::Left { .. } => "left",
@@ -269,7 +296,7 @@ mod tests {
             (Some("task:a"), EventKind::Recovered, true),
             (Some("section:a"), EventKind::Resumed, true),
             (Some("section:a"), EventKind::Released, true),
-            (Some("path:src/**"), EventKind::Died, true),
+            (Some("path:src/**"), EventKind::DIED, true),
             (None, EventKind::Rebooted, true),
             (Some("task:a"), EventKind::Acquired { operation: None }, false),
             (Some("section:a"), EventKind::Waiting, false),

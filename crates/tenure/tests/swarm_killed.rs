@@ -288,7 +288,7 @@ async fn a_hundred_workers_that_are_killed_do_each_of_a_thousand_tasks_once() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     crowd.disperse();
-    check(&client, &folder, TASKS, &EventKind::Died).await;
+    check(&client, &folder, TASKS, &EventKind::DIED).await;
 }
 
 #[tokio::test]

@@ -11,11 +11,10 @@ use crate::wait_display::WaitDisplay;
 use clap::Args;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tenure::core::{GrantId, Proof, Reason, Resource, TakeoverReason};
+use tenure::core::{GrantId, Proof, Reason, Resource};
 use tenure::{Attempt, Client, Guard, Lease, LeaseAttempt, ReleaseOutcome, Request, Wait};
 use tenure_frontend::config::Key;
 use tenure_frontend::duration::format_duration;
-use tenure_frontend::view;
 
 /// Take a lease that outlives this command
 ///
@@ -167,7 +166,7 @@ fn lease_json(lease: &Lease) -> Value {
             "resource": takeover.from.hold.want.resource.to_string(),
             "holder": takeover.from.hold.holder.label,
             "token": takeover.from.hold.token,
-            "reason": view::takeover_reason(takeover),
+            "reason": takeover.words(),
         })
     });
     json!({
@@ -195,14 +194,7 @@ fn lease_text(lease: &Lease) -> String {
     let from = lease.takeovers.iter().map(|takeover| {
         let holder = &takeover.from.hold.holder;
         let resource = show::name(&takeover.from.hold.want.resource);
-        match takeover.reason {
-            TakeoverReason::Died => {
-                format!("\n  from     {}, who died holding {resource}", holder.label)
-            }
-            TakeoverReason::Lapsed => {
-                format!("\n  from     {}, whose lease on {resource} lapsed", holder.label)
-            }
-        }
+        format!("\n  from     {}, who held {resource}: {}", holder.label, takeover.words())
     });
     format!(
         "{how} {names}{}\n  grant    {}\n  token    {}\n  expires  {} (in {})",

@@ -358,7 +358,7 @@ fn events(data: &ViewData, drawing: Drawing) -> Listing {
         let (_, words) = words.split_once(' ').unwrap_or(("", &words));
         let time = time_of_day(event.at);
         let look = match &event.event.kind {
-            EventKind::Died | EventKind::Lapsed { .. } | EventKind::Recovered => {
+            EventKind::Died { .. } | EventKind::Lapsed { .. } | EventKind::Recovered => {
                 drawing.theme.warn()
             }
             EventKind::Broken { .. }

@@ -66,12 +66,14 @@ fn lanes(data: &ViewData) -> Vec<Lane> {
             kind => {
                 if let Some(mut stretch) = open.remove(&key) {
                     stretch.to = Some(match kind {
-                        EventKind::Lapsed { ended_at: Some(ended_at) } => *ended_at,
+                        EventKind::Lapsed { ended_at: Some(ended_at), .. } => *ended_at,
                         _ => event.at,
                     });
                     stretch.taken = matches!(
                         kind,
-                        EventKind::Died | EventKind::Lapsed { .. } | EventKind::Broken { .. }
+                        EventKind::Died { .. }
+                            | EventKind::Lapsed { .. }
+                            | EventKind::Broken { .. }
                     );
                     all.entry(key.0).or_default().push(stretch);
                 }

@@ -41,7 +41,7 @@ fn patterns(root: &Path) -> Vec<(String, &'static str)> {
         ),
         (format!(r"(?m)  {DURATION}  (\d+)  (\d+)  "), "  [DURATION]  $1  $2  "),
         fixed(r"(?m) +$", ""),
-        (format!("(waited|waiting for|ends in|or in) {DURATION}"), "$1 [DURATION]"),
+        (format!("(waited|waiting for|ends in|or in|lease ended) {DURATION}"), "$1 [DURATION]"),
         (
             format!(r"((?:held(?: \([^)]*\))? by|locked by runner) [^\n;:]*? for) {DURATION}"),
             "$1 [DURATION]",

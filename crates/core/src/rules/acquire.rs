@@ -99,10 +99,11 @@ pub struct Owned {
 }
 
 /// How a grant came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// It was free.
+    #[default]
     AcquiredNew,
     /// The same grant or owner held it already; its lease starts anew.
     AlreadyOwned,
@@ -113,6 +114,14 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// The reason of what was granted after holds ended in this way. A death says more than a lapse.
+    pub(super) fn of_takeovers(reasons: impl Iterator<Item = TakeoverReason>) -> Reason {
+        reasons.fold(Reason::AcquiredNew, |reason, ended| match (reason, ended) {
+            (_, TakeoverReason::Died) | (Reason::ClaimedDead, _) => Reason::ClaimedDead,
+            (_, TakeoverReason::Lapsed) => Reason::ClaimedExpired,
+        })
+    }
+
     /// The word for it in JSON.
     pub fn word(self) -> &'static str {
         match self {
@@ -361,13 +370,7 @@ fn grant(
             slot: None,
         }));
     }
-    let reason = match takeovers.as_slice() {
-        [] => Reason::AcquiredNew,
-        some if some.iter().any(|takeover| takeover.reason == TakeoverReason::Died) => {
-            Reason::ClaimedDead
-        }
-        _ => Reason::ClaimedExpired,
-    };
+    let reason = Reason::of_takeovers(takeovers.iter().map(|takeover| takeover.reason));
     let outcome = Outcome::Granted(Grant { token, reason, takeovers, slots, owned: None });
     (draft.decide(Some(ask.grant)), outcome)
 }

@@ -5,7 +5,7 @@ use crate::event::{EventKind, NewEvent, WhyLeft};
 use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
 use crate::rules::SteadyWitness;
 use crate::rules::acquire::Ask;
-use crate::rules::reap::{TakeoverReason, gone_reason};
+use crate::rules::reap::{TakeoverReason, death_words, gone_reason};
 use crate::{
     GrantId, HoldSnapshot, Liveness, Resource, Snapshot, WaiterSnapshot, WallTime, Witness,
 };
@@ -166,7 +166,12 @@ impl<'a> Draft<'a> {
             return;
         }
         let kind = match kind {
-            EventKind::Lapsed { .. } => EventKind::Lapsed { ended_at: Some(hold.expires_at) },
+            EventKind::Lapsed { .. } => {
+                EventKind::Lapsed { ended_at: Some(hold.expires_at), reason: hold.stale.clone() }
+            }
+            EventKind::Died { .. } => {
+                EventKind::Died { reason: Some(death_words(&hold.hold.holder)) }
+            }
             kind => kind,
         };
         let hold = &hold.hold;

@@ -15,6 +15,7 @@ pub use acquire::{Ask, Blocker, Grant, Outcome, Owned, Reason, Takeover, acquire
 pub use breaking::{BreakAsk, break_hold};
 pub use cycle::{Cycle, CycleStep};
 pub use leave::{call_off, leave};
+pub(crate) use reap::lapse_words;
 pub use reap::{TakeoverReason, gone_holds, gone_reason, gone_waiters, reap};
 pub use release::{Proof, ReleaseAsk, Released, release};
 pub(crate) use steady::SteadyWitness;

@@ -2,9 +2,13 @@
 
 use crate::decision::Decision;
 use crate::event::EventKind;
+use crate::rules::acquire::Takeover;
 use crate::rules::draft::Draft;
-use crate::{HoldSnapshot, Kind, Liveness, Snapshot, WaiterSnapshot, Witness};
+use crate::{
+    HoldSnapshot, Holder, Kind, Liveness, Snapshot, WaiterSnapshot, Witness, format_duration,
+};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Why a hold may be ended without its holder's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,8 +24,40 @@ impl TakeoverReason {
     pub(super) fn event(self) -> EventKind {
         match self {
             TakeoverReason::Lapsed => EventKind::LAPSED,
-            TakeoverReason::Died => EventKind::Died,
+            TakeoverReason::Died => EventKind::DIED,
         }
+    }
+}
+
+impl Takeover {
+    /// Why the hold ended, as text; of another program's lock that grew too old, in that program's words.
+    pub fn words(&self) -> String {
+        let Takeover { from, reason } = self;
+        match reason {
+            TakeoverReason::Died => death_words(&from.hold.holder),
+            TakeoverReason::Lapsed => from.stale.clone().unwrap_or_else(|| lapse_words(ago(from))),
+        }
+    }
+}
+
+/// How long ago the lease of this hold ended.
+fn ago(seen: &HoldSnapshot) -> Duration {
+    let lasted = seen.expires_at.0.saturating_sub(seen.acquired_at.0);
+    let lasted = Duration::from_millis(u64::try_from(lasted).unwrap_or(0));
+    seen.held_for.saturating_sub(lasted)
+}
+
+/// What is said of a lease that ended so long ago.
+pub(crate) fn lapse_words(ago: Duration) -> String {
+    format!("its lease ended {} ago", format_duration(ago))
+}
+
+/// What is said of a holder that is proved dead. A holder without a process dies with its machine.
+pub(crate) fn death_words(holder: &Holder) -> String {
+    let evidence = holder.evidence.as_ref();
+    match evidence.and_then(|evidence| Some((evidence.process?, &evidence.host))) {
+        Some((process, host)) => format!("process {} on {host} is dead", process.pid),
+        None => "the machine was rebooted".to_owned(),
     }
 }
 

@@ -101,6 +101,6 @@ fn a_lapse_says_when_the_lease_ran_out_not_when_that_was_noticed() {
     world.pass_ms(60 * TTL_MS);
     world.must_grant(&ask(2, &[exclusive("a")]));
     let lapsed = world.events.iter().find(|event| event.kind.word() == "lapsed").unwrap();
-    assert_eq!(lapsed.kind, EventKind::Lapsed { ended_at: Some(ended_at) });
+    assert_eq!(lapsed.kind, EventKind::Lapsed { ended_at: Some(ended_at), reason: None });
     assert!(ended_at < WallTime(world.now_ms as i64));
 }

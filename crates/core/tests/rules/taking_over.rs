@@ -1,7 +1,7 @@
 //! Lapse and death, told apart.
 
-use crate::support::{AskExt, TTL_MS, ask, exclusive, in_every_view, shared, slot};
-use tenure_core::{Grant, Kind, Reason, TakeoverReason};
+use crate::support::{AskExt, TTL_MS, World, ask, exclusive, in_every_view, shared, slot};
+use tenure_core::{Event, Grant, Kind, Reason, Revision, TakeoverReason, WallTime};
 
 fn reasons(grant: &Grant) -> Vec<TakeoverReason> {
     grant.takeovers.iter().map(|takeover| takeover.reason).collect()
@@ -165,6 +165,29 @@ fn reaping_one_kind_leaves_the_others() {
         let names: Vec<String> = removed.iter().map(|s| s.hold.want.resource.to_string()).collect();
         assert_eq!(names, ["task:7"]);
         assert_eq!(world.holders(), [1, 1]);
+    });
+}
+
+#[test]
+fn a_takeover_says_why_and_so_does_its_event() {
+    in_every_view(|world| {
+        world.must_grant(&ask(1, &[exclusive("a")]));
+        world.must_grant(&ask(2, &[exclusive("b")]));
+        world.kill(1);
+        world.pass_ms(TTL_MS + 3_000);
+        let words = |world: &World, kind: &str| {
+            let event = world.events.iter().rfind(|event| event.kind.word() == kind).unwrap();
+            let at = WallTime(world.now_ms as i64);
+            Event::new(Revision(1), at, event.clone()).takeover_words()
+        };
+        for (name, kind, expected) in
+            [("a", "died", "process 1 on host is dead"), ("b", "lapsed", "its lease ended 3s ago")]
+        {
+            let granted = world.must_grant(&ask(3, &[exclusive(name)]));
+            assert_eq!(granted.takeovers[0].words(), expected);
+            assert_eq!(words(world, kind).as_deref(), Some(expected));
+        }
+        assert_eq!(words(world, "acquired"), None);
     });
 }
 

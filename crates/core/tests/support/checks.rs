@@ -85,7 +85,9 @@ impl World {
 
     fn check_end(&self, stored: &StoredHold, kind: &EventKind) {
         match kind {
-            EventKind::Died => assert!(self.is_dead(&stored.hold.holder), "only the dead died"),
+            EventKind::Died { .. } => {
+                assert!(self.is_dead(&stored.hold.holder), "only the dead died")
+            }
             EventKind::Lapsed { .. } => {
                 assert!(stored.deadline_ms <= self.now_ms, "only time lapses")
             }

@@ -1,16 +1,16 @@
 //! Handing out tasks: what a claim takes, what is in its way, and what it is told.
 
 use crate::support::tasks::*;
-use crate::support::{View, World, grant_id, number_of, shared};
+use crate::support::{View, World, ask, exclusive, grant_id, number_of, shared};
 use std::time::Duration;
 use tenure_core::act::{Acquire, ClaimTasks};
 use tenure_core::rules::tasks::ClaimState::Held;
 use tenure_core::rules::tasks::{
-    self, ClaimAsk, EVERYTHING, Finish, ManualChange, NewTask, NoClaim, SectionChange,
+    self, ClaimAsk, Claimed, EVERYTHING, Finish, ManualChange, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
-    Ask, Decision, GrantId, Mode, Owner, Part, Pick, Scope, Section, Snapshot, Status, TaskScope,
-    Token, WaiterSnapshot, WallTime, Workspace,
+    Ask, Decision, GrantId, Mode, Owner, Part, Pick, Reason, Scope, Section, Snapshot, Status,
+    TaskScope, Token, WaiterSnapshot, WallTime, Workspace,
 };
 
 fn grants(numbers: std::ops::RangeInclusive<u32>) -> Vec<GrantId> {
@@ -579,10 +579,10 @@ fn a_claim_of_a_task_that_the_asker_has_is_that_claim() {
     };
     let mut world = World::with(vec![touching("a", &["src/**"])]);
     let [first] = <[_; 1]>::try_from(world.try_claim(of("w")).unwrap()).unwrap();
-    assert!(!first.already_owned);
+    assert_eq!(first.reason, Reason::AcquiredNew);
     world.pass(seconds(50));
     let [again] = <[_; 1]>::try_from(world.try_claim(of("w")).unwrap()).unwrap();
-    assert!(again.already_owned);
+    assert_eq!(again.reason, Reason::AlreadyOwned);
     assert_eq!((again.grant, again.token), (first.grant, first.token));
     assert_eq!(again.resources, first.resources);
     assert_eq!((again.task.attempts, world.held().len()), (1, 2));
@@ -597,13 +597,39 @@ fn a_claim_of_a_task_that_the_asker_has_is_that_claim() {
     assert!(matches!(world.try_claim(subagent), Err(NoClaim::NotReady { .. })));
     // Its lease was renewed with all parts of it.
     world.pass(seconds(50));
-    assert!(world.try_claim(of("w")).unwrap()[0].already_owned);
+    let is_owned = |claimed: Vec<Claimed>| claimed[0].reason == Reason::AlreadyOwned;
+    assert!(is_owned(world.try_claim(of("w")).unwrap()));
     // By the grant of the command around it, too.
     let around = Owner { grants: vec![first.grant], ..Owner::default() };
-    assert!(world.try_claim(ClaimAsk { owner: around, ..of("v") }).unwrap()[0].already_owned);
+    assert!(is_owned(world.try_claim(ClaimAsk { owner: around, ..of("v") }).unwrap()));
     let mut world = World::with(vec![plain("a")]);
-    let owned = [false, true].map(|_| world.try_claim(of("w")).unwrap()[0].already_owned);
+    let owned = [false, true].map(|_| is_owned(world.try_claim(of("w")).unwrap()));
     assert_eq!(owned, [false, true], "also of a task without files");
+}
+
+#[test]
+fn a_claim_says_how_its_task_became_free() {
+    let dead = |worker: &str| ClaimAsk { holder: holder(worker, Some(7)), ..claim_ask(worker) };
+    let reason = |world: &mut World| world.try_claim(claim_ask("v")).unwrap()[0].reason;
+    // The former worker died or fell silent; its task is taken back, as by each client that claims.
+    let mut world = World::with(vec![plain("a")]);
+    assert_eq!(world.try_claim(dead("w")).unwrap()[0].reason, Reason::AcquiredNew);
+    world.kill(7);
+    assert_eq!(world.recover().len(), 1);
+    assert_eq!(reason(&mut world), Reason::ClaimedDead);
+    world.pass(TTL);
+    assert_eq!(world.recover().len(), 1);
+    assert_eq!(reason(&mut world), Reason::ClaimedExpired);
+    world.finish("v", "a", Finish::Release);
+    assert_eq!(reason(&mut world), Reason::AcquiredNew, "its last worker gave it back");
+    // Another's file or section was in the way, and no longer counted.
+    let in_the_way = [(touching("a", &["src/**"]), "path:src/x"), (in_section("a"), "section:S")];
+    for (task, held) in in_the_way {
+        let mut world = World::with(vec![task]);
+        world.must_grant(&ask(9, &[exclusive(held)]));
+        world.kill(9);
+        assert_eq!(reason(&mut world), Reason::ClaimedDead, "{held}");
+    }
 }
 
 #[test]

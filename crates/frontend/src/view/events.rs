@@ -40,7 +40,7 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub by: Option<String>,
-    /// Why a hold was broken, or a task failed.
+    /// Why a hold was broken, lapsed or was freed because its holder died, or a task failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub reason: Option<String>,
@@ -64,6 +64,7 @@ pub struct Event {
 
 impl From<&core::Event> for Event {
     fn from(event: &core::Event) -> Event {
+        let takeover_words = event.takeover_words();
         let core::Event { revision, at, event, .. } = event;
         let mut shown = Event {
             revision: revision.0,
@@ -84,7 +85,11 @@ impl From<&core::Event> for Event {
         };
         match &event.kind {
             EventKind::Acquired { operation } => shown.operation = operation.clone(),
-            EventKind::Lapsed { ended_at } => shown.ended_at = ended_at.map(time),
+            EventKind::Died { .. } => shown.reason = takeover_words,
+            EventKind::Lapsed { ended_at, .. } => {
+                shown.ended_at = ended_at.map(time);
+                shown.reason = takeover_words;
+            }
             EventKind::Broken { by, reason } => {
                 shown.by = Some(by.clone());
                 shown.reason = Some(reason.clone());

@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tenure::core::{
     self, Blocker, Evidence, HoldSnapshot, Holder, Kind, Liveness, Mode, Overview, Resource,
-    Takeover, TakeoverReason, WaiterSnapshot, WhyLeft, Witness, rules,
+    TakeoverReason, WaiterSnapshot, WhyLeft, Witness, rules,
 };
 pub use tenure_text::time::to_seconds_text as time;
 
@@ -104,12 +104,6 @@ pub fn stale_reason(seen: &HoldSnapshot, witness: &dyn Witness) -> Option<String
         return seen.stale.clone();
     }
     Some(gone_words(seen, rules::gone_reason(seen, witness)?))
-}
-
-/// Why a hold was taken over, in the words of its dialect where it was another program's.
-pub fn takeover_reason(takeover: &Takeover) -> String {
-    let stale = takeover.from.stale.clone();
-    stale.unwrap_or_else(|| gone_words(&takeover.from, takeover.reason))
 }
 
 fn gone_words(seen: &HoldSnapshot, reason: TakeoverReason) -> String {

@@ -174,7 +174,13 @@ fn words(names: &str, waiting: &Waiting) -> String {
 }
 
 fn lease_json(lease: &Lease) -> Value {
-    json!({
+    let took_over = lease.takeovers.iter().map(|takeover| {
+        let from = &takeover.from.hold;
+        let resource = from.want.resource.to_string();
+        json!({ "resource": resource, "holder": from.holder.label, "reason": takeover.words() })
+    });
+    let took_over: Vec<Value> = took_over.collect();
+    let mut value = json!({
         "success": true,
         "resources": lease.resources.iter().map(Resource::to_string).collect::<Vec<_>>(),
         "token": lease.token,
@@ -182,7 +188,11 @@ fn lease_json(lease: &Lease) -> Value {
         "expires_at": view::time(lease.expires_at),
         "ttl_seconds": lease.ttl.as_secs_f64(),
         "waited_seconds": view::seconds(lease.waited),
-    })
+    });
+    if !took_over.is_empty() {
+        value["took_over"] = json!(took_over);
+    }
+    value
 }
 
 /// A resource that another holder has is a result, not an error.

@@ -95,7 +95,8 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
                 return Err(Error::TooLate.into());
             }
             let task = terse(view::json(&view::Task::claimed(&claimed)));
-            let mut value = json!({ "success": true, "task": task });
+            let reason = claimed.reason.word();
+            let mut value = json!({ "success": true, "task": task, "reason": reason });
             if let Some(reference) = rescue::reference(&claimed.task) {
                 value["rescue_ref"] = json!(reference);
             }

@@ -127,7 +127,7 @@ impl EventCounts {
                 self.lapses.get_or_create(&[("kind", kind.word())]).inc();
                 self.taken_over("lapsed");
             }
-            EventKind::Died => self.taken_over("died"),
+            EventKind::Died { .. } => self.taken_over("died"),
             EventKind::Broken { .. } => self.taken_over("broken"),
             EventKind::Waiting => drop(self.waits.inc()),
             EventKind::Deadlock => drop(self.deadlocks.inc()),

@@ -25,7 +25,7 @@ impl End {
             EventKind::Completed => End::Completed,
             EventKind::Failed { .. } => End::Failed,
             EventKind::Lapsed { .. } => End::Lapsed,
-            EventKind::Died => End::Died,
+            EventKind::Died { .. } => End::Died,
             EventKind::Broken { .. } => End::Broken,
             _ => End::Released,
         }
@@ -124,7 +124,7 @@ impl OpenSpans {
             // Any other event with the token of a hold ends it, if it has not ended before.
             (kind, Some(token)) => {
                 let ended_at = match kind {
-                    EventKind::Lapsed { ended_at: Some(ended_at) } => *ended_at,
+                    EventKind::Lapsed { ended_at: Some(ended_at), .. } => *ended_at,
                     _ => event.at,
                 };
                 let end = End::of(kind);

@@ -174,6 +174,11 @@ async fn what_lapsed_is_taken_over_or_cleaned_up() {
     let new = server.acquire("a", json!({})).await;
     assert_eq!(new["reason"], "claimed_expired");
     assert_eq!(new["took_over"][0]["holder"], "alice");
+    let says_why = |text: &Value| text.as_str().unwrap().starts_with("its lease ended ");
+    assert!(says_why(&new["took_over"][0]["reason"]), "{new}");
+    let events = server.get("/v1/events").await.good();
+    let lapsed = events["events"].as_array().unwrap().iter().find(|one| one["event"] == "lapsed");
+    assert!(says_why(&lapsed.unwrap()["reason"]), "{events}");
     assert!(new["token"].as_u64() > old["token"].as_u64());
     let kind = json!({ "kind": "task" });
     assert_eq!(server.post("/v1/locks/cleanup", kind).await.good()["removed"], json!([]));

@@ -40,6 +40,8 @@ async fn a_late_finish_is_refused_and_changes_nothing() {
     // The next claim takes the task back from whoever fell silent.
     let second = server.claim(json!({ "as": "quick", "wait_ms": 60_000 })).await;
     assert!(second["token"].as_u64() > first["token"].as_u64());
+    let reasons = (&first["reason"], &second["reason"]);
+    assert_eq!(reasons, (&json!("acquired_new"), &json!("claimed_expired")));
 
     let late = json!({ "grant": first["grant"], "token": first["token"], "result": "late" });
     let problem = server.post("/v1/tasks/a/complete", late).await.refused(409, "TOKEN_REFUSED");

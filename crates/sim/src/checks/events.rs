@@ -60,7 +60,7 @@ impl EventChecks {
             }
             EventKind::Released
             | EventKind::Lapsed { .. }
-            | EventKind::Died
+            | EventKind::Died { .. }
             | EventKind::Broken { .. }
                 if is_used_alone && self.holder.get(&name) == Some(&token.0) =>
             {

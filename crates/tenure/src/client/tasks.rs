@@ -184,7 +184,7 @@ impl Tasks {
         claimed: &[Claimed],
         runner: Option<GrantId>,
     ) -> Result<(), Error> {
-        let new = claimed.iter().filter(|one| !one.already_owned);
+        let new = claimed.iter().filter(|one| one.reason != Reason::AlreadyOwned);
         let grants = new.map(|one| one.grant).collect();
         self.client.inner.backend.perform(&CallOffClaim { grants, runner }).await?;
         Ok(())

@@ -39,7 +39,7 @@ fn history() -> Vec<NewEvent> {
         ("a", "carol", None, EventKind::Broken { by: text("ops"), reason: text("stuck") }),
         ("task:t", "alice", Some("local"), EventKind::Completed),
         ("path:src/**", "bob", None, EventKind::Waiting),
-        ("a", "bob", Some("ci"), EventKind::Died),
+        ("a", "bob", Some("ci"), EventKind::DIED),
         ("section:a", "ops", None, EventKind::Paused),
         ("a", "alice", None, EventKind::Acquired { operation: None }),
     ];

@@ -68,7 +68,11 @@ pub(super) async fn run(context: &Context, args: ClaimArgs) -> Result<i32, Failu
         let words = tasks.iter().map(|one| match context.output.quiet {
             true => one.task.id.to_string(),
             false => {
-                let how = if one.already_owned { "Renewed your claim of" } else { "Claimed" };
+                let how = match one.reason {
+                    Reason::AlreadyOwned => "Renewed your claim of",
+                    Reason::AcquiredNew => "Claimed",
+                    Reason::ClaimedExpired | Reason::ClaimedDead => "Took over",
+                };
                 let (name, text) = (show::name(&one.task), claim_text(one, request.ttl));
                 format!("{how} {name}\n{text}{}", show::history_text(&one.task))
             }
@@ -84,8 +88,7 @@ pub(super) fn claimed_json(claimed: &Claimed) -> Value {
     value["rescue_ref"] = json!(rescue::reference(&claimed.task));
     value["grant"] = json!(claimed.grant);
     value["token"] = json!(claimed.token);
-    let is_renewed = claimed.already_owned;
-    value["reason"] = json!(if is_renewed { Reason::AlreadyOwned } else { Reason::AcquiredNew });
+    value["reason"] = json!(claimed.reason);
     value
 }
 

@@ -2,10 +2,10 @@
 
 use crate::decision::{Change, Decision, Write};
 use crate::event::EventKind;
-use crate::handover::Workspace;
+use crate::handover::{TryOutcome, Workspace};
 use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
 use crate::millis;
-use crate::rules::acquire::earlier;
+use crate::rules::acquire::{Reason, earlier};
 use crate::rules::draft::Draft;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::EVERYTHING;
@@ -103,9 +103,10 @@ pub struct Claimed {
     /// When its lease ends unless it is renewed, by the store's time of day.
     #[serde(default)]
     pub expires_at: WallTime,
-    /// Whether the asker had claimed it before: grant and token are those of that claim.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub already_owned: bool,
+    /// How the claim came about. If the asker had claimed the task before, grant and token are those of
+    /// that claim.
+    #[serde(default)]
+    pub reason: Reason,
 }
 
 /// Why no task was handed out.
@@ -171,8 +172,9 @@ pub fn claim(
     let kept = kept_sections(seen, ask);
     ready.sort_by_key(|task| order(seen, task, &kept));
 
+    let draft = Draft::new(seen, witness);
     let mut round =
-        Round { seen, ask, draft: Draft::new(seen, witness), claimed: vec![], sections: vec![] };
+        Round { seen, ask, draft, claimed: vec![], sections: vec![], taken_over: vec![] };
     let mut in_the_way = None;
     for task in ready {
         if round.claimed.len() == ask.grants.len() {
@@ -283,7 +285,7 @@ fn claimed_before(
             .chain(parts.map(|part| part.resource.clone()))
             .collect(),
         expires_at: later(seen.wall, ask.ttl),
-        already_owned: true,
+        reason: Reason::AlreadyOwned,
     };
     let writes = renewed(seen, task, claim, ask.ttl);
     Some((Change { writes, ..Change::default() }.decide(), Ok(vec![claimed])))
@@ -337,6 +339,8 @@ struct Round<'a> {
     claimed: Vec<Claimed>,
     /// The sections that the runner keeps and that tasks of this round lie in, with their tokens.
     sections: Vec<(Resource, Token)>,
+    /// Why the holds ended that were in the way of the task that is looked at.
+    taken_over: Vec<TakeoverReason>,
 }
 
 /// What a task needs.
@@ -403,9 +407,8 @@ impl Round<'_> {
                 wants.iter().any(|want| want.resource.overlaps(&seen.hold.want.resource))
             })
             .collect();
-        for seen in touching {
-            self.draft.drop_if_gone(seen);
-        }
+        self.taken_over =
+            touching.into_iter().filter_map(|seen| self.draft.drop_if_gone(seen)).collect();
         let waiting: Vec<&WaiterSnapshot> =
             self.draft.waiters().filter(|seen| may_exclude(wants, &seen.waiter.wants)).collect();
         for seen in waiting {
@@ -456,6 +459,7 @@ impl Round<'_> {
             let token = self.keep_section(section, runner, token, &task.title);
             parts.push(Part { resource, grant: runner, token });
         }
+        let reason = self.reason(task);
         let mut task = task.clone();
         task.status = after(task.status, Verb::Claim).unwrap_or(Status::InProgress);
         task.attempts += 1;
@@ -470,14 +474,19 @@ impl Round<'_> {
         task.finished_claim = None;
         self.draft.write(Write::Task(Box::new(task.clone())));
         let expires_at = later(self.seen.wall, self.ask.ttl);
-        self.claimed.push(Claimed {
-            task,
-            grant,
-            token,
-            resources,
-            expires_at,
-            already_owned: false,
-        });
+        self.claimed.push(Claimed { task, grant, token, resources, expires_at, reason });
+    }
+
+    /// How the claim of this task came about. The hold of a former worker has usually been removed when
+    /// the task was taken back; then the last try says how it ended.
+    fn reason(&self, task: &Task) -> Reason {
+        let last_try = task.tries.last().and_then(|last| last.outcome);
+        let of_worker = match last_try {
+            Some(TryOutcome::Died) => Some(TakeoverReason::Died),
+            Some(TryOutcome::Lapsed) => Some(TakeoverReason::Lapsed),
+            _ => None,
+        };
+        Reason::of_takeovers(self.taken_over.iter().copied().chain(of_worker))
     }
 
     fn hold(&mut self, want: Want, grant: GrantId, token: Token, ttl: Duration, title: &str) {

@@ -124,6 +124,7 @@ fn acquired(lease: &Lease, mode: Mode) -> schema::Acquired {
         resource: takeover.from.hold.want.resource.to_string(),
         holder: takeover.from.hold.holder.label.clone(),
         token: takeover.from.hold.token.0,
+        reason: takeover.words(),
     });
     schema::Acquired {
         grant: lease.grant.to_string(),

@@ -67,6 +67,8 @@ pub struct TookOver {
     pub holder: String,
     /// Under which token.
     pub token: u64,
+    /// Why it no longer counted, for people.
+    pub reason: String,
 }
 
 /// Leases that started anew.

@@ -109,6 +109,9 @@ pub struct ClaimedTask {
     /// Proves the claim: keep it to yourself.
     #[schema(format = "uuid")]
     pub grant: String,
+    /// `acquired_new`; `already_owned` if it was the caller's before; `claimed_dead` or
+    /// `claimed_expired` if its last worker died or its lease lapsed.
+    pub reason: String,
 }
 
 /// Why no task was to be had.

@@ -105,7 +105,8 @@ pub(super) async fn claim(
 
 fn claimed(claimed: &Claimed) -> schema::ClaimedTask {
     let task = view::Task::claimed(claimed);
-    schema::ClaimedTask { task, grant: claimed.grant.to_string() }
+    let reason = claimed.reason.word().to_owned();
+    schema::ClaimedTask { task, grant: claimed.grant.to_string(), reason }
 }
 
 async fn why_none(

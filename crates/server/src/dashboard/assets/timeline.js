@@ -295,7 +295,7 @@ export class Timeline {
       h('span', {}, foreign(brief(span.holder, 60)), ` · token ${span.token}`),
       span.operation ? h('span', {}, foreign(brief(span.operation, 120))) : '',
       h('span', {}, `${clock(span.start)} – ${span.end ? clock(span.end) : 'now'} · ${duration((end - span.start) / 1000)}${span.how && span.how !== 'released' ? ` · ${span.how}` : ''}`),
-      span.reason ? h('span', {}, foreign(brief(`${span.by ?? ''}: ${span.reason}`, 160))) : '',
+      span.reason ? h('span', {}, foreign(brief(span.by ? `${span.by}: ${span.reason}` : span.reason, 160))) : '',
       span.takeover ? h('span', { class: 'warm' }, foreign(tookOver(span))) : '');
     const box = this.svg.parentElement.getBoundingClientRect();
     const left = Math.min(event.clientX - box.left + 12, box.width - this.tip.offsetWidth - 4);

@@ -96,8 +96,14 @@ async fn a_task_that_lapsed_and_went_to_another_cannot_be_finished() {
     let mut late = holder(&client).await;
     clock.advance(minutes(61));
     let mut other = Agent::start(&client, Options::default()).await;
-    let task = other.call("claim_task", json!({ "wait_seconds": 30 })).await["task"].clone();
-    assert_eq!(task["id"], "build", "{task}");
+    let claimed = other.call("claim_task", json!({ "wait_seconds": 30 })).await;
+    assert_eq!(claimed["task"]["id"], "build", "{claimed}");
+    assert_eq!(claimed["reason"], "claimed_expired", "{claimed}");
+    let lock = other.call("acquire_lock", json!({ "resources": ["deploy"] })).await;
+    assert_eq!(lock["reason"], "claimed_expired", "{lock}");
+    let took_over = &lock["took_over"][0];
+    assert_eq!(took_over["resource"], "lock:deploy", "{lock}");
+    assert_eq!(took_over["reason"], "its lease ended 51m ago", "{lock}");
     let answer = late.refused("complete_task", json!({ "task_id": "build" })).await;
     assert_eq!(answer["code"], "NOT_YOURS", "{answer}");
     assert_eq!(answer["lost"], json!(["task:build", "deploy"]), "{answer}");

@@ -193,6 +193,9 @@ mod tests {
         for event in [
             r#"{"kind":"acquired","operation":"o"}"#,
             r#"{"kind":"lapsed","ended_at":5}"#,
+            r#"{"kind":"lapsed","ended_at":5,"reason":"lock is 45.2s old (>30s)"}"#,
+            r#"{"kind":"died"}"#,
+            r#"{"kind":"died","reason":"process 7 on host is dead"}"#,
             r#"{"kind":"broken","by":"ops","reason":"stuck"}"#,
             r#"{"kind":"left","why":"gave_up"}"#,
             r#"{"kind":"failed","reason":"r","retry":true}"#,

@@ -335,8 +335,13 @@ tagged_record! {
         "lapsed" Lapsed {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             ended_at: Option<WallTime>,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            reason: Option<String>,
         }
-        "died" Died {}
+        "died" Died {
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            reason: Option<String>,
+        }
         "broken" Broken { by: String, reason: String }
         "waiting" Waiting {}
         "left" Left { why: WhyLeftRecord }

@@ -209,7 +209,9 @@ pub(super) fn insert_event(
 fn detail(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::Acquired { operation: Some(_) }
-        | EventKind::Lapsed { ended_at: Some(_) }
+        | EventKind::Lapsed { ended_at: Some(_), .. }
+        | EventKind::Lapsed { reason: Some(_), .. }
+        | EventKind::Died { reason: Some(_) }
         | EventKind::Broken { .. }
         | EventKind::Left { .. }
         | EventKind::Failed { .. }
