@@ -23,7 +23,7 @@ pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
                 match error.classify() {
                     serde_json::error::Category::Data => {
                         let given = serde_json::from_slice(bytes).unwrap_or_default();
-                        Err(sentence(&path, &given, &error.to_string()))
+                        Err(sentence(&path, &given, &error.to_string(), &[]))
                     }
                     _ => Err(not_json(&error)),
                 }
@@ -32,11 +32,12 @@ pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     })
 }
 
-/// As [`read`], for a parsed value.
-pub(crate) fn read_value<T: DeserializeOwned>(given: Value) -> Result<T, String> {
+/// As [`read`], for a parsed value. `beside` names fields that are known as well, and were taken out of
+/// the value before.
+pub(crate) fn read_value<T: DeserializeOwned>(given: Value, beside: &[&str]) -> Result<T, String> {
     let kept = given.clone();
     serde_path_to_error::deserialize(given)
-        .map_err(|error| sentence(&error.path().clone(), &kept, &error.inner().to_string()))
+        .map_err(|error| sentence(&error.path().clone(), &kept, &error.inner().to_string(), beside))
 }
 
 /// Explains what is wrong with a query, from the library's message.
@@ -66,8 +67,8 @@ fn not_json(error: &serde_json::Error) -> String {
     format!("this is not JSON: {error}")
 }
 
-/// Explains what is wrong with the value at this path.
-fn sentence(path: &Path, given: &Value, said: &str) -> String {
+/// Explains what is wrong with the value at this path. `beside` names further fields of the whole.
+fn sentence(path: &Path, given: &Value, said: &str, beside: &[&str]) -> String {
     let said = without_place(said);
     let name = match name(path) {
         name if name.is_empty() => "the body".to_owned(),
@@ -83,7 +84,11 @@ fn sentence(path: &Path, given: &Value, said: &str) -> String {
         return format!("{field} is given twice");
     }
     if let Some(field) = quoted_after(said, "unknown field ") {
-        return unknown(field, &known_names(said));
+        let mut known = known_names(said);
+        if path.iter().count() <= 1 {
+            known.extend(beside);
+        }
+        return unknown(field, &known);
     }
     if let Some(rest) = said.strip_prefix("this ") {
         return format!("{name} {rest}");
@@ -253,7 +258,8 @@ mod tests {
             ),
         ] {
             if given.is_object() {
-                assert_eq!(read_value::<Body>(given.clone()).unwrap_err(), wanted, "{given}");
+                let read_with = |beside| read_value::<Body>(given.clone(), beside);
+                assert_eq!(read_with(&[]).unwrap_err(), wanted, "{given}");
                 let text = given.to_string();
                 assert_eq!(read::<Body>(text.as_bytes()).unwrap_err(), wanted, "{given}");
             }
@@ -265,6 +271,12 @@ mod tests {
             read::<Body>(br#"{"resources": []} x"#).unwrap_err().starts_with("this is not JSON")
         );
         let long = json!({ "resources": "x".repeat(1000) });
-        assert!(read_value::<Body>(long).unwrap_err().len() < 120);
+        assert!(read_value::<Body>(long, &[]).unwrap_err().len() < 120);
+        let beside = |given: Value| read_value::<Body>(given, &["agent_id"]).unwrap_err();
+        let wanted = "unknown field \"agentid\"; did you mean \"agent_id\"?";
+        assert_eq!(beside(json!({ "resources": [], "agentid": "a" })), wanted);
+        let within =
+            beside(json!({ "resources": [], "tasks": [{ "title": "x", "agentid": "a" }] }));
+        assert!(!within.contains("agent_id"), "a task has no such field: {within}");
     }
 }

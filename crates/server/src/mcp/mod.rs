@@ -8,7 +8,7 @@
 //!    `host_sessions.rs`, `agent_header.rs`, `agent_holds.rs`.
 //! 2. What is offered: `tools.rs`, `resources.rs`.
 //! 3. What the tools do: `tasks.rs`, `work.rs`, `locks.rs`, `queries.rs`; waiting is in `call.rs`.
-//! 4. Results: `answer.rs`, and `bounded_lists.rs` for lists. No result says how to end other
+//! 4. Results: `answer.rs`, `task_json.rs` for tasks, and `bounded_lists.rs` for lists. No result says how to end other
 //!    holders' holds.
 
 mod agent_header;
@@ -28,6 +28,7 @@ mod session;
 mod session_grants;
 mod sessions;
 mod stdio;
+mod task_json;
 mod tasks;
 mod tools;
 mod work;

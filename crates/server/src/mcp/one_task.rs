@@ -2,6 +2,7 @@
 
 use super::answer::{Refused, terse};
 use super::call::Call;
+use super::task_json::{priority, task_json};
 use super::work;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,7 +39,7 @@ pub(super) struct UpdateArguments {
     task_id: String,
     title: Option<String>,
     description: Option<String>,
-    /// 0 to 100, lower first
+    /// 0 to 100, lower first; with dialect=coordination 1 to 10
     priority: Option<u8>,
     /// Empty for none
     section: Option<String>,
@@ -91,7 +92,7 @@ pub(super) async fn get_task(call: &Call, arguments: TaskArguments) -> Result<Va
     };
     let mut value = terse(json!({
         "success": true,
-        "task": terse(view::json(&claims.task(&task).with_outputs(&outputs))),
+        "task": task_json(&call.client, claims.task(&task).with_outputs(&outputs)),
         "waits_for": related(&|other| task.depends_on.contains(&other.id)),
         "waited_for_by": related(&|other| other.depends_on.contains(&task.id)),
         "not_ready_because": why,
@@ -124,7 +125,7 @@ pub(super) async fn update_task(call: &Call, arguments: UpdateArguments) -> Resu
         title: arguments.title,
         description: arguments.description,
         section: arguments.section,
-        priority: arguments.priority,
+        priority: priority(&call.client, arguments.priority)?,
         max_attempts: arguments.max_attempts,
         not_before,
         files,

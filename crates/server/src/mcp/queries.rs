@@ -3,6 +3,7 @@
 use super::answer::{Refused, terse};
 use super::bounded_lists;
 use super::call::Call;
+use super::task_json::task_json;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -161,7 +162,7 @@ async fn in_full(client: &Client, tasks: &[Task]) -> Result<Vec<Value>, Error> {
     let claims = view::Claims::of(&seen, client.witness());
     let shown = tasks.iter().map(|task| {
         let stale_reason = claims.stale_reason(task);
-        terse(view::json(&view::Task { stale_reason, ..view::Task::new(task, None) }))
+        task_json(client, view::Task { stale_reason, ..view::Task::new(task, None) })
     });
     Ok(shown.collect())
 }

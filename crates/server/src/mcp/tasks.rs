@@ -2,6 +2,7 @@
 
 use super::answer::Refused;
 use super::call::Call;
+use super::task_json::priority;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -21,7 +22,7 @@ const DRAWS: usize = 16;
 pub(super) struct NewTaskArguments {
     /// What to do; the first line is the title
     description: String,
-    /// 0 to 100, lower first (default 50)
+    /// 0 to 100, lower first (default 50); with dialect=coordination 1 to 10
     priority: Option<u8>,
     /// Tasks that must be completed first: id or exact title
     #[serde(default)]
@@ -129,7 +130,7 @@ fn new_task(
     Ok(NewTask {
         description: (title != task.description).then(|| task.description.clone()),
         section: task.section.clone(),
-        priority: task.priority.unwrap_or(PRIORITY_DEFAULT),
+        priority: priority(&call.client, task.priority)?.unwrap_or(PRIORITY_DEFAULT),
         depends_on,
         labels: task.labels.clone(),
         files: call.task_globs(&task.files)?,

@@ -243,30 +243,34 @@ fn slim(schema: &mut Value) {
 
 /// Runs the tool of this name.
 pub(super) async fn run(call: &Call, name: &str, arguments: Value) -> Result<Value, Refused> {
+    let takes_name = TOOLS.iter().find(|tool| tool.name == name).is_none_or(|tool| tool.named);
+    let beside: &[&str] = if takes_name { &["agent_id"] } else { &[] };
     match name {
-        "create_task" => tasks::create_task(call, read(arguments)?).await,
-        "create_tasks_batch" => tasks::create_tasks_batch(call, read(arguments)?).await,
-        "claim_task" => work::claim_task(call, read(arguments)?).await,
-        "complete_task" => work::complete_task(call, read(arguments)?).await,
-        "fail_task" => work::fail_task(call, read(arguments)?).await,
-        "get_task" => one_task::get_task(call, read(arguments)?).await,
-        "add_note" => one_task::add_note(call, read(arguments)?).await,
-        "update_task" => one_task::update_task(call, read(arguments)?).await,
-        "review_task" => one_task::review_task(call, read(arguments)?).await,
-        "retry_task" => one_task::retry_task(call, read(arguments)?).await,
-        "start_task" => one_task::start_task(call, read(arguments)?).await,
-        "register_agent" => Ok(one_task::register_agent(call, read(arguments)?)),
-        "heartbeat" => queries::heartbeat(call, read(arguments)?).await,
-        "get_status" => queries::get_status(call, read(arguments)?).await,
-        "get_all_tasks" => queries::get_all_tasks(call, read(arguments)?).await,
-        "get_results" => queries::get_results(call, read(arguments)?).await,
-        "acquire_lock" => locks::acquire_lock(call, read(arguments)?).await,
-        "release_lock" => locks::release_lock(call, read(arguments)?).await,
-        "who_holds" => locks::who_holds(call, read(arguments)?).await,
+        "create_task" => tasks::create_task(call, read(arguments, beside)?).await,
+        "create_tasks_batch" => tasks::create_tasks_batch(call, read(arguments, beside)?).await,
+        "claim_task" => work::claim_task(call, read(arguments, beside)?).await,
+        "complete_task" => work::complete_task(call, read(arguments, beside)?).await,
+        "fail_task" => work::fail_task(call, read(arguments, beside)?).await,
+        "get_task" => one_task::get_task(call, read(arguments, beside)?).await,
+        "add_note" => one_task::add_note(call, read(arguments, beside)?).await,
+        "update_task" => one_task::update_task(call, read(arguments, beside)?).await,
+        "review_task" => one_task::review_task(call, read(arguments, beside)?).await,
+        "retry_task" => one_task::retry_task(call, read(arguments, beside)?).await,
+        "start_task" => one_task::start_task(call, read(arguments, beside)?).await,
+        "register_agent" => Ok(one_task::register_agent(call, read(arguments, beside)?)),
+        "heartbeat" => queries::heartbeat(call, read(arguments, beside)?).await,
+        "get_status" => queries::get_status(call, read(arguments, beside)?).await,
+        "get_all_tasks" => queries::get_all_tasks(call, read(arguments, beside)?).await,
+        "get_results" => queries::get_results(call, read(arguments, beside)?).await,
+        "acquire_lock" => locks::acquire_lock(call, read(arguments, beside)?).await,
+        "release_lock" => locks::release_lock(call, read(arguments, beside)?).await,
+        "who_holds" => locks::who_holds(call, read(arguments, beside)?).await,
         other => Err(Refused::usage(format!("no tool {other:?}"))),
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Refused> {
-    json_errors::read_value(arguments).map_err(Refused::usage)
+/// Reads the arguments of a tool. `beside` names those that every tool of its kind takes, which have been
+/// taken out before.
+fn read<T: DeserializeOwned>(arguments: Value, beside: &[&str]) -> Result<T, Refused> {
+    json_errors::read_value(arguments, beside).map_err(Refused::usage)
 }

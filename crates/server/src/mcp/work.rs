@@ -2,6 +2,7 @@
 
 use super::answer::{Refused, terse};
 use super::call::{self, Call, Progress};
+use super::task_json::task_json;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -94,7 +95,7 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
                 call.session.hand_back(&claimed).await?;
                 return Err(Error::TooLate.into());
             }
-            let task = terse(view::json(&view::Task::claimed(&claimed)));
+            let task = task_json(&call.client, view::Task::claimed(&claimed));
             let reason = claimed.reason.word();
             let mut value = json!({ "success": true, "task": task, "reason": reason });
             if let Some(reference) = rescue::reference(&claimed.task) {

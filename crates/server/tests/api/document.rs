@@ -85,7 +85,7 @@ async fn what_is_answered_is_what_is_described() {
     agree::<schema::Waiter>("Waiter", &locks["locks"][0]["waiters"][0], &[]);
     server.add(json!({ "id": "a", "title": "A", "section": "S" })).await;
     let claimed = server.claim(json!({ "as": "alice" })).await;
-    agree::<schema::Task>("Task", &claimed, &["grant"]);
+    agree::<schema::Task>("Task", &claimed, &["grant", "reason"]);
     let noted = server.post("/v1/tasks/a/notes", json!({ "text": "a note" })).await.good();
     let fields = noted["task"].as_object().unwrap();
     assert!(HISTORY.iter().all(|field| fields.contains_key(*field)), "{noted}");

@@ -26,6 +26,8 @@ pub use document::Problem;
 pub use error::ExchangeError;
 pub use export::{coordination_status, coordination_task, queue_task};
 pub use export::{left_out, write};
+pub use priority::from_coordination as priority_from_coordination;
+pub use priority::to_coordination as priority_to_coordination;
 
 use std::io::Read;
 use std::path::Path;

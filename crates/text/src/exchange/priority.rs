@@ -12,7 +12,7 @@ const MEET_OURS: f64 = 20.0;
 const MEET_THEIRS: f64 = 2.0;
 
 /// Their priority on our scale. It may be outside of it if theirs was.
-pub(super) fn from_coordination(theirs: f64) -> f64 {
+pub fn from_coordination(theirs: f64) -> f64 {
     match theirs < MEET_THEIRS {
         true => (theirs - 1.0) * MEET_OURS,
         false => theirs * 10.0,
@@ -20,7 +20,7 @@ pub(super) fn from_coordination(theirs: f64) -> f64 {
 }
 
 /// Our priority on their scale.
-pub(super) fn to_coordination(ours: u8) -> Value {
+pub fn to_coordination(ours: u8) -> Value {
     let ours = f64::from(ours);
     let theirs = match ours < MEET_OURS {
         true => (MEET_OURS + ours) / MEET_OURS,

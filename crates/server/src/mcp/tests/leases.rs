@@ -102,7 +102,7 @@ async fn a_task_that_lapsed_and_went_to_another_cannot_be_finished() {
     let lock = other.call("acquire_lock", json!({ "resources": ["deploy"] })).await;
     assert_eq!(lock["reason"], "claimed_expired", "{lock}");
     let took_over = &lock["took_over"][0];
-    assert_eq!(took_over["resource"], "lock:deploy", "{lock}");
+    assert_eq!(took_over["resource"], "deploy", "{lock}");
     assert_eq!(took_over["reason"], "its lease ended 51m ago", "{lock}");
     let answer = late.refused("complete_task", json!({ "task_id": "build" })).await;
     assert_eq!(answer["code"], "NOT_YOURS", "{answer}");

@@ -104,3 +104,30 @@ async fn prompts_are_offered_and_name_only_tools_that_exist() {
     let none = agent.request("prompts/get", json!({ "name": "nothing" })).await;
     assert!(none["error"]["message"].as_str().unwrap().contains("no prompt"), "{none}");
 }
+
+/// The programs that share the list know priorities from 1 to 10.
+#[tokio::test]
+async fn a_priority_in_a_coordination_list_is_that_of_its_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("file:{}?dialect=coordination", folder.path().display());
+    let client = Client::open(&url).await.unwrap();
+    let mut agent = Agent::start(&client, Options::default()).await;
+    agent.call("create_task", json!({ "id": "a", "description": "A", "priority": 5 })).await;
+    agent.call("create_task", json!({ "id": "b", "description": "B" })).await;
+    agent.call("create_task", json!({ "id": "c", "description": "C", "priority": 1 })).await;
+    agent.call("update_task", json!({ "task_id": "c", "priority": 8 })).await;
+    let list = std::fs::read(folder.path().join("tasks.json")).unwrap();
+    let list: Value = serde_json::from_slice(&list).unwrap();
+    let written: Vec<_> = (0..3).map(|index| list["tasks"][index]["priority"].clone()).collect();
+    assert_eq!(written, [5, 5, 8]);
+    let task = agent.call("get_task", json!({ "task_id": "c" })).await;
+    assert_eq!(task["task"]["priority"], 8, "{task}");
+    let listed = agent.call("get_all_tasks", json!({})).await;
+    assert_eq!(listed["tasks"][0]["priority"], 5, "{listed}");
+    assert_eq!(agent.call("claim_task", json!({})).await["task"]["priority"], 5);
+    for priority in [0, 11, 50] {
+        let new = json!({ "description": "x", "priority": priority });
+        let refused = agent.refused("create_task", new).await;
+        assert!(refused["message"].as_str().unwrap().contains("1 to 10"), "{refused}");
+    }
+}

@@ -194,6 +194,11 @@ async fn a_mistake_in_the_arguments_is_named_in_plain_words() {
             json!({ "tasks": [{ "description": "x" }, { "description": "y", "depends": ["x"] }] }),
             "unknown field \"depends\"; did you mean \"dependencies\"?",
         ),
+        (
+            "claim_task",
+            json!({ "agentid": "alice" }),
+            "unknown field \"agentid\"; did you mean \"agent_id\"?",
+        ),
         ("get_status", json!({ "all": true }), "unknown field \"all\"; no fields are expected"),
     ];
     for (tool, arguments, message) in cases {
