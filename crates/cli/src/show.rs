@@ -6,7 +6,7 @@ use tenure::core::{
 };
 use tenure::server_support::platform::left_running;
 use tenure_frontend::duration::format_duration;
-use tenure_frontend::view::{process_of, slots_taken, why_left};
+use tenure_frontend::view::{self, process_of, slots_taken, why_left};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub(crate) use tenure_frontend::view::spelling::name;
@@ -38,6 +38,7 @@ pub(crate) fn hold_text(seen: &HoldSnapshot, witness: &dyn Witness) -> String {
     let left = match stale_reason(seen, witness) {
         Some(reason) if seen.gone(witness) => styled(WARN, format!("no longer counts: {reason}")),
         Some(reason) => styled(WARN, format!("stale: {reason}")),
+        None if seen.has_no_limit() => "no limit".to_owned(),
         None => format!("lease ends in {} unless renewed", format_duration(seen.left)),
     };
     text + &format!("  {left}; token {}", hold.token)
@@ -84,7 +85,7 @@ pub(crate) fn hold_table(
     let rows = holds.iter().map(|seen| {
         let left = match stale_reason(seen, witness) {
             Some(reason) => reason,
-            None => format_duration(seen.left),
+            None => view::left(seen),
         };
         [
             name(&seen.hold.want.resource),

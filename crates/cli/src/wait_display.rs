@@ -247,6 +247,6 @@ fn event(resources: &[Resource], blockers: &[Blocker], ahead: Value) -> Value {
         "ahead": ahead,
         "lockedBy": holder.map(|seen| &seen.hold.holder.label),
         "operation": holder.and_then(|seen| seen.hold.operation.as_ref()),
-        "expiresAt": holder.map(|seen| show::time(seen.expires_at)),
+        "expiresAt": holder.and_then(HoldSnapshot::limit).map(show::time),
     })
 }

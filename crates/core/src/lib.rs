@@ -101,7 +101,8 @@ pub use rules::{
     Released, Takeover, TakeoverReason, VerifyAnswer,
 };
 pub use snapshot::{
-    HoldSnapshot, Pick, Scope, SectionSnapshot, Snapshot, TURN_TIMEOUT, TaskScope, WaiterSnapshot,
+    HoldSnapshot, NO_LIMIT, Pick, Scope, SectionSnapshot, Snapshot, TURN_TIMEOUT, TaskScope,
+    WaiterSnapshot,
 };
 pub use task::{Claim, FinishedClaim, Part, RECOVERIES_MAX, Section, Status, Task, TaskId, Verb};
 pub use text::TextError;

@@ -219,6 +219,10 @@ pub struct SectionSnapshot {
     pub open: u64,
 }
 
+/// The length of a hold that time never ends: another program's claim whose protocol has no limit. It
+/// is longer than any lease that can be asked for.
+pub const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// A hold, with what the store's clock says of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldSnapshot {
@@ -246,6 +250,16 @@ impl HoldSnapshot {
         let mut redacted = self.clone();
         redacted.hold.grant = self.hold.grant.redacted();
         redacted
+    }
+
+    /// Whether time never ends the hold: only its holder or an operator does.
+    pub fn has_no_limit(&self) -> bool {
+        self.hold.ttl >= NO_LIMIT
+    }
+
+    /// When it lapses unless renewed, for showing; none if it has no limit.
+    pub fn limit(&self) -> Option<WallTime> {
+        (!self.has_no_limit()).then_some(self.expires_at)
     }
 
     /// Whether the lease's time ran out.

@@ -120,7 +120,7 @@ impl Refusal {
         let message = format!("{resource} is held by {holder}, not by you");
         Refusal::new(RefusalKind::NotAllowed, "NOT_YOURS", message)
             .hint("Wait for the holder to release it; `tenure why` shows what would free it.")
-            .details(json!({ "lockedBy": holder, "expiresAt": view::time(seen.expires_at) }))
+            .details(json!({ "lockedBy": holder, "expiresAt": seen.limit().map(view::time) }))
     }
 
     /// The token does not hold this.
@@ -272,7 +272,7 @@ fn locked_by(seen: &HoldSnapshot, busy: &Busy) -> Refusal {
     if !busy.waited.is_zero() {
         message += &format!("; waited {}", format_duration(busy.waited));
     }
-    let expires = view::time(seen.expires_at);
+    let expires = seen.limit().map(view::time);
     let id = resource.name();
     let mut refusal = Refusal::new(RefusalKind::Locked, code, message).details(json!({
         "resource": resource.to_string(),
@@ -285,7 +285,10 @@ fn locked_by(seen: &HoldSnapshot, busy: &Busy) -> Refusal {
     if resource.kind() == Kind::Task {
         refusal.details["taskId"] = json!(id);
     }
-    refusal.more.push(format!("Lock expires at: {expires} unless renewed"));
+    refusal.more.push(match expires {
+        Some(expires) => format!("Lock expires at: {expires} unless renewed"),
+        None => "Lock expires at: no limit".to_owned(),
+    });
     refusal
 }
 

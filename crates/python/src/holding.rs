@@ -196,8 +196,8 @@ pub(crate) fn hold_json(seen: &HoldSnapshot) -> Value {
         "token": hold.token.0,
         "slot": hold.slot,
         "held_for": seen.held_for.as_secs_f64(),
-        "expires_in": seen.left.as_secs_f64(),
+        "expires_in": seen.limit().map(|_| seen.left.as_secs_f64()),
         "acquired_at": seen.acquired_at.0 as f64 / 1000.0,
-        "expires_at": seen.expires_at.0 as f64 / 1000.0,
+        "expires_at": seen.limit().map(|at| at.0 as f64 / 1000.0),
     })
 }

@@ -139,8 +139,13 @@ impl State {
             let others = listed(&self.others, OTHERS_MAX, |hold| {
                 let purpose =
                     hold.hold.operation.as_deref().map(|text| format!(", {:?}", short(text)));
-                let (who, left) = (short(&hold.hold.holder.label), format_duration(hold.left));
-                format!("{} ({who}{}, {left} left)", resource(hold), purpose.unwrap_or_default())
+                let who = short(&hold.hold.holder.label);
+                let left = if hold.has_no_limit() {
+                    "no limit".to_owned()
+                } else {
+                    format!("{} left", format_duration(hold.left))
+                };
+                format!("{} ({who}{}, {left})", resource(hold), purpose.unwrap_or_default())
             });
             lines.push(format!("Others hold {others}."));
         }

@@ -116,7 +116,7 @@ fn holder_json(seen: &HoldSnapshot) -> Value {
         "resource": seen.hold.want.resource.to_string(),
         "token": seen.hold.token,
         "slot": seen.hold.slot,
-        "expires_at": show::time(seen.expires_at),
+        "expires_at": seen.limit().map(show::time),
     })
 }
 

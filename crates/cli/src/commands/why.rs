@@ -143,6 +143,9 @@ fn freed_by(client: &Client, seen: &HoldSnapshot) -> String {
     if seen.gone(client.witness()) {
         return "free: the next request gets it".to_owned();
     }
+    if seen.has_no_limit() {
+        return "freed when it is released".to_owned();
+    }
     let left = format_duration(seen.left);
     if show::left_words(&seen.hold.holder).is_some() {
         return format!("freed when all of that has ended, or in {left}");

@@ -76,7 +76,7 @@ pub(crate) struct Worker {
     pub(crate) is_idle: bool,
     pub(crate) held_for: Duration,
     /// The time left of the hold that lapses first.
-    pub(crate) left: Duration,
+    pub(crate) left: Option<Duration>,
     pub(crate) locks: Vec<String>,
     /// Ids and titles.
     pub(crate) tasks: Vec<(String, String)>,
@@ -217,7 +217,10 @@ fn worker(worker: &tenure::core::Worker<'_>) -> Worker {
         liveness: worker.liveness,
         is_gone: !worker.counts(),
         held_for: seen().map(|seen| seen.held_for).max().unwrap_or_default(),
-        left: next.map(|seen| seen.left).unwrap_or_default(),
+        left: match next {
+            Some(seen) => (!seen.has_no_limit()).then_some(seen.left),
+            None => Some(Duration::ZERO),
+        },
         locks: seen()
             .filter(|seen| !is_task(seen))
             .map(|seen| view::spelling::name(&seen.hold.want.resource))

@@ -134,6 +134,7 @@ fn hold_cells(held: &Held, resource: &str, drawing: Drawing) -> Vec<Line<'static
             styled(theme.bad(), clean(reason))
         }
         Some(_) => styled(theme.bad(), held.state.word()),
+        None if seen.has_no_limit() => plain("no limit".to_owned()),
         None => left(seen.left, seen.hold.ttl, drawing),
     });
     cells
@@ -341,7 +342,8 @@ fn workers(data: &ViewData, drawing: Drawing) -> Listing {
         cells.push(styled(look, word));
         if wide {
             cells.push(plain(short(worker.held_for + drawing.ago)));
-            cells.push(plain(short(worker.left.saturating_sub(drawing.ago))));
+            let left = worker.left.map(|left| short(left.saturating_sub(drawing.ago)));
+            cells.push(plain(left.unwrap_or_else(|| "no limit".to_owned())));
         }
         cells.push(plain(clean(&has)));
         (format!("{} {process} {has}", worker.label), cells)

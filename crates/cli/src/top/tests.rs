@@ -114,7 +114,7 @@ fn worker(label: &str, liveness: Liveness, locks: &[&str], tasks: &[(&str, &str)
         is_idle: false,
         is_gone: liveness == Liveness::Dead,
         held_for: seconds(75),
-        left: seconds(18),
+        left: Some(seconds(18)),
         locks: locks.iter().map(|lock| lock.to_string()).collect(),
         tasks: tasks.iter().map(owned).collect(),
         json: serde_json::Value::Null,

@@ -208,6 +208,35 @@ fn a_claim_older_than_the_limit_that_was_set_is_taken_over() {
     assert_eq!(entry(&place, "a")["status"], "done");
 }
 
+/// Nothing ends such a claim but its program or an operator, so no view names a time.
+#[test]
+fn a_claim_without_a_limit_is_shown_as_that() {
+    let place = place(vec![claimed("a", "term-1", "2026-01-01T00:00:00+00:00")]);
+    for args in [&["locks"][..], &["why", "task:a"], &["tasks", "show", "a"], &["status", "task:a"]]
+    {
+        let text = place.ok(args);
+        assert!(text.contains("no limit") || args[0] == "why", "{args:?}: {text}");
+        assert!(!text.contains("365d") && !text.contains("36500d"), "{args:?}: {text}");
+    }
+    assert!(place.ok(&["why", "task:a"]).contains("freed when it is released"));
+    let json = |args: &[&str]| -> Value {
+        let text = place.ok(&[&["--json"], args].concat());
+        serde_json::from_str::<Value>(&text).expect("JSON")["data"].clone()
+    };
+    let lock = json(&["locks"])["task_locks"][0].clone();
+    assert_eq!(
+        (&lock["expires_at"], &lock["seconds_left"]),
+        (&Value::Null, &Value::Null),
+        "{lock}"
+    );
+    assert_eq!(lock["state"], "held");
+    assert_eq!(json(&["tasks", "show", "a"])["task"]["expires_at"], Value::Null);
+    assert_eq!(json(&["status", "task:a"])["holder"]["expires_at"], Value::Null);
+    assert_eq!(json(&["workers"])["workers"][0]["seconds_left"], Value::Null);
+    let (_, errors) = code(&place, &["tasks", "claim", "a", "--no-wait"]);
+    assert!(errors.contains("Lock expires at: no limit"), "{errors}");
+}
+
 /// Files that a task only reads are told to its worker; nothing waits for them.
 #[test]
 fn context_files_are_told_and_not_held() {

@@ -28,7 +28,7 @@ impl<'a> Claims<'a> {
 
     /// The task as JSON.
     pub fn task(&self, task: &core::Task) -> Task {
-        let expires_at = self.hold(task).map(|seen| seen.expires_at);
+        let expires_at = self.hold(task).and_then(HoldSnapshot::limit);
         Task { stale_reason: self.stale_reason(task), ..Task::new(task, expires_at) }
     }
 

@@ -38,10 +38,12 @@ pub struct Hold {
     pub acquired_at: String,
     /// When it was last renewed.
     pub heartbeat_at: String,
-    /// When it lapses if it is not renewed.
-    pub expires_at: String,
-    /// Seconds until it lapses.
-    pub seconds_left: f64,
+    /// When it lapses if it is not renewed; null for another program's claim without a limit.
+    #[schema(required)]
+    pub expires_at: Option<String>,
+    /// Seconds until it lapses; null without a limit.
+    #[schema(required)]
+    pub seconds_left: Option<f64>,
     /// `held`, `lapsed` or `dead`: only a held one excludes others.
     pub state: String,
     /// Whether it is no longer valid.
@@ -82,8 +84,8 @@ impl Hold {
             operation: hold.operation.clone(),
             acquired_at: time(seen.acquired_at),
             heartbeat_at: time(seen.renewed_at),
-            expires_at: time(seen.expires_at),
-            seconds_left: seconds(seen.left),
+            expires_at: seen.limit().map(time),
+            seconds_left: seen.limit().map(|_| seconds(seen.left)),
             state: HoldState::of(seen, witness).word().to_owned(),
             is_stale: stale_reason.is_some(),
             stale_reason,
@@ -300,8 +302,10 @@ impl Worker {
             since: seen().map(|seen| seen.acquired_at).min().map(time),
             locks: of(false).map(|seen| seen.hold.want.resource.to_string()).collect(),
             tasks: of(true).map(task).collect(),
-            expires_at: next_to_lapse.map(|seen| time(seen.expires_at)),
-            seconds_left: next_to_lapse.map(|seen| seconds(seen.left)),
+            expires_at: next_to_lapse.and_then(|seen| seen.limit()).map(time),
+            seconds_left: next_to_lapse
+                .filter(|seen| !seen.has_no_limit())
+                .map(|seen| seconds(seen.left)),
         }
     }
 }

@@ -98,6 +98,14 @@ pub fn slots_taken(
     Some((taken, lowest))
 }
 
+/// The time left of a hold, for a table: `59m 12s`, or `no limit`.
+pub fn left(seen: &HoldSnapshot) -> String {
+    if seen.has_no_limit() {
+        return "no limit".to_owned();
+    }
+    crate::duration::format_duration(seen.left)
+}
+
 /// Why a hold is no longer valid, in the usual words of lock files.
 pub fn stale_reason(seen: &HoldSnapshot, witness: &dyn Witness) -> Option<String> {
     if seen.stale.is_some() {

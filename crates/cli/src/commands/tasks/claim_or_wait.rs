@@ -267,7 +267,7 @@ fn held(context: &Context, by: &HoldSnapshot, named: Option<&Task>) -> Refusal {
         Kind::Section => ("SECTION_LOCKED", format!("Section {title:?}")),
         Kind::Lock | Kind::Path => ("LOCKED", spelling::name(resource)),
     };
-    let expires = time(by.expires_at);
+    let expires = by.limit().map(time);
     let message = format!("{what} is locked by runner {holder}");
     let mut failure = Failure::new(Exit::Locked, code, message).details(json!({
         "taskId": named.map(|task| task.id.as_str()),
@@ -276,6 +276,7 @@ fn held(context: &Context, by: &HoldSnapshot, named: Option<&Task>) -> Refusal {
         "runnerId": holder,
         "expiresAt": expires,
     }));
+    let expires = expires.unwrap_or_else(|| "no limit".to_owned());
     failure.more.push(format!("Lock expires at: {expires}"));
     let headline = format!("{what} is locked by another runner.");
     let mine = by.hold.holder.chosen && context.own_label() == Some(holder);

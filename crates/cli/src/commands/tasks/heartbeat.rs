@@ -42,7 +42,7 @@ pub(super) async fn run(context: &Context, args: HeartbeatArgs) -> Result<i32, F
     };
     let hold = hold_of(&client, &task).await?;
     let data = json!({
-        "task": view::Task::new(&task, hold.map(|seen| seen.expires_at)),
+        "task": view::Task::new(&task, hold.and_then(|seen| seen.limit())),
         "ttl_seconds": ttl.as_secs_f64(),
         "section_renewed": section_renewed,
     });

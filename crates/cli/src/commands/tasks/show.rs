@@ -5,7 +5,7 @@ use crate::show::{table, time};
 use tenure::core::{Note, Status, Task, TaskId, Try, WallTime};
 use tenure::world::{Clock, SystemClock};
 use tenure_frontend::duration::format_duration;
-use tenure_frontend::view::{Claims, spelling};
+use tenure_frontend::view::{self, Claims, spelling};
 
 pub(crate) use tenure_frontend::view::hold_of;
 
@@ -34,7 +34,7 @@ pub(crate) fn task_table(tasks: &[Task], claims: &Claims<'_>) -> String {
     let header = ["ID", "STATUS", "PRIO", "SECTION", "TITLE", "WHO", "SINCE", "LEFT"];
     let rows = tasks.iter().map(|task| {
         let hold = claims.hold(task);
-        let left = || hold.map(|seen| format_duration(seen.left)).unwrap_or_default();
+        let left = || hold.map(view::left).unwrap_or_default();
         let left = claims.stale_reason(task).unwrap_or_else(left);
         [
             short(&task.id),
@@ -164,10 +164,10 @@ fn note_text(note: &Note) -> String {
 fn lease_text(task: &Task, claims: &Claims<'_>) -> Option<String> {
     match claims.stale_reason(task) {
         Some(reason) => Some(format!("no longer valid: {reason}")),
-        None => {
-            let left = format_duration(claims.hold(task)?.left);
-            Some(format!("ends in {left} if not renewed"))
-        }
+        None => Some(match claims.hold(task)? {
+            hold if hold.has_no_limit() => "no limit".to_owned(),
+            hold => format!("ends in {} if not renewed", format_duration(hold.left)),
+        }),
     }
 }
 

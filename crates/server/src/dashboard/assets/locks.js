@@ -156,7 +156,7 @@ function createHold(lock, model) {
 function updateHold(element, lock) {
   element.lock = lock;
   say(element.pieces.stale, lock.stale_reason ?? '');
-  mark(element.pieces.left, 'title', `Lapses ${exact(lock.expires_at)}`);
+  mark(element.pieces.left, 'title', lock.expires_at ? `Lapses ${exact(lock.expires_at)}` : null);
   drain(element, lock);
 }
 
@@ -181,6 +181,12 @@ function updateQueue(queue, group) {
 
 /** Animates the bar; a renewal, or a clock that differs, restarts it. */
 function drain(element, lock) {
+  // Another program's claim without a limit.
+  if (lock.seconds_left === null) {
+    element.endsAt = Infinity;
+    element.whole = Infinity;
+    return;
+  }
   const endsAt = performance.now() + lock.seconds_left * 1000;
   if (element.endsAt !== undefined && Math.abs(element.endsAt - endsAt) < 400) return;
   element.endsAt = endsAt;
@@ -200,8 +206,8 @@ export function tickCards(list, model) {
     for (const element of card.pieces.holds.children) {
       const { lock, pieces: part } = element;
       const left = Math.max(0, (element.endsAt - performance.now()) / 1000);
-      const share = (left * 1000) / element.whole;
-      say(part.left, left > 0 ? `${duration(Math.ceil(left))} left` : 'lapsed');
+      const share = left === Infinity ? 1 : (left * 1000) / element.whole;
+      say(part.left, left === Infinity ? 'no limit' : left > 0 ? `${duration(Math.ceil(left))} left` : 'lapsed');
       const state = left === 0 ? 'none' : share < LAST ? 'last' : share < LATE ? 'late' : 'fine';
       mark(element, 'data-left', state);
       mark(part.left, 'data-left', state);

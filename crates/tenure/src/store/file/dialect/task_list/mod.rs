@@ -33,12 +33,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use tenure_core::{
-    Claim, GrantId, Hold, HoldSnapshot, Holder, Mode, Resource, Scope, Snapshot, Status, Task,
-    TaskId, Token, WallTime, Want, format_duration,
+    Claim, GrantId, Hold, HoldSnapshot, Holder, Mode, NO_LIMIT, Resource, Scope, Snapshot, Status,
+    Task, TaskId, Token, WallTime, Want, format_duration,
 };
-
-/// How long another program's claim lasts that its own protocol never ends.
-const CLAIM_LASTS: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The files of a task list, in the format of one dialect.
 pub(super) trait TaskList: Send {
@@ -263,13 +260,12 @@ impl ForeignTasks {
         let stale = limit.filter(|limit| age >= *limit).map(|limit| {
             format!("claim is {} old (>{})", format_duration(age), format_duration(limit))
         });
-        let (stale, left) = match (stale, limit) {
+        let (stale, ttl, left) = match (stale, limit) {
             (Some(reason), _) if !self.takeover.break_stale => {
-                (Some(format!("{reason}; not taken over (break_stale=no)")), CLAIM_LASTS)
+                (Some(format!("{reason}; not taken over (break_stale=no)")), NO_LIMIT, NO_LIMIT)
             }
-            (Some(reason), _) => (Some(reason), Duration::ZERO),
-            (None, Some(limit)) => (None, limit.saturating_sub(age)),
-            (None, None) => (None, CLAIM_LASTS),
+            (stale, Some(limit)) => (stale, limit, limit.saturating_sub(age)),
+            (stale, None) => (stale, NO_LIMIT, NO_LIMIT),
         };
         HoldSnapshot {
             hold: Hold {
@@ -278,7 +274,7 @@ impl ForeignTasks {
                 token,
                 holder: Holder::anonymous(claim.by.clone()),
                 operation: None,
-                ttl: limit.unwrap_or(CLAIM_LASTS),
+                ttl,
                 slot: None,
             },
             left,
