@@ -256,10 +256,11 @@ async fn clean_up(context: &Context, args: CleanupArgs) -> Result<i32, Failure> 
     let (holds, leftovers) = if args.dry_run {
         let seen = client.look_everywhere().await?;
         let gone = rules::gone_holds(&seen, kind, client.witness());
-        (gone.into_iter().map(|(seen, _)| seen.clone()).collect(), None)
+        let gone = gone.into_iter().map(|(seen, _)| seen.clone()).collect();
+        (gone, client.leftovers().await?)
     } else {
         let cleanup = client.clean_up(kind).await?;
-        (cleanup.holds, Some(cleanup.leftovers))
+        (cleanup.holds, cleanup.leftovers)
     };
     let found: Vec<&HoldSnapshot> = holds.iter().collect();
     let mut data = Map::new();
@@ -275,21 +276,17 @@ async fn clean_up(context: &Context, args: CleanupArgs) -> Result<i32, Failure> 
     context.output.confirm(Value::Object(data), || {
         let verb = if args.dry_run { "Would remove" } else { "Removed" };
         let head = match (found.len(), leftovers) {
-            (0, Some(0)) => Some("Nothing to clean up".to_owned()),
-            (0, None) => Some("No hold to remove".to_owned()),
-            (0, Some(_)) => None,
+            (0, 0) => Some("Nothing to clean up".to_owned()),
+            (0, _) => None,
             (1, _) => Some(format!("{verb} 1 hold")),
             (many, _) => Some(format!("{verb} {many} holds")),
         };
         let table = || show::hold_table(&found, &holds, &|_| 0, client.witness());
         let table = (!found.is_empty()).then(table);
         let swept = match leftovers {
-            None => {
-                Some("Files of dead processes are only counted when they are removed".to_owned())
-            }
-            Some(0) => None,
-            Some(1) => Some(format!("{verb} 1 file of a dead process")),
-            Some(many) => Some(format!("{verb} {many} files of dead processes")),
+            0 => None,
+            1 => Some(format!("{verb} 1 file of a dead process")),
+            many => Some(format!("{verb} {many} files of dead processes")),
         };
         [head, table, swept].into_iter().flatten().collect::<Vec<_>>().join("\n")
     });

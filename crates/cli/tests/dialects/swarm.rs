@@ -250,6 +250,9 @@ fn what_a_killed_refresh_leaves_is_found_and_removed() {
     assert_eq!(strays(&folder).len(), 1, "a draft is left");
     let doctor = folder.run(&["doctor"]);
     assert!(doctor.stdout.contains("1 of dead processes"), "{doctor:?}");
+    let dry = folder.run(&["locks", "cleanup", "--dry-run"]);
+    assert!(dry.stdout.contains("Would remove 1 file of a dead process"), "{dry:?}");
+    assert_eq!(strays(&folder).len(), 1, "a dry run removes nothing");
     assert_eq!(folder.run(&["locks", "cleanup"]).code, 0);
     assert_eq!(strays(&folder), Vec::<String>::new());
     assert_eq!(folder.run(&["renew", "--grant", grant]).code, 0, "and it goes on");
@@ -290,6 +293,11 @@ fn temporary_files_and_folders_among_the_locks_are_told() {
     for (name, told) in [("left.lock.tmp", true), ("/sub ", true), ("fresh.lock.tmp", false)] {
         assert_eq!(doctor.stdout.contains(name), told, "{name}: {doctor:?}");
     }
+    let dry = folder.run(&["locks", "cleanup", "--dry-run"]);
+    assert!(dry.stdout.contains("Would remove 1 file"), "{dry:?}");
+    let dry = folder.json(&["locks", "cleanup", "--dry-run"]);
+    assert_eq!(dry["data"]["leftovers"], 1, "{dry}");
+    assert!(left.exists(), "a dry run removes nothing");
     let cleaned = folder.run(&["locks", "cleanup"]);
     assert!(cleaned.stdout.contains("Removed 1 file"), "{cleaned:?}");
     assert!(!cleaned.stdout.contains("Nothing to clean up"), "{cleaned:?}");

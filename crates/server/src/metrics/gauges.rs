@@ -32,7 +32,7 @@ pub(super) async fn registry(client: Option<&Client>, uptime: Duration) -> Regis
     };
     let up = i64::from(found.is_some());
     number(&mut registry, "store_up", "Whether the store answered this scrape", up);
-    if let (Some(client), Some((seen, tallies, in_progress))) = (client, found) {
+    if let (Some(client), Some((seen, tallies, in_progress, leftovers))) = (client, found) {
         let revision = seen.revision.0 as i64;
         number(&mut registry, "store_revision", "The newest revision of the store", revision);
         let overview = Overview::of(&seen, client.witness());
@@ -42,15 +42,18 @@ pub(super) async fn registry(client: Option<&Client>, uptime: Duration) -> Regis
         let lost = JudgedClaims::of(&in_progress, client.witness()).lost().len() as i64;
         let help = "Tasks in progress whose claim no longer counts; the next claim takes over";
         number(&mut registry, "claims_lost", help, lost);
+        let help = "Temporary files that crashed processes left behind in the store";
+        number(&mut registry, "orphaned_files", help, leftovers as i64);
     }
     registry
 }
 
-async fn look(client: &Client) -> Option<(Snapshot, Vec<Tally>, Snapshot)> {
+async fn look(client: &Client) -> Option<(Snapshot, Vec<Tally>, Snapshot, usize)> {
     let seen = client.look_at_workers().await.ok()?;
     let tallies = client.tasks().tallies().await.ok()?;
     let in_progress = client.tasks().in_progress().await.ok()?;
-    Some((seen, tallies, in_progress))
+    let leftovers = client.leftovers().await.ok()?;
+    Some((seen, tallies, in_progress, leftovers))
 }
 
 fn number(registry: &mut Registry, name: &str, help: &str, value: i64) {

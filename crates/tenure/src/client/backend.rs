@@ -186,6 +186,11 @@ impl Backend {
         typed(self.maintain(Maintenance::Tidy).await?.tidied(), || self.info().url)
     }
 
+    /// Counts what [`Backend::tidy`] would remove.
+    pub async fn leftovers(&self) -> Result<usize, StoreError> {
+        typed(self.maintain(Maintenance::Leftovers).await?.left(), || self.info().url)
+    }
+
     /// Removes history beyond what is kept: see [`Client::collect`](crate::Client::collect).
     pub async fn collect(&self, dry_run: bool) -> Result<Collected, StoreError> {
         match self {

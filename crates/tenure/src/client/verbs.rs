@@ -220,6 +220,11 @@ impl Client {
         Ok(Cleanup { holds, leftovers: self.inner.backend.tidy().await? })
     }
 
+    /// How many things of crashed processes [`Client::clean_up`] would remove.
+    pub async fn leftovers(&self) -> Result<usize, Error> {
+        Ok(self.inner.backend.leftovers().await?)
+    }
+
     /// Removes all history that is beyond what [`ClientBuilder::retention`](crate::ClientBuilder) keeps,
     /// or what a server keeps; in a dry run only counts it. Without this call it is done little by little,
     /// after some of the changes that clients make.

@@ -220,6 +220,7 @@ impl Store for MemoryStore {
     async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
         Ok(match work {
             Maintenance::Tidy => Maintained::Tidied(0),
+            Maintenance::Leftovers => Maintained::Left(0),
             Maintenance::Check => Maintained::Checked(vec![]),
             Maintenance::Trim(trim) => Maintained::Trimmed(self.state().trim(trim, &*self.clock)),
         })

@@ -274,6 +274,9 @@ pub enum Maintenance {
     /// Removes what crashed processes left behind beside the records, and folds what the store counts.
     /// Clients do this now and then after a change.
     Tidy,
+    /// Counts what [`Maintenance::Tidy`] would remove, and changes nothing. What a process makes at this
+    /// moment may be counted.
+    Leftovers,
     /// Checks that the store is in order.
     Check,
     /// Removes old events.
@@ -298,6 +301,7 @@ impl Maintenance {
     pub fn word(&self) -> &'static str {
         match self {
             Maintenance::Tidy => "tidy",
+            Maintenance::Leftovers => "leftovers",
             Maintenance::Check => "check",
             Maintenance::Trim(_) => "trim",
         }
@@ -310,6 +314,8 @@ impl Maintenance {
 pub enum Maintained {
     /// So many things were removed.
     Tidied(usize),
+    /// So many things would be removed.
+    Left(usize),
     /// One sentence for each thing that was checked.
     Checked(Vec<Finding>),
     /// So many events were removed, or would be.
@@ -350,6 +356,9 @@ pub trait StoreExt: Store {
     /// Removes what crashed processes left behind; returns how many things.
     fn tidy(&self) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
+    /// Counts what [`StoreExt::tidy`] would remove.
+    fn leftovers(&self) -> impl Future<Output = Result<usize, StoreError>> + Send;
+
     /// Checks that the store is in order.
     fn check(&self) -> impl Future<Output = Result<Vec<Finding>, StoreError>> + Send;
 
@@ -375,6 +384,11 @@ impl<S: Store + ?Sized> StoreExt for S {
     async fn tidy(&self) -> Result<usize, StoreError> {
         let maintained = self.maintain(Maintenance::Tidy).await?;
         typed(maintained.tidied(), || self.info().url)
+    }
+
+    async fn leftovers(&self) -> Result<usize, StoreError> {
+        let maintained = self.maintain(Maintenance::Leftovers).await?;
+        typed(maintained.left(), || self.info().url)
     }
 
     async fn check(&self) -> Result<Vec<Finding>, StoreError> {
@@ -403,7 +417,15 @@ impl Maintained {
     pub fn tidied(self) -> Option<usize> {
         match self {
             Maintained::Tidied(count) => Some(count),
-            Maintained::Checked(_) | Maintained::Trimmed(_) => None,
+            Maintained::Left(_) | Maintained::Checked(_) | Maintained::Trimmed(_) => None,
+        }
+    }
+
+    /// How much would be removed, if this is the outcome of counting it.
+    pub fn left(self) -> Option<usize> {
+        match self {
+            Maintained::Left(count) => Some(count),
+            Maintained::Tidied(_) | Maintained::Checked(_) | Maintained::Trimmed(_) => None,
         }
     }
 
@@ -411,7 +433,7 @@ impl Maintained {
     pub fn checked(self) -> Option<Vec<Finding>> {
         match self {
             Maintained::Checked(findings) => Some(findings),
-            Maintained::Tidied(_) | Maintained::Trimmed(_) => None,
+            Maintained::Tidied(_) | Maintained::Left(_) | Maintained::Trimmed(_) => None,
         }
     }
 
@@ -419,7 +441,7 @@ impl Maintained {
     pub fn trimmed(self) -> Option<u64> {
         match self {
             Maintained::Trimmed(count) => Some(count),
-            Maintained::Tidied(_) | Maintained::Checked(_) => None,
+            Maintained::Tidied(_) | Maintained::Left(_) | Maintained::Checked(_) => None,
         }
     }
 }

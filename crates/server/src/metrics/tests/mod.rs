@@ -185,6 +185,23 @@ async fn tasks_are_counted_by_what_became_of_them() {
     assert_eq!(series["tenure_set_aside_total"], 0.0);
 }
 
+/// A program of the dialect wrote a lock beside and was killed before it renamed it.
+#[tokio::test]
+async fn files_that_crashed_processes_left_are_counted_until_they_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("file:{}?dialect=swarm", folder.path().display());
+    let client = Client::open(&url).await.unwrap();
+    let metrics = Metrics::new();
+    metrics.watch(client.clone());
+    let orphaned = async || text::read(&metrics.text().await.unwrap())["tenure_orphaned_files"];
+    assert_eq!(orphaned().await, 0.0);
+    let left = std::fs::File::create(folder.path().join("left.lock.tmp")).unwrap();
+    left.set_modified(std::time::SystemTime::now() - Duration::from_secs(600)).unwrap();
+    assert_eq!(orphaned().await, 1.0);
+    assert_eq!(client.clean_up(None).await.unwrap().leftovers, 1);
+    assert_eq!(orphaned().await, 0.0);
+}
+
 #[tokio::test]
 async fn renewals_and_calls_are_counted_for_the_measured_client_alone() {
     let place = place().await;

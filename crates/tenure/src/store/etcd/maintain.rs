@@ -181,6 +181,13 @@ impl Handle {
         Ok(tidied)
     }
 
+    /// Counts the wakes and guards that [`Handle::tidy`] would remove.
+    pub(super) async fn count_leftovers(&self) -> Result<usize, StoreError> {
+        let leftovers = self.leftovers().await;
+        let leftovers = leftovers.map_err(|failure| self.connection.unwritten(failure))?;
+        Ok(leftovers.wakes.len() + leftovers.guards.len())
+    }
+
     /// Removes guards that did not change since, and raises the floor above all their numbers. Every
     /// change compares the floor, so none can miss that a guard is gone.
     async fn remove_guards(&self, guards: &[IdleGuard]) -> Result<bool, Failure> {

@@ -169,6 +169,10 @@ impl Store for EtcdStore {
                 let tidied = self.run(|handle| async move { handle.tidy().await }).await?;
                 Ok(Maintained::Tidied(tidied))
             }
+            Maintenance::Leftovers => {
+                let left = self.run(|handle| async move { handle.count_leftovers().await }).await?;
+                Ok(Maintained::Left(left))
+            }
             Maintenance::Check => {
                 let findings = self.run(|handle| async move { handle.check().await }).await?;
                 Ok(Maintained::Checked(findings))

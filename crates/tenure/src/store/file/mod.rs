@@ -432,6 +432,7 @@ impl Store for FileStore {
     async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
         match work {
             Maintenance::Tidy => self.remove_leftovers().await.map(Maintained::Tidied),
+            Maintenance::Leftovers => self.count_leftovers().map(Maintained::Left),
             Maintenance::Check => self.findings().await.map(Maintained::Checked),
             Maintenance::Trim(trim) => self.trim(trim).await.map(Maintained::Trimmed),
         }
@@ -461,8 +462,12 @@ impl FileStore {
             let (subject, message) = ("task list".to_owned(), error.to_string());
             findings.push(Finding { subject, ok: false, message });
         }
-        let count = self.looking(|state| Ok(state.leftovers().len()))?;
-        findings.push(Finding::leftovers(count + self.notifier.leftovers().len()));
+        findings.push(Finding::leftovers(self.count_leftovers()?));
         Ok(findings)
+    }
+
+    fn count_leftovers(&self) -> Result<usize, StoreError> {
+        let count = self.looking(|state| state.count_leftovers(self.now()))?;
+        Ok(count + self.notifier.leftovers().len())
     }
 }

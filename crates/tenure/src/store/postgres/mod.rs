@@ -358,6 +358,8 @@ impl Store for PostgresStore {
             loop {
                 let done = match work {
                     Maintenance::Tidy => check::tidy(&inner).await.map(Maintained::Tidied),
+                    // What is tidied there are records, and nothing is counted.
+                    Maintenance::Leftovers => Ok(Maintained::Left(0)),
                     Maintenance::Check => check::check(&inner).await.map(Maintained::Checked),
                     Maintenance::Trim(trim) => {
                         check::trim(&inner, trim).await.map(Maintained::Trimmed)

@@ -624,6 +624,7 @@ impl Store for SqliteStore {
                 inner.check_identity()?;
                 Ok(Maintained::Tidied(inner.notifier.tidy()))
             }
+            Maintenance::Leftovers => Ok(Maintained::Left(inner.notifier.leftovers().len())),
             Maintenance::Check => {
                 let mut findings = inner.with_reader(|connection| Ok(check(connection)?))?;
                 findings.extend(log::check(&inner.path));

@@ -494,7 +494,8 @@ impl ForeignLocks {
     }
 
     /// Tenure's own lock files that stand for no hold: their maker died before the hold was
-    /// remembered, or after it was forgotten. The caller must be the writer whose turn it is.
+    /// remembered, or after it was forgotten. Unless the caller is the writer whose turn it is, a file that is
+    /// being made may be among them.
     pub(crate) fn orphans(&self, ledger: &Ledger) -> Result<Vec<Orphan>, FileStoreError> {
         let mut orphans = Vec::new();
         for (resource, file) in self.folder.all()? {

@@ -12,7 +12,7 @@ use tenure_core::WallTime;
 
 impl State {
     /// Files that processes died over before they were complete.
-    pub(in crate::store::file) fn leftovers(&self) -> Vec<PathBuf> {
+    fn leftovers(&self) -> Vec<PathBuf> {
         let folders = [self.journal.folder(), self.archive.folder()].into_iter();
         let entries =
             folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
@@ -41,6 +41,18 @@ impl State {
             }
         }
         Ok(removed)
+    }
+
+    /// Counts what [`State::tidy`] would remove.
+    pub(in crate::store::file) fn count_leftovers(
+        &mut self,
+        at: StoreTime,
+    ) -> Result<usize, FileStoreError> {
+        let count = self.leftovers().len();
+        self.read_on()?;
+        let Some(foreign) = &self.foreign_locks else { return Ok(count) };
+        let orphans = foreign.orphans(&self.ledger)?.len();
+        Ok(count + orphans + foreign.abandoned(WallTime(at.wall_ms)).len())
     }
 
     pub(in crate::store::file) fn check(
