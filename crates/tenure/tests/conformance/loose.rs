@@ -557,6 +557,7 @@ impl Store for Loose {
     async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
         Ok(match work {
             Maintenance::Tidy => Maintained::Tidied(0),
+            Maintenance::Leftovers => Maintained::Left(0),
             Maintenance::Check => Maintained::Checked(vec![]),
             Maintenance::Trim(trim) => {
                 let (at, mut state) = (self.at(), self.state.lock());
