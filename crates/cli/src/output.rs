@@ -259,7 +259,9 @@ fn end_if_closed(written: io::Result<()>) {
     end(Exit::Error.code());
 }
 
-/// Prints what the library warns of, though nothing failed.
+/// Prints what the library warns of, though nothing failed. It is called by the thread that renews
+/// leases, which must not wait for a reader.
 pub(crate) fn warning(text: &str) {
+    aside::begin();
     err(format!("tenure: warning: {text}"));
 }

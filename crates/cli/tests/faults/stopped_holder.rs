@@ -3,6 +3,7 @@
 use crate::support::{
     Engine, Running, Signal, StoreLocation, full_pipe, is_alive, signal_group, state, until,
 };
+use std::time::Duration;
 
 /// Says who it is, then writes without a pause; `$1` tells it from others.
 const WRITING: &str = "echo $TENURE_TOKEN >$D/token.$1; echo $$ >$D/pid.$1;
@@ -166,6 +167,29 @@ fn a_command_does_not_start_under_a_lease_that_ended_while_tenure_was_stopped() 
         assert!(place.accepts("x", successor));
         drain.join().expect("a reader").expect("all that was said");
     }
+}
+
+#[test]
+fn a_renewal_that_is_late_because_of_a_stop_is_told() {
+    let place = StoreLocation::new();
+    let script = "touch $D/begun; while [ ! -e $D/go ]; do sleep 0.02; done";
+    let lease = ["run", "--ttl", "12s", "--grace", "1s", "x", "--", "sh", "-c", script];
+    let tenure = place.start(&lease);
+    place.wait_for("begun");
+    stop(&place, &tenure);
+    // Longer than half of the lease, and shorter than it can be trusted.
+    std::thread::sleep(Duration::from_millis(6500));
+    tenure.signal(Signal::CONT);
+    until("its renewal", || {
+        (place.why("x")["holders"][0]["seconds_left"].as_f64()? > 8.0).then_some(())
+    });
+    place.touch("go");
+    let ended = tenure.end();
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let warnings: Vec<&str> = ended.stderr.lines().collect();
+    let [warning] = warnings[..] else { panic!("one line: {ended:?}") };
+    assert!(warning.starts_with("tenure: warning: the renewal of x is late"), "{warning}");
+    assert!(warning.contains("this process was stopped"), "{warning}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //!
 //! After `fork` the child has a keeper of its own, which starts with nothing to renew.
 
+use super::Warn;
 use super::backend::Backend;
 use super::lease::Lease;
 use super::revocable::Revocable;
@@ -17,12 +18,13 @@ use crate::world::{BackgroundTask, Clock, PerProcess, World};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tenure_core::act::{
     CallOff, CallOffClaim, DropWorker, FinishTask, Leave, PutWorker, Recover, Release,
 };
-use tenure_core::{GrantId, HoldSnapshot, Proof, Resource, Scope};
+use tenure_core::{GrantId, HoldSnapshot, Proof, Resource, Scope, format_duration};
 use tokio::sync::Notify;
 
 /// A renewal that failed is tried again after a twentieth of the lease, within these bounds: often
@@ -40,6 +42,9 @@ const LOOK_FOR_BREAK: Duration = Duration::from_secs(1);
 /// How many leases a look each second is for. Where there are more, it is looked more seldom.
 const LOOKED_AT_EACH_SECOND: usize = 256;
 
+/// How many late leases a warning names.
+const NAMED_IN_A_WARNING: usize = 3;
+
 /// How long a client that is dropped waits for its last cleanups.
 const LAST_CLEANUPS: Duration = Duration::from_secs(2);
 
@@ -54,6 +59,10 @@ pub(super) struct TrackedLease {
     /// Until when it may be trusted. Only moves while the lease is held.
     trusted_until: Mutex<Duration>,
     lost: Watched<bool>,
+    /// Whether the last try to renew it failed.
+    is_tried_again: AtomicBool,
+    /// Whether it was warned of that its next renewal is late.
+    is_known_as_late: AtomicBool,
     /// Are told when trust begins anew or ends, on the thread that learned of it.
     watchers: Mutex<Vec<Weak<TrustWatcher>>>,
 }
@@ -71,6 +80,12 @@ impl TrackedLease {
         let until = (asked_at + self.lease.ttl).saturating_sub(self.lease.margin);
         *self.trusted_until.lock() = until;
         self.tell_watchers();
+    }
+
+    /// How long ago it was renewed last, or granted.
+    fn renewed_ago(&self, now: Duration) -> Duration {
+        let Lease { ttl, margin, .. } = self.lease;
+        now.saturating_sub((self.trusted_until() + margin).saturating_sub(ttl))
     }
 
     pub(super) fn lose(&self) {
@@ -157,6 +172,7 @@ pub(super) struct Keeper {
     backend: Backend,
     clock: Arc<dyn Clock>,
     world: Arc<dyn World>,
+    warn: Warn,
     here: PerProcess<InProcess>,
 }
 
@@ -169,6 +185,7 @@ struct InProcess {
 struct Shared {
     clock: Arc<dyn Clock>,
     world: Arc<dyn World>,
+    warn: Warn,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -201,8 +218,13 @@ impl Shared {
 }
 
 impl Keeper {
-    pub(super) fn new(backend: Backend, clock: Arc<dyn Clock>, world: Arc<dyn World>) -> Keeper {
-        Keeper { backend, clock, world, here: PerProcess::new() }
+    pub(super) fn new(
+        backend: Backend,
+        clock: Arc<dyn Clock>,
+        world: Arc<dyn World>,
+        warn: Warn,
+    ) -> Keeper {
+        Keeper { backend, clock, world, warn, here: PerProcess::new() }
     }
 
     fn here(&self) -> &InProcess {
@@ -218,7 +240,8 @@ impl Keeper {
                 tracked: 0,
             });
             let (clock, world) = (self.clock.clone(), self.world.clone());
-            let shared = Arc::new(Shared { clock, world, state, changed: Notify::new() });
+            let (warn, changed) = (self.warn.clone(), Notify::new());
+            let shared = Arc::new(Shared { clock, world, warn, state, changed });
             InProcess { shared, task: Mutex::new(None) }
         })
     }
@@ -235,6 +258,8 @@ impl Keeper {
             process: self.world.process_id(),
             trusted_until: Mutex::new(lease.trusted_until),
             lost: Watched::new(false),
+            is_tried_again: AtomicBool::new(false),
+            is_known_as_late: AtomicBool::new(false),
             watchers: Mutex::default(),
             lease,
         });
@@ -445,6 +470,9 @@ async fn renew(shared: &Shared, backend: &Backend, mut due: Vec<Arc<TrackedLease
         }
         trusted
     });
+    let first_tries = || due.iter().filter(|held| !held.is_tried_again.load(Ordering::Relaxed));
+    let why = "this process was stopped, or the machine is busy";
+    warn_of_late(shared, first_tries(), asked_at, why);
     let renewals: Vec<Renewal> = due.iter().map(|held| held.lease.renewal()).collect();
     if renewals.is_empty() {
         return;
@@ -456,6 +484,8 @@ async fn renew(shared: &Shared, backend: &Backend, mut due: Vec<Arc<TrackedLease
     let patience = third.max(ANSWER_MIN).min(trusted.unwrap_or_default());
     let Some(answered) = shared.world.timeout(patience, backend.renew(&renewals)).await else {
         let now = shared.clock.now();
+        warn_of_late(shared, due.iter(), now, "the store does not answer");
+        due.iter().for_each(|held| held.is_tried_again.store(true, Ordering::Relaxed));
         return due.iter().for_each(|held| reschedule(shared, held, now));
     };
     match answered {
@@ -464,20 +494,55 @@ async fn renew(shared: &Shared, backend: &Backend, mut due: Vec<Arc<TrackedLease
                 match answer {
                     Renewed::Renewed => {
                         held.renewed(asked_at);
+                        held.is_tried_again.store(false, Ordering::Relaxed);
+                        held.is_known_as_late.store(false, Ordering::Relaxed);
                         reschedule(shared, held, asked_at + held.lease.ttl / 3);
                     }
                     Renewed::Lost => lose(shared, held),
                 }
             }
         }
-        Err(error) => due.iter().for_each(|held| try_again(shared, held, &error)),
+        Err(error) => {
+            if error.is_passing() {
+                warn_of_late(shared, due.iter(), shared.clock.now(), &error.to_string());
+            }
+            due.iter().for_each(|held| try_again(shared, held, &error));
+        }
     }
+}
+
+/// Warns once of leases that were not renewed although half of their time has passed: renewals begin
+/// after a third of it.
+fn warn_of_late<'a>(
+    shared: &Shared,
+    due: impl Iterator<Item = &'a Arc<TrackedLease>>,
+    now: Duration,
+    why: &str,
+) {
+    let is_news = |held: &&Arc<TrackedLease>| {
+        let is_late = held.renewed_ago(now) >= held.lease.ttl / 2;
+        is_late && !held.is_known_as_late.swap(true, Ordering::Relaxed)
+    };
+    let late: Vec<&Arc<TrackedLease>> = due.filter(is_news).collect();
+    let Some(first) = late.first() else { return };
+    let resources = late.iter().flat_map(|held| &held.lease.resources);
+    let names: Vec<String> = resources.map(Resource::to_string).collect();
+    let more = match names.len().saturating_sub(NAMED_IN_A_WARNING) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let names = names[..names.len().min(NAMED_IN_A_WARNING)].join(", ");
+    let (ago, ttl) = (format_duration(first.renewed_ago(now)), format_duration(first.lease.ttl));
+    (shared.warn)(&format!(
+        "the renewal of {names}{more} is late: it was renewed {ago} ago for {ttl}; {why}"
+    ));
 }
 
 fn try_again(shared: &Shared, held: &TrackedLease, error: &StoreError) {
     if !error.is_passing() {
         return lose(shared, held);
     }
+    held.is_tried_again.store(true, Ordering::Relaxed);
     let pause = (held.lease.ttl / 20).clamp(RETRY_MIN, RETRY_MAX);
     let due = (shared.clock.now() + pause).min(held.trusted_until());
     reschedule(shared, held, due);

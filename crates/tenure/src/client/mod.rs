@@ -147,7 +147,7 @@ pub struct ClientBuilder {
 }
 
 /// Is told what a person should know of, though nothing failed.
-type Warn = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Puts something between a client and its store.
 type Wrap = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
@@ -213,7 +213,8 @@ impl ClientBuilder {
     }
 
     /// What to do with warnings, each a sentence, such as one of a wait without a limit for what a
-    /// guard of the same client holds. They go nowhere unless this is set: the library prints nothing.
+    /// guard of the same client holds, or one of a renewal that is late. They go nowhere unless this is
+    /// set: the library prints nothing. Renewals wait for this function: it must not wait for anything.
     pub fn on_warning(mut self, warn: impl Fn(&str) + Send + Sync + 'static) -> ClientBuilder {
         self.warn = Arc::new(warn);
         self
@@ -293,7 +294,8 @@ impl ClientBuilder {
             true => clock,
             false => Arc::new(SuspendClock(clock)),
         };
-        let keeper = Keeper::new(backend.clone(), clock.clone(), self.world.clone());
+        let keeper =
+            Keeper::new(backend.clone(), clock.clone(), self.world.clone(), self.warn.clone());
         let inner = Inner {
             backend,
             world: self.world,
@@ -416,7 +418,12 @@ impl Client {
             witness: self.inner.witness.clone(),
             holder,
             agent,
-            keeper: Keeper::new(backend, self.inner.clock.clone(), self.inner.world.clone()),
+            keeper: Keeper::new(
+                backend,
+                self.inner.clock.clone(),
+                self.inner.world.clone(),
+                self.inner.warn.clone(),
+            ),
             warn: self.inner.warn.clone(),
             recoveries_max: self.inner.recoveries_max,
             recovered_at: self.inner.recovered_at.clone(),

@@ -13,6 +13,7 @@ on_every_store!(
     a_store_that_fails_costs_the_lease_in_time,
     a_store_that_does_not_answer_costs_the_lease_in_time,
     passing_trouble_costs_nothing,
+    a_renewal_that_is_late_is_warned_of_once,
     nobody_renews_for_a_guard_that_is_gone,
     a_lease_without_a_guard_runs_out,
     sleep_costs_a_lease_of_another_machine_and_none_of_this_one,
@@ -73,6 +74,30 @@ async fn passing_trouble_costs_nothing(stores: &Stores) {
     assert_eq!(store.failing_renewals.load(Ordering::SeqCst), 0, "two renewals failed");
     assert!(guard.is_held());
     assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
+}
+
+async fn a_renewal_that_is_late_is_warned_of_once(stores: &Stores) {
+    let store = Faulty::new(stores.handle());
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let telling = move |warning: &str| tell.send(warning.to_owned()).unwrap();
+    let one = Client::builder().on_warning(telling).with_store(store.clone()).unwrap();
+    let guard = held(one.request("a").ttl(Duration::from_secs(3)).hold().await.unwrap());
+    store.failing_renewals.store(ALWAYS, Ordering::SeqCst);
+    let warning = told.recv().await.unwrap();
+    assert!(warning.starts_with("the renewal of a is late: it was renewed 1."), "{warning}");
+    assert!(warning.contains(" ago for 3s") && warning.ends_with("told to"), "{warning}");
+    store.failing_renewals.store(0, Ordering::SeqCst);
+    let renewed = store.renewals.load(Ordering::SeqCst);
+    while store.renewals.load(Ordering::SeqCst) < renewed + 2 {
+        assert!(guard.is_held());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(told.try_recv().is_err(), "it is warned of once, and renewals in time are not");
+    // A store that does not answer is another reason, and told anew.
+    let silence = store.fall_silent();
+    let warning = told.recv().await.unwrap();
+    assert!(warning.ends_with("the store does not answer"), "{warning}");
+    drop(silence);
 }
 
 async fn nobody_renews_for_a_guard_that_is_gone(stores: &Stores) {
