@@ -1,6 +1,6 @@
 //! On whose behalf something is asked for, and which holds are that owner's already.
 
-use crate::{GrantId, Hold, Holder};
+use crate::{Evidence, GrantId, Hold, Holder};
 use serde::{Deserialize, Serialize};
 
 /// An owner of holds, known by what it can show.
@@ -22,6 +22,10 @@ pub struct Owner {
     /// Grants that the owner has: those of its session, or of the commands around it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<GrantId>,
+    /// The processes around the asker, as far as they can be seen: a shell waits for what it started, so
+    /// that what the label tied to one of them stays while the asker waits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub around: Vec<Evidence>,
 }
 
 impl Owner {
@@ -38,6 +42,25 @@ impl Owner {
     /// Whether this hold belongs to the owner.
     pub fn owns(&self, hold: &Hold) -> bool {
         self.has_grant(hold) || has_label(hold, self.label.as_deref())
+    }
+
+    /// Whether a wait of the owner for this hold would be a wait for itself.
+    pub fn keeps(&self, hold: &Hold) -> bool {
+        self.owns(hold) || self.is_tied_around(hold)
+    }
+
+    /// Whether the owner's label tied this hold to a process around the asker.
+    fn is_tied_around(&self, hold: &Hold) -> bool {
+        let Some(tied) = hold.holder.evidence.as_ref().filter(|some| some.process.is_some()) else {
+            return false;
+        };
+        let is_same = |around: &Evidence| {
+            (&around.machine, &around.boot, around.pid_namespace, around.process)
+                == (&tied.machine, &tied.boot, tied.pid_namespace, tied.process)
+        };
+        hold.holder.chosen
+            && self.label.as_ref() == Some(&hold.holder.label)
+            && self.around.iter().any(is_same)
     }
 
     /// Whether the owner itself has this hold, so that a request of this holder for the same needs no
@@ -82,7 +105,7 @@ fn has_label(hold: &Hold, label: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Evidence, Process, Token, Want};
+    use crate::{Process, Token, Want};
     use std::time::Duration;
 
     fn evidence(pid: Option<u32>) -> Evidence {
@@ -137,6 +160,25 @@ mod tests {
             assert!(!stranger.owns(&hold) && !stranger.covers(&hold, &detached), "{hold:?}");
             assert!(!Owner::default().owns(&hold), "{hold:?}");
         }
+    }
+
+    #[test]
+    fn what_a_label_tied_to_a_process_around_the_asker_is_kept_and_not_owned() {
+        let alice = Holder::chosen("alice").unwrap();
+        let around = vec![evidence(Some(6)), evidence(Some(7))];
+        let owner = Owner { around, ..Owner::of_label("alice") };
+        let elsewhere = Evidence { boot: "other".to_owned(), ..evidence(Some(7)) };
+        for (holder, kept) in [
+            (alice.clone().with_evidence(evidence(Some(7))), true),
+            (alice.clone().with_evidence(evidence(Some(8))), false),
+            (alice.clone().with_evidence(elsewhere), false),
+            (Holder::chosen("bob").unwrap().with_evidence(evidence(Some(7))), false),
+            (Holder::anonymous("alice".to_owned()).with_evidence(evidence(Some(7))), false),
+        ] {
+            let hold = hold(holder);
+            assert_eq!((owner.keeps(&hold), owner.owns(&hold)), (kept, false), "{hold:?}");
+        }
+        assert!(owner.keeps(&hold(alice)), "a lease of the label");
     }
 
     #[test]

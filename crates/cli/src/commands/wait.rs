@@ -10,7 +10,8 @@ use crate::wait_display::WaitDisplay;
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
-use tenure::core::{Blocker, Proof, Resource};
+use tenure::agent::processes_around;
+use tenure::core::{Blocker, Owner, Proof, Resource};
 use tenure::{Busy, Client, Free, Wait};
 
 /// Wait until a resource is free, without taking it
@@ -69,6 +70,18 @@ async fn watch(
     }
     if wait == Wait::No {
         return Ok(Free::Busy(Busy::new(blockers, Duration::ZERO)));
+    }
+    if let Some(label) = context.own_label() {
+        let owner = Owner { around: processes_around(), ..Owner::of_label(label) };
+        let is_kept = |blocker: &Blocker| match blocker {
+            Blocker::Hold(seen) => owner.keeps(&seen.hold),
+            Blocker::Waiter(_) => false,
+        };
+        if blockers.iter().any(is_kept) {
+            let message = format!("Deadlock: you ({label}) already hold {}", show::name(resource));
+            return Err(Failure::new(Exit::Locked, "DEADLOCK", message)
+                .hint("Release it first: nothing else would end this wait."));
+        }
     }
     let display = WaitDisplay::new(&context.output, std::slice::from_ref(resource), wait);
     display.watch(&blockers);

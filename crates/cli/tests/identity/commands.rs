@@ -104,7 +104,18 @@ fn a_shell_comes_back_for_what_it_bound_to_itself_and_never_waits_for_it() {
         $T acquire -q -n y --pid $$ --as alice || exit 17
         # Another job of the same label.
         sh -c '$T acquire -q -n y --pid $$ --as alice; test $? = 6' || exit 18
-        $T release -q y --as alice || exit 19";
+        # What it waits for is what its own shell holds under that label.
+        $T run --json -w 50 y --as alice -- true | grep -q DEADLOCK || exit 19
+        $T acquire --json -w 50 y --as alice | grep -q DEADLOCK || exit 20
+        $T wait --json -w 50 y --as alice | grep -q DEADLOCK || exit 21
+        $T run -n y --as alice -- true; test $? = 6 || exit 22
+        $T release -q y --as alice || exit 23
+        # Its own lease, under its own label or one that it chose.
+        $T acquire -q z && $T wait --json -w 50 z | grep -q DEADLOCK || exit 24
+        $T release -q z && $T wait -w 50 z || exit 25
+        $T acquire -q z --as alice && $T wait --json -w 50 z --as alice | grep -q DEADLOCK || exit 26
+        $T wait --json -n z --as alice | grep -q '\"LOCKED' || exit 27
+        $T release -q z --as alice || exit 28";
     end(shell(&place, &place.url(), script));
     assert!(holders(&place).is_empty());
 }

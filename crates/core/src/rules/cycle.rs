@@ -64,7 +64,7 @@ pub(super) fn closed_by(seen: &Snapshot, ask: &Ask, witness: &dyn Witness) -> Op
         || {
             let own_lease = !(ask.holder.agent || ask.holder.is_detached())
                 && search.holds_in_the_way(&ask.holder.label, ask.grant, &ask.wants).any(|seen| {
-                    ask.owner.owns(&seen.hold) && !ask.owner.grants.contains(&seen.hold.grant)
+                    ask.owner.keeps(&seen.hold) && !ask.owner.grants.contains(&seen.hold.grant)
                 });
             Cycle { steps, own_lease }
         },
@@ -174,7 +174,7 @@ impl Search<'_> {
     }
 
     fn is_kept(&self, hold: &Hold) -> bool {
-        self.ask.keeps.contains(&hold.grant) || self.ask.owner.owns(hold)
+        self.ask.keeps.contains(&hold.grant) || self.ask.owner.keeps(hold)
     }
 
     /// Whether the asker goes under this hold, as far as it touches what is wanted.

@@ -20,7 +20,7 @@ fn boss() -> String {
 
 fn owner(label: Option<&str>, parent: Option<&str>) -> Owner {
     let text = |text: Option<&str>| text.map(str::to_owned);
-    Owner { label: text(label), parent: text(parent), grants: vec![grant_id(1)] }
+    Owner { label: text(label), parent: text(parent), grants: vec![grant_id(1)], around: vec![] }
 }
 
 #[test]

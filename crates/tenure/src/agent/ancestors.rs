@@ -2,6 +2,7 @@
 
 use super::host::{self, Host};
 use crate::platform::{self, ProcessInfo};
+use tenure_core::Evidence;
 
 /// How far up is looked. Agents start commands through a few shells and wrappers.
 const DEPTH_MAX: usize = 32;
@@ -86,6 +87,17 @@ pub(super) struct Found {
     pub(super) start: u64,
     /// Whether one process of it serves many agents, so that only a session tells them apart.
     pub(super) is_shared: bool,
+}
+
+/// Evidence for the processes around this one, from the inside out, as far as they can be seen. The first
+/// process of a machine or a container is left out: it waits for nobody.
+pub fn processes_around() -> Vec<Evidence> {
+    let own = platform::process_info(std::process::id());
+    let outward = |process: &ProcessInfo| {
+        (process.parent > 1).then(|| platform::process_info(process.parent)).flatten()
+    };
+    let around = std::iter::successors(own, outward).skip(1).take(DEPTH_MAX);
+    around.filter_map(|process| platform::process_evidence(process.pid)).collect()
 }
 
 /// What was found around a process.

@@ -15,6 +15,7 @@ mod host;
 mod known_sessions;
 mod runner;
 
+pub use ancestors::processes_around;
 pub use host::{Host, HostError};
 pub use known_sessions::KnownSessions;
 pub use runner::runner_grant;

@@ -231,12 +231,13 @@ impl Request {
         self
     }
 
-    /// Says that the caller keeps the leases of its chosen label or its agent while it waits, so that a
-    /// wait for one of them is refused at the start. Requests for detached leases go under them
-    /// without this.
+    /// Says that the caller keeps the leases of its chosen label or its agent while it waits, and what
+    /// that label tied to a process around this one, so that a wait for one of them is refused at the
+    /// start. Requests for detached leases go under leases of their label without this.
     pub fn while_holding_own_leases(mut self) -> Request {
         let Owner { label, parent, .. } = self.client.inner.owner();
-        self.owner = Owner { label, parent, grants: self.owner.grants };
+        let around = self.client.inner.world.processes_around();
+        self.owner = Owner { label, parent, grants: self.owner.grants, around };
         self
     }
 

@@ -77,6 +77,10 @@ pub trait World: Send + Sync {
     /// Evidence for a process of this machine, if there is one with this number.
     fn process(&self, pid: u32) -> Option<Evidence>;
 
+    /// Evidence for the processes around this one, as far as they can be seen: each started the one
+    /// before it, and may wait for it.
+    fn processes_around(&self) -> Vec<Evidence>;
+
     /// The process group of this leader, which is a process of this machine.
     fn process_group(&self, leader: u32) -> Group;
 

@@ -87,6 +87,10 @@ impl World for SystemWorld {
         platform::process_evidence(pid)
     }
 
+    fn processes_around(&self) -> Vec<Evidence> {
+        crate::agent::processes_around()
+    }
+
     fn process_group(&self, leader: u32) -> Group {
         platform::process_group(leader)
     }

@@ -166,6 +166,10 @@ impl World for VirtualWorld {
         lives.then(|| self.evidence(Some(process(pid))))
     }
 
+    fn processes_around(&self) -> Vec<Evidence> {
+        vec![]
+    }
+
     fn process_group(&self, leader: u32) -> Group {
         Group { leader, start: Some(process(leader).start) }
     }
