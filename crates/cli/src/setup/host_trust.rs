@@ -1,15 +1,24 @@
 //! Whether a host will run a project's hooks: some ask their user first, and keep the answer in files of
-//! their own. Says nothing where there is no such file: then the host was never used here.
+//! their own. Says nothing where the host has no folder in the user's home: then it was never used here.
 
+use super::json;
 use super::project::Project;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Why Codex will not run this project's hooks.
 pub(super) fn codex(project: &Project) -> Option<String> {
     let hooks_file = project.root.join(".codex/hooks.json");
     let folder = variable("CODEX_HOME").or_else(|| Some(home()?.join(".codex")))?;
-    let text = std::fs::read_to_string(folder.join("config.toml")).ok()?;
+    if !folder.is_dir() {
+        return None;
+    }
+    // Without the file Codex trusts nothing yet. What else cannot be read says nothing.
+    let text = match std::fs::read_to_string(folder.join("config.toml")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.ok()?,
+    };
     let config = text.parse::<toml_edit::Document<String>>().ok()?;
     let table = |name: &str| config.get(name).and_then(|item| item.as_table_like());
     let entry = table("projects").and_then(|projects| projects.get(project.root.to_str()?));
@@ -38,21 +47,43 @@ pub(super) fn codex(project: &Project) -> Option<String> {
 
 /// Why Gemini CLI will not run this project's hooks.
 pub(super) fn gemini(project: &Project) -> Option<String> {
-    let text = std::fs::read_to_string(home()?.join(".gemini/trustedFolders.json")).ok()?;
-    let folders: Value = serde_json::from_str(&text).ok()?;
-    let is_trusted = folders.as_object()?.iter().any(|(folder, level)| {
-        let folder = Path::new(folder);
-        match level.as_str() {
-            Some("TRUST_FOLDER") => project.root.starts_with(folder),
-            Some("TRUST_PARENT") => folder.parent().is_some_and(|it| project.root.starts_with(it)),
-            _ => false,
-        }
-    });
-    (!is_trusted).then(|| {
+    let folder = home()?.join(".gemini");
+    if !folder.is_dir() || is_trust_disabled(&folder.join("settings.json")) {
+        return None;
+    }
+    let folders = match std::fs::read_to_string(folder.join("trustedFolders.json")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Map::new(),
+        read => serde_json::from_str(&read.ok()?).ok()?,
+    };
+    (!is_trusted_among(&folders, &project.root)).then(|| {
         "Gemini CLI will not run its hooks: it does not trust this folder; start gemini here and \
          trust it"
             .to_owned()
     })
+}
+
+/// Whether the user's settings of Gemini CLI say that every folder is trusted. It asks unless they do.
+fn is_trust_disabled(settings: &Path) -> bool {
+    let text = std::fs::read_to_string(settings).unwrap_or_default();
+    let settings = json::value(&text).unwrap_or_default();
+    settings["security"]["folderTrust"]["enabled"] == false
+}
+
+/// Whether this folder is trusted by what the user said of it and of those around it: of several that
+/// apply, Gemini CLI goes by the longest, so that a folder within a trusted one may be excluded.
+fn is_trusted_among(folders: &Map<String, Value>, root: &Path) -> bool {
+    let applies = |(folder, level): &(&String, &Value)| {
+        let folder = Path::new(folder);
+        let meant = match level.as_str() {
+            Some("TRUST_PARENT") => folder.parent(),
+            Some("TRUST_FOLDER" | "DO_NOT_TRUST") => Some(folder),
+            _ => None,
+        };
+        let meant = meant.map(|meant| meant.canonicalize().unwrap_or_else(|_| meant.to_owned()));
+        meant.is_some_and(|meant| root.starts_with(meant))
+    };
+    let nearest = folders.iter().filter(applies).max_by_key(|(folder, _)| folder.len());
+    nearest.is_some_and(|(_, level)| level != "DO_NOT_TRUST")
 }
 
 fn home() -> Option<PathBuf> {

@@ -55,6 +55,10 @@ fn hooks_that_their_host_does_not_trust_are_named() {
         sandbox.quietly(&format!("mkdir -p \"$HOME/$(dirname {file})\""));
         std::fs::write(home_of(&sandbox).join(file), text).expect("a file of the host");
     };
+    // Codex was started elsewhere and knows of no project yet, with its settings and without.
+    home(".codex/auth.json", "{}");
+    let (ok, message) = said(&sandbox, "", "codex");
+    assert!(!ok && message.contains("does not trust this project"), "{message}");
     home(".codex/config.toml", "model = \"m\"\n");
     let (ok, message) = said(&sandbox, "", "codex");
     assert!(!ok && message.contains("does not trust this project"), "{message}");
@@ -70,11 +74,33 @@ fn hooks_that_their_host_does_not_trust_are_named() {
     let (ok, message) = said(&sandbox, "", "codex");
     assert!(ok && message.contains("refused the edit"), "{message}");
 
-    home(".gemini/trustedFolders.json", r#"{"/elsewhere": "TRUST_FOLDER"}"#);
-    let (ok, message) = said(&sandbox, "", "gemini");
-    assert!(!ok && message.contains("does not trust this folder"), "{message}");
-    home(".gemini/trustedFolders.json", &format!(r#"{{"{root}": "TRUST_FOLDER"}}"#));
-    assert!(said(&sandbox, "", "gemini").0);
+    // Gemini CLI trusts no folder yet, unless its user told it to trust all.
+    let is_trusted = || {
+        let (ok, message) = said(&sandbox, "", "gemini");
+        assert!(ok || message.contains("does not trust this folder"), "{message}");
+        ok
+    };
+    home(".gemini/settings.json", r#"{"security": {"folderTrust": {"enabled": true}}}"#);
+    assert!(!is_trusted());
+    let all = "{\n// of all\n\"security\": {\"folderTrust\": {\"enabled\": false}}}";
+    home(".gemini/settings.json", all);
+    assert!(is_trusted());
+    home(".gemini/settings.json", "{}");
+    assert!(!is_trusted());
+    // Of what was said of the folders around, the nearest counts.
+    let parent = std::path::Path::new(root).parent().expect("a folder around").display();
+    for (folders, expected) in [
+        (r#"{"/elsewhere": "TRUST_FOLDER"}"#.to_owned(), false),
+        (format!(r#"{{"{root}": "TRUST_FOLDER"}}"#), true),
+        (format!(r#"{{"{root}/other": "TRUST_PARENT"}}"#), true),
+        (format!(r#"{{"{parent}": "TRUST_FOLDER", "{root}": "DO_NOT_TRUST"}}"#), false),
+        (format!(r#"{{"{root}": "DO_NOT_TRUST", "{parent}": "TRUST_FOLDER"}}"#), false),
+        (format!(r#"{{"{parent}": "DO_NOT_TRUST", "{root}": "TRUST_FOLDER"}}"#), true),
+        (format!(r#"{{"{parent}": "TRUST_FOLDER"}}"#), true),
+    ] {
+        home(".gemini/trustedFolders.json", &folders);
+        assert_eq!(is_trusted(), expected, "{folders}");
+    }
     // What a hook of the host did counts, not the trial.
     let event = format!(r#"{{"session_id":"s","cwd":"{root}","hook_event_name":"SessionStart"}}"#);
     let hook =
