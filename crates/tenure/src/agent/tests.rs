@@ -78,6 +78,23 @@ fn a_subagent_stands_below_its_session() {
 }
 
 #[test]
+fn qwen_code_names_its_session_and_its_subagent() {
+    let around = ["node node /usr/local/bin/qwen -p x", "bash", "tenure"];
+    let session = [("QWEN_CODE_SESSION_ID", "root")];
+    let main = agent(&around, &session).unwrap();
+    assert_eq!(main.source, AgentSource::Variable("QWEN_CODE_SESSION_ID"));
+    assert_eq!((main.label.split('-').next(), &main.parent), (Some("qwen"), &None));
+    let below = agent(&around, &[session[0], ("QWEN_CODE_AGENT_ID", "child")]).unwrap();
+    assert_eq!(below.parent.as_ref(), Some(&main.label));
+    assert!(below.label.starts_with(&format!("{}/", main.label)), "{}", below.label);
+    let other = agent(&around, &[session[0], ("QWEN_CODE_AGENT_ID", "sibling")]).unwrap();
+    assert_ne!(other.label, below.label);
+    // Another session of the program is another agent.
+    let another = agent(&around, &[("QWEN_CODE_SESSION_ID", "other")]).unwrap();
+    assert_ne!(another.label, main.label);
+}
+
+#[test]
 fn the_nearest_program_counts_and_not_a_variable_that_it_inherited() {
     let outer = [("CLAUDE_CODE_SESSION_ID", "outer")];
     let inner = agent(&["claude", "bash", "gemini node /usr/bin/gemini", "bash", "tenure"], &outer);
