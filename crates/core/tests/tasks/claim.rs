@@ -1,7 +1,7 @@
 //! Handing out tasks: what a claim takes, what is in its way, and what it is told.
 
 use crate::support::tasks::*;
-use crate::support::{View, World, ask, exclusive, grant_id, number_of, shared};
+use crate::support::{View, World, grant_id, number_of, shared};
 use std::time::Duration;
 use tenure_core::act::{Acquire, ClaimTasks};
 use tenure_core::rules::tasks::ClaimState::Held;
@@ -605,31 +605,6 @@ fn a_claim_of_a_task_that_the_asker_has_is_that_claim() {
     let mut world = World::with(vec![plain("a")]);
     let owned = [false, true].map(|_| is_owned(world.try_claim(of("w")).unwrap()));
     assert_eq!(owned, [false, true], "also of a task without files");
-}
-
-#[test]
-fn a_claim_says_how_its_task_became_free() {
-    let dead = |worker: &str| ClaimAsk { holder: holder(worker, Some(7)), ..claim_ask(worker) };
-    let reason = |world: &mut World| world.try_claim(claim_ask("v")).unwrap()[0].reason;
-    // The former worker died or fell silent; its task is taken back, as by each client that claims.
-    let mut world = World::with(vec![plain("a")]);
-    assert_eq!(world.try_claim(dead("w")).unwrap()[0].reason, Reason::AcquiredNew);
-    world.kill(7);
-    assert_eq!(world.recover().len(), 1);
-    assert_eq!(reason(&mut world), Reason::ClaimedDead);
-    world.pass(TTL);
-    assert_eq!(world.recover().len(), 1);
-    assert_eq!(reason(&mut world), Reason::ClaimedExpired);
-    world.finish("v", "a", Finish::Release);
-    assert_eq!(reason(&mut world), Reason::AcquiredNew, "its last worker gave it back");
-    // Another's file or section was in the way, and no longer counted.
-    let in_the_way = [(touching("a", &["src/**"]), "path:src/x"), (in_section("a"), "section:S")];
-    for (task, held) in in_the_way {
-        let mut world = World::with(vec![task]);
-        world.must_grant(&ask(9, &[exclusive(held)]));
-        world.kill(9);
-        assert_eq!(reason(&mut world), Reason::ClaimedDead, "{held}");
-    }
 }
 
 #[test]

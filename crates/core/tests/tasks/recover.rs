@@ -1,10 +1,10 @@
 //! Taking back tasks whose workers died, fell silent or lost a part of their claim.
 
-use crate::support::World;
 use crate::support::tasks::*;
+use crate::support::{World, ask, exclusive};
 use std::time::Duration;
-use tenure_core::Status;
 use tenure_core::rules::tasks::{ClaimAsk, Finish, NewTask};
+use tenure_core::{Reason, Status};
 
 #[test]
 fn a_task_is_tried_as_often_as_it_allows() {
@@ -39,6 +39,30 @@ fn failures_and_silence_count_together() {
     assert_eq!(world.status("a"), Status::Blocked);
     let error = world.task("a").error.clone().unwrap();
     assert_eq!(error, "its worker w died or fell silent, and that was attempt 2 of 2");
+}
+
+#[test]
+fn a_claim_says_how_its_task_became_free() {
+    let dead = |worker: &str| ClaimAsk { holder: holder(worker, Some(7)), ..claim_ask(worker) };
+    let reason = |world: &mut World| world.try_claim(claim_ask("v")).unwrap()[0].reason;
+    // The former worker died or fell silent; its task is taken back, as by each client that claims.
+    let mut world = World::with(vec![plain("a")]);
+    assert_eq!(world.try_claim(dead("w")).unwrap()[0].reason, Reason::AcquiredNew);
+    world.kill(7);
+    assert_eq!(world.recover().len(), 1);
+    assert_eq!(reason(&mut world), Reason::ClaimedDead);
+    world.pass(TTL);
+    assert_eq!(world.recover().len(), 1);
+    assert_eq!(reason(&mut world), Reason::ClaimedExpired);
+    world.finish("v", "a", Finish::Release);
+    assert_eq!(reason(&mut world), Reason::AcquiredNew, "its last worker gave it back");
+    // Another's file or section was in the way, and no longer counted.
+    for held in ["path:a/x", "section:S"] {
+        let mut world = World::with(vec![in_section("a")]);
+        world.must_grant(&ask(9, &[exclusive(held)]));
+        world.kill(9);
+        assert_eq!(reason(&mut world), Reason::ClaimedDead, "{held}");
+    }
 }
 
 #[test]
