@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenure::core::rules::tasks::{Added, ManualChange, NewTask};
-use tenure::core::{Status, Task, TaskId, WallTime};
-use tenure::store::TaskFilter;
+use tenure::core::rules::tasks::{Added, FinishAsk, ManualChange, NewTask};
+use tenure::core::{Proof, Status, Task, TaskId, WallTime};
+use tenure::store::{StoreError, TaskFilter};
 use tenure::{ClaimRequest, Finish, Finished, Next, NoClaim, Wait};
 
 /// A task as it was when it was looked at. It is written as JSON only for programs that read it: most
@@ -63,10 +63,32 @@ impl Work {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> Result<tenure::Work, Failure> {
-        let taken = self.work().take();
-        taken.ok_or_else(|| Failure::new("TaskError", "the task was finished already"))
+    /// How the work ends, from JSON. Refuses what no store keeps, while the claim is still held.
+    fn checked(&self, finish: &str) -> Result<Finish, Failure> {
+        let finish = serde_json::from_str(finish)
+            .map_err(|error| Failure::new("InvalidRequest", error.to_string()))?;
+        let Some(grant) = self.work().as_ref().map(|work| work.lease().grant) else {
+            return Err(finished_already());
+        };
+        let (task, proof) = (self.task.id.clone(), Proof::Grant(grant));
+        let ask = FinishAsk { task, proof, token: None, runner: None, finish };
+        ask.check().map_err(StoreError::from)?;
+        Ok(ask.finish)
     }
+
+    /// Ends the work like this: the future says it to the store.
+    fn finishing(
+        &self,
+        finish: &str,
+    ) -> Result<impl Future<Output = Result<TaskRecord, Failure>> + Send + use<>, Failure> {
+        let finish = self.checked(finish)?;
+        let work = self.work().take().ok_or_else(finished_already)?;
+        Ok(finish_work(work, self.runner.clone(), finish))
+    }
+}
+
+fn finished_already() -> Failure {
+    Failure::new("TaskError", "the task was finished already")
 }
 
 /// How a finish ended: the task as it is now.
@@ -141,24 +163,22 @@ impl Work {
         TaskRecord { task: self.task.clone() }
     }
 
+    /// Fails if the work cannot end like this, such as with a result that is too long.
+    fn check_finish(&self, finish: &str) -> PyResult<()> {
+        self.checked(finish)?;
+        Ok(())
+    }
+
     /// Says how the work ended; `finish` is JSON. Returns the task as it is now.
     fn finish(&self, py: Python<'_>, finish: &str) -> PyResult<TaskRecord> {
-        let finish = parse_finish(finish)?;
-        let (work, client) = (self.take()?, self.handle.client());
-        let runner = self.runner.clone();
-        let finished = py.detach(|| client.run(finish_work(work, runner, finish)));
-        Ok(finished?)
+        let (finishing, client) = (self.finishing(finish)?, self.handle.client());
+        Ok(py.detach(|| client.run(finishing))?)
     }
 
     /// The same for asyncio; see `Pending`.
     fn start_finish(&self, py: Python<'_>, finish: &str, done: Py<PyAny>) -> PyResult<Pending> {
-        let finish = parse_finish(finish)?;
-        start(py, finish_work(self.take()?, self.runner.clone(), finish), done)
+        start(py, self.finishing(finish)?, done)
     }
-}
-
-fn parse_finish(text: &str) -> Result<Finish, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::new("InvalidRequest", error.to_string()))
 }
 
 async fn finish_work(

@@ -206,7 +206,10 @@ def _completion(job: Job, result: Any) -> Optional[str]:
     if job.is_finished:
         return None
     text = None if result is None else json.dumps(result)
-    return json.dumps({"complete": {"result": text}})
+    finish = json.dumps({"complete": {"result": text}})
+    # A result that no task keeps is the function's failure, as one that is not JSON.
+    job._work.check_finish(finish)
+    return finish
 
 
 def _keep_traceback(job: Job, failure: BaseException) -> None:
