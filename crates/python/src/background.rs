@@ -1,8 +1,10 @@
 //! Waits for asyncio: on one thread, however many tasks wait.
 
 use crate::errors::Failure;
+use crate::self_waits::Warnings;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -46,13 +48,33 @@ pub(crate) fn start<T>(
 where
     T: for<'py> IntoPyObject<'py> + Send + 'static,
 {
+    start_with_warnings(py, future, Warnings::default(), done)
+}
+
+/// The same for a future that warns: `done.warn` is called with each text.
+pub(crate) fn start_with_warnings<T>(
+    py: Python<'_>,
+    future: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    warnings: Warnings,
+    done: Py<PyAny>,
+) -> PyResult<Pending>
+where
+    T: for<'py> IntoPyObject<'py> + Send + 'static,
+{
     if ENDING.load(Ordering::SeqCst) {
         return Err(PyRuntimeError::new_err("Python is ending: use the functions without asyncio"));
     }
     let runtime = runtime(py)?;
     let task = runtime.spawn(async move {
-        let result = between_forks(future).await;
-        // Not between forks: a thread that forks may have the GIL.
+        let mut future = pin!(between_forks(future));
+        // Python is called outside of it: a thread that forks may have the GIL.
+        let result = loop {
+            tokio::select! {
+                biased;
+                result = future.as_mut() => break result,
+                () = warnings.arrived() => call(|py| warn(py, &warnings, &done)),
+            }
+        };
         call(|py| {
             let called = match result {
                 Ok(value) => done.call1(py, (value, py.None())),
@@ -64,6 +86,14 @@ where
         });
     });
     Ok(Pending { task: task.abort_handle() })
+}
+
+fn warn(py: Python<'_>, warnings: &Warnings, done: &Py<PyAny>) {
+    for text in warnings.take() {
+        if let Err(error) = done.call_method1(py, "warn", (text,)) {
+            error.write_unraisable(py, None);
+        }
+    }
 }
 
 /// Calls Python from the background thread, unless Python is ending: then no task is left to tell.

@@ -3,11 +3,13 @@
 use crate::background::{Pending, start};
 use crate::errors::Failure;
 use crate::store::Handle;
+use crate::tasks::Work;
 use crate::waiting::{duration, wait};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tenure::blocking::Client;
 use tenure::core::{Blocker, GrantId, HoldSnapshot};
 use tenure::world::{Clock, SystemClock};
 use tenure::{Attempt, Busy, ReleaseOutcome};
@@ -71,9 +73,25 @@ impl Guard {
         self.guard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The grant, until it is released.
-    pub(crate) fn grant(&self) -> Option<GrantId> {
-        self.guard().as_ref().map(|guard| guard.grant())
+    /// The guard, until it is released.
+    pub(crate) fn shared(&self) -> Option<Arc<tenure::Guard>> {
+        self.guard().clone()
+    }
+
+    /// The client of this process.
+    pub(crate) fn client(&self) -> Client {
+        self.handle.client()
+    }
+
+    /// Renews it, and says whether it is still held by the store's word.
+    fn confirming(&self) -> impl Future<Output = Result<bool, Failure>> + Send + use<> {
+        let guard = self.shared();
+        async move {
+            match guard {
+                Some(guard) => guard.confirm().await.map_err(Failure::from),
+                None => Ok(false),
+            }
+        }
     }
 
     /// Returns when the lease is lost or released, or after a limit; says whether it is.
@@ -99,14 +117,16 @@ impl Guard {
     }
 
     /// Takes the guard to release it, as soon as no other thread confirms it.
-    fn take(&self, py: Python<'_>) -> Option<tenure::Guard> {
-        let mut shared = self.guard().take()?;
+    fn take(&self, py: Python<'_>) -> PyResult<Option<tenure::Guard>> {
+        let Some(mut shared) = self.guard().take() else { return Ok(None) };
         loop {
             match Arc::try_unwrap(shared) {
-                Ok(guard) => return Some(guard),
+                Ok(guard) => return Ok(Some(guard)),
                 Err(still_shared) => shared = still_shared,
             }
             py.detach(|| std::thread::sleep(Duration::from_millis(1)));
+            // The store may not answer that thread. It is given back in the background then.
+            py.check_signals()?;
         }
     }
 }
@@ -130,9 +150,12 @@ impl Guard {
 
     /// Renews now, and says whether it is still held by the store's word.
     fn confirm(&self, py: Python<'_>) -> PyResult<bool> {
-        let Some(guard) = self.guard().clone() else { return Ok(false) };
-        let confirmed = wait(py, &self.handle.client(), guard.confirm())?;
-        Ok(confirmed.map_err(Failure::from)?)
+        Ok(wait(py, &self.client(), self.confirming())??)
+    }
+
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_confirm(&self, py: Python<'_>, done: Py<PyAny>) -> PyResult<Pending> {
+        start(py, self.confirming(), done)
     }
 
     /// Waits until the lease is lost or released, up to a limit; says whether it is.
@@ -155,20 +178,39 @@ impl Guard {
     /// Gives it back; says whether it was held until now. `None` if it was given back before. If a
     /// signal handler raises, it is given back in the background.
     fn release(&self, py: Python<'_>) -> PyResult<Option<bool>> {
-        let Some(guard) = self.take(py) else { return Ok(None) };
-        let released = wait(py, &self.handle.client(), guard.release())?;
+        let Some(guard) = self.take(py)? else { return Ok(None) };
+        let released = wait(py, &self.client(), guard.release())?;
         let released = released.map_err(Failure::from)?;
         Ok(Some(released == ReleaseOutcome::Released))
     }
 
     /// The same for asyncio; see `Pending`.
     fn start_release(&self, py: Python<'_>, done: Py<PyAny>) -> PyResult<Option<Pending>> {
-        let Some(guard) = self.take(py) else { return Ok(None) };
+        let Some(guard) = self.take(py)? else { return Ok(None) };
         let release = async move {
             let released = guard.release().await.map_err(Failure::from)?;
             Ok(released == ReleaseOutcome::Released)
         };
         start(py, release, done).map(Some)
+    }
+}
+
+/// What a caller keeps while it waits.
+#[derive(FromPyObject)]
+pub(crate) enum Kept {
+    /// A hold.
+    Guard(Py<Guard>),
+    /// A claim.
+    Work(Py<Work>),
+}
+
+impl Kept {
+    /// The grants of what was not given back.
+    pub(crate) fn grants(&self) -> Vec<GrantId> {
+        match self {
+            Kept::Guard(guard) => guard.get().shared().iter().map(|guard| guard.grant()).collect(),
+            Kept::Work(work) => work.get().grants(),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! - `store`: a client of a store. `holding`: what it holds. `tasks`: claims and finishes.
 //! - `files`: files that many processes change.
+//! - `self_waits`: warnings of waits that may never end.
 //! - `waiting`: blocks without the GIL, and notices Ctrl-C. `background`: waits for asyncio. `exiting`:
 //!   the end of a `with` block.
 //! - `errors`: what each error is in Python.
@@ -14,6 +15,7 @@ mod errors;
 mod exiting;
 mod files;
 mod holding;
+mod self_waits;
 mod store;
 mod tasks;
 mod waiting;
@@ -26,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use crate::exiting::ExitsAlways;
     #[pymodule_export]
-    use crate::files::{FileUpdate, append_lines, begin_update};
+    use crate::files::{FileUpdate, SealedUpdate, append_lines, replaceable_file};
     #[pymodule_export]
     use crate::holding::Guard;
     #[pymodule_export]

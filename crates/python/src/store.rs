@@ -1,16 +1,20 @@
 //! A client of a store.
 
-use crate::background::{Pending, start};
+use crate::background::{Pending, start, start_with_warnings};
 use crate::errors::Failure;
-use crate::holding::{Answer, Guard, hold_json};
-use crate::waiting::{duration, wait};
+use crate::files::resource_of;
+use crate::holding::{Answer, Kept, hold_json};
+use crate::self_waits::Warnings;
+use crate::waiting::{duration, wait, wait_with_warnings};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tenure::blocking::Client;
 use tenure::core::act::Broken;
-use tenure::core::{HoldSnapshot, Kind, Liveness, Mode, Resource, Token, VerifyAnswer, Witness};
+use tenure::core::{
+    GrantId, HoldSnapshot, Kind, Liveness, Mode, Resource, Snapshot, Token, VerifyAnswer, Witness,
+};
 use tenure::place::{self, Reach, Surroundings};
 use tenure::url::StoreUrl;
 use tenure::{Request, Wait};
@@ -68,6 +72,8 @@ struct Wanted {
     names: Vec<String>,
     /// Whether the names are globs of files.
     are_paths: bool,
+    /// A file to hold instead, by its path without links.
+    file: Option<PathBuf>,
     /// 0 for alone, -1 for shared, else one of so many slots.
     slots: i64,
     operation: Option<String>,
@@ -76,8 +82,13 @@ struct Wanted {
 }
 
 impl Store {
-    /// The request of a caller that keeps these while it waits.
-    fn request(&self, wanted: Wanted, wait: Wait, keeps: &[Py<Guard>]) -> Result<Request, Failure> {
+    /// The request of a caller that keeps these while it waits, and where its warnings come.
+    fn request(
+        &self,
+        wanted: Wanted,
+        wait: Wait,
+        keeps: Option<Vec<Kept>>,
+    ) -> Result<(Request, Warnings), Failure> {
         let client = self.handle.client();
         let mode = match wanted.slots {
             0 => Mode::Exclusive,
@@ -88,6 +99,9 @@ impl Store {
         for name in &wanted.names {
             resources.push(resource(name, wanted.are_paths)?);
         }
+        if let Some(file) = &wanted.file {
+            resources.push(resource_of(&client, file)?);
+        }
         let mut resources = resources.into_iter();
         let Some(first) = resources.next() else {
             return Err(tenure::Error::Request(tenure::RequestError::Nothing).into());
@@ -97,8 +111,14 @@ impl Store {
             request = request.also(further);
         }
         request = request.mode(mode).wait(wait);
-        for grant in keeps.iter().filter_map(|guard| guard.get().grant()) {
-            request = request.while_holding(grant);
+        let warnings = Warnings::default();
+        if let Some(keeps) = keeps {
+            let keeps: Vec<GrantId> = keeps.iter().flat_map(Kept::grants).collect();
+            // A wait with a limit ends: it is warned of instead of refused.
+            if wait == Wait::Forever {
+                request = keeps.iter().fold(request, |request, kept| request.while_holding(*kept));
+            }
+            request = request.on_wait(warnings.watch(keeps, mode));
         }
         if let Some(ttl) = wanted.ttl {
             request = request.ttl(duration(ttl));
@@ -106,12 +126,56 @@ impl Store {
         if let Some(operation) = wanted.operation {
             request = request.operation(operation);
         }
-        Ok(request)
+        Ok((request, warnings))
     }
 
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
+
+    /// Looks who holds and who waits: for these names, or for anything. Answers in JSON.
+    fn looking(
+        &self,
+        names: Option<Vec<String>>,
+        are_paths: bool,
+    ) -> Result<impl Future<Output = Result<String, Failure>> + Send + use<>, Failure> {
+        let mut resources = Vec::new();
+        for name in names.iter().flatten() {
+            resources.push(resource(name, are_paths)?);
+        }
+        let (client, everywhere) = (self.handle.client(), names.is_none());
+        Ok(async move {
+            let client = client.asynchronous();
+            let looked = if everywhere {
+                client.look_everywhere().await
+            } else {
+                client.look(&resources).await
+            };
+            Ok(seen_json(&looked.map_err(Failure::from)?, client.witness()))
+        })
+    }
+}
+
+/// Who holds and who waits, as JSON.
+fn seen_json(seen: &Snapshot, witness: &dyn Witness) -> String {
+    let judged = |seen: &HoldSnapshot| {
+        let mut value = hold_json(seen);
+        let reason = stale_reason(seen, witness);
+        value["is_stale"] = reason.is_some().into();
+        value["stale_reason"] = reason.into();
+        value
+    };
+    let holds: Vec<Value> = seen.holds.iter().map(judged).collect();
+    let waiting = seen.waiters.iter().map(|seen| {
+        json!({
+            "holder": seen.waiter.holder.label,
+            "operation": seen.waiter.operation,
+            "waited_for": seen.waited_for.as_secs_f64(),
+            "is_dead": seen.waiter.holder.liveness(witness) == Liveness::Dead,
+        })
+    });
+    let waiting: Vec<Value> = waiting.collect();
+    json!({ "holds": holds, "waiting": waiting }).to_string()
 }
 
 /// How long to wait: `None` is for ever, 0 not at all.
@@ -212,16 +276,18 @@ impl Store {
     }
 
     /// Takes what is wanted, waiting for it; a guard, or who is in the way as JSON. The caller gives
-    /// back nothing of what it keeps before it has an answer.
+    /// back nothing of what it keeps before it has an answer; without `keeps` it is not warned of
+    /// waits for itself.
     fn hold(
         &self,
         py: Python<'_>,
         wanted: Wanted,
         limit: Option<f64>,
-        keeps: Vec<Py<Guard>>,
+        keeps: Option<Vec<Kept>>,
     ) -> PyResult<Answer> {
-        let request = self.request(wanted, patience(limit), &keeps)?;
-        let attempt = wait(py, &self.handle.client(), request.hold())?;
+        let (request, warnings) = self.request(wanted, patience(limit), keeps)?;
+        let client = self.handle.client();
+        let attempt = wait_with_warnings(py, &client, request.hold(), &warnings)?;
         Ok(Answer::new(self.handle.clone(), attempt.map_err(Failure::from)?))
     }
 
@@ -231,16 +297,16 @@ impl Store {
         py: Python<'_>,
         wanted: Wanted,
         limit: Option<f64>,
-        keeps: Vec<Py<Guard>>,
+        keeps: Option<Vec<Kept>>,
         done: Py<PyAny>,
     ) -> PyResult<Pending> {
-        let request = self.request(wanted, patience(limit), &keeps)?;
+        let (request, warnings) = self.request(wanted, patience(limit), keeps)?;
         let handle = self.handle.clone();
         let hold = async move {
             let attempt = request.hold().await.map_err(Failure::from)?;
             Ok(Answer::new(handle, attempt))
         };
-        start(py, hold, done)
+        start_with_warnings(py, hold, warnings, done)
     }
 
     /// Who holds and who waits: for these names, or for anything. As JSON.
@@ -251,39 +317,19 @@ impl Store {
         names: Option<Vec<String>>,
         are_paths: bool,
     ) -> PyResult<String> {
-        let mut resources = Vec::new();
-        for name in names.iter().flatten() {
-            resources.push(resource(name, are_paths)?);
-        }
-        let client = self.handle.client();
-        let everywhere = names.is_none();
-        let asynchronous = client.asynchronous();
-        let looked = wait(py, &client, async {
-            match everywhere {
-                true => asynchronous.look_everywhere().await,
-                false => asynchronous.look(&resources).await,
-            }
-        })?;
-        let seen = looked.map_err(Failure::from)?;
-        let witness = asynchronous.witness();
-        let judged = |seen: &HoldSnapshot| {
-            let mut value = hold_json(seen);
-            let reason = stale_reason(seen, witness);
-            value["is_stale"] = reason.is_some().into();
-            value["stale_reason"] = reason.into();
-            value
-        };
-        let holds: Vec<Value> = seen.holds.iter().map(judged).collect();
-        let waiting = seen.waiters.iter().map(|seen| {
-            json!({
-                "holder": seen.waiter.holder.label,
-                "operation": seen.waiter.operation,
-                "waited_for": seen.waited_for.as_secs_f64(),
-                "is_dead": seen.waiter.holder.liveness(witness) == Liveness::Dead,
-            })
-        });
-        let waiting: Vec<Value> = waiting.collect();
-        Ok(json!({ "holds": holds, "waiting": waiting }).to_string())
+        let looking = self.looking(names, are_paths)?;
+        Ok(wait(py, &self.handle.client(), looking)??)
+    }
+
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_look(
+        &self,
+        py: Python<'_>,
+        names: Option<Vec<String>>,
+        are_paths: bool,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        start(py, self.looking(names, are_paths)?, done)
     }
 
     /// Breaks the hold with this token; says whether there was one.

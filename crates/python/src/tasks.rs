@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure::core::rules::tasks::{Added, FinishAsk, ManualChange, NewTask};
-use tenure::core::{Proof, Status, Task, TaskId, WallTime};
+use tenure::core::{GrantId, Proof, Status, Task, TaskId, WallTime};
 use tenure::store::{StoreError, TaskFilter};
 use tenure::{ClaimRequest, Finish, Finished, Next, NoClaim, Wait};
 
@@ -43,19 +43,25 @@ pub(crate) struct Work {
     work: Mutex<Option<tenure::Work>>,
     /// The runner that keeps the section of the task, if one does.
     runner: Option<Arc<tenure::Runner>>,
+    /// What was claimed together with it, if several were.
+    batch: Option<Batch>,
     #[pyo3(get)]
     token: u64,
     task: Task,
 }
 
+/// What was claimed and not handed out yet.
+type Batch = Arc<Mutex<VecDeque<tenure::Work>>>;
+
 impl Work {
-    fn new(handle: &Handle, work: tenure::Work, runner: Option<&Arc<tenure::Runner>>) -> Work {
+    fn new(handle: &Handle, work: tenure::Work) -> Work {
         Work {
             handle: handle.clone(),
             token: work.lease().token.0,
             task: work.task().clone(),
             work: Mutex::new(Some(work)),
-            runner: runner.cloned(),
+            runner: None,
+            batch: None,
         }
     }
 
@@ -84,6 +90,17 @@ impl Work {
         let finish = self.checked(finish)?;
         let work = self.work().take().ok_or_else(finished_already)?;
         Ok(finish_work(work, self.runner.clone(), finish))
+    }
+}
+
+impl Work {
+    /// The grants of the claim, and of what was claimed with it and not handed out yet.
+    pub(crate) fn grants(&self) -> Vec<GrantId> {
+        let work = self.work();
+        let ahead = self.batch.as_ref().map(|batch| ready(batch));
+        let ahead = ahead.iter().flat_map(|ahead| ahead.iter());
+        let grants = |work: &tenure::Work| [Some(work.lease().grant), work.section_grant()];
+        work.iter().chain(ahead).flat_map(grants).flatten().collect()
     }
 }
 
@@ -171,8 +188,8 @@ impl Work {
 
     /// Says how the work ended; `finish` is JSON. Returns the task as it is now.
     fn finish(&self, py: Python<'_>, finish: &str) -> PyResult<TaskRecord> {
-        let (finishing, client) = (self.finishing(finish)?, self.handle.client());
-        Ok(py.detach(|| client.run(finishing))?)
+        let finishing = self.finishing(finish)?;
+        Ok(wait(py, &self.handle.client(), finishing)??)
     }
 
     /// The same for asyncio; see `Pending`.
@@ -200,7 +217,7 @@ pub(crate) struct Runner {
     runner: Arc<tenure::Runner>,
     request: ClaimRequest,
     /// Claimed together with one that was handed out already.
-    claimed: Arc<Mutex<VecDeque<tenure::Work>>>,
+    claimed: Batch,
 }
 
 /// How long a worker that waits until nothing is left sleeps before it looks again.
@@ -212,17 +229,18 @@ impl Runner {
         handle: Handle,
         runner: Arc<tenure::Runner>,
         request: ClaimRequest,
-        claimed: Arc<Mutex<VecDeque<tenure::Work>>>,
+        claimed: Batch,
         wait: Wait,
     ) -> Result<Option<Work>, Failure> {
         if request.count <= 1 {
             return Ok(match runner.next(wait).await.map_err(Failure::from)? {
-                Next::Work(work) => Some(Work::new(&handle, work, Some(&runner))),
+                Next::Work(work) => Some(Work { runner: Some(runner), ..Work::new(&handle, work) }),
                 Next::None(none) => no_claim(none)?,
             });
         }
+        let of_batch = |work| Work { batch: Some(claimed.clone()), ..Work::new(&handle, work) };
         if let Some(work) = ready(&claimed).pop_front() {
-            return Ok(Some(Work::new(&handle, work, None)));
+            return Ok(Some(of_batch(work)));
         }
         let client = handle.client();
         let taken = client.asynchronous().tasks().request(request).wait(wait).take_work().await;
@@ -230,9 +248,29 @@ impl Runner {
             Ok(works) => {
                 let mut ready = ready(&claimed);
                 ready.extend(works);
-                Ok(ready.pop_front().map(|work| Work::new(&handle, work, None)))
+                Ok(ready.pop_front().map(of_batch))
             }
             Err(none) => no_claim(none),
+        }
+    }
+
+    fn taking_next(
+        &self,
+        wait: Wait,
+    ) -> impl Future<Output = Result<Option<Work>, Failure>> + Send + use<> {
+        let (handle, runner) = (self.handle.clone(), self.runner.clone());
+        let (request, claimed) = (self.request.clone(), self.claimed.clone());
+        Runner::take_next(handle, runner, request, claimed, wait)
+    }
+
+    /// Gives back the section that the worker keeps, and tasks that were claimed and not handed out.
+    fn leaving(&self) -> impl Future<Output = Result<(), Failure>> + Send + use<> {
+        let (runner, claimed) = (self.runner.clone(), std::mem::take(&mut *ready(&self.claimed)));
+        async move {
+            for work in claimed {
+                work.finish(Finish::Release).await.map_err(Failure::from)?;
+            }
+            runner.leave().await.map_err(Failure::from)
         }
     }
 
@@ -261,8 +299,8 @@ impl Runner {
 }
 
 /// What was claimed and not handed out yet.
-fn ready(claimed: &Mutex<VecDeque<tenure::Work>>) -> MutexGuard<'_, VecDeque<tenure::Work>> {
-    claimed.lock().unwrap_or_else(PoisonError::into_inner)
+fn ready(batch: &Mutex<VecDeque<tenure::Work>>) -> MutexGuard<'_, VecDeque<tenure::Work>> {
+    batch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// No task is an answer, unless the named one does not exist.
@@ -277,21 +315,12 @@ fn no_claim(none: NoClaim) -> Result<Option<Work>, Failure> {
 impl Runner {
     /// Takes the next task, waiting for one.
     fn next(&self, py: Python<'_>, limit: Option<f64>) -> PyResult<Option<Work>> {
-        if let Some(work) = ready(&self.claimed).pop_front() {
-            return Ok(Some(Work::new(&self.handle, work, None)));
-        }
-        let client = self.handle.client();
-        let (handle, runner) = (self.handle.clone(), self.runner.clone());
-        let (request, claimed) = (self.request.clone(), self.claimed.clone());
-        let next = Runner::take_next(handle, runner, request, claimed, patience(limit));
-        Ok(wait(py, &client, next)??)
+        Ok(wait(py, &self.handle.client(), self.taking_next(patience(limit)))??)
     }
 
     /// The same for asyncio; see `Pending`.
     fn start_next(&self, py: Python<'_>, limit: Option<f64>, done: Py<PyAny>) -> PyResult<Pending> {
-        let (handle, runner) = (self.handle.clone(), self.runner.clone());
-        let (request, claimed) = (self.request.clone(), self.claimed.clone());
-        start(py, Runner::take_next(handle, runner, request, claimed, patience(limit)), done)
+        start(py, self.taking_next(patience(limit)), done)
     }
 
     /// Whether a task that this worker could take may still come; if so, waits a moment for a change.
@@ -311,17 +340,12 @@ impl Runner {
 
     /// Gives back the section that the worker keeps, and tasks that were claimed and not handed out.
     fn leave(&self, py: Python<'_>) -> PyResult<()> {
-        let client = self.handle.client();
-        let claimed = std::mem::take(&mut *ready(&self.claimed));
-        let left = py.detach(|| {
-            client.run(async {
-                for work in claimed {
-                    work.finish(Finish::Release).await?;
-                }
-                self.runner.leave().await
-            })
-        });
-        Ok(left.map_err(Failure::from)?)
+        Ok(wait(py, &self.handle.client(), self.leaving())??)
+    }
+
+    /// The same for asyncio; see `Pending`.
+    fn start_leave(&self, py: Python<'_>, done: Py<PyAny>) -> PyResult<Pending> {
+        start(py, self.leaving(), done)
     }
 }
 
@@ -329,6 +353,20 @@ impl Runner {
 #[pyclass(frozen, module = "tenure._native")]
 pub(crate) struct Tasks {
     handle: Handle,
+}
+
+impl Tasks {
+    fn noting(
+        &self,
+        id: TaskId,
+        text: String,
+    ) -> impl Future<Output = Result<(), Failure>> + Send + use<> {
+        let client = self.handle.client();
+        async move {
+            let noted = client.asynchronous().tasks().add_note(&id, &text).await;
+            noted.map(drop).map_err(Failure::from)
+        }
+    }
 }
 
 #[pymethods]
@@ -440,10 +478,20 @@ impl Tasks {
     }
 
     /// Adds a note to a task for its next worker.
-    fn note(&self, py: Python<'_>, id: &str, text: &str) -> PyResult<()> {
-        let (id, client) = (task_id(id)?, self.handle.client());
-        let noted = wait(py, &client, client.asynchronous().tasks().add_note(&id, text))?;
-        Ok(noted.map(drop).map_err(Failure::from)?)
+    fn note(&self, py: Python<'_>, id: &str, text: String) -> PyResult<()> {
+        let noting = self.noting(task_id(id)?, text);
+        Ok(wait(py, &self.handle.client(), noting)??)
+    }
+
+    /// The same for asyncio; see `Pending`.
+    fn start_note(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        text: String,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        start(py, self.noting(task_id(id)?, text), done)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Blocks without the GIL, and notices Ctrl-C.
 
+use crate::self_waits::Warnings;
 use pyo3::prelude::*;
 use std::pin::pin;
 use std::time::Duration;
@@ -16,16 +17,33 @@ pub(crate) fn wait<T: Send>(
     client: &Client,
     future: impl Future<Output = T> + Send,
 ) -> PyResult<T> {
+    wait_with_warnings(py, client, future, &Warnings::default())
+}
+
+/// The same for a future that warns. If Python makes a warning an error, it ends the wait.
+pub(crate) fn wait_with_warnings<T: Send>(
+    py: Python<'_>,
+    client: &Client,
+    future: impl Future<Output = T> + Send,
+    warnings: &Warnings,
+) -> PyResult<T> {
     let mut future = pin!(future);
-    if !runs_signal_handlers() {
-        return Ok(py.detach(|| client.run(future)));
-    }
+    let runs_signal_handlers = runs_signal_handlers();
     loop {
-        let step = async { tokio::time::timeout(SIGNAL_INTERVAL, future.as_mut()).await };
-        match py.detach(|| client.run(step)) {
-            Ok(done) => return Ok(done),
-            Err(_) => py.check_signals()?,
+        let step = async {
+            tokio::select! {
+                biased;
+                done = future.as_mut() => Some(done),
+                () = warnings.arrived() => None,
+                () = tokio::time::sleep(SIGNAL_INTERVAL), if runs_signal_handlers => None,
+            }
+        };
+        let done = py.detach(|| client.run(step));
+        warnings.give(py)?;
+        if let Some(done) = done {
+            return Ok(done);
         }
+        py.check_signals()?;
     }
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 #: How long anything may take before a test counts as hung. No test measures time.
 PATIENCE = 60.0
@@ -74,6 +75,26 @@ def run(code: str, *args: object) -> str:
         status, output, errors = program.end()
     assert status == 0, errors
     return output
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[Tuple["subprocess.Popen[str]", str]]:
+    """A server of the store of the current folder, and its URL."""
+    server = subprocess.Popen(
+        ["tenure", "serve", "--listen", "127.0.0.1:0", "--no-auth"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        url = next(word for line in server.stdout for word in line.split() if "http://" in word)
+        yield server, url.rstrip("/")
+    finally:
+        server.kill()
+        server.wait()
+        if server.stdout is not None:
+            server.stdout.close()
 
 
 def until(condition: Callable[[], Any]) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from typing import AsyncIterator, Iterator
+import warnings
+from pathlib import Path
+from typing import AsyncIterator, Iterator, Optional
 
 import pytest
 from helpers import Program, until
@@ -37,6 +39,135 @@ def test_a_wait_with_a_limit_for_oneself_is_warned_of() -> None:
         with pytest.warns(RuntimeWarning, match="which it holds itself"):
             with pytest.raises(tenure.Timeout):
                 tenure.lock("x").acquire(timeout=0.05)
+        # Where Python makes warnings errors, it ends the wait.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning):
+                tenure.lock("x").acquire(timeout=500)
+        until(lambda: not tenure.lock("x").status()["waiting"])
+
+
+def update(path: str, timeout: Optional[float] = None) -> None:
+    with tenure.update_json(path, timeout=timeout):
+        pass
+
+
+def test_an_update_of_a_file_is_a_hold_like_others(here: Path) -> None:
+    with tenure.update_json("n.json"):
+        with pytest.raises(tenure.Deadlock):
+            update("n.json")
+        with pytest.raises(tenure.Deadlock):
+            tenure.paths("*.json").acquire()
+        update("m.json")
+        with pytest.warns(RuntimeWarning, match="path:n.json, which it holds itself$"):
+            with pytest.raises(tenure.Timeout):
+                update("n.json", timeout=0.05)
+        # Other files of the same name are other files.
+        (here / "folder").mkdir()
+        update("folder/n.json")
+    with tenure.paths("*.json"), pytest.raises(tenure.Deadlock):
+        update("n.json")
+    update("n.json")
+
+
+OPPOSITE = {
+    "two updates": ("update('a.json')", "update('b.json')", "path:b.json"),
+    "a lock and an update": ("tenure.lock('x')", "update('b.json')", "path:b.json"),
+    "an update and a lock": ("update('a.json')", "tenure.lock('x')", "x"),
+}
+
+
+@pytest.mark.parametrize("order", OPPOSITE)
+def test_updates_in_opposite_orders_are_not_left_waiting(order: str) -> None:
+    first, second, awaited = OPPOSITE[order]
+    code = f"""
+import tenure
+update = tenure.update_json
+with {first}:
+    print("has the first")
+    input()
+    with {second}:
+        print("has both")
+"""
+    names = {"update": tenure.update_json, "tenure": tenure}
+    with Program(code) as other:
+        assert other.line() == "has the first"
+        with eval(second, names):
+            other.tell()
+            until(lambda: tenure.lock(awaited).status()["waiting"])
+            with pytest.raises(tenure.Deadlock), eval(first, names):
+                pass
+        assert other.line() == "has both"
+        assert other.end()[0] == 0
+
+
+def test_a_job_does_not_wait_for_its_own_files(here: Path) -> None:
+    (here / "src").mkdir()
+    q = tenure.Tasks()
+    q.add("first", files=["src/**"], section="backend")
+    # Claimed together with the first.
+    q.add("second", files=["docs/**"])
+
+    def refused() -> None:
+        for lock in (tenure.paths("src/a.py"), tenure.lock("section:backend")):
+            with pytest.raises(tenure.Deadlock):
+                lock.acquire()
+        with pytest.raises(tenure.Deadlock):
+            update("src/n.json")
+
+    jobs = q.claim(batch=2)
+    job = next(jobs)
+    refused()
+    with pytest.raises(tenure.Deadlock):
+        tenure.paths("docs/a.md").acquire()
+    with pytest.warns(RuntimeWarning, match="which it holds itself"):
+        with pytest.raises(tenure.Timeout):
+            tenure.paths("src/a.py").acquire(timeout=0.05)
+    job.complete()
+    with tenure.paths("src/a.py"):
+        pass
+    next(jobs).complete()
+
+    @q.worker()
+    def work(job: tenure.Job) -> None:
+        refused()
+
+    @q.worker()
+    async def work_later(job: tenure.Job) -> None:
+        refused()
+        with pytest.raises(tenure.Deadlock):
+            await tenure.aio.paths("src/a.py").acquire()
+
+    for worker in (work, work_later):
+        q.add("again", files=["src/**"], section="backend")
+        assert worker.run() == tenure.Report(completed=1)
+
+
+def test_a_long_wait_for_the_own_process_is_warned_of() -> None:
+    held = tenure.lock("x").acquire()
+
+    def wait() -> None:
+        tenure.lock("x").acquire().release()
+
+    async def wait_later() -> None:
+        async with tenure.aio.lock("x"):
+            pass
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        threads = [
+            threading.Thread(target=wait),
+            threading.Thread(target=lambda: asyncio.run(wait_later())),
+        ]
+        for thread in threads:
+            thread.start()
+        until(lambda: len(caught) >= 2)
+    held.release()
+    for thread in threads:
+        thread.join()
+    texts = [str(one.message) for one in caught]
+    assert all("for x, which this process holds itself" in text for text in texts), texts
+    assert __file__ in [one.filename for one in caught]
 
 
 def test_a_function_that_calls_itself_is_refused_or_reentrant() -> None:

@@ -56,6 +56,22 @@ def test_files_are_changed_under_the_lock_of_the_folder(store: tenure.Store) -> 
     assert Path("memory/log").read_text() == "own\n"
 
 
+def test_a_change_of_a_file_does_not_wait_for_its_own_lock(store: tenure.Store) -> None:
+    with store.update_json("memory/n.json") as data:
+        data["n"] = 1
+        # The folder's lock is held already.
+        store.append_line("memory/log", "own")
+        with pytest.raises(tenure.Deadlock):
+            store.lock("memory").acquire()
+        with pytest.raises(tenure.Deadlock), store.update_json("memory/m.json"):
+            pass
+        with store.lock("memory", reentrant=True) as held:
+            held.check()
+    assert not store.lock("memory").locked()
+    assert json.loads(Path("memory/n.json").read_text()) == {"n": 1}
+    assert Path("memory/log").read_text() == "own\n"
+
+
 def test_what_a_dead_holder_left_is_stale_with_a_reason(store: tenure.Store) -> None:
     code = """
         import tenure

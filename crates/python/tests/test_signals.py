@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import select
 import signal
-import subprocess
 import textwrap
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import Program, run, until
+from helpers import Program, run, serving, until
 
 import tenure
 
@@ -96,41 +95,50 @@ def test_a_signal_handler_that_does_not_raise_lets_the_wait_go_on() -> None:
         assert program.line() == "held"
 
 
-@pytest.mark.parametrize("wait", ["held.release()", "held.lost.wait()", "held.confirm()"])
+# What is done before the server freezes, and after.
+UNANSWERED = {
+    "release": ("held = lock.acquire()", "held.release()"),
+    "lost": ("held = lock.acquire()", "held.lost.wait()"),
+    "confirm": ("held = lock.acquire()", "held.confirm()"),
+    "finish": ("job = next(store.tasks().claim())", "job.complete()"),
+    "leave": ("jobs = store.tasks().claim(); next(jobs).complete()", "jobs.close()"),
+    "leave a batch": ("jobs = store.tasks().claim(batch=2); job = next(jobs)", "jobs.close()"),
+    "replace": ("update.__enter__()", "update.__exit__(None, None, None)"),
+    "leave as it is": ("update.__enter__()", "update.__exit__(ValueError, ValueError(), None)"),
+    "status": ("", "store.status()"),
+    "note": ("job = next(store.tasks().claim())", "job.note('half done')"),
+}
+
+
+@pytest.mark.parametrize("wait", UNANSWERED)
 def test_ctrl_c_ends_what_a_frozen_server_does_not_answer(wait: str, here: Path) -> None:
+    before, after = UNANSWERED[wait]
     code = f"""
-import sys, tenure
-held = tenure.open(sys.argv[1]).lock("x", ttl=3600).acquire()
+import signal, sys, tenure
+# The first one that comes ends the wait, nothing before it.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+store = tenure.open(sys.argv[1])
+lock, update = store.lock("x", ttl=3600), store.update_json("n.json", ttl=3600)
+store.tasks().add_all([{{"title": "x", "section": section}} for section in ("s", "s", "t")])
+{before}
 try:
     print("ready")
     input()
-    {wait}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    {after}
     print("it did not wait")
 except KeyboardInterrupt:
     print("interrupted")
 """
-    server = subprocess.Popen(
-        ["tenure", "serve", "--listen", "127.0.0.1:0", "--no-auth"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        url = next(word for line in server.stdout for word in line.split() if "http://" in word)
-        with Program(code, url.rstrip("/")) as program:
-            assert program.line() == "ready"
-            server.send_signal(signal.SIGSTOP)
-            program.tell()
-            # It may not wait yet; then it waits after the signal, and the next one ends it.
-            until(lambda: is_interrupted(program))
-            assert program.line() == "interrupted"
-            assert program.process.wait(60) == 0
-    finally:
-        server.kill()
-        server.wait()
-        if server.stdout is not None:
-            server.stdout.close()
+    with serving() as (server, url), Program(code, url) as program:
+        assert program.line() == "ready"
+        server.send_signal(signal.SIGSTOP)
+        program.tell()
+        # It may not wait yet.
+        until(lambda: is_interrupted(program))
+        assert program.line() == "interrupted"
+        assert program.process.wait(60) == 0
+        assert list(here.glob("*n.json*")) == []
 
 
 def is_interrupted(program: Program) -> bool:

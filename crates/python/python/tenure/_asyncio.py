@@ -5,37 +5,47 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Callable, Optional
 
-from . import _native
-
-Done = Callable[[Any, Optional[BaseException]], None]
+from . import _native, _warnings
 
 
-async def call(start: Callable[[Done], Optional[_native.Pending]]) -> Any:
-    """Starts it and awaits its result. If the task is cancelled, nothing stays held or queued."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
+class _Done:
+    """Takes the result from the background thread to the event loop."""
 
-    def settle(result: Any, error: Optional[BaseException]) -> None:
-        # If it was cancelled meanwhile, the result is dropped, and releases what it holds.
-        if future.cancelled():
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self._loop.create_future()
 
-    def done(result: Any, error: Optional[BaseException]) -> None:
+    def __call__(self, result: Any, error: Optional[BaseException]) -> None:
+        self._call_soon(self._settle, result, error)
+
+    def warn(self, message: str) -> None:
+        self._call_soon(_warnings.warn, message)
+
+    def _call_soon(self, callback: Callable[..., None], *arguments: Any) -> None:
         try:
-            loop.call_soon_threadsafe(settle, result, error)
+            self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
             # The loop was closed: the result is dropped.
             pass
 
+    def _settle(self, result: Any, error: Optional[BaseException]) -> None:
+        # If it was cancelled meanwhile, the result is dropped, and releases what it holds.
+        if self.future.cancelled():
+            return
+        if error is None:
+            self.future.set_result(result)
+        else:
+            self.future.set_exception(error)
+
+
+async def call(start: Callable[[_native.Done], Optional[_native.Pending]]) -> Any:
+    """Starts it and awaits its result. If the task is cancelled, nothing stays held or queued."""
+    done = _Done()
     pending = start(done)
     if pending is None:
         return None
     try:
-        return await future
+        return await done.future
     except asyncio.CancelledError:
         pending.cancel()
         raise

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import os
-from typing import Any, Callable, Optional, Type, Union
+from typing import Any, Callable, Optional, Tuple, Type, Union
 
-from . import _native, _own_holds
-from .errors import Busy, FileError, Timeout, busy
+from . import _greenlets, _native, _own_holds, _request
+from ._held import Held
+from .errors import Busy, FileError, TenureError, Timeout, busy
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -36,39 +37,78 @@ class JsonUpdate(_native.ExitsAlways):
         self._indent = indent
         self._backup = backup
         self._operation = operation
+        #: The hold of the file, and by whom it was taken.
+        self._hold: Optional[Tuple[Held, object]] = None
         self._update: Optional[_native.FileUpdate] = None
         self._data: Any = None
         #: Whether replacing the file was begun: after Ctrl-C it is not done once more.
         self._is_leaving = False
 
     def __enter__(self) -> Any:
-        operation = self._operation or f"update {os.path.basename(self._path)}"
-        keeps = _own_holds.kept_by_thread() if self._timeout is None else []
-        answer = _native.begin_update(
-            self._store(), self._path, self._timeout, self._ttl, operation, keeps
-        )
-        if isinstance(answer, str):
-            raise busy(Busy if self._timeout == 0 else Timeout, answer)
-        self._update, self._is_leaving = answer, False
-        content = answer.content
+        # A file that cannot be replaced is refused before waiting for it.
+        path = _native.replaceable_file(self._path)
+        self._take(path)
         try:
-            if content is None or not content.strip():
-                self._data = {} if self._default is None else copy.deepcopy(self._default)
-            else:
-                self._data = json.loads(content)
-        except ValueError as error:
-            answer.abort()
-            raise FileError(f"{self._path} is not JSON: {error}", resource=self._path) from error
+            self._update, self._is_leaving = _native.FileUpdate(path), False
+            self._data = self._parsed(self._update.content)
+        except BaseException:
+            self._give_back()
+            raise
         return self._data
+
+    def _take(self, path: str) -> None:
+        """Holds the file, waiting for it."""
+        store, limit = self._store(), _request.patience(True, self._timeout)
+        operation = self._operation or f"update {os.path.basename(self._path)}"
+        only = store.only_resource
+        wanted = _request.make(
+            [] if only is None else [only],
+            file=path if only is None else None,
+            operation=operation,
+            ttl=self._ttl,
+        )
+        keeps = [] if limit == 0 else _own_holds.kept_by_thread()
+        answer = None
+        try:
+            answer = _greenlets.hold(store, wanted, limit, keeps)
+            if isinstance(answer, str):
+                raise busy(Busy if limit == 0 else Timeout, answer)
+            held = Held(answer)
+            self._hold = held, held._take()
+            _own_holds.add(store, wanted, held)
+        except BaseException:
+            # Ctrl-C just after it was taken.
+            self._hold = None
+            if answer is not None and not isinstance(answer, str):
+                answer.release()
+            raise
+
+    def _parsed(self, content: Optional[bytes]) -> Any:
+        if content is None or not content.strip():
+            return {} if self._default is None else copy.deepcopy(self._default)
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise FileError(f"{self._path} is not JSON: {error}", resource=self._path) from error
+
+    def _give_back(self) -> None:
+        """Gives back the file. Can be done again after Ctrl-C."""
+        if self._hold is not None:
+            held, taker = self._hold
+            try:
+                held._leave(taker)
+            except TenureError:
+                # The file is replaced, or left as it is; a lease that ended meanwhile changes nothing.
+                pass
+        self._hold = self._update = None
 
     def _count(self) -> int:
         """Whether the file is held; see `ExitsAlways`."""
-        return 0 if self._update is None else 1
+        return 0 if self._hold is None else 1
 
     def _exit(self, kind: Optional[Type[BaseException]], count: int) -> None:
         """Replaces the file, unless the block raised or this was begun; see `ExitsAlways`."""
-        update = self._update
-        if update is None:
+        if self._hold is None or self._update is None:
             if count:
                 return
             raise RuntimeError("the file is not held")
@@ -76,11 +116,12 @@ class JsonUpdate(_native.ExitsAlways):
             if kind is None and not self._is_leaving:
                 self._is_leaving = True
                 text = json.dumps(self._data, indent=self._indent, ensure_ascii=False) + "\n"
-                update.commit(text.encode(), self._backup)
+                held, _ = self._hold
+                _greenlets.seal(
+                    self._update, held._guard, text.encode(), self._backup
+                ).replace()
         finally:
-            # Does nothing after a commit.
-            update.abort()
-            self._update = None
+            self._give_back()
 
     def __repr__(self) -> str:
         return f"<tenure.update_json {self._path!r}>"
@@ -91,4 +132,4 @@ def append_line(path: Path, line: Any, *, timeout: Optional[float], sync: bool) 
     text = line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)
     if "\n" in text or "\r" in text:
         raise ValueError("a line must not contain a line break")
-    _native.append_lines(os.fspath(path), (text + "\n").encode(), timeout, sync)
+    _greenlets.append_lines(os.fspath(path), (text + "\n").encode(), timeout, sync)

@@ -90,7 +90,7 @@ class Held:
 
     def confirm(self) -> None:
         """Renews now, and raises `Lost` if the store says that it is not held any more."""
-        if not self._guard.confirm():
+        if not _greenlets.confirm(self._guard):
             raise self._lost()
 
     def release(self) -> None:
@@ -125,6 +125,10 @@ class Held:
     def has_ended(self) -> bool:
         """Whether it was released or lost, or belongs to the parent process."""
         return self._is_inherited() or not self._guard.is_held()
+
+    def _kept(self) -> Optional[_native.Guard]:
+        """What is held; `None` if it has ended."""
+        return None if self.has_ended() else self._guard
 
     def _is_inherited(self) -> bool:
         return self._process != os.getpid()

@@ -56,14 +56,10 @@ class Lock(_native.ExitsAlways):
             if held is not None:
                 self._remember(held)
                 return held
-        keeps: List[_native.Guard] = []
-        if limit is None:
-            keeps = _own_holds.kept_by_thread()
-            if _own_holds.has_all_slots(store, self._wanted, keeps):
-                shown = _request.shown(self._wanted)
-                raise Deadlock(f"this thread holds all slots of {shown} already")
-        elif limit > 0:
-            _own_holds.warn_of_own(store, self._wanted)
+        keeps = [] if limit == 0 else _own_holds.kept_by_thread()
+        if limit is None and _own_holds.has_all_slots(store, self._wanted, keeps):
+            shown = _request.shown(self._wanted)
+            raise Deadlock(f"this thread holds all slots of {shown} already")
         answer = None
         try:
             answer = _greenlets.hold(store, self._wanted, limit, keeps)
@@ -126,7 +122,8 @@ class Lock(_native.ExitsAlways):
     def status(self) -> Dict[str, Any]:
         """Who holds it and who waits: `locked`, `holder`, `holders`, `waiting`, `we_hold_it`; and whether it
         is left of a holder that died or lapsed: `stale`, `is_stale`, `stale_reason`."""
-        seen = json.loads(self._store().look(self._wanted["names"], self._wanted["are_paths"]))
+        wanted = self._wanted
+        seen = json.loads(_greenlets.look(self._store(), wanted["names"], wanted["are_paths"]))
         tokens = {held.token for own in list(self._holds.values()) for held, _ in own}
         holders = [hold for hold in seen["holds"] if not hold["is_stale"]]
         stale = [hold for hold in seen["holds"] if hold["is_stale"]]

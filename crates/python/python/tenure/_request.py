@@ -14,6 +14,8 @@ class Wanted(TypedDict):
 
     names: List[str]
     are_paths: bool
+    #: A file to hold instead, by its path without links.
+    file: Optional[str]
     slots: int
     operation: Optional[str]
     ttl: Optional[float]
@@ -23,6 +25,7 @@ def make(
     names: Sequence[str],
     *,
     are_paths: bool = False,
+    file: Optional[str] = None,
     slots: int = EXCLUSIVE,
     operation: Optional[str] = None,
     ttl: Optional[float] = None,
@@ -34,6 +37,7 @@ def make(
     return {
         "names": list(names),
         "are_paths": are_paths,
+        "file": file,
         "slots": slots,
         "operation": operation,
         "ttl": None if ttl is None else float(ttl),

@@ -7,7 +7,7 @@ import os
 import threading
 from typing import Any, Callable, Dict, List, Optional, TypeVar
 
-from . import _files, _native, _request
+from . import _files, _greenlets, _native, _request
 from ._lock import Lock, decorate
 from ._tasks import Tasks
 from .errors import FileError
@@ -172,7 +172,7 @@ class Store:
 
     def status(self) -> List[Dict[str, Any]]:
         """All that is held now, with holder, operation, token and the time left."""
-        seen = json.loads(self._native.look())
+        seen = json.loads(_greenlets.look(self._native))
         return [hold for hold in seen["holds"] if not hold["is_stale"]]
 
     def verify(self, name: str, token: int) -> bool:

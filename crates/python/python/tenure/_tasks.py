@@ -7,7 +7,7 @@ import json
 import os
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, TypeVar, Union
 
-from . import _native
+from . import _greenlets, _native, _own_holds
 from ._worker import Worker
 from .errors import Lost, TenureError
 
@@ -106,7 +106,7 @@ class Job(Task):
     A job that is dropped unfinished is handed back; one of a process that dies is handed out again.
     """
 
-    __slots__ = ("_process", "_tasks", "_work")
+    __slots__ = ("__weakref__", "_process", "_tasks", "_work")
 
     def __init__(self, work: _native.Work, tasks: _native.Tasks) -> None:
         super().__init__(work.task)
@@ -157,12 +157,17 @@ class Job(Task):
 
     def note(self, text: str) -> None:
         """Leaves a note for its next worker."""
-        self._tasks.note(self.id, text)
+        _greenlets.note(self._tasks, self.id, text)
 
     def _finish(self, finish: Any) -> Task:
         if self._process != os.getpid():
             raise Lost(f"task {self.id} is the parent process's, not this one's")
-        return Task(self._work.finish(json.dumps(finish)))
+        return Task(_greenlets.finish(self._work, json.dumps(finish)))
+
+    def _kept(self) -> Optional[_native.Work]:
+        """What is held; `None` if it has ended."""
+        is_own = self._process == os.getpid()
+        return self._work if is_own and self._work.is_held() else None
 
     def __getstate__(self) -> Dict[str, Any]:
         raise TypeError("a job cannot be pickled: its claim belongs to this process")
@@ -241,15 +246,21 @@ class Tasks:
         runner = self._runner(section, labels, batch, ttl, task, worker)
         try:
             while True:
-                work = runner.next(0.0 if until_empty else timeout)
+                work = _greenlets.next_work(runner, 0.0 if until_empty else timeout)
                 if work is not None:
-                    yield Job(work, self._tasks)
+                    yield self._job(work)
                     if task is not None:
                         return
-                elif not until_empty or not runner.wait_for_more(1.0):
+                elif not until_empty or not _greenlets.wait_for_more(runner, 1.0):
                     return
         finally:
-            runner.leave()
+            _greenlets.leave(runner)
+
+    def _job(self, work: _native.Work) -> Job:
+        """A job of this thread and task: what they wait for must not be its own."""
+        job = Job(work, self._tasks)
+        _own_holds.add(self._store, None, job)
+        return job
 
     def _runner(
         self,
@@ -282,7 +293,7 @@ class Tasks:
             return self._runner(section, labels, batch, ttl, None, str(number))
 
         def decorator(function: Callable[[Job], Any]) -> Worker:
-            return Worker(function, runner, lambda work: Job(work, self._tasks), workers, retry)
+            return Worker(function, runner, self._job, workers, retry)
 
         return decorator
 
@@ -327,7 +338,7 @@ class Tasks:
 
     def note(self, task: str, text: str) -> None:
         """Leaves a note for its next worker."""
-        self._tasks.note(task, text)
+        _greenlets.note(self._tasks, task, text)
 
     def _change(self, task: str, change: str, reason: Optional[str] = None) -> Task:
         return Task(self._tasks.change(task, change, reason))

@@ -10,7 +10,7 @@ import threading
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from . import _native
+from . import _greenlets, _native
 from ._asyncio import call
 from .errors import Lost
 
@@ -102,13 +102,13 @@ class Worker:
     def _work(self, runner: _native.Runner, report: Report, until_empty: bool) -> None:
         try:
             while not self._stop.is_set():
-                work = runner.next(0.0 if until_empty else STOP_INTERVAL)
+                work = _greenlets.next_work(runner, 0.0 if until_empty else STOP_INTERVAL)
                 if work is not None:
                     self._do(self._job(work), report)
-                elif until_empty and not runner.wait_for_more(STOP_INTERVAL):
+                elif until_empty and not _greenlets.wait_for_more(runner, STOP_INTERVAL):
                     return
         finally:
-            runner.leave()
+            _greenlets.leave(runner)
 
     def _do(self, job: Job, report: Report) -> None:
         finish, failure = None, None
@@ -122,7 +122,7 @@ class Worker:
             if finish is not None:
                 if failure is not None:
                     _keep_traceback(job, failure)
-                job._work.finish(finish)
+                _greenlets.finish(job._work, finish)
             self._count(report, failure)
         except Lost as error:
             self._count(report, error)
@@ -149,7 +149,6 @@ class Worker:
     async def _work_async(
         self, runner: _native.Runner, report: Report, until_empty: bool
     ) -> None:
-        loop = asyncio.get_running_loop()
         try:
             while not self._stop.is_set():
                 limit = 0.0 if until_empty else STOP_INTERVAL
@@ -161,7 +160,7 @@ class Worker:
                     if not await call(lambda done: runner.start_wait_for_more(pause, done)):
                         return
         finally:
-            await loop.run_in_executor(None, runner.leave)
+            await call(runner.start_leave)
 
     async def _do_async(self, job: Job, report: Report) -> None:
         finish, failure = None, None
@@ -174,8 +173,7 @@ class Worker:
         try:
             if finish is not None:
                 if failure is not None:
-                    loop = asyncio.get_running_loop()
-                    await loop.run_in_executor(None, _keep_traceback, job, failure)
+                    await _keep_traceback_async(job, failure)
                 await call(lambda done: job._work.start_finish(finish, done))
             self._count(report, failure)
         except Lost as error:
@@ -217,11 +215,26 @@ def _keep_traceback(job: Job, failure: BaseException) -> None:
     if isinstance(failure, Lost):
         return
     try:
-        lines = traceback.format_exception(type(failure), failure, failure.__traceback__)
-        end = _text("".join(lines)).encode()[-TRACEBACK_MAX_BYTES:]
-        job.note(end.decode(errors="ignore").strip())
+        job.note(_traceback(failure))
     except Exception:
         pass
+
+
+async def _keep_traceback_async(job: Job, failure: BaseException) -> None:
+    if isinstance(failure, Lost):
+        return
+    try:
+        text = _traceback(failure)
+        await call(lambda done: job._tasks.start_note(job.id, text, done))
+    except Exception:
+        pass
+
+
+def _traceback(failure: BaseException) -> str:
+    """Its end, as much as a note can keep."""
+    lines = traceback.format_exception(type(failure), failure, failure.__traceback__)
+    end = _text("".join(lines)).encode()[-TRACEBACK_MAX_BYTES:]
+    return end.decode(errors="ignore").strip()
 
 
 def _text(text: str) -> str:

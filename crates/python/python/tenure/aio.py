@@ -10,7 +10,7 @@ import functools
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple, Type, TypeVar, cast
 
-from . import _native, _own_holds, _request, _store
+from . import _own_holds, _request, _store
 from ._asyncio import call
 from ._held import Held
 from ._lock import refuse_generator
@@ -53,12 +53,10 @@ class Lock:
             if held is not None:
                 self._remember(held)
                 return held
-        keeps: List[_native.Guard] = []
-        if limit is None:
-            keeps = _own_holds.kept_by_task()
-            if _own_holds.has_all_slots(store, self._wanted, keeps):
-                shown = _request.shown(self._wanted)
-                raise Deadlock(f"this task holds all slots of {shown} already")
+        keeps = [] if limit == 0 else _own_holds.kept_by_task()
+        if limit is None and _own_holds.has_all_slots(store, self._wanted, keeps):
+            shown = _request.shown(self._wanted)
+            raise Deadlock(f"this task holds all slots of {shown} already")
         answer = await call(lambda done: store.start_hold(self._wanted, limit, keeps, done))
         if isinstance(answer, str):
             raise busy(Busy if limit == 0 else Timeout, answer)

@@ -742,7 +742,7 @@ class UnixFileLock(BaseFileLock):
             return None
         wanted = _request.make([f"lock:filelock:{path}"], operation=f"FileLock {path}")
         while True:
-            answer = _greenlets.hold(store._native, wanted, wait.limit(), [])
+            answer = _greenlets.hold(store._native, wanted, wait.limit(), None)
             if not isinstance(answer, str):
                 return answer
             wait.give_up_if_due()
